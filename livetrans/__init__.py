@@ -1,0 +1,3 @@
+"""Live, private, translated captions in a terminal."""
+
+__version__ = "0.1.0"

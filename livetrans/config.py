@@ -1,0 +1,108 @@
+"""Settings, one frozen dataclass a stage, passed explicitly. Defaults are what a listener wants.
+
+Source time in seconds, counts of windows, words or tokens as named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class GateSettings:
+    """The voice-activity gate (`livetrans.speech.segmenter`)."""
+
+    aggressiveness: int = 2
+    """webrtcvad mode: 0 lets most through, 3 least."""
+    pause: float = 0.8
+    """Silence that ends a segment."""
+    pre_roll: float = 0.3
+    """Sound kept from before the first voiced window, so that no word's start is cut."""
+    hang_over: float = 0.3
+    """Sound kept after the last voiced window, so that no word's end is cut."""
+    minimum_speech: float = 0.25
+    """Voiced sound needed before the gate opens: a click or a cough is not speech."""
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriberSettings:
+    """Streaming recognition (`livetrans.speech.transcriber`)."""
+
+    step: float = 1.0
+    """New sound that triggers a pass; a slow machine waits longer, see `adaptive`."""
+    adaptive: bool = True
+    """The next pass covers at least as much new sound as the last pass took (measured); False makes passes independent of
+    the machine's speed, as `--speed max` and tests need."""
+    trim_after: float = 15.0
+    """Buffer length past which sound of committed segments is dropped."""
+    maximum_words: int = 40
+    maximum_length: float = 20.0
+    """Caps of a segment, in words and seconds; the cut is at a clause boundary if there is one."""
+    prompt_characters: int = 200
+    """Committed text given to the recogniser as its prompt; 0 for a recogniser that was not trained with prompts."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecogniserSettings:
+    """The faster-whisper adapter (`livetrans.speech.whisper`)."""
+
+    model: Path
+    language: str | None = "en"
+    """Whisper language code, or None to let the recogniser detect it."""
+    beam_size: int = 1
+    threads: int = 0
+    """0 leaves the choice to CTranslate2."""
+    compute_type: str = "default"
+    device: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModelSettings:
+    """The llama.cpp adapter (`livetrans.lm.llama`)."""
+
+    model: Path
+    context_tokens: int = 2048
+    threads: int = 0
+    """0: half the logical cores, at least one (the other half belongs to the recogniser)."""
+    gpu_layers: int = -1
+    """-1: all that fit."""
+    prompt: str | None = None
+    """A name in `livetrans.lm.prompts.TEMPLATES`; None chooses by the model's metadata."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodingSettings:
+    """How a translation is decoded (`livetrans.decoding`)."""
+
+    method: str = "ssbd"
+    bias: float = 0.2
+    """Probability mass moved to the draft token during verification (paper eq. 3), 0..1."""
+    final_bias: float | None = 0.0
+    """Bias for finals; 0 makes a final what re-translation would write, whatever was drafted before; None uses `bias`."""
+    maximum_output_tokens: int = 160
+    """Length cap of drafts and outputs alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaskSettings:
+    """mask-k on non-final captions (`livetrans.translation.presenter`)."""
+
+    mode: str = "display"
+    """`display` (the draft keeps the masked tokens), `output` (it loses them) or `none`."""
+    k: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything one run needs."""
+
+    recogniser: RecogniserSettings | None
+    """None for a recorded transcript stream, which needs no recogniser."""
+    language_model: LanguageModelSettings
+    source_language: str = "en"
+    target_language: str = "de"
+    gate: GateSettings = field(default_factory=GateSettings)
+    transcriber: TranscriberSettings = field(default_factory=TranscriberSettings)
+    decoding: DecodingSettings = field(default_factory=DecodingSettings)
+    mask: MaskSettings = field(default_factory=MaskSettings)

@@ -1,0 +1,275 @@
+"""What flows through livetrans, from left to right. Read this first.
+
+    AudioChunk -> SpeechChunk -> Transcript -> Translation -> Caption
+
+Two kinds of time, never mixed:
+
+- *source time*: seconds of sound since the source began, derived from sample counts. Fields `start`, `end`. The same input
+  gives the same source times, however fast the machine is.
+- *measured time*: seconds read from the injected clock (`livetrans.clock`). Fields ending in `_at` (instants, since the run
+  began) or `_seconds` (durations). Two runs differ in these and in nothing else.
+
+Everything here is frozen: a stage makes a new object, it never edits one that has flowed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SAMPLE_RATE = 16_000
+"""Samples per second of every audio chunk: Whisper's and webrtcvad's common rate."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AudioChunk:
+    """Consecutive sound from a source: mono, 16 kHz, int16, shape (n_samples,), any length."""
+
+    samples: NDArray[np.int16]
+    start_sample: int
+    captured_at: float | None = None
+    """When the last sample was heard; None where sound arrives faster than it was spoken, so that lag has no meaning."""
+
+    @property
+    def start(self) -> float:
+        return self.start_sample / SAMPLE_RATE
+
+    @property
+    def end(self) -> float:
+        return (self.start_sample + len(self.samples)) / SAMPLE_RATE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpeechChunk:
+    """Sound that the voice-activity gate let through; `pause` marks the end of a stretch of speech.
+
+    Between two pauses chunks are contiguous: each starts at the sample where the one before ended. A chunk that only says
+    that a pause came has no samples.
+    """
+
+    samples: NDArray[np.int16]
+    start_sample: int
+    pause: bool = False
+    captured_at: float | None = None
+
+    @property
+    def start(self) -> float:
+        return self.start_sample / SAMPLE_RATE
+
+    @property
+    def end(self) -> float:
+        return (self.start_sample + len(self.samples)) / SAMPLE_RATE
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One recognised word, punctuation attached, without surrounding space; source time in seconds."""
+
+    text: str
+    start: float
+    end: float
+    probability: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RecognitionStats:
+    """What one pass of the recogniser cost."""
+
+    audio_seconds_in_pass: float
+    """Length of the sound that was recognised (source time, hence not a measured duration)."""
+    pass_seconds: float
+    """Measured duration of the pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """An update: the recogniser's newest hypothesis of one segment.
+
+    The hypothesis is `committed` (will not change) followed by `partial` (may change). A final transcript has an empty
+    `partial` and is the last of its segment. Revisions count from 0 in every segment.
+    """
+
+    segment_id: int
+    revision: int
+    committed: str
+    partial: str
+    final: bool
+    start: float
+    """Source time at which the segment's first word starts."""
+    end: float
+    """Source time at which the hypothesis's last word ends."""
+    captured_at: float | None = None
+    """When the end of that last word was heard, for lag; None where lag has no meaning."""
+    recognition: RecognitionStats | None = None
+    """Cost of the pass that gave this hypothesis; None for recorded and typed streams."""
+
+    @property
+    def text(self) -> str:
+        """The whole hypothesis: committed and partial joined by a space where both speak."""
+        return join_text(self.committed, self.partial)
+
+
+@dataclass(frozen=True, slots=True)
+class DecodingStats:
+    """Counts and seconds of one decoding; rates are computed where they are shown.
+
+    `draft_tokens` is the draft's length (0 for re-translation), `accepted_tokens` those kept of it, `output_tokens` all
+    tokens of the output, accepted ones included, end of generation excluded. `prompt_tokens` is the whole prompt's length and
+    `reused_tokens` how many of it the cache already held. `prompt_seconds` is the pass over the prompt alone (when there is
+    no draft), `verification_seconds` the one pass over prompt rest and draft together, `decoding_seconds` all single steps.
+    Each second is taken around `llama_decode` and the reading of the logits together (decode may be asynchronous).
+    """
+
+    prompt_tokens: int = 0
+    reused_tokens: int = 0
+    draft_tokens: int = 0
+    accepted_tokens: int = 0
+    output_tokens: int = 0
+    forward_passes: int = 0
+    decoding_steps: int = 0
+    """Passes over a single new token; `decoding_seconds / decoding_steps` is the machine's cost of one."""
+    truncated: bool = False
+    """The length cap ended the output, not the model."""
+    prompt_seconds: float = 0.0
+    verification_seconds: float = 0.0
+    decoding_seconds: float = 0.0
+
+    @property
+    def total_seconds(self) -> float:
+        return self.prompt_seconds + self.verification_seconds + self.decoding_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What the model wrote for one update."""
+
+    segment_id: int
+    revision: int
+    final: bool
+    source: str
+    text: str
+    tokens: tuple[int, ...]
+    """Output token ids: the draft of the segment's next update."""
+    stats: DecodingStats
+    method: str = "ssbd"
+    """The decoder's name in `livetrans.decoding.DECODERS`, or that name and its bias in a comparison."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """What is shown now for a segment; replaces the segment's earlier caption.
+
+    `tokens` are the token ids whose text is wholly shown: the unit in which shown erasure is counted.
+    """
+
+    segment_id: int
+    revision: int
+    final: bool
+    text: str
+    source: str
+    committed_source: str
+    """Leading part of `source` that will not change."""
+    tokens: tuple[int, ...]
+    accepted_characters: int
+    """Leading characters of `text` that were accepted from the draft; the rest is new in this update."""
+    masked_tokens: int
+    """Output tokens held back by mask-k and by the cut to a word boundary."""
+    start: float
+    end: float
+    captured_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesced:
+    """A waiting partial was replaced by a newer one of its segment before it was translated."""
+
+    segment_id: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One sentence for the user: loading progress, sound that was skipped, a device that vanished."""
+
+    level: str
+    """`info`, `warning` or `error`."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProgress:
+    """How much of the source has been heard: published about once a second of sound, and at the end."""
+
+    heard: float
+    """Source time heard so far, in seconds."""
+    total: float | None
+    """Length of the source where it is known."""
+    speaking: bool
+    """Whether the gate is open."""
+    level: float = 0.0
+    """Root mean square of the latest sound, 0..1: a meter, so that a silent microphone is seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """Models are loaded and listening begins: measured time 0."""
+
+    signature: dict[str, str | int | float | bool | None]
+    """What produced the numbers: method, bias, mask, models, versions, threads, machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """Everything heard has been translated and shown."""
+
+    heard: float
+    reason: str
+    """`end of source`, `stopped` or `failed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChanged:
+    """The listener moved a live control (bias, mask-k, pause): later numbers belong to the new value."""
+
+    name: str
+    value: str | int | float | bool
+
+
+Event = (
+    RunStarted
+    | SourceProgress
+    | Transcript
+    | Coalesced
+    | Translation
+    | Caption
+    | SettingChanged
+    | Notice
+    | RunEnded
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An event with the instant at which it was published, in seconds since the run began."""
+
+    at: float
+    event: Event
+
+
+def join_text(left: str, right: str) -> str:
+    """Join two stretches of a hypothesis: one space between them, unless one is empty or the script writes none there."""
+    if not left or not right:
+        return left or right
+    if _unspaced(left[-1]) and _unspaced(right[0]):
+        return left + right
+    return f"{left} {right}"
+
+
+def _unspaced(character: str) -> bool:
+    """Whether the character belongs to a script written without spaces (kana, CJK ideographs and their punctuation)."""
+    code = ord(character)
+    return 0x3000 <= code <= 0x30FF or 0x3400 <= code <= 0x9FFF or 0xF900 <= code <= 0xFAFF or 0xFF00 <= code <= 0xFFEF

@@ -1,0 +1,62 @@
+"""The language-model port: token ids in, logits out, and nothing about caches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """Result of one `evaluate`.
+
+    `logits` has shape (last_rows, vocabulary) float32: row i predicts the token after position `len(context) - last_rows + i`.
+    It is a view that is valid until the next `evaluate`.
+    """
+
+    logits: NDArray[np.float32]
+    reused_tokens: int
+    """Leading tokens of the context that the cache already held."""
+    forward_passes: int
+    seconds: float
+    """Time of the passes and of reading the logits, together."""
+
+
+class LanguageModel(Protocol):
+    """A causal language model with one context, owned by one thread."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def context_tokens(self) -> int:
+        """Longest context that `evaluate` takes."""
+
+    @property
+    def maximum_rows(self) -> int:
+        """Most rows of logits one `evaluate` can give."""
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        """Token ids of the text; `special` makes control tokens written in it count as such (templates only, never speech)."""
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        """The tokens' text as bytes, control tokens left out; may end inside a UTF-8 character."""
+
+    def is_end_of_generation(self, token: int) -> bool: ...
+
+    def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
+        """Logits after each of the last `last_rows` tokens of the context.
+
+        Keeps the longest common token prefix with the context of the call before and evaluates the rest.
+
+        Raises:
+            ContextError: the context is longer than `context_tokens`, or `last_rows` than `maximum_rows`.
+        """
+
+    def close(self) -> None:
+        """Free the model; it is not used afterwards."""

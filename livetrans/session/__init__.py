@@ -1,0 +1,1 @@
+"""Session file, exports (SRT, VTT, text, JSON lines), plain and JSON-line output."""

@@ -1,0 +1,1 @@
+"""From sound to transcripts: voice activity, streaming recognition, LocalAgreement, recorded streams."""

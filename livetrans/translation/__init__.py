@@ -1,0 +1,1 @@
+"""From transcripts to captions: the translator, coalescing, and the presenter's mask-k."""

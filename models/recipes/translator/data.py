@@ -1,0 +1,176 @@
+"""Training examples: read and clean the pairs, then make an endless, seeded stream of token batches from them."""
+
+import collections
+import hashlib
+import lzma
+import math
+import os
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import sentencepiece
+from text import CLOSING, cut_pair, open_end, speech_like, tidy
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+MAX_TOKENS = 160
+CHUNK_SOURCES = 16_000
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Shares of the kinds of example; the two twins differ in `prefix` alone."""
+
+    prefix: float
+    joined: float = 0.12
+    speech: float = 0.3
+
+
+VARIANTS = {"prefix": Mixture(prefix=0.5), "plain": Mixture(prefix=0.0)}
+
+Sources = list[tuple[str, list[str]]]
+
+
+def shared_folder() -> Path:
+    """Folder with the corpora: `LIVETRANS_SHARED`, or `../shared` beside the checkout."""
+    return Path(os.environ.get("LIVETRANS_SHARED", REPOSITORY.parent / "shared"))
+
+
+def is_sound(source: str, target: str) -> bool:
+    """Reject pairs whose halves end differently, or whose lengths cannot belong together."""
+    if not source or not target or source.lower() == target.lower():
+        return False
+    if (source[-1] in CLOSING) != (target[-1] in CLOSING):
+        return False
+    ratio = (len(target) + 5) / (len(source) + 5)
+    return 0.4 < ratio < 2.5 and "http" not in source
+
+
+def read_sources(path: Path, targets_per_source: int = 2) -> Sources:
+    """Clean pairs grouped by source, each with its most typical translations.
+
+    Tatoeba gives some sentences dozens of translations. Those with the most frequent words are kept: a model
+    that has seen one consistent wording scores better and revises its captions less.
+    """
+    targets: dict[str, list[str]] = {}
+    for line in lzma.open(path, "rt", encoding="utf-8"):
+        source, target = (tidy(side) for side in line.rstrip("\n").split("\t"))
+        if is_sound(source, target) and target not in targets.setdefault(source, []):
+            targets[source].append(target)
+    counts = collections.Counter(word for group in targets.values() for text in group for word in text.split())
+
+    def rarity(target: str) -> float:
+        words = target.split()
+        return -sum(math.log(counts[word]) for word in words) / len(words)
+
+    return [(source, sorted(group, key=rarity)[:targets_per_source]) for source, group in targets.items() if group]
+
+
+def split_development(sources: Sources, share: float = 0.003) -> tuple[Sources, Sources]:
+    """Hold out a few sources by a hash of their text, so that the split survives changes of order."""
+
+    def is_development(source: str) -> bool:
+        return int(hashlib.sha256(source.lower().encode()).hexdigest()[:8], 16) < share * 16**8
+
+    training = [item for item in sources if not is_development(item[0])]
+    return training, [item for item in sources if is_development(item[0])]
+
+
+def example(items: list[tuple[str, str]], mixture: Mixture, rng: random.Random) -> tuple[str, str]:
+    """One training pair of one or several neighbouring sentences.
+
+    Of joined sentences only the last is cut for a prefix pair: the finished ones are translated in full. The
+    target's end is open exactly when the source's is, so that the model never has to guess whether to close.
+    """
+    *finished, (source, target) = items
+    is_prefix = rng.random() < mixture.prefix
+    is_speech = rng.random() < mixture.speech
+    if is_prefix:
+        source, target = cut_pair(source, target, rng)
+    source = " ".join([pair[0] for pair in finished] + [source])
+    target = " ".join([pair[1] for pair in finished] + [target])
+    if is_speech:
+        source, target = speech_like(source, rng), open_end(target)
+    return tidy(source), tidy(target)
+
+
+def examples(sources: Sources, mixture: Mixture, rng: random.Random) -> Iterator[tuple[str, str]]:
+    """One example per source in the given order; a share of them with one to three more sentences in front."""
+    for source, targets in sources:
+        items = [(source, rng.choice(targets))]
+        if rng.random() < mixture.joined:
+            for other, other_targets in rng.choices(sources, k=rng.choice((1, 1, 2, 3))):
+                items.insert(0, (other, rng.choice(other_targets)))
+        yield example(items, mixture, rng)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Token ids [rows, length], right-padded, and the flat positions whose next token is learnt."""
+
+    inputs: np.ndarray
+    positions: np.ndarray
+    labels: np.ndarray
+    source_tokens: int
+    tokens: int
+
+
+def pack(sequences: list[tuple[list[int], int]]) -> Batch:
+    """Batch of (token ids, index of `<|tgt|>`): the loss covers the target tokens and `</s>` only."""
+    length = max(len(ids) for ids, _ in sequences) - 1
+    inputs = np.zeros((len(sequences), length), dtype=np.int64)
+    positions: list[int] = []
+    labels: list[int] = []
+    for row, (ids, target_mark) in enumerate(sequences):
+        inputs[row, : len(ids) - 1] = ids[:-1]
+        positions.extend(row * length + column for column in range(target_mark, len(ids) - 1))
+        labels.extend(ids[target_mark + 1 :])
+    tokens = sum(len(ids) for ids, _ in sequences)
+    return Batch(inputs, np.array(positions), np.array(labels), tokens - len(labels), tokens)
+
+
+def encode(pairs: list[tuple[str, str]], tokenizer: sentencepiece.SentencePieceProcessor) -> list[tuple[list[int], int]]:
+    """Token ids `<s><|src|>SOURCE<|tgt|>TARGET</s>` of each pair, and the index of `<|tgt|>`."""
+    source_mark, target_mark = tokenizer.piece_to_id("<|src|>"), tokenizer.piece_to_id("<|tgt|>")
+    sources = tokenizer.encode([pair[0] for pair in pairs])
+    targets = tokenizer.encode([pair[1] for pair in pairs])
+    return [
+        ([tokenizer.bos_id(), source_mark, *source, target_mark, *target, tokenizer.eos_id()], len(source) + 2)
+        for source, target in zip(sources, targets, strict=True)
+        if source and target and len(source) + len(target) < MAX_TOKENS
+    ]
+
+
+def batches_of(sequences: list[tuple[list[int], int]], batch_tokens: int, rng: random.Random) -> list[Batch]:
+    """Sequences of about equal length together, so that padding wastes next to nothing; batches in random order."""
+    rng.shuffle(sequences)
+    sequences.sort(key=lambda sequence: len(sequence[0]))
+    batches, rows = [], []
+    for sequence in sequences:
+        if rows and len(sequence[0]) * (len(rows) + 1) > batch_tokens:
+            batches.append(pack(rows))
+            rows = []
+        rows.append(sequence)
+    batches.append(pack(rows))
+    rng.shuffle(batches)
+    return batches
+
+
+def training_chunk(
+    sources: Sources,
+    tokenizer: sentencepiece.SentencePieceProcessor,
+    mixture: Mixture,
+    batch_tokens: int,
+    seed: int,
+    chunk: int,
+) -> list[Batch]:
+    """Batches of one chunk of the endless stream; a function of (seed, chunk) alone, which makes runs resumable."""
+    chunks_per_epoch = math.ceil(len(sources) / CHUNK_SOURCES)
+    epoch, index = divmod(chunk, chunks_per_epoch)
+    order = list(range(len(sources)))
+    random.Random(f"{seed}-epoch-{epoch}").shuffle(order)
+    chosen = [sources[i] for i in order[index * CHUNK_SOURCES : (index + 1) * CHUNK_SOURCES]]
+    rng = random.Random(f"{seed}-chunk-{chunk}")
+    return batches_of(encode(list(examples(chosen, mixture, rng)), tokenizer), batch_tokens, rng)

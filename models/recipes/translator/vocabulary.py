@@ -1,0 +1,59 @@
+"""Train the SentencePiece vocabulary: BPE with byte fallback, exactly what llama.cpp's "llama" tokenizer reproduces."""
+
+import argparse
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import sentencepiece
+from data import Sources, read_sources, shared_folder, split_development
+from text import speech_like
+
+
+def sentences(sources: Sources, seed: int) -> Iterator[str]:
+    """Both languages as written, and a third of the sources once more as unpunctuated speech."""
+    rng = random.Random(seed)
+    for source, targets in sources:
+        yield source
+        yield targets[0]
+        if rng.random() < 0.33:
+            yield speech_like(source, rng)
+
+
+def train_vocabulary(sources: Sources, prefix: Path, size: int, seed: int) -> None:
+    """Write `prefix`.model. No normalisation and no space removal, because llama.cpp does neither."""
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=sentences(sources, seed),
+        model_prefix=str(prefix),
+        model_type="bpe",
+        vocab_size=size,
+        byte_fallback=True,
+        character_coverage=0.9998,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        add_dummy_prefix=True,
+        split_digits=True,
+        control_symbols=["<|src|>", "<|tgt|>"],
+        unk_id=0,
+        bos_id=1,
+        eos_id=2,
+        pad_id=-1,
+        num_threads=2,
+        minloglevel=1,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=Path, required=True, help="folder for the vocabulary and checkpoints")
+    parser.add_argument("--size", type=int, default=8000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    training, development = split_development(read_sources(shared_folder() / "corpora/train/en-de.tsv.xz"))
+    print(f"{len(training)} training sources, {len(development)} held out")
+    train_vocabulary(training, options.work / "vocabulary", options.size, options.seed)
+
+
+if __name__ == "__main__":
+    main()
