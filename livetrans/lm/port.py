@@ -41,6 +41,13 @@ class LanguageModel(Protocol):
     def maximum_rows(self) -> int:
         """Most rows of logits one `evaluate` can give."""
 
+    @property
+    def beginning_tokens(self) -> tuple[int, ...]:
+        """What every prompt starts with: the begin-of-sequence token where the model was trained with one."""
+
+    def metadata(self, key: str) -> str | None:
+        """A scalar of the model file's metadata as text, None where it has no such key."""
+
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         """Token ids of the text; `special` makes control tokens written in it count as such (templates only, never speech)."""
 

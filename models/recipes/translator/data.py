@@ -131,7 +131,9 @@ def pack(sequences: list[tuple[list[int], int]]) -> Batch:
     return Batch(inputs, np.array(positions), np.array(labels), tokens - len(labels), tokens)
 
 
-def encode(pairs: list[tuple[str, str]], tokenizer: sentencepiece.SentencePieceProcessor) -> list[tuple[list[int], int]]:
+def encode(
+    pairs: list[tuple[str, str]], tokenizer: sentencepiece.SentencePieceProcessor
+) -> list[tuple[list[int], int]]:
     """Token ids `<s><|src|>SOURCE<|tgt|>TARGET</s>` of each pair, and the index of `<|tgt|>`."""
     source_mark, target_mark = tokenizer.piece_to_id("<|src|>"), tokenizer.piece_to_id("<|tgt|>")
     sources = tokenizer.encode([pair[0] for pair in pairs])

@@ -1,4 +1,4 @@
-"""A small Llama in PyTorch, laid out as llama.cpp's `llama` architecture expects (interleaved RoPE, tied embeddings)."""
+"""A small Llama in PyTorch as llama.cpp's `llama` architecture expects it: interleaved RoPE, tied embeddings."""
 
 from dataclasses import dataclass
 

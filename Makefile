@@ -1,0 +1,60 @@
+# livetrans: `make demo` and `make test` need Python 3.11 or newer, a C++ compiler and make; nothing else.
+# Both create .venv once; later runs start at once, and install again only when pyproject.toml or constraints.txt change.
+
+VENV := .venv
+BIN := $(VENV)/bin
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check clean
+
+help:  ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1 - /p' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.demo  ## German captions for the recording in the tree
+	@$(BIN)/livetrans replay recordings/demo.flac --from en --to de
+
+test: $(VENV)/.test  ## run the tests
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(VENV)/.check  ## format, lint, types and import contracts
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+clean:  ## remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+
+$(VENV)/.demo: EXTRAS :=
+$(VENV)/.test: EXTRAS := [test,bench]
+$(VENV)/.check: EXTRAS := [dev,bench]
+
+$(VENV)/.demo $(VENV)/.test $(VENV)/.check: $(VENV)/bin/python pyproject.toml constraints.txt
+	@echo "livetrans: installing into $(VENV)."
+	@if ! $(BIN)/python -c 'import importlib.metadata as m; m.version("llama-cpp-python")' 2>/dev/null; then \
+	  command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
+	    echo "livetrans: no C++ compiler was found; install one (Debian, Ubuntu: apt install g++; macOS: xcode-select --install) and run make again." >&2; \
+	    exit 1; }; \
+	  echo "livetrans: llama-cpp-python is compiled for this machine, which takes about 8 minutes on two cores, once; meanwhile a line comes every minute."; \
+	fi
+	@( minutes=0; while sleep 60 >/dev/null 2>&1 && kill -0 $$PPID 2>/dev/null; do \
+	     minutes=$$((minutes + 1)); echo "livetrans: still installing (compiling llama-cpp-python), $$minutes min so far"; \
+	   done ) & beat=$$!; \
+	trap 'kill $$beat 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
+	CMAKE_ARGS="$${CMAKE_ARGS:--DLLAVA_BUILD=OFF}" \
+	CMAKE_BUILD_PARALLEL_LEVEL="$${CMAKE_BUILD_PARALLEL_LEVEL:-$(CORES)}" \
+	$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check -c constraints.txt -e '.$(EXTRAS)'
+	@touch $@
+
+# The first interpreter that is new enough; PYTHON=... chooses another.
+$(VENV)/bin/python:
+	@for python in $(PYTHON) python3 python3.11 python3.12 python3.13 python3.14 python; do \
+	  "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break || python=; \
+	done; \
+	[ -n "$$python" ] || { \
+	  echo "livetrans: Python 3.11 or newer was not found; install it, or say where it is: make PYTHON=/path/to/python3.11." >&2; exit 1; }; \
+	"$$python" -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "livetrans: $$python has no venv module; install it (Debian, Ubuntu: apt install python3-venv) and run make again." >&2; exit 1; }; \
+	echo "livetrans: creating $(VENV) with $$($$python --version)."; \
+	"$$python" -m venv $(VENV)

@@ -1,0 +1,218 @@
+"""Audio files, decoded as they are heard; with the resampler, the only user of PyAV."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from livetrans.audio.pace import Pace
+from livetrans.clock import Clock
+from livetrans.errors import SourceError
+from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CHUNK = 960
+"""Samples of a chunk: 60 ms, two windows of the gate."""
+_MISSING_SECONDS = 0.25
+_MISSING_SHARE = 0.02
+"""A file that ends this much before its own header says so is truncated; estimated lengths of MP3 are that precise."""
+
+
+class AudioFile:
+    """Any file that PyAV decodes, as mono 16 kHz int16, at the pace of speech or as fast as the listener takes it.
+
+    In real time a chunk is due when the clock reaches the end of its sound, and everything that is due is handed out as one
+    chunk, ended on the 60 ms grid. `captured_at` is that instant of being due, however late the listener came for it.
+    """
+
+    def __init__(
+        self, path: Path, clock: Clock, real_time: bool, notify: Callable[[Notice], None] = lambda notice: None
+    ) -> None:
+        """Opens the file and decodes its first sound, so that every fault of the file is a SourceError here."""
+        self._path = path
+        self._real_time = real_time
+        self._notify = notify
+        self._pace = Pace(clock)
+        self._listening = threading.Event()
+        self._listening.set()
+        self._closed = False
+        self._decoder = _Decoder(path)
+        self._pending = self._decoder.read(CHUNK)
+        if not len(self._pending):
+            self._decoder.close()
+            raise SourceError(f"{path} has no sound in it: choose a recording that is not empty.")
+
+    @property
+    def duration(self) -> float | None:
+        return self._decoder.duration
+
+    def __iter__(self) -> Iterator[AudioChunk]:
+        """Hands the file out once."""
+        position = 0
+        try:
+            self._pace.start()
+            while not self._closed and len(self._pending):
+                self._listening.wait()
+                wanted = self._due_samples(position)
+                if wanted == 0:
+                    continue
+                # One chunk ahead, so that the end is known when the last sound is due.
+                self._pending = np.concatenate([self._pending, self._decoder.read(wanted + CHUNK - len(self._pending))])
+                samples, self._pending = self._pending[:wanted], self._pending[wanted:]
+                end = (position + len(samples)) / SAMPLE_RATE
+                yield AudioChunk(samples, position, self._pace.instant(end) if self._real_time else None)
+                position += len(samples)
+            if not self._closed:
+                self._tell_what_is_missing(position / SAMPLE_RATE)
+        finally:
+            self._decoder.close()
+
+    def pause(self, paused: bool) -> None:
+        """While paused the file stands still: nothing of it is missed."""
+        self._pace.pause(paused)
+        if paused:
+            self._listening.clear()
+        else:
+            self._listening.set()
+
+    def close(self) -> None:
+        self._closed = True
+        self._listening.set()
+
+    def _due_samples(self, position: int) -> int:
+        """Samples to hand out now: whole chunks, or what is left; 0 after a wait, because a pause may have begun in it."""
+        if not self._real_time:
+            return CHUNK
+        due = int(self._pace.elapsed() * SAMPLE_RATE + 0.5) // CHUNK * CHUNK - position
+        if due > 0:
+            return due
+        available = min(CHUNK, len(self._pending))
+        end = (position + available) / SAMPLE_RATE
+        if available < CHUNK and self._pace.elapsed() >= end:
+            return available
+        self._pace.wait_until(end)
+        return 0
+
+    def _tell_what_is_missing(self, heard: float) -> None:
+        expected = self._decoder.duration
+        missing = expected is not None and expected - heard > max(_MISSING_SECONDS, _MISSING_SHARE * expected)
+        if missing or self._decoder.damaged:
+            length = f" of {expected:.1f} s" if missing and expected is not None else ""
+            self._notify(
+                Notice("warning", f"{self._path} is damaged or cut off: only {heard:.1f} s{length} could be heard.")
+            )
+
+
+class Resampler:
+    """Turns blocks of any rate and layout into mono 16 kHz int16."""
+
+    def __init__(self) -> None:
+        import av
+
+        self._resampler = av.AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
+
+    def feed(self, frame: Any) -> NDArray[np.int16]:
+        """`frame`: an `av.AudioFrame`, or None to get what is still inside."""
+        if frame is not None:
+            # Sound is counted, not dated: holes and jumps in a file's time stamps make no holes in source time.
+            frame.pts = None
+        parts = [part.to_ndarray()[0] for part in self._resampler.resample(frame)]
+        return np.concatenate(parts).astype(np.int16, copy=False) if parts else np.zeros(0, dtype=np.int16)
+
+    def feed_samples(self, samples: NDArray[np.int16], rate: int) -> NDArray[np.int16]:
+        """`samples`: mono, shape (n,), at `rate` per second."""
+        import av
+
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(samples)[None, :], format="s16", layout="mono")
+        frame.sample_rate = rate
+        return self.feed(frame)
+
+    def flush(self) -> NDArray[np.int16]:
+        return self.feed(None)
+
+
+class _Decoder:
+    """Pulls sound out of the file, no further than asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._container, self._stream = _open(path)
+        self.damaged = False
+        self._resampler = Resampler()
+        self._blocks = self._decode()
+        self._rest = np.zeros(0, dtype=np.int16)
+        self.duration = self._stated_duration()
+
+    def read(self, count: int) -> NDArray[np.int16]:
+        """The next `count` samples, fewer at the end of the file, none after it."""
+        parts, length = [self._rest], len(self._rest)
+        while length < count:
+            block = next(self._blocks, None)
+            if block is None:
+                break
+            parts.append(block)
+            length += len(block)
+        joined = np.concatenate(parts)
+        taken = max(count, 0)
+        self._rest = joined[taken:]
+        return joined[:taken]
+
+    def close(self) -> None:
+        self._container.close()
+
+    def _decode(self) -> Iterator[NDArray[np.int16]]:
+        import av
+
+        packets = self._container.demux(self._stream)
+        while True:
+            try:
+                packet = next(packets, None)
+                if packet is None:
+                    break
+                frames = packet.decode()
+            except av.error.EOFError:
+                break
+            except av.error.FFmpegError as error:
+                self.damaged = True
+                if isinstance(error, av.error.InvalidDataError):
+                    continue  # One bad packet; the next may be whole.
+                break
+            for frame in frames:
+                yield self._resampler.feed(frame)
+        yield self._resampler.flush()
+
+    def _stated_duration(self) -> float | None:
+        if self._stream.duration is not None and self._stream.time_base is not None:
+            return float(self._stream.duration * self._stream.time_base)
+        return None if self._container.duration is None else self._container.duration / 1_000_000
+
+
+def _open(path: Path) -> tuple[Any, Any]:
+    import av
+
+    try:
+        if path.is_dir():
+            raise SourceError(f"{path} is a folder: name an audio file in it.")
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise SourceError(f"{path} is empty: choose a recording with sound in it.")
+        container = av.open(str(path))
+    except FileNotFoundError as error:
+        raise SourceError(f"There is no file {path}: check the name.") from error
+    except PermissionError as error:
+        raise SourceError(f"{path} may not be read: allow it with chmod, or choose a copy that is yours.") from error
+    except (av.error.FFmpegError, ValueError) as error:
+        raise SourceError(
+            f"{path} is not a readable audio file: choose wav, flac, mp3, m4a, ogg or a video."
+        ) from error
+    except OSError as error:
+        raise SourceError(f"{path} cannot be opened ({error.strerror}): choose another file.") from error
+    if not container.streams.audio:
+        container.close()
+        raise SourceError(f"{path} has no audio stream: choose a file with sound.")
+    return container, container.streams.audio[0]

@@ -1,0 +1,91 @@
+"""Raw PCM from a pipe: 16-bit signed little-endian, mono, 16 kHz."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+import numpy as np
+
+from livetrans.audio.channel import Block, SoundChannel
+from livetrans.clock import Clock
+from livetrans.errors import SourceError
+from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
+
+READ_BYTES = 3840
+"""120 ms: small enough for captions, large enough for a file that comes at full speed."""
+BUFFERED_SECONDS = 10
+AHEAD_SECONDS = 1.0
+"""Sound that is this much ahead of the clock was not spoken just now, so that its lag means nothing."""
+
+
+class PcmStream:
+    """Sound from a binary stream, read by a thread of its own into a bounded channel.
+
+    A full channel stops the reading, and so the program at the pipe's other end; a pause does the same. After `close` what
+    was read is still handed out: it was heard.
+    """
+
+    def __init__(
+        self, stream: BinaryIO, clock: Clock, notify: Callable[[Notice], None] = lambda notice: None
+    ) -> None:
+        """`stream` is left open: it belongs to the caller; `notify` is here for likeness, nothing is ever skipped."""
+        self._stream = stream
+        self._clock = clock
+        self._notify = notify
+        self._channel = SoundChannel(BUFFERED_SECONDS * SAMPLE_RATE)
+        self._listening = threading.Event()
+        self._listening.set()
+        self._closed = False
+        self._began = 0.0
+
+    @property
+    def duration(self) -> float | None:
+        return None
+
+    def __iter__(self) -> Iterator[AudioChunk]:
+        # A daemon: nothing can wake a thread that waits for a pipe which stays silent.
+        threading.Thread(target=self._read, name="livetrans-pcm", daemon=True).start()
+        position = 0
+        while (blocks := self._channel.take()) is not None:
+            self._listening.wait()
+            if not blocks:
+                continue
+            samples = np.concatenate([block.samples for block in blocks])
+            end = (position + len(samples)) / SAMPLE_RATE
+            captured_at = blocks[-1].captured_at
+            spoken_now = end <= captured_at - self._began + AHEAD_SECONDS
+            yield AudioChunk(samples, position, captured_at if spoken_now else None)
+            position += len(samples)
+        if position == 0 and not self._closed:
+            raise SourceError("Standard input gave no sound: pipe 16-bit mono 16 kHz PCM into it.")
+
+    def pause(self, paused: bool) -> None:
+        if paused:
+            self._listening.clear()
+        else:
+            self._listening.set()
+
+    def close(self) -> None:
+        self._closed = True
+        self._channel.end()
+        self._listening.set()
+
+    def _read(self) -> None:
+        read = getattr(self._stream, "read1", self._stream.read)
+        frame, odd = 0, b""
+        self._began = self._clock.now()
+        try:
+            while data := read(READ_BYTES):
+                data = odd + data
+                whole = len(data) // 2 * 2
+                data, odd = data[:whole], data[whole:]
+                samples = np.frombuffer(data, dtype="<i2").astype(np.int16)
+                if len(samples) and not self._channel.put(Block(samples, frame, self._clock.now())):
+                    return
+                frame += len(samples)
+        except (OSError, ValueError) as error:
+            self._channel.end(SourceError(f"Standard input broke off ({error}): start the program before it again."))
+        else:
+            self._channel.end()

@@ -1,0 +1,198 @@
+"""Which models there are and where. Looks at names and sizes only: nothing is loaded, and nothing is ever downloaded.
+
+A model is looked for by what was asked (a path or a name), then in these folders:
+
+1. the folders in the environment variable LIVETRANS_MODELS;
+2. `models/` of the source tree, or of the installed package;
+3. `livetrans/models` in the user's data folder;
+4. `models/` in the folder LIVETRANS_SHARED, by default `../shared` beside the source tree: prototypes that stand in
+   until our own small models are in `models/`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from livetrans.errors import ModelError
+
+MODELS_VARIABLE = "LIVETRANS_MODELS"
+SHARED_VARIABLE = "LIVETRANS_SHARED"
+RECOGNISER_VARIABLE = "LIVETRANS_ASR_MODEL"
+TRANSLATOR_VARIABLE = "LIVETRANS_MT_MODEL"
+
+RECOGNISER = "recogniser"
+TRANSLATOR = "translator"
+
+_HOW_TO_POINT = {
+    RECOGNISER: "point to a faster-whisper folder (one that holds model.bin) with --asr",
+    TRANSLATOR: "point to a GGUF file with --mt",
+}
+_OWN_PREFIXES = ("livetrans-", "proto-")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFolder:
+    """A folder that may hold models."""
+
+    path: Path
+    place: str
+    """What the user knows it as."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundModel:
+    """A model on disk."""
+
+    path: Path
+    """A GGUF file, or the folder of a recogniser."""
+    kind: str
+    """`recogniser` or `translator`."""
+    place: str
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def size_bytes(self) -> int:
+        files = self.path.iterdir() if self.path.is_dir() else [self.path]
+        return sum(file.stat().st_size for file in files if file.is_file())
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The only language a recogniser of our own hears, or the only pair a translator of our own knows.
+
+        Empty for any other model. Ours say it in their name: `livetrans-recogniser-en`, `livetrans-en-de.q8_0.gguf`.
+        """
+        if not self.name.startswith(_OWN_PREFIXES):
+            return ()
+        parts = self.name.split(".")[0].split("-")
+        return tuple(parts[-1:] if self.kind == RECOGNISER else parts[-2:])
+
+    def fits(self, source: str | None, target: str | None) -> bool:
+        """Whether the model may serve these languages; None stands for any."""
+        return all(
+            asked is None or asked == known for known, asked in zip(self.languages, (source, target), strict=False)
+        )
+
+
+def source_tree() -> Path | None:
+    """The checkout that this package runs from; None for an installed one."""
+    tree = Path(__file__).resolve().parent.parent
+    return tree if (tree / "pyproject.toml").is_file() else None
+
+
+def data_folder(name: str) -> Path:
+    """`models` or `recordings` of the source tree or of the installed package; it need not exist."""
+    tree = source_tree()
+    return tree / name if tree else Path(__file__).resolve().parent / "data" / name
+
+
+def shared_folder() -> Path | None:
+    """LIVETRANS_SHARED, or `../shared` beside the source tree; None where there is neither. It need not exist."""
+    told = os.environ.get(SHARED_VARIABLE)
+    if told:
+        return Path(told)
+    tree = source_tree()
+    return tree.parent / "shared" if tree else None
+
+
+def search_folders() -> list[ModelFolder]:
+    """The folders searched, first to last; each need not exist."""
+    import platformdirs
+
+    told = os.environ.get(MODELS_VARIABLE, "")
+    folders = [ModelFolder(Path(part), MODELS_VARIABLE) for part in told.split(os.pathsep) if part]
+    folders.append(ModelFolder(data_folder("models"), "livetrans"))
+    folders.append(ModelFolder(platformdirs.user_data_path("livetrans", appauthor=False) / "models", "user data"))
+    shared = shared_folder()
+    if shared:
+        folders.append(ModelFolder(shared / "models", "prototypes"))
+    return folders
+
+
+def find_models(kind: str | None = None) -> list[FoundModel]:
+    """Every model in the search folders, in the order in which they are preferred."""
+    found = [model for folder in search_folders() for model in _models_in(folder) if kind in (None, model.kind)]
+    # Our own small models come first wherever they stand: what runs by default should not change with a download.
+    return sorted(found, key=lambda model: not model.name.startswith("livetrans-"))
+
+
+def find_recogniser(asked: str | None = None, *, language: str | None = None) -> FoundModel:
+    """The recogniser asked for (path or name), else that of LIVETRANS_ASR_MODEL, else the first that hears `language`.
+
+    Raises:
+        ModelError: there is none; the sentence lists what was found.
+    """
+    return _find(RECOGNISER, asked or os.environ.get(RECOGNISER_VARIABLE), language, None)
+
+
+def find_translator(asked: str | None = None, *, source: str | None = None, target: str | None = None) -> FoundModel:
+    """The translator asked for (path or name), else that of LIVETRANS_MT_MODEL, else the first that knows the pair.
+
+    Raises:
+        ModelError: there is none; the sentence lists what was found.
+    """
+    return _find(TRANSLATOR, asked or os.environ.get(TRANSLATOR_VARIABLE), source, target)
+
+
+def _find(kind: str, asked: str | None, source: str | None, target: str | None) -> FoundModel:
+    found = find_models(kind)
+    if asked:
+        path = Path(asked).expanduser()
+        if _is_gguf(path) if kind == TRANSLATOR else _kind_of(path) == kind:
+            return FoundModel(path, kind, "named")
+        for model in found:
+            if asked in (model.name, model.path.stem, model.name.split(".")[0]):
+                return model
+        raise ModelError(f"{_what_is_wrong(kind, asked, path)}; {_advice(kind, found)}")
+    for model in found:
+        if model.fits(source, target):
+            return model
+    wanted = f"for {source or 'any language'}" + (f" to {target}" if target else "")
+    raise ModelError(f"no {kind} {wanted if source or target else 'at all'} was found; {_advice(kind, found)}")
+
+
+def _what_is_wrong(kind: str, asked: str, path: Path) -> str:
+    if not path.exists():
+        return f"there is no {kind} {asked!r}"
+    if kind == RECOGNISER:
+        return f"{asked!r} is no recogniser: it holds no model.bin"
+    return f"{asked!r} is no translator: it is not a GGUF file"
+
+
+def _advice(kind: str, found: list[FoundModel]) -> str:
+    names = ", ".join(dict.fromkeys(model.name for model in found)) or "none"
+    return f"found: {names}; {_HOW_TO_POINT[kind]}, or put one into a folder named by {MODELS_VARIABLE}"
+
+
+def _models_in(folder: ModelFolder) -> Iterator[FoundModel]:
+    try:
+        entries = sorted(folder.path.iterdir())
+    except OSError:  # a folder that is not there holds no models
+        return
+    for path in entries:
+        kind = _kind_of(path)
+        if kind:
+            yield FoundModel(path, kind, folder.place)
+
+
+def _is_gguf(path: Path) -> bool:
+    """Whether a file begins as a GGUF does, whatever it is called."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"GGUF"
+    except OSError:
+        return False
+
+
+def _kind_of(path: Path) -> str | None:
+    """What kind of model stands at a path, by its look from outside."""
+    if path.suffix == ".gguf" and path.is_file():
+        return TRANSLATOR
+    if (path / "model.bin").is_file():
+        return RECOGNISER
+    return None

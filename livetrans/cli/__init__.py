@@ -1,0 +1,97 @@
+"""The command line: the only place that composes, and the only place that prints an error.
+
+Commands are imported when they are called, so that `livetrans --help` loads no model library, sound or screen.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from livetrans import __version__
+from livetrans.cli.lazy import CommandEntry, LazyGroup
+from livetrans.errors import LivetransError
+from livetrans.text import visible
+
+COMMANDS = {
+    "mic": CommandEntry("livetrans.cli.mic", "Show captions for what the microphone hears."),
+    "replay": CommandEntry("livetrans.cli.replay", "Show captions for a recording, a video or a recorded transcript."),
+    "export": CommandEntry("livetrans.cli.export", "Write a session as subtitles, text or JSON lines."),
+    "models": CommandEntry("livetrans.cli.models", "List the models that were found, and which run by default."),
+    "devices": CommandEntry("livetrans.cli.devices", "List the microphones."),
+    "completion": CommandEntry("livetrans.cli.completion", "Print the completion script of your shell."),
+}
+
+COMPLETION_VARIABLE = "_LIVETRANS_COMPLETE"
+DEBUG_VARIABLE = "LIVETRANS_DEBUG"
+
+cli = LazyGroup(
+    "livetrans",
+    commands_by_name=COMMANDS,
+    params=[click.Option(["--debug"], is_flag=True, help="Show where in the program an error came from.")],
+    help="Live, private, translated captions in a terminal. Everything runs on this machine.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+click.version_option(__version__, message="livetrans %(version)s")(cli)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """The console script: run a command and leave with its exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return the exit code; prints every error as one sentence to stderr."""
+    instruction = os.environ.get(COMPLETION_VARIABLE)
+    if instruction:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, "livetrans", COMPLETION_VARIABLE, instruction)
+
+    debug = bool(os.environ.get(DEBUG_VARIABLE))
+    try:
+        with cli.make_context("livetrans", list(arguments)) as context:
+            debug = debug or context.params["debug"]
+            result = cli.invoke(context)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.exceptions.NoArgsIsHelpError as fault:
+        fault.show()
+        return fault.exit_code
+    except click.UsageError as fault:
+        command = fault.ctx.command_path if fault.ctx else "livetrans"
+        return _complain(f"{fault.format_message().rstrip('.')}; see `{command} --help`", fault.exit_code, debug)
+    except click.ClickException as fault:
+        return _complain(fault.format_message(), fault.exit_code, debug)
+    except LivetransError as fault:
+        return _complain(str(fault), fault.exit_code, debug)
+    except (KeyboardInterrupt, click.Abort):
+        return 130
+    except BrokenPipeError:
+        _discard_output()
+        return 0
+    except Exception as fault:  # the outermost place: whatever comes this far is our bug, and is said to be
+        kind = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
+        advice = "" if debug else f"; run it again with {DEBUG_VARIABLE}=1 to see where, and report it"
+        return _complain(f"this is a bug in livetrans and no fault of yours ({kind}){advice}", 1, debug)
+
+
+def _complain(sentence: str, exit_code: int, debug: bool) -> int:
+    """Print one sentence, made harmless; with `debug`, after the traceback in hand."""
+    if debug:
+        traceback.print_exc()
+    line = " ".join(visible(sentence).split())
+    click.echo(f"livetrans: {line}" if line.endswith((".", "?", "!")) else f"livetrans: {line}.", err=True)
+    return exit_code
+
+
+def _discard_output() -> None:
+    """Nobody reads stdout any more: let the interpreter's last flush go nowhere instead of failing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

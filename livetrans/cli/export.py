@@ -1,0 +1,83 @@
+"""`livetrans export`: a session as subtitles, text or JSON lines."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from livetrans.errors import SessionError, UsageError
+from livetrans.events import Notice
+from livetrans.session.export import Format, Which, export
+from livetrans.session.recorder import default_session_folder
+
+
+@click.command()
+@click.argument("session")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(get_args(Format)),
+    help="What to write; without it, the ending of --output says it.",
+)
+@click.option(
+    "--text",
+    "which",
+    type=click.Choice(get_args(Which)),
+    default="target",
+    show_default=True,
+    help="The translation, what was recognised, or both.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write; without it, the text goes to stdout.",
+)
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+def command(session: str, format_: Format | None, which: Which, output: Path | None, force: bool) -> None:
+    """Write SESSION as subtitles (srt, vtt), text or JSON lines.
+
+    SESSION is a session's folder or .jsonl file, the name of one in the user's data folder, or `last`.
+    """
+    chosen = format_ or _format_of(output)
+    pieces = export(_session_path(session), chosen, which, _warn)
+    if output is None:
+        for piece in pieces:
+            click.echo(piece, nl=False)
+        return
+    try:
+        with output.open("w" if force else "x", encoding="utf-8", newline="\n") as file:
+            file.writelines(pieces)
+    except FileExistsError as fault:
+        raise UsageError(f"{output} is there already; choose another name, or --force to overwrite it") from fault
+    except OSError as fault:
+        raise SessionError(f"{output} cannot be written: {fault.strerror}; choose another place") from fault
+
+
+def _session_path(session: str) -> Path:
+    """A path as it is; else a session of that name, or the newest, in the user's data folder."""
+    path = Path(session).expanduser()
+    kept = default_session_folder(datetime(1, 1, 1)).parent
+    if path.exists():
+        return path
+    if session == "last":
+        names = sorted(folder for folder in kept.glob("*") if folder.is_dir())
+        if not names:
+            raise SessionError(f"no session is kept in {kept} yet; name a session's folder")
+        return names[-1]
+    return kept / session if (kept / session).exists() else path
+
+
+def _format_of(output: Path | None) -> Format:
+    ending = output.suffix[1:].lower() if output else ""
+    for known in get_args(Format):
+        if ending == known:
+            return known  # type: ignore[no-any-return]
+    raise UsageError(f"say which format to write: --format {'|'.join(get_args(Format))}")
+
+
+def _warn(notice: Notice) -> None:
+    click.echo(f"livetrans: {notice.text}", err=True)

@@ -1,0 +1,49 @@
+"""`livetrans models`: what was found, without loading any of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from livetrans.catalogue import FoundModel, find_models, find_recogniser, find_translator, search_folders
+from livetrans.errors import ModelError
+
+
+@click.command()
+def command() -> None:
+    """List the models that were found, and mark with * those that run by default (English to German).
+
+    Nothing is loaded, and nothing is ever downloaded.
+    """
+    models = find_models()
+    defaults = _defaults()
+    models += [model for model in defaults if model.path not in {found.path for found in models}]
+    for model in models:
+        mark = "*" if model.path in {default.path for default in defaults} else " "
+        click.echo(f"{mark} {model.kind:<10}  {_size(model.size_bytes):>8}  {model.name}")
+        click.echo(f"  {'':<10}  {'':>8}  {model.place}: {model.path}")
+    click.echo("\nSearched, first to last:")
+    for folder in search_folders():
+        click.echo(f"  {folder.place}: {folder.path}" + ("" if folder.path.is_dir() else " (not there)"))
+    click.echo("\nFor a model elsewhere: --asr FOLDER, --mt FILE.gguf, or name its parent folder in LIVETRANS_MODELS.")
+
+
+def _defaults() -> list[FoundModel]:
+    """What `livetrans mic` would load without any option; says what it would complain about."""
+    defaults: list[FoundModel] = []
+    finders: tuple[Callable[[], FoundModel], ...] = (
+        lambda: find_recogniser(language="en"),
+        lambda: find_translator(source="en", target="de"),
+    )
+    for find in finders:
+        try:
+            defaults.append(find())
+        except ModelError as fault:
+            click.echo(f"livetrans: {fault}", err=True)
+    return defaults
+
+
+def _size(size_bytes: int) -> str:
+    """Decimal units, as file managers show them."""
+    return f"{size_bytes / 1e9:.1f} GB" if size_bytes >= 1e9 else f"{size_bytes / 1e6:.1f} MB"

@@ -1,0 +1,75 @@
+"""The configuration file: TOML whose keys are long option names, so that there is one vocabulary to learn.
+
+    from = "en"
+    to = "de"
+    mask-k = 4
+
+    [mic]
+    device = "USB"
+
+Keys at the top hold for every command that knows them; a table holds for the command it is named after.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from livetrans.errors import UsageError
+
+Value = bool | int | float | str
+
+_KIND_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text in quotes"}
+
+
+def default_config_file() -> Path:
+    """Where the file is looked for when none is named; it need not exist."""
+    import platformdirs
+
+    return platformdirs.user_config_path("livetrans", appauthor=False) / "config.toml"
+
+
+def read_config(
+    path: Path, shared: Mapping[str, type[Value]], tables: Mapping[str, Mapping[str, type[Value]] | None]
+) -> dict[str, dict[str, Value]]:
+    """The settings of a file by table; those that stand outside a table under the name "".
+
+    `shared` gives the kind of every key allowed at the top, `tables` the keys allowed in a command's own table; None
+    stands for a table that is known but not read now.
+
+    Raises:
+        UsageError: no such file, bad TOML, an unknown key or a value of the wrong kind; names the file and the key.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as fault:
+        raise UsageError(f"{path} is not valid TOML: {fault}; correct it") from fault
+    except UnicodeDecodeError as fault:
+        raise UsageError(f"{path} is no UTF-8 text; save it as UTF-8") from fault
+    except OSError as fault:
+        raise UsageError(f"the configuration file {path} cannot be read: {fault.strerror}; name another") from fault
+
+    values: dict[str, dict[str, Value]] = {"": {}}
+    for key, value in content.items():
+        if key in tables and isinstance(value, dict):
+            kinds = tables[key]
+            if kinds is not None:
+                values[key] = {inner: _checked(path, inner, item, kinds) for inner, item in value.items()}
+        else:
+            values[""][key] = _checked(path, key, value, shared)
+    return values
+
+
+def _checked(path: Path, key: str, value: object, kinds: Mapping[str, type[Value]]) -> Value:
+    kind = kinds.get(key)
+    if kind is None:
+        close = difflib.get_close_matches(key, kinds, n=1)
+        advice = f"did you mean {close[0]}?" if close else "keys are long option names without the dashes"
+        raise UsageError(f"{path}: unknown key {key}; {advice}")
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not kind:
+        raise UsageError(f"{path}: {key} must be {_KIND_NAMES[kind]}, and is {value!r}; correct it")
+    return kind(value)

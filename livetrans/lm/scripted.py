@@ -1,0 +1,127 @@
+"""A language model made of a rule: for tests of everything above the port, with the port's real bookkeeping."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from livetrans.errors import ContextError
+from livetrans.lm.port import Evaluation
+from livetrans.sequences import common_prefix_length
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+END, SOURCE, TARGET, BEGIN = 0, 1, 2, 3
+_MARKS = {"<|src|>": SOURCE, "<|tgt|>": TARGET, "<s>": BEGIN, "</s>": END}
+_FIRST_WORD = 4
+
+Rule = Callable[["ScriptedModel", Sequence[int]], "NDArray[np.float32]"]
+"""Logits (vocabulary,) of the token after a context."""
+
+
+class ScriptedModel:
+    """Words are tokens, numbered as they are met; the rule gives the logits; `evaluate` costs what the port would count.
+
+    `seconds_per_pass` and `seconds_per_token` make time a function of the counts.
+    """
+
+    name = "scripted"
+    beginning_tokens = (BEGIN,)
+
+    def __init__(
+        self,
+        rule: Rule,
+        *,
+        vocabulary_size: int = 512,
+        context_tokens: int = 1024,
+        maximum_rows: int = 161,
+        seconds_per_pass: float = 0.0,
+        seconds_per_token: float = 0.0,
+    ) -> None:
+        self._rule = rule
+        self.vocabulary_size = vocabulary_size
+        self.context_tokens = context_tokens
+        self.maximum_rows = maximum_rows
+        self._seconds = (seconds_per_pass, seconds_per_token)
+        self._words: list[str] = [*"_" * _FIRST_WORD]
+        self._ids: dict[str, int] = {}
+        self._cached: list[int] = []
+
+    def metadata(self, key: str) -> str | None:
+        return {"general.architecture": "scripted", "general.name": self.name}.get(key)
+
+    def token(self, word: str) -> int:
+        """The word's id, new words getting the next free one."""
+        if word not in self._ids:
+            if len(self._words) >= self.vocabulary_size:
+                raise ContextError(f"the scripted vocabulary of {self.vocabulary_size} words is full")
+            self._ids[word] = len(self._words)
+            self._words.append(word)
+        return self._ids[word]
+
+    def word(self, token: int) -> str:
+        return self._words[token] if token < len(self._words) else f"w{token}"
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        if special:
+            for mark in _MARKS:
+                text = text.replace(mark, f" {mark} ")
+        return [_MARKS[word] if special and word in _MARKS else self.token(word) for word in text.split()]
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        return "".join(f" {self.word(token)}" for token in tokens if token >= _FIRST_WORD).encode()
+
+    def is_end_of_generation(self, token: int) -> bool:
+        return token == END
+
+    def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
+        context = list(context)
+        if len(context) > self.context_tokens or not 0 < last_rows <= min(self.maximum_rows, len(context)):
+            raise ContextError(f"{len(context)} tokens and {last_rows} rows do not fit the scripted model")
+        kept = min(common_prefix_length(self._cached, context), len(context) - last_rows)
+        self._cached = context
+        rows = [self._rule(self, context[: len(context) - last_rows + 1 + row]) for row in range(last_rows)]
+        per_pass, per_token = self._seconds
+        return Evaluation(np.stack(rows), kept, 1, per_pass + per_token * (len(context) - kept))
+
+    def close(self) -> None:
+        self._cached = []
+
+
+def hashed_rule(seed: int = 0, *, end_weight: float = 1.0) -> Rule:
+    """Arbitrary but repeatable logits: a different distribution after every context, the end more likely as it grows."""
+
+    def rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+        digest = hashlib.blake2b(repr((seed, tuple(context))).encode(), digest_size=8).digest()
+        logits = np.random.default_rng(int.from_bytes(digest)).normal(size=model.vocabulary_size).astype(np.float32)
+        written = len(context) - 1 - context.index(TARGET) if TARGET in context else len(context)
+        logits[END] += np.float32(end_weight * written / 4)
+        logits[1:_FIRST_WORD] = -50.0
+        return logits
+
+    return rule
+
+
+def word_by_word_rule(
+    translate: Callable[[str], str] = str.upper, *, certainty: float = 6.0, unsure_of_last: bool = True
+) -> Rule:
+    """Translate word by word; while the source has no closing punctuation its last word is guessed, and guessed wrong.
+
+    `certainty` is the logit of the right token above all others: small values let a bias keep wrong drafts.
+    """
+
+    def rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+        source = [model.word(token) for token in context[context.index(SOURCE) + 1 : context.index(TARGET)]]
+        written = len(context) - 1 - context.index(TARGET)
+        target = [translate(word) for word in source]
+        if unsure_of_last and source and source[-1][-1] not in ".!?":
+            target[-1] = f"({target[-1]})"
+        logits = np.zeros(model.vocabulary_size, dtype=np.float32)
+        logits[model.token(target[written]) if written < len(target) else END] = certainty
+        return logits
+
+    return rule

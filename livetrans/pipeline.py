@@ -1,0 +1,245 @@
+"""Threads, channels, shutdown: the only module that starts threads for stages.
+
+Listening owns the source and the recogniser, translating owns the language model; they share the coalescer and `publish`,
+and nothing else. Ending is closing: the source ends, what was heard flows to the last caption, the threads join.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from livetrans.clock import Clock
+from livetrans.errors import LivetransError
+from livetrans.events import Event, Notice, Record, RunEnded, RunStarted, SettingChanged, SourceProgress, Transcript
+from livetrans.session.sink import Sink
+from livetrans.stages import Presenting, Publish, Translating, translate
+from livetrans.translation.coalescing import LatestPerSegment
+
+
+class Hearing(Protocol):
+    """The listening side, ready to run: a source with its recogniser, or a recorded transcript stream."""
+
+    def transcripts(self, publish: Publish) -> Iterator[Transcript]: ...
+
+    def pause(self, paused: bool) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Speaking(Translating, Protocol):
+    """A translator whose bias moves while it runs."""
+
+    bias: float
+
+    def set_mask_k(self, k: int) -> None: ...
+
+
+class Showing(Presenting, Protocol):
+    """A presenter whose mask moves while it runs."""
+
+    k: int
+
+
+@dataclass(frozen=True, slots=True)
+class TranslatingSide:
+    """The translating side, ready to run."""
+
+    translator: Speaking
+    presenter: Showing
+    signature: dict[str, str | int | float | bool | None]
+    close: Callable[[], None]
+
+
+class Publisher:
+    """Serialises events to the sinks and stamps them; a sink that fails is dropped and reported, the others go on."""
+
+    def __init__(self, clock: Clock, sinks: Sequence[Sink], on_failure: Callable[[BaseException], None]) -> None:
+        self._clock = clock
+        self._sinks = list(sinks)
+        self._on_failure = on_failure
+        self._lock = threading.RLock()
+
+    def __call__(self, event: Event) -> None:
+        failures: list[BaseException] = []
+        with self._lock:
+            record = Record(self._clock.now(), event)
+            for sink in tuple(self._sinks):
+                try:
+                    sink.write(record)
+                except Exception as error:
+                    self._sinks.remove(sink)
+                    failures.append(error)
+        for failure in failures:
+            self._on_failure(failure)
+
+    def close(self) -> None:
+        with self._lock:
+            sinks, self._sinks = self._sinks, []
+            for sink in sinks:
+                sink.close()
+
+
+class Pipeline:
+    """A run in two threads. `start` returns at once; models load on the threads that will own them.
+
+    `hear` and `speak` build the two sides and are called on their threads. A failure on either side ends the run: what was
+    heard is still finished and shown, and `join` raises it.
+    """
+
+    def __init__(
+        self,
+        hear: Callable[[Publish], Hearing],
+        speak: Callable[[Publish], TranslatingSide],
+        clock: Clock,
+        sinks: Sequence[Sink],
+    ) -> None:
+        self._hear = hear
+        self._speak = speak
+        self._publish = Publisher(clock, sinks, self._fail)
+        self._waiting = LatestPerSegment()
+        self._change = threading.Condition()
+        self._hearing: Hearing | None = None
+        self._translation: TranslatingSide | None = None
+        self._heard_all = False
+        self._stopping = False
+        self._paused = False
+        self._heard = 0.0
+        self._failure: BaseException | None = None
+        self._wanted: dict[str, float] = {}
+        self._threads = [
+            threading.Thread(target=self._guard, args=(self._listen,), name="listening", daemon=True),
+            threading.Thread(target=self._guard, args=(self._translate,), name="translating", daemon=True),
+        ]
+        self._ended = threading.Event()
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+        threading.Thread(target=self._finish, name="ending", daemon=True).start()
+
+    def join(self) -> None:
+        """Wait for the end; raises what made the run fail."""
+        # A timeout keeps the main thread open to signals.
+        while not self._ended.wait(0.1):
+            pass
+        if self._failure:
+            raise self._failure
+
+    def stop(self) -> None:
+        with self._change:
+            self._stopping = True
+            hearing = self._hearing
+            self._change.notify_all()
+        if hearing:
+            hearing.close()
+
+    def pause(self, paused: bool) -> None:
+        with self._change:
+            self._paused = paused
+            hearing = self._hearing
+        if hearing:
+            hearing.pause(paused)
+        self._publish(SettingChanged("paused", paused))
+
+    def set_bias(self, bias: float) -> None:
+        self._set("bias", bias)
+
+    def set_mask_k(self, k: int) -> None:
+        self._set("mask_k", k)
+
+    def _set(self, name: str, value: float) -> None:
+        with self._change:
+            self._wanted[name] = value
+            translation = self._translation
+        if translation:
+            self._apply(translation)
+        self._publish(SettingChanged(name, value))
+
+    def _apply(self, translation: TranslatingSide) -> None:
+        if "bias" in self._wanted:
+            translation.translator.bias = self._wanted["bias"]
+        if "mask_k" in self._wanted:
+            translation.presenter.k = int(self._wanted["mask_k"])
+            translation.translator.set_mask_k(int(self._wanted["mask_k"]))
+
+    def _listen(self) -> None:
+        try:
+            hearing = self._hear(self._publish)
+            with self._change:
+                self._hearing = hearing
+                self._change.notify_all()
+                self._change.wait_for(lambda: self._translation or self._stopping)
+                if self._stopping:
+                    return
+                translation = self._translation
+                paused = self._paused
+            if paused:
+                hearing.pause(True)
+            if translation:
+                self._publish(RunStarted(translation.signature))
+            for transcript in hearing.transcripts(self._watch):
+                self._publish(transcript)
+                with self._change:
+                    replaced = self._waiting.put(transcript)
+                    self._change.notify_all()
+                if replaced:
+                    self._publish(replaced)
+        finally:
+            with self._change:
+                self._heard_all = True
+                self._change.notify_all()
+            if self._hearing:
+                self._hearing.close()
+
+    def _watch(self, event: Event) -> None:
+        if isinstance(event, SourceProgress):
+            self._heard = event.heard
+        self._publish(event)
+
+    def _translate(self) -> None:
+        translation = self._speak(self._publish)
+        try:
+            with self._change:
+                self._translation = translation
+                self._apply(translation)
+                self._change.notify_all()
+            while True:
+                with self._change:
+                    self._change.wait_for(lambda: self._waiting or self._heard_all)
+                    if not self._waiting:
+                        return
+                    transcript = self._waiting.take()
+                translate(translation.translator, translation.presenter, transcript, self._publish)
+        finally:
+            translation.close()
+
+    def _guard(self, run: Callable[[], None]) -> None:
+        try:
+            run()
+        except BaseException as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        with self._change:
+            first = self._failure is None
+            if first:
+                self._failure = error
+        self.stop()
+        if first:
+            text = str(error) if isinstance(error, LivetransError) else f"{type(error).__name__}: {error}"
+            self._publish(Notice("error", text))
+
+    def _finish(self) -> None:
+        for thread in self._threads:
+            thread.join()
+        reason = "failed" if self._failure else "stopped" if self._stopping else "end of source"
+        self._publish(RunEnded(self._heard, reason))
+        try:
+            self._publish.close()
+        except Exception as error:
+            self._failure = self._failure or error
+        finally:
+            self._ended.set()

@@ -1,0 +1,151 @@
+"""The session folder: every event appended as it happens, and the sound if asked, so that a crash loses nothing."""
+
+from __future__ import annotations
+
+import struct
+from contextlib import suppress
+from datetime import datetime
+from io import FileIO
+from pathlib import Path
+
+import platformdirs
+
+from livetrans.errors import SessionError, UsageError
+from livetrans.events import SAMPLE_RATE, AudioChunk, Record
+from livetrans.session.codec import EVENTS_FILE, to_line
+
+AUDIO_FILE = "audio.wav"
+
+_HEADER_BYTES = 44
+_SAMPLE_BYTES = 2
+_HEADER_INTERVAL = SAMPLE_RATE * _SAMPLE_BYTES
+"""Bytes of sound after which the header's sizes are rewritten: a crash hides at most this second from a player."""
+
+
+def default_session_folder(now: datetime, base: Path | None = None) -> Path:
+    """A folder that does not exist yet, named by the time, under `base` or the user's data directory."""
+    sessions = (base or platformdirs.user_data_path("livetrans", appauthor=False)) / "sessions"
+    name = now.strftime("%Y-%m-%dT%H-%M-%S")
+    folder = sessions / name
+    number = 2
+    while folder.exists():
+        folder = sessions / f"{name}-{number}"
+        number += 1
+    return folder
+
+
+class SessionRecorder:
+    """A sink that keeps a session in a folder: `events.jsonl`, and `audio.wav` if asked.
+
+    Each event is handed to the system before `write` returns. The first fault raises; after it the recorder is silent,
+    so that whoever catches it can go on showing captions without their record.
+    """
+
+    def __init__(self, folder: Path, *, keep_audio: bool = False, overwrite: bool = False) -> None:
+        """Create the folder and its files.
+
+        Raises:
+            UsageError: the folder holds a session already and `overwrite` was not asked.
+            SessionError: it cannot be created or written.
+        """
+        self.folder = folder
+        self._failed = False
+        self._audio: _WaveFile | None = None
+        if not overwrite and (folder / EVENTS_FILE).exists():
+            raise UsageError(f"{folder} holds a session already: choose another folder with --session.")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            # Unbuffered: what a buffer holds is lost in a crash, and written again by close() after the disk was full.
+            self._events = FileIO(folder / EVENTS_FILE, "wb" if overwrite else "xb")
+            if keep_audio:
+                self._audio = _WaveFile(folder / AUDIO_FILE)
+        except OSError as error:
+            raise self._error(error) from error
+        self._written = 0
+
+    def write(self, record: Record) -> None:
+        """Append the record as one line.
+
+        Raises:
+            SessionError: it cannot be written; later records are left out.
+        """
+        if self._failed:
+            return
+        line = f"{to_line(record)}\n".encode()
+        try:
+            _write_all(self._events, line)
+        except OSError as error:
+            self._failed = True
+            with suppress(OSError):
+                # No half line: the records before it are a whole session.
+                self._events.truncate(self._written)
+            raise self._error(error) from error
+        self._written += len(line)
+
+    def write_audio(self, chunk: AudioChunk) -> None:
+        """Keep the sound, where it was asked to; lost sound is silence in the file, so its times stay source times.
+
+        Raises:
+            SessionError: it cannot be written; later sound is left out.
+        """
+        if self._audio is None:
+            return
+        try:
+            self._audio.write(chunk)
+        except OSError as error:
+            audio, self._audio = self._audio, None
+            audio.close()
+            raise self._error(error) from error
+
+    def close(self) -> None:
+        self._events.close()
+        if self._audio is not None:
+            self._audio.close()
+            self._audio = None
+
+    def _error(self, error: OSError) -> SessionError:
+        reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror or str(error)
+        return SessionError(
+            f"The session cannot be kept in {self.folder} ({reason}): free space, or choose a folder with --session."
+        )
+
+
+class _WaveFile:
+    """A mono 16 kHz int16 WAV file whose header is right while it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = FileIO(path, "wb")
+        self._data_bytes = 0
+        self._header_says = 0
+        self._write_header()
+
+    def write(self, chunk: AudioChunk) -> None:
+        self._file.seek(_HEADER_BYTES + chunk.start_sample * _SAMPLE_BYTES)
+        _write_all(self._file, chunk.samples.astype("<i2").tobytes())
+        self._data_bytes = max(self._data_bytes, self._file.tell() - _HEADER_BYTES)
+        if self._data_bytes - self._header_says >= _HEADER_INTERVAL:
+            self._write_header()
+
+    def close(self) -> None:
+        """Write the final sizes; a full disk does not matter here, since the header's place is taken already."""
+        with suppress(OSError):
+            self._write_header()
+        with suppress(OSError):
+            self._file.close()
+
+    def _write_header(self) -> None:
+        # The sizes are 32 bits: past 37 hours they stay at their largest, which players read as "to the end".
+        size = min(self._data_bytes, 0xFFFF_FFFF - _HEADER_BYTES)
+        byte_rate = SAMPLE_RATE * _SAMPLE_BYTES
+        form = struct.pack("<HHIIHH", 1, 1, SAMPLE_RATE, byte_rate, _SAMPLE_BYTES, 8 * _SAMPLE_BYTES)
+        riff = struct.pack("<4sI4s4sI", b"RIFF", size + _HEADER_BYTES - 8, b"WAVE", b"fmt ", len(form))
+        self._file.seek(0)
+        _write_all(self._file, riff + form + struct.pack("<4sI", b"data", size))
+        self._header_says = self._data_bytes
+
+
+def _write_all(file: FileIO, data: bytes) -> None:
+    """Write every byte: an unbuffered file may take fewer than it was given."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]

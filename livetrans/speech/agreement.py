@@ -1,0 +1,97 @@
+"""LocalAgreement-2 on words: what two passes in a row read alike is committed.
+
+Macháček, Dabre and Bojar, "Turning Whisper into Real-Time Transcription System" (2023), section 3: the longest common
+prefix of this pass's and the last pass's uncommitted words. Committed words never change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from livetrans.events import Word
+from livetrans.sequences import common_prefix_length
+from livetrans.speech.words import comparison_form
+
+TOLERANCE = 0.1
+"""A new word may start this much before the committed words end: word times move between passes."""
+OVERLAP_WORDS = 5
+"""At most so many words are moved over the border that the times gave."""
+CONTEXT_WORDS = 8
+
+
+class LocalAgreement:
+    """Commits words over the passes of one stretch of speech; times are source time."""
+
+    def __init__(self) -> None:
+        self.committed: list[Word] = []
+        """Newest committed words: all whose sound is in the buffer, and a few before, to compare with."""
+        self._forgotten = 0
+        self.tail: tuple[Word, ...] = ()
+        """Uncommitted words of the newest hypothesis, in its spelling."""
+
+    @property
+    def committed_end(self) -> float | None:
+        return self.committed[-1].end if self.committed else None
+
+    def update(self, words: Sequence[Word], buffer_start: float = 0.0) -> tuple[Word, ...]:
+        """Take a whole hypothesis of the buffer and return the words that it commits; `buffer_start` is its first sound."""
+        new = self._uncommitted(words, buffer_start)
+        agreed = common_prefix_length(_forms(self.tail), _forms(new))
+        self.tail = new
+        return self.commit(agreed)
+
+    def commit(self, count: int) -> tuple[Word, ...]:
+        """Commit the first `count` words of the tail without waiting for agreement, and return them."""
+        newly, self.tail = self.tail[:count], self.tail[count:]
+        self.committed.extend(newly)
+        return newly
+
+    def forget_before(self, cut: float) -> tuple[Word, ...]:
+        """Return each committed word once, when its sound leaves the buffer, which now begins at `cut` seconds."""
+        leaving = [word for word in self.committed[self._forgotten :] if word.end <= cut]
+        self._forgotten += len(leaving)
+        unneeded = max(min(self._forgotten, len(self.committed) - CONTEXT_WORDS), 0)
+        del self.committed[:unneeded]
+        self._forgotten -= unneeded
+        return tuple(leaving)
+
+    def _uncommitted(self, words: Sequence[Word], buffer_start: float) -> tuple[Word, ...]:
+        """The words after the committed ones: split by time, then moved to where the committed words line up best.
+
+        Times alone lose a word whose start moved before the committed end and repeat one whose start moved past it.
+        Comparing up to eight words around the border tells both from a speaker's "very, very".
+        """
+        if not self.committed:
+            return tuple(words)
+        last = self.committed[-1]
+        border = last.end - TOLERANCE
+        split = next((i for i, word in enumerate(words) if word.start > border), len(words))
+        if buffer_start > border:
+            # The committed words' sound has left the buffer: only what is left of the last one can come again.
+            remnant = split < len(words) and words[split].end < last.end + (last.end - last.start) / 2
+            same = remnant and comparison_form(words[split].text) == comparison_form(last.text)
+            return tuple(words[split + 1 :] if same else words[split:])
+        committed = _forms(self.committed[-CONTEXT_WORDS:])
+        forms = _forms(words)
+        earlier, later = max(split - OVERLAP_WORDS, 0), min(split + OVERLAP_WORDS, len(words))
+        candidates = [
+            *(at for at in range(earlier, split) if _matches(forms[:at], committed) >= min(2, len(committed))),
+            split,
+            *(at for at in range(split + 1, later + 1) if forms[split:at] == committed[split - at :]),
+        ]
+        best = max(candidates, key=lambda at: (_matches(forms[:at], committed), -abs(at - split)))
+        return tuple(words[best:])
+
+
+def _matches(forms: Sequence[str], committed: Sequence[str]) -> int:
+    """In how many places, counted from the last word back, a hypothesis's beginning repeats the committed words.
+
+    0 unless its last word is the last committed word: then it is no better than what the times say.
+    """
+    if not forms or forms[-1] != committed[-1]:
+        return 0
+    return sum(left == right for left, right in zip(reversed(forms), reversed(committed), strict=False))
+
+
+def _forms(words: Sequence[Word]) -> list[str]:
+    return [comparison_form(word.text) for word in words]

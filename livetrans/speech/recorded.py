@@ -1,0 +1,121 @@
+"""Recorded transcripts as a source: a run without a recogniser, and the same updates for every method compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from livetrans.clock import Clock
+from livetrans.errors import SessionError
+from livetrans.events import Notice, Transcript
+from livetrans.session.codec import events_file, from_dict, line_error, read_lines
+
+_LONGEST_SLEEP = 0.05
+"""Seconds. The clock cannot be woken, so waiting is sliced: `close` and `pause` act within one slice, without locks."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """A transcript, and when it came and was heard, in seconds since the recorded run began."""
+
+    transcript: Transcript
+    due: float
+    captured: float | None
+
+
+class RecordedTranscripts:
+    """The transcripts of a session or of a benchmark's .jsonl, in order, as the transcriber gave them.
+
+    A line is a `transcript` event or only its `segment_id`, `revision`, `committed`, `partial` and `final`. With
+    `real_time` they come at the recorded pace: when they were published, or, where the recording was made faster than
+    speech, when their last word ends in the source; `captured_at` is on the run's clock, so that lag is measured anew.
+    Otherwise they come at once, without `captured_at`. A segment that a crash or `close` left without a final gets its
+    last hypothesis once more as its final, because what was heard is finished and shown.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        real_time: bool,
+        notify: Callable[[Notice], None] | None = None,
+    ) -> None:
+        """Read the whole file, so that a bad one is seen before models are loaded; it is text, hence small.
+
+        Raises:
+            SessionError: it cannot be read, or holds no transcript.
+        """
+        self._clock = clock
+        self._real_time = real_time
+        self._transcripts = list(_read(path, notify))
+        if not self._transcripts:
+            raise SessionError(f"{path} holds no transcript: give a session, or a .jsonl file of transcripts.")
+        self._closed = False
+        self._paused = False
+
+    @property
+    def duration(self) -> float | None:
+        """Source time at which the last word ends; None where the recording has no times."""
+        return max(timed.transcript.end for timed in self._transcripts) or None
+
+    def __iter__(self) -> Iterator[Transcript]:
+        origin = self._clock.now()
+        unfinished: dict[int, Transcript] = {}
+        for timed in self._transcripts:
+            origin = self._wait(origin, timed.due)
+            if self._closed:
+                break
+            captured_at = origin + timed.captured if self._real_time and timed.captured is not None else None
+            transcript = replace(timed.transcript, captured_at=captured_at)
+            if transcript.final:
+                unfinished.pop(transcript.segment_id, None)
+            else:
+                unfinished[transcript.segment_id] = transcript
+            yield transcript
+        for last in unfinished.values():
+            yield replace(last, revision=last.revision + 1, committed=last.text, partial="", final=True)
+
+    def pause(self, paused: bool) -> None:
+        """Hold the transcripts back or let them go on; the time between does not count."""
+        self._paused = paused
+
+    def close(self) -> None:
+        """End the iteration soon, with a final for what was given; from any thread, any number of times."""
+        self._closed = True
+
+    def _wait(self, origin: float, due: float) -> float:
+        """Block until `due`; gives the instant at which the recorded run began on our clock, moved by pauses."""
+        while not self._closed:
+            if self._paused:
+                paused_at = self._clock.now()
+                self._clock.sleep(_LONGEST_SLEEP)
+                origin += self._clock.now() - paused_at
+                continue
+            remaining = origin + due - self._clock.now() if self._real_time else 0.0
+            if remaining <= 0:
+                break
+            self._clock.sleep(min(remaining, _LONGEST_SLEEP))
+        return origin
+
+
+def _read(path: Path, notify: Callable[[Notice], None] | None) -> Iterator[_Timed]:
+    file = events_file(path)
+    previous = 0.0
+    for number, values in read_lines(path, notify):
+        if values.get("event", "transcript") != "transcript":
+            continue
+        defaults = {"event": "transcript", "at": 0.0, "start": 0.0, "end": 0.0}
+        try:
+            record = from_dict(defaults | values)
+        except ValueError as error:
+            raise line_error(number, file, f"a transcript ({error})") from error
+        if not isinstance(record.event, Transcript):
+            raise line_error(number, file, "a transcript")
+        transcript = replace(record.event, captured_at=None, recognition=None)
+        captured = record.event.captured_at
+        if captured is None and transcript.end > 0:
+            captured = transcript.end
+        due = record.at if record.event.captured_at is not None else transcript.end
+        previous = max(previous, due)
+        yield _Timed(transcript, previous, captured)

@@ -1,0 +1,108 @@
+"""The stages in a row, without threads: what the pipeline runs in two threads and `--speed max` in one plain loop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from livetrans.events import AudioChunk, Caption, Event, SourceProgress, SpeechChunk, Transcript, Translation
+
+if TYPE_CHECKING:
+    from livetrans.audio.source import AudioSource
+
+Publish = Callable[[Event], None]
+
+_FULL_SCALE = 32768.0
+
+
+class Gate(Protocol):
+    """What listening needs of the segmenter."""
+
+    @property
+    def speaking(self) -> bool: ...
+
+    def feed(self, chunk: AudioChunk) -> list[SpeechChunk]: ...
+
+    def flush(self) -> list[SpeechChunk]: ...
+
+
+class Transcribing(Protocol):
+    """What listening needs of the transcriber."""
+
+    def feed(self, chunk: SpeechChunk) -> list[Transcript]: ...
+
+    def flush(self) -> list[Transcript]: ...
+
+
+class Translating(Protocol):
+    """What translating needs of the translator."""
+
+    def feed(self, transcript: Transcript) -> list[Translation]: ...
+
+
+class Presenting(Protocol):
+    """What translating needs of the presenter."""
+
+    def feed(self, translation: Translation, transcript: Transcript) -> list[Caption]: ...
+
+
+def listen(
+    source: AudioSource,
+    gate: Gate,
+    transcriber: Transcribing,
+    publish: Publish,
+    on_audio: Callable[[AudioChunk], None] | None = None,
+) -> Iterator[Transcript]:
+    """Transcripts of a source, in order; whatever was heard is finished even when the source fails."""
+    failure: BaseException | None = None
+    chunks = iter(source)
+    heard = 0.0
+    reported = -1.0
+    while True:
+        try:
+            chunk = next(chunks, None)
+        except Exception as error:
+            failure = error
+            chunk = None
+        if chunk is None:
+            break
+        if on_audio:
+            on_audio(chunk)
+        heard = chunk.end
+        for speech in gate.feed(chunk):
+            yield from transcriber.feed(speech)
+        if heard - reported >= 1.0:
+            reported = heard
+            publish(SourceProgress(heard, source.duration, gate.speaking, _level(chunk)))
+    for speech in gate.flush():
+        yield from transcriber.feed(speech)
+    yield from transcriber.flush()
+    publish(SourceProgress(heard, source.duration, False))
+    if failure:
+        raise failure
+
+
+def _level(chunk: AudioChunk) -> float:
+    if not len(chunk.samples):
+        return 0.0
+    return math.sqrt(float(np.mean(np.square(chunk.samples.astype(np.float32) / _FULL_SCALE))))
+
+
+def translate(translator: Translating, presenter: Presenting, transcript: Transcript, publish: Publish) -> None:
+    """Translate and present one update."""
+    for translation in translator.feed(transcript):
+        publish(translation)
+        for caption in presenter.feed(translation, transcript):
+            publish(caption)
+
+
+def run_inline(
+    transcripts: Iterator[Transcript], translator: Translating, presenter: Presenting, publish: Publish
+) -> None:
+    """Everything in one loop: the same input gives the same events, apart from measured times."""
+    for transcript in transcripts:
+        publish(transcript)
+        translate(translator, presenter, transcript, publish)

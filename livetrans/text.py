@@ -1,0 +1,75 @@
+"""Recognised and translated text on its way to a screen or a file: made harmless, measured and wrapped."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+_ESCAPE_SEQUENCES = re.compile(
+    r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC: title, clipboard, links
+    r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c]*(?:\x1b\\|\x9c)"  # DCS, SOS, PM, APC
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colour, cursor
+    r"|\x1b[ -/]*[0-~]"
+)
+_BREAKS = re.compile("[\t\n\v\f\r\x85\u2028\u2029]+")
+_INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+_CLOSING = frozenset(")]}」』】〕》〉）］｝。、，．！？：；ー…ぁぃぅぇぉっゃゅょァィゥェォッャュョ")
+
+
+def visible(text: str) -> str:
+    """The text as one line without anything a terminal would act on: what was said is shown, never executed.
+
+    ANSI escape sequences, C0 and C1 controls and bidirectional overrides are removed, line breaks and tabs become a
+    space, lone surrogates (which no stream can encode) become U+FFFD. Markup is left as it is: whoever shows the text
+    must not read it as markup.
+    """
+    text = _ESCAPE_SEQUENCES.sub("", text)
+    text = _BREAKS.sub(" ", text)
+    text = _INVISIBLE.sub("", text)
+    return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def display_width(text: str) -> int:
+    """Columns that the text takes: two for East Asian wide characters, none for combining marks."""
+    return sum(map(_character_width, text))
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Lines of at most `width` columns, broken at spaces, between wide characters, and inside a word if it must be.
+
+    Closing punctuation stays with the character before it. Runs of white space become one space. No text, no lines.
+    """
+    lines: list[str] = []
+    line = ""
+    for unit in _units(text, width):
+        longer = line + unit
+        if line and display_width(longer.rstrip()) > width:
+            lines.append(line.rstrip())
+            line = unit
+        else:
+            line = longer
+    return [*lines, line.rstrip()] if line.strip() else lines
+
+
+def _character_width(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) == "Cf":
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _units(text: str, width: int) -> Iterator[str]:
+    """The stretches that a line break may separate, each with the space that follows it."""
+    for word in text.split():
+        unit = ""
+        for character in word:
+            wide = _character_width(character) == 2
+            may_break = unit and (wide or _character_width(unit[-1]) == 2) and character not in _CLOSING
+            must_break = unit and display_width(unit + character) > width
+            if may_break or must_break:
+                yield unit
+                unit = ""
+            unit += character
+        yield unit + " "

@@ -1,0 +1,82 @@
+"""The translating stage: each update of a segment is decoded with the segment's previous output as the draft."""
+
+from __future__ import annotations
+
+from livetrans.config import DecodingSettings, MaskSettings
+from livetrans.decoding import DECODERS
+from livetrans.errors import UsageError
+from livetrans.events import Transcript, Translation
+from livetrans.lm.port import LanguageModel
+from livetrans.lm.prompts import Prompt
+from livetrans.translation.rendering import renderer
+
+_OUTPUT_PER_SOURCE_TOKEN = 3
+_OUTPUT_AT_LEAST = 32
+"""A translation longer than three times its source and some is a loop; the cap ends it early."""
+
+
+class Translator:
+    """Keeps the draft of the current segment.
+
+    The draft is kept when the recogniser rewrites the source's tail (verification protects the output) and dropped only when
+    the segment changes. `bias` may be set between updates, from any thread.
+    """
+
+    def __init__(
+        self, model: LanguageModel, prompt: Prompt, decoding: DecodingSettings, mask: MaskSettings, *, label: str = ""
+    ) -> None:
+        if decoding.method not in DECODERS:
+            raise UsageError(f"there is no method {decoding.method!r}; choose one of {', '.join(DECODERS)}")
+        self._model = model
+        self._prompt = prompt
+        self._decoder = DECODERS[decoding.method](model)
+        self._settings = decoding
+        self._label = label or decoding.method
+        self._render = renderer(model)
+        self._output_mask = mask.k if mask.mode == "output" else 0
+        self.bias = decoding.bias
+        self._segment_id: int | None = None
+        self._draft: tuple[int, ...] = ()
+        self._cap = 0
+
+    def set_mask_k(self, k: int) -> None:
+        """Move k of an output mask; a display-only mask does not concern the draft."""
+        if self._output_mask:
+            self._output_mask = k
+
+    def feed(self, transcript: Transcript) -> list[Translation]:
+        """Translate one update.
+
+        Raises:
+            ContextError: the source is too long for the model's context.
+        """
+        if transcript.segment_id != self._segment_id:
+            self._segment_id, self._draft, self._cap = transcript.segment_id, (), 0
+        source = transcript.text
+        prompt = self._prompt.tokens(self._model, source)
+        speech_tokens = len(prompt) - len(self._prompt.before) - len(self._prompt.after)
+        # The cap never falls within a segment: a shorter source must not cut a draft that continuous decoding has to keep.
+        self._cap = max(self._cap, _OUTPUT_PER_SOURCE_TOKEN * speech_tokens + _OUTPUT_AT_LEAST)
+        maximum = min(self._settings.maximum_output_tokens, self._cap, self._model.maximum_rows - 1)
+        final_bias = self._settings.final_bias
+        bias = final_bias if transcript.final and final_bias is not None else self.bias
+        decoded = self._decoder.decode(prompt, self._draft, bias=bias, maximum_tokens=maximum)
+        self._draft = decoded.tokens
+        if self._output_mask and not transcript.final:
+            self._draft = decoded.tokens[: -self._output_mask]
+        return [
+            Translation(
+                segment_id=transcript.segment_id,
+                revision=transcript.revision,
+                final=transcript.final,
+                source=source,
+                text=self._render(decoded.tokens),
+                tokens=decoded.tokens,
+                stats=decoded.stats,
+                method=self._label,
+            )
+        ]
+
+    def flush(self) -> list[Translation]:
+        """Nothing waits in this stage: every update was translated when it came."""
+        return []

@@ -1,0 +1,260 @@
+"""The screen: captions, numbers and keys. It only watches events and calls the live controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from textual.app import App, ComposeResult, SystemCommand
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from livetrans.control import Controls
+from livetrans.errors import LivetransError
+from livetrans.metrics.snapshot import Snapshot
+from livetrans.session.sink import Sink
+from livetrans.text import visible
+from livetrans.tui.board import Board
+from livetrans.tui.captions import Current, History
+from livetrans.tui.commands import COMMANDS, bindings
+from livetrans.tui.help import HelpScreen
+from livetrans.tui.messages import CaptionShown, NoticeGiven, RunBegan, RunFinished, ScreenSink, TranscriptHeard
+from livetrans.tui.panel import Panel, Strip
+from livetrans.tui.status import Loading, Phase, StatusLine, TopBar
+
+POLL_SECONDS = 0.25
+"""How often the numbers are read: faster than this nobody reads them."""
+
+BIAS_STEP = 0.05
+NARROW_WIDTH = 76
+"""Below this a panel beside the captions would leave them fewer than 50 columns."""
+
+
+class LivetransApp(App[str]):
+    """Live captions; `run()` returns None after a clean end, or the sentence that says why the run failed.
+
+    `start` receives the screen's sink once the first frame is painted; it starts the pipeline's threads and returns at once.
+    `save` writes the transcript to a new file and returns where; without it the screen says that it can't save.
+    """
+
+    CSS_PATH = "livetrans.tcss"
+    TITLE = "livetrans"
+    AUTO_FOCUS = "#history"
+    BINDINGS = bindings()
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (NARROW_WIDTH, "-normal"), (120, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
+
+    def __init__(
+        self,
+        controls: Controls,
+        snapshot: Callable[[], Snapshot],
+        start: Callable[[Sink], None],
+        title: str,
+        mask_k: int,
+        bias: float,
+        show_source: bool = True,
+        save: Callable[[], Path] | None = None,
+        theme: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.controls = controls
+        self._snapshot = snapshot
+        self._start = start
+        self._save = save
+        self._mask_k = mask_k
+        self._bias = bias
+        self._show_source = show_source
+        self._paused = False
+        self._phase = Phase.LOADING
+        self._quitting = False
+        self._failure: str | None = None
+        self._board = Board()
+        self._sink = ScreenSink(self)
+        self._top = TopBar(title)
+        self._history = History(show_source)
+        self._current = Current(show_source)
+        self._loading_bar = Loading()
+        self._status = StatusLine()
+        self._panel = Panel(id="panel")
+        self._strip = Strip(id="strip")
+        if theme is not None:
+            self.theme = theme
+
+    def compose(self) -> ComposeResult:
+        yield self._top
+        with Horizontal(id="body"):
+            with Vertical(id="captions"):
+                yield self._history
+                yield self._loading_bar
+                yield self._current
+                yield self._status
+            yield self._panel
+        yield self._strip
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self._enter(Phase.LOADING)
+        self.set_interval(POLL_SECONDS, self._show_numbers)
+        # After the first frame, so that loading, which keeps the interpreter busy, can't delay it.
+        self.call_after_refresh(self._begin)
+
+    def on_unmount(self) -> None:
+        self._sink.close()
+
+    def _begin(self) -> None:
+        self._show_numbers()
+        try:
+            self._start(self._sink)
+        except LivetransError as error:
+            self.exit(str(error), return_code=error.exit_code)
+
+    def on_run_began(self) -> None:
+        if self._phase is Phase.LOADING:
+            self._enter(Phase.RUNNING)
+
+    def on_run_finished(self, message: RunFinished) -> None:
+        self._enter(Phase.ENDED)
+        if message.ended.reason == "failed":
+            self.exit(self._failure or "The run failed; the session file keeps what was captured.", return_code=1)
+        elif self._quitting:
+            self.exit()
+
+    def on_notice_given(self, message: NoticeGiven) -> None:
+        notice = message.notice
+        if notice.level == "error":
+            self._failure = notice.text
+        if self._phase is Phase.LOADING and notice.level == "info":
+            self._loading_bar.say(notice.text)
+        else:
+            self._status.say(notice.text, notice.level)
+
+    def on_caption_shown(self, message: CaptionShown) -> None:
+        self._history.extend(self._board.feed_caption(message.caption))
+        self._show_current()
+
+    def on_transcript_heard(self, message: TranscriptHeard) -> None:
+        self._history.extend(self._board.feed_transcript(message.transcript))
+        self._show_current()
+
+    def _enter(self, phase: Phase) -> None:
+        self._phase = phase
+        self._loading_bar.display = phase is Phase.LOADING
+        self._current.display = phase is not Phase.LOADING
+        self._status.stand(self._standing())
+        self._show_numbers()
+        self._show_current()
+
+    def _standing(self) -> str:
+        match self._phase:
+            case Phase.ENDED:
+                known = self._snapshot().total is not None
+                return f"{'end of file' if known else 'the source has ended'} · w saves · q quits"
+            case Phase.FINISHING:
+                return "finishing what was heard… · q again quits at once"
+            case Phase.RUNNING if self._paused:
+                return "paused · space resumes"
+            case _:
+                return ""
+
+    def _show_current(self) -> None:
+        waiting = ""
+        if not self._history.captions:
+            waiting = {Phase.RUNNING: "listening …", Phase.ENDED: "nothing was said"}.get(self._phase, "")
+        self._current.show(self._board.current, self._board.source(), waiting)
+
+    def _show_numbers(self) -> None:
+        snapshot = self._snapshot()
+        self._top.show(self._phase, self._paused, snapshot.heard)
+        self._panel.show(snapshot)
+        self._strip.show(snapshot)
+
+    def action_pause(self) -> None:
+        if self._phase in (Phase.FINISHING, Phase.ENDED):
+            return
+        self._paused = not self._paused
+        self.controls.pause(self._paused)
+        self._status.stand(self._standing())
+        self._show_numbers()
+
+    def action_source(self) -> None:
+        self._show_source = not self._show_source
+        self._history.show_source(self._show_source)
+        self._current.show_source(self._show_source)
+
+    def action_mask(self, step: int) -> None:
+        self._mask_k = max(0, self._mask_k + step)
+        self.controls.set_mask_k(self._mask_k)
+        off = " (masking is off in this run)" if self._snapshot().mask_mode == "none" else ""
+        self._status.say(f"mask-k {self._mask_k}{off}")
+
+    def action_bias(self, step: int) -> None:
+        self._bias = min(1.0, max(0.0, round(self._bias + step * BIAS_STEP, 2)))
+        self.controls.set_bias(self._bias)
+        self._status.say(f"bias {self._bias:.2f}")
+
+    def action_copy(self) -> None:
+        selected = self.screen.get_selected_text()
+        shown = self._shown_captions()[-1:]
+        self._copy(selected or "".join(shown), "selection" if selected else "last caption")
+
+    def action_copy_all(self) -> None:
+        shown = self._shown_captions()
+        self._copy("\n".join(shown), f"{len(shown)} captions")
+
+    def _copy(self, text: str, what: str) -> None:
+        if not text:
+            self._status.say("nothing to copy yet")
+            return
+        self.copy_to_clipboard(text)
+        self._status.say(f"{what} copied (where the terminal allows it)")
+
+    def _shown_captions(self) -> list[str]:
+        captions = list(self._history.captions)
+        if self._board.current is not None:
+            captions.append(self._board.current)
+        return [text for text in (visible(caption.text) for caption in captions) if text]
+
+    def action_save(self) -> None:
+        if self._save is None:
+            self._status.say("this run has no transcript to save", "warning")
+            return
+        try:
+            path = self._save()
+        except (OSError, LivetransError) as error:
+            self._status.say(f"the transcript could not be saved: {error}", "warning")
+        else:
+            self._status.say(f"saved to {path}")
+
+    def action_clear(self) -> None:
+        self._board.clear()
+        self._history.clear()
+        self._show_current()
+
+    def action_panel(self) -> None:
+        self.screen_stack[0].toggle_class("-no-panel")
+        self.call_after_refresh(self._show_numbers)
+
+    def action_help(self) -> None:
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen())
+
+    def action_stop(self) -> None:
+        """Finish what was heard, then quit; at once if asked again or nothing is left to finish."""
+        if self._quitting or self._phase is Phase.ENDED:
+            self.exit()
+            return
+        self._quitting = True
+        self.controls.stop()
+        self._enter(Phase.FINISHING)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        for command in COMMANDS:
+            yield SystemCommand(command.title, f"{command.meaning} ({command.written})", self._runner(command.action))
+        yield SystemCommand("Theme", "Change colours: light, dark, the terminal's own.", self.action_change_theme)
+
+    def _runner(self, action: str) -> Callable[[], None]:
+        async def run() -> None:
+            await self.run_action(action)
+
+        return lambda: self.call_later(run) and None

@@ -1,0 +1,79 @@
+"""Which caption is current and which have become history: the screen's only logic, without a screen."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from livetrans.events import Caption, Transcript, join_text
+
+REMEMBERED_FINALS = 1000
+"""Ids of finished segments kept to recognise a repeated final; twice what the history shows."""
+
+
+class Board:
+    """Follows captions and transcripts; says which captions leave for the history, each final exactly once.
+
+    A final stays current until the next segment speaks, so that the last line is there through a pause.
+    """
+
+    def __init__(self) -> None:
+        self.current: Caption | None = None
+        self._transcript: Transcript | None = None
+        self._finished: deque[int] = deque(maxlen=REMEMBERED_FINALS)
+
+    def feed_caption(self, caption: Caption) -> list[Caption]:
+        """Take a segment's newer caption; return the captions that are history now."""
+        if caption.segment_id in self._finished:
+            return []
+        if caption.final:
+            self._finished.append(caption.segment_id)
+        empty = not caption.text.strip()
+        current = self.current
+        if current is None or caption.segment_id == current.segment_id:
+            self.current = None if empty and caption.final else caption
+            return []
+        if empty:
+            # Nothing to show yet: the line before stays.
+            return []
+        if caption.segment_id < current.segment_id:
+            return [caption] if caption.final else []
+        self.current = caption
+        # A partial that is overtaken isn't history: its own final is still to come and then goes there directly.
+        return [current] if current.final else []
+
+    def feed_transcript(self, transcript: Transcript) -> list[Caption]:
+        """Take a newer hypothesis; return the captions that are history now."""
+        if self._transcript is not None and transcript.segment_id < self._transcript.segment_id:
+            return []
+        self._transcript = transcript
+        current = self.current
+        if current is None or not current.final or transcript.segment_id <= current.segment_id:
+            return []
+        if not transcript.text.strip():
+            return []
+        self.current = None
+        return [current]
+
+    def source(self) -> tuple[str, str]:
+        """The source text belonging to the current caption: its committed part and the part that may change."""
+        current, transcript = self.current, self._transcript
+        if transcript is not None and transcript.segment_id not in self._finished:
+            if current is None or transcript.segment_id == current.segment_id:
+                return transcript.committed, transcript.partial
+        if current is None:
+            return "", ""
+        if current.final:
+            return current.source, ""
+        cut = len(current.committed_source)
+        return current.source[:cut], current.source[cut:].lstrip()
+
+    def clear(self) -> None:
+        """Forget a final that is still current; what is being spoken stays."""
+        if self.current is not None and self.current.final:
+            self.current = None
+
+
+def source_text(committed: str, partial: str) -> tuple[str, str]:
+    """Both parts of a source line so that they can be set one after the other: the joining space goes to the second."""
+    whole = join_text(committed, partial)
+    return committed, whole[len(committed) :]

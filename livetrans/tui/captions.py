@@ -1,0 +1,148 @@
+"""Captions: the history that scrolls, and the current one in a region of its own whose height only grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.events import Resize
+from textual.widgets import Static
+
+from livetrans.events import Caption
+from livetrans.text import visible
+from livetrans.tui.board import source_text
+
+HISTORY_CAPTIONS = 500
+"""Captions kept on screen: the session file keeps all, memory must not grow with the hours."""
+
+SOURCE, PARTIAL_SOURCE = "dim", "dim italic"
+"""Source that won't change, and source that may; dim rather than a colour, so that it works without colour too."""
+
+NEW, NEW_WITHOUT_COLOUR = "bold $text-accent", "bold underline"
+"""What an update added to the accepted part of its draft, which stays plain (Table 7 of the paper)."""
+
+
+def caption_content(caption: Caption, new_style: str) -> Content:
+    """A caption's text, its new part set apart; a final is whole and plain."""
+    if caption.final:
+        return Content(visible(caption.text))
+    cut = caption.accepted_characters
+    # Cleaned in two parts, because cleaning may change lengths and `accepted_characters` counts the original's.
+    return Content.assemble(visible(caption.text[:cut]), (visible(caption.text[cut:]), new_style))
+
+
+def source_content(committed: str, partial: str) -> Content:
+    """A source line, its unstable part fainter and slanted."""
+    steady, rest = source_text(committed, partial)
+    return Content.assemble((visible(steady), SOURCE), (visible(rest), PARTIAL_SOURCE))
+
+
+class Line(Static):
+    """A finished caption with its source above it."""
+
+    def __init__(self, caption: Caption, show_source: bool) -> None:
+        self.caption = caption
+        super().__init__(self._content(show_source), markup=False)
+
+    def show_source(self, shown: bool) -> None:
+        self.update(self._content(shown))
+
+    def _content(self, show_source: bool) -> Content:
+        text = caption_content(self.caption, "")
+        if not show_source or not self.caption.source:
+            return text
+        return Content.assemble(source_content(self.caption.source, ""), "\n", text)
+
+
+class History(VerticalScroll):
+    """Finished captions, newest last; follows the end unless the reader scrolled up."""
+
+    def __init__(self, show_source: bool) -> None:
+        super().__init__(id="history")
+        self._lines: list[Line] = []
+        self._show_source = show_source
+
+    def on_mount(self) -> None:
+        self.anchor()
+
+    @property
+    def captions(self) -> list[Caption]:
+        return [line.caption for line in self._lines]
+
+    def extend(self, captions: Iterable[Caption]) -> None:
+        new = [Line(caption, self._show_source) for caption in captions]
+        if not new:
+            return
+        self._lines += new
+        self.mount(*new)
+        surplus = self._lines[:-HISTORY_CAPTIONS]
+        if surplus:
+            del self._lines[: len(surplus)]
+            for line in surplus:
+                line.remove()
+
+    def show_source(self, shown: bool) -> None:
+        self._show_source = shown
+        for line in self._lines:
+            line.show_source(shown)
+
+    def clear(self) -> None:
+        self._lines.clear()
+        self.remove_children()
+
+
+class Steady(Static):
+    """Text whose region grows but doesn't shrink until `settle`, so that nothing above it jumps while a caption changes."""
+
+    def __init__(self, least: int, id: str) -> None:
+        super().__init__(id=id, markup=False)
+        self._least = least
+        self._width = 0
+        self.styles.min_height = least
+
+    def settle(self) -> None:
+        """Give the height back: another segment begins."""
+        self.styles.min_height = self._least
+
+    def on_resize(self, event: Resize) -> None:
+        if event.size.width != self._width:
+            self._width = event.size.width
+            self.settle()
+        elif event.size.height > self._least:
+            self.styles.min_height = event.size.height
+
+
+class Current(VerticalScroll, can_focus=False):
+    """The caption being made: source above, translation below; past its share of the screen the end stays in view."""
+
+    def __init__(self, show_source: bool) -> None:
+        super().__init__(id="current")
+        self._source = Steady(1, id="source")
+        self._caption = Steady(3, id="caption")
+        self._source.display = show_source
+        self._segment_id: int | None = None
+
+    def compose(self) -> ComposeResult:
+        yield self._source
+        yield self._caption
+
+    def on_mount(self) -> None:
+        self.anchor()
+
+    def show(self, caption: Caption | None, source: tuple[str, str], waiting: str = "") -> None:
+        """Draw the current caption, or the quiet sentence `waiting` where there is none."""
+        segment_id = None if caption is None else caption.segment_id
+        if segment_id != self._segment_id:
+            self._segment_id = segment_id
+            self._source.settle()
+            self._caption.settle()
+        self._source.update(source_content(*source))
+        if caption is None:
+            self._caption.update(Content.styled(waiting, PARTIAL_SOURCE))
+        else:
+            self._caption.update(caption_content(caption, NEW_WITHOUT_COLOUR if self.app.no_color else NEW))
+
+    def show_source(self, shown: bool) -> None:
+        self._source.display = shown

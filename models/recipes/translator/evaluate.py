@@ -1,0 +1,93 @@
+"""Score a GGUF through llama.cpp: whole sentences (chrF, BLEU) and how much re-translation flickers on word streams."""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import sacrebleu
+from data import shared_folder
+from runner import Runner
+
+TEST_SETS = ("tatoeba.test", "flores200.devtest")
+
+
+def lines_of(name: str, limit: int) -> list[str]:
+    """The first `limit` lines of an evaluation file (0: all)."""
+    lines = (shared_folder() / "corpora" / name).read_text(encoding="utf-8").splitlines()
+    return lines[:limit] if limit else lines
+
+
+def score_sentences(runner: Runner, name: str, limit: int, hypotheses_folder: Path | None) -> dict[str, object]:
+    """chrF and BLEU of greedy translations of whole sentences, with sacrebleu's signatures."""
+    sources, references = lines_of(f"{name}.eng", limit), lines_of(f"{name}.deu", limit)
+    started = time.monotonic()
+    outputs = [runner.translate(source) for source in sources]
+    seconds = time.monotonic() - started
+    texts = [runner.text(tokens) for tokens in outputs]
+    if hypotheses_folder:
+        hypotheses_folder.mkdir(parents=True, exist_ok=True)
+        (hypotheses_folder / f"{name}.hypotheses.deu").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    chrf, bleu = sacrebleu.CHRF(), sacrebleu.BLEU()
+    return {
+        "set": name,
+        "sentences": len(sources),
+        "chrf": round(chrf.corpus_score(texts, [references]).score, 2),
+        "bleu": round(bleu.corpus_score(texts, [references]).score, 2),
+        "output_tokens": sum(map(len, outputs)),
+        "tokens_per_second": round(sum(map(len, outputs)) / seconds),
+        "signatures": [str(chrf.get_signature()), str(bleu.get_signature())],
+    }
+
+
+def common_prefix(left: list[int], right: list[int]) -> int:
+    """Number of equal leading tokens."""
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(left), len(right)))
+
+
+def prefixes(source: str, words: int) -> list[str]:
+    """The source as it grows by `words` words an update, up to the whole sentence."""
+    parts = source.split()
+    return [" ".join(parts[:end]) for end in range(words, len(parts), words)] + [source]
+
+
+def score_streams(runner: Runner, name: str, limit: int, words: int) -> dict[str, object]:
+    """Normalized erasure of re-translation: tokens taken back over all updates / tokens of the final outputs."""
+    erased_tokens = final_tokens = updates = 0
+    for source in lines_of(f"{name}.eng", limit):
+        shown: list[int] = []
+        for prefix in prefixes(source, words):
+            output = runner.translate(prefix)
+            erased_tokens += len(shown) - common_prefix(shown, output)
+            shown = output
+            updates += 1
+        final_tokens += len(shown)
+    return {
+        "set": name,
+        "words_per_update": words,
+        "updates": updates,
+        "erased_tokens": erased_tokens,
+        "final_tokens": final_tokens,
+        "normalized_erasure": round(erased_tokens / final_tokens, 3),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", type=Path, required=True, help="the GGUF to score")
+    parser.add_argument("--limit", type=int, default=0, help="whole sentences of each set (default: all)")
+    parser.add_argument("--streams", type=int, default=300, help="sentences of each set that are streamed")
+    parser.add_argument("--words", type=int, default=3, help="words an update of a stream")
+    parser.add_argument("--hypotheses", type=Path, help="folder for the translations")
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    runner = Runner(options.model, options.threads)
+    for name in TEST_SETS:
+        print(json.dumps(score_sentences(runner, name, options.limit, options.hypotheses)), flush=True)
+    for name in TEST_SETS if options.streams else ():
+        print(json.dumps(score_streams(runner, name, options.streams, options.words)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

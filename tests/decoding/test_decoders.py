@@ -1,0 +1,122 @@
+"""Properties of the decoders on scripted models: which output, which counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from livetrans.decoding import DECODERS, Decoded
+from livetrans.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
+
+_sources = st.lists(st.integers(4, 20), min_size=1, max_size=8)
+
+
+def _prompt(source: list[int]) -> list[int]:
+    return [BEGIN, SOURCE, *source, TARGET]
+
+
+def _stream(model: ScriptedModel, method: str, source: list[int], bias: float, maximum: int = 24) -> list[Decoded]:
+    """Decode the growing prefixes of a source, each with the previous output as its draft."""
+    decoder = DECODERS[method](model)
+    outputs: list[Decoded] = []
+    for length in range(1, len(source) + 1):
+        draft = outputs[-1].tokens if outputs else ()
+        outputs.append(decoder.decode(_prompt(source[:length]), draft, bias=bias, maximum_tokens=maximum))
+    return outputs
+
+
+def _model(seed: int) -> ScriptedModel:
+    return ScriptedModel(hashed_rule(seed), vocabulary_size=24)
+
+
+@given(_sources, st.integers(0, 99))
+def test_ssbd_without_bias_writes_what_retranslation_writes(source: list[int], seed: int) -> None:
+    plain = _stream(_model(seed), "rt", source, 0.0)
+    fast = _stream(_model(seed), "ssbd", source, 0.0)
+    assert [one.tokens for one in fast] == [one.tokens for one in plain]
+
+
+@given(_sources, st.integers(0, 99), st.sampled_from([0.5, 0.8, 1.0]))
+def test_ssbd_from_half_on_is_continuous_decoding(source: list[int], seed: int, bias: float) -> None:
+    forced = _stream(_model(seed), "cd", source, 0.0)
+    biased = _stream(_model(seed), "ssbd", source, bias)
+    assert [one.tokens for one in biased] == [one.tokens for one in forced]
+
+
+@given(_sources, st.integers(0, 99))
+def test_continuous_decoding_only_appends(source: list[int], seed: int) -> None:
+    outputs = _stream(_model(seed), "cd", source, 0.0)
+    for before, after in zip(outputs, outputs[1:], strict=False):
+        assert after.tokens[: len(before.tokens)] == before.tokens
+
+
+@pytest.mark.parametrize("method", sorted(DECODERS))
+@given(_sources, st.integers(0, 99), st.sampled_from([0.0, 0.2, 0.6]))
+def test_counts_add_up(method: str, source: list[int], seed: int, bias: float) -> None:
+    outputs = _stream(_model(seed), method, source, bias)
+    draft: tuple[int, ...] = ()
+    for length, one in enumerate(outputs, start=1):
+        stats = one.stats
+        assert stats.output_tokens == len(one.tokens)
+        assert stats.prompt_tokens == length + 3
+        assert stats.draft_tokens == (0 if method == "rt" else len(draft))
+        assert one.tokens[: stats.accepted_tokens] == draft[: stats.accepted_tokens]
+        assert stats.accepted_tokens <= min(stats.draft_tokens, stats.output_tokens)
+        assert stats.forward_passes == 1 + stats.decoding_steps
+        # Every new token but the one the first pass chose costs a step; so does learning that the output ends.
+        new = stats.output_tokens - stats.accepted_tokens
+        assert stats.decoding_steps == new - int(stats.truncated and new > 0)
+        assert 0 not in one.tokens
+        draft = one.tokens
+
+
+@given(_sources, st.integers(0, 99), st.integers(1, 6), st.sampled_from(sorted(DECODERS)))
+def test_the_cap_holds_for_drafts_and_outputs(source: list[int], seed: int, maximum: int, method: str) -> None:
+    endless = hashed_rule(seed)
+
+    def rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+        logits = endless(model, context)
+        logits[END] = -50.0
+        return logits
+
+    model = ScriptedModel(rule, vocabulary_size=24)
+    for one in _stream(model, method, source, 0.2, maximum):
+        assert len(one.tokens) == maximum
+        assert one.stats.draft_tokens <= maximum
+        assert one.stats.truncated
+
+
+def test_a_fully_accepted_draft_goes_on_to_the_end() -> None:
+    model = ScriptedModel(word_by_word_rule(unsure_of_last=False))
+    decoder = DECODERS["ssbd"](model)
+    source = model.tokenize("one two three")
+    draft = tuple(model.tokenize("ONE"))
+    decoded = decoder.decode(_prompt(source), draft, bias=0.2, maximum_tokens=20)
+    assert model.detokenize(decoded.tokens) == b" ONE TWO THREE"
+    assert decoded.stats.accepted_tokens == 1
+
+
+def test_only_the_changed_source_is_evaluated_again() -> None:
+    model = ScriptedModel(word_by_word_rule())
+    decoder = DECODERS["rt"](model)
+    first, second = model.tokenize("one two three"), model.tokenize("one two four five")
+    decoder.decode(_prompt(first), (), bias=0, maximum_tokens=20)
+    stats = decoder.decode(_prompt(second), (), bias=0, maximum_tokens=20).stats
+    assert stats.reused_tokens == 4  # begin, source mark, one, two
+
+
+@pytest.mark.parametrize("bias", [0.0, 0.2])
+def test_time_is_split_by_kind_of_pass(bias: float) -> None:
+    model = ScriptedModel(word_by_word_rule(), seconds_per_pass=1.0)
+    source = model.tokenize("one two three")
+    for draft, kind in (((), "prompt_seconds"), (tuple(model.tokenize("ONE X")), "verification_seconds")):
+        stats = DECODERS["ssbd"](model).decode(_prompt(source), draft, bias=bias, maximum_tokens=20).stats
+        assert getattr(stats, kind) == 1.0
+        assert stats.prompt_seconds + stats.verification_seconds == 1.0
+        assert stats.decoding_seconds == stats.decoding_steps
+        assert stats.total_seconds == stats.forward_passes

@@ -1,0 +1,141 @@
+"""The llama.cpp adapter on the embedded GGUF: exact equality, because Q8_0 on one CPU thread is bit-identical in any batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from livetrans.config import LanguageModelSettings
+from livetrans.decoding import DECODERS
+from livetrans.errors import ContextError, ModelError
+from livetrans.languages import parse_language
+from livetrans.lm.llama import LlamaModel
+from livetrans.lm.prompts import Prompt, build_prompt
+from livetrans.metrics.erasure import erasure
+
+_SENTENCES = """
+Two young men in red shirts are standing in front of a large building and talking to an old woman.
+The children are playing with a small brown dog in the garden behind the house while it is raining.
+A woman in a blue dress is sitting on a bench and reading a book about the history of her town.
+Yesterday evening I met my brother at the station, but he did not want to come home with me.
+If you want to learn a new language, you should speak with other people as often as you can.
+A group of people is waiting for the bus on a busy street on a cold morning in the winter.
+He has never been so happy in his life, because his daughter has finally found a good job.
+Please tell me what time the next train to Berlin leaves, and whether I have to change on the way.
+A little girl in a yellow coat is throwing stones into the river and laughing very loudly.
+We were surprised to hear that the meeting had been moved to the first Monday of next month.
+The man with the grey beard is repairing an old bicycle in front of his shop near the market.
+""".strip().splitlines()
+
+
+@pytest.fixture(scope="module")
+def model(translator_path: Path) -> Iterator[LlamaModel]:
+    model = LlamaModel(LanguageModelSettings(translator_path, context_tokens=512, threads=1))
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="module")
+def prompt(model: LlamaModel) -> Prompt:
+    return build_prompt(model, None, parse_language("en"), parse_language("de"))
+
+
+def _outputs(model: LlamaModel, prompt: Prompt, method: str, bias: float) -> list[list[tuple[int, ...]]]:
+    """Outputs for every growing prefix of every sentence, word by word."""
+    decoder = DECODERS[method](model)
+    streams = []
+    for sentence in _SENTENCES:
+        words = sentence.split()
+        outputs: list[tuple[int, ...]] = []
+        for length in range(1, len(words) + 1):
+            tokens = prompt.tokens(model, " ".join(words[:length]))
+            draft = outputs[-1] if outputs else ()
+            outputs.append(decoder.decode(tokens, draft, bias=bias, maximum_tokens=80).tokens)
+        streams.append(outputs)
+    return streams
+
+
+def test_ssbd_without_bias_is_retranslation_token_for_token(model: LlamaModel, prompt: Prompt) -> None:
+    plain = _outputs(model, prompt, "rt", 0.0)
+    assert sum(map(len, plain)) >= 200
+    assert _outputs(model, prompt, "ssbd", 0.0) == plain
+
+
+def test_bias_of_a_half_keeps_every_draft_and_continuous_decoding_never_erases(
+    model: LlamaModel, prompt: Prompt
+) -> None:
+    forced = _outputs(model, prompt, "cd", 0.0)
+    for outputs in forced:
+        for before, after in zip(outputs, outputs[1:], strict=False):
+            assert erasure(before, after) == 0
+    assert _outputs(model, prompt, "ssbd", 0.5) == forced
+
+
+def test_reused_cache_gives_the_logits_of_a_fresh_one(model: LlamaModel, prompt: Prompt) -> None:
+    tokens = prompt.tokens(model, _SENTENCES[0])
+    fresh = model.evaluate(tokens, 4).logits.copy()
+    model.evaluate([*tokens[:7], *tokens[:3]])
+    again = model.evaluate(tokens, 4)
+    assert again.reused_tokens == 7
+    np.testing.assert_array_equal(again.logits, fresh)
+
+
+def test_rows_are_those_of_single_steps(model: LlamaModel, prompt: Prompt) -> None:
+    tokens = prompt.tokens(model, _SENTENCES[1])
+    rows = model.evaluate(tokens, len(tokens)).logits.copy()
+    for length in range(1, len(tokens) + 1):
+        np.testing.assert_array_equal(model.evaluate(tokens[:length]).logits[-1], rows[length - 1])
+
+
+def test_rows_that_span_batches_are_whole(translator_path: Path) -> None:
+    """More tokens than one llama.cpp batch: the rows of both batches come back, in order."""
+    long = LlamaModel(LanguageModelSettings(translator_path, context_tokens=1024, threads=1))
+    tokens = [5 + n % 900 for n in range(600)]
+    rows = long.evaluate(tokens, 120).logits.copy()
+    assert rows.shape == (120, long.vocabulary_size)
+    np.testing.assert_array_equal(long.evaluate(tokens[:481]).logits[-1], rows[0])
+    np.testing.assert_array_equal(long.evaluate(tokens).logits[-1], rows[-1])
+    long.close()
+
+
+def test_what_would_abort_the_process_is_refused(model: LlamaModel) -> None:
+    with pytest.raises(ContextError, match="do not fit"):
+        model.evaluate([5] * (model.context_tokens + 1))
+    with pytest.raises(ContextError, match="rows"):
+        model.evaluate([5] * 300, model.maximum_rows + 1)
+    with pytest.raises(ContextError, match="rows"):
+        model.evaluate([5], 2)
+    assert model.evaluate([1, 5, 6]).logits.shape == (1, model.vocabulary_size)
+
+
+def test_a_context_that_is_too_small_is_refused(translator_path: Path) -> None:
+    with pytest.raises(ContextError, match="too small"):
+        LlamaModel(LanguageModelSettings(translator_path, context_tokens=64))
+
+
+def test_text_survives_the_tokenizer(model: LlamaModel) -> None:
+    for text in ("Grüße aus Köln, 3 Äpfel!", "研究 emoji 🙂", "tabs\tand <|src|> marks"):
+        assert model.detokenize(model.tokenize(text)).decode().strip() == text
+    assert len(model.tokenize("<|src|>", special=True)) == 1
+    assert len(model.tokenize("<|src|>")) > 1
+
+
+def test_files_that_are_no_model_get_one_sentence(tmp_path: Path, translator_path: Path) -> None:
+    text = tmp_path / "notes.gguf"
+    text.write_text("hello")
+    cut = tmp_path / "cut.gguf"
+    cut.write_bytes(translator_path.read_bytes()[:200_000])
+    cases = {text: "not a GGUF", cut: "cannot be loaded", tmp_path: "folder", tmp_path / "none.gguf": "no model file"}
+    for path, words in cases.items():
+        with pytest.raises(ModelError, match=words) as caught:
+            LlamaModel(LanguageModelSettings(path))
+        assert "\n" not in str(caught.value)
+
+
+def test_loading_prints_nothing(translator_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    LlamaModel(LanguageModelSettings(translator_path, context_tokens=512)).close()
+    captured = capfd.readouterr()
+    assert captured.out + captured.err == ""

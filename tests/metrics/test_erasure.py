@@ -1,0 +1,74 @@
+"""Erasure and normalized erasure, equations 3 and 4."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.metrics.erasure import OPEN_SEGMENTS, NormalizedErasure, erasure
+
+TOKENS = st.lists(st.integers(0, 3), max_size=12)
+
+
+@given(TOKENS, TOKENS)
+def test_erasing_and_appending_gives_the_new_output(previous: list[int], current: list[int]) -> None:
+    erased = erasure(previous, current)
+    kept = len(previous) - erased
+    assert 0 <= erased <= len(previous)
+    assert previous[:kept] == current[:kept]
+    assert kept == min(len(previous), len(current)) or previous[kept] != current[kept]
+
+
+@given(TOKENS, TOKENS)
+def test_appending_erases_nothing_and_taking_back_erases_what_was_appended(start: list[int], more: list[int]) -> None:
+    assert erasure(start, start + more) == 0
+    assert erasure(start + more, start) == len(more)
+
+
+def test_any_kind_of_token_counts_in_its_own_unit() -> None:
+    assert erasure("das Haus".split(), "das Heim".split()) == 1
+    assert erasure("das Haus", "das Heim") == 3
+
+
+def test_the_papers_sum_is_divided_by_the_final_length() -> None:
+    ne = NormalizedErasure()
+    outputs = [[1, 2], [1, 3, 4], [1, 3, 5, 6], [1, 3, 5, 6, 7]]
+    assert [ne.add(0, tokens, final=index == 3) for index, tokens in enumerate(outputs)] == [0, 1, 1, 0]
+    assert ne.ratio_of_sums == pytest.approx(2 / 5)
+
+
+def test_ratio_of_sums_weighs_by_length_and_the_mean_does_not() -> None:
+    ne = NormalizedErasure()
+    ne.add(0, [9], final=False)
+    ne.add(0, [1], final=True)  # 1 erased of 1
+    ne.add(1, list(range(9)), final=True)  # 0 erased of 9
+    assert ne.ratio_of_sums == pytest.approx(0.1)
+    assert ne.mean_per_utterance == pytest.approx(0.5)
+
+
+def test_unfinished_segments_do_not_count_and_segments_do_not_mix() -> None:
+    ne = NormalizedErasure()
+    ne.add(0, [1, 2, 3], final=False)
+    ne.add(1, [7], final=False)
+    ne.add(0, [], final=False)
+    assert ne.ratio_of_sums is None and ne.mean_per_utterance is None
+    assert ne.add(1, [7, 8], final=True) == 0
+    assert ne.ratio_of_sums == 0.0
+
+
+def test_a_final_without_tokens_keeps_its_erasure_in_the_sum() -> None:
+    ne = NormalizedErasure()
+    ne.add(0, [1, 2], final=False)
+    ne.add(0, [], final=True)
+    assert ne.ratio_of_sums is None
+    ne.add(1, [1, 2, 3, 4], final=True)
+    assert ne.ratio_of_sums == pytest.approx(0.5)
+    assert ne.mean_per_utterance == 0.0
+
+
+def test_segments_that_never_finish_are_forgotten() -> None:
+    ne = NormalizedErasure()
+    for segment_id in range(10 * OPEN_SEGMENTS):
+        ne.add(segment_id, [segment_id], final=False)
+    assert len(ne._open) <= OPEN_SEGMENTS

@@ -1,0 +1,113 @@
+"""The monitor: what the side panel shows after which events."""
+
+from __future__ import annotations
+
+import pytest
+
+from livetrans.events import (
+    Caption,
+    Coalesced,
+    DecodingStats,
+    Event,
+    RecognitionStats,
+    Record,
+    RunEnded,
+    RunStarted,
+    SettingChanged,
+    SourceProgress,
+    Transcript,
+    Translation,
+)
+from livetrans.metrics.monitor import Monitor, resident_memory
+from livetrans.metrics.snapshot import Snapshot
+
+
+def translation(segment_id: int, tokens: tuple[int, ...], *, final: bool, stats: DecodingStats | None = None) -> Event:
+    return Translation(segment_id, 0, final, "s", "t", tokens, stats or DecodingStats())
+
+
+def caption(segment_id: int, tokens: tuple[int, ...], *, final: bool, captured_at: float | None = None) -> Event:
+    return Caption(segment_id, 0, final, "t", "s", "", tokens, 0, 0, 0.0, 1.0, captured_at)
+
+
+def transcript(pass_seconds: float) -> Event:
+    return Transcript(0, 0, "", "a", False, 0.0, 1.0, None, RecognitionStats(2.0, pass_seconds))
+
+
+def watch(*events: Event, at: float = 10.0) -> Snapshot:
+    monitor = Monitor(memory=lambda: 42)
+    for event in events:
+        monitor.write(Record(at, event))
+    monitor.close()
+    return monitor.snapshot()
+
+
+def test_nothing_measured_is_none_and_not_zero() -> None:
+    assert watch() == Snapshot(memory_bytes=42)
+
+
+def test_raw_and_shown_erasure_are_kept_apart() -> None:
+    shown = watch(
+        translation(0, (1, 2, 3), final=False),
+        caption(0, (1,), final=False),
+        translation(0, (1, 4, 5, 6), final=True),
+        caption(0, (1, 4, 5, 6), final=True),
+    )
+    assert (shown.ne_raw, shown.ne_shown) == (pytest.approx(0.5), 0.0)
+    assert (shown.segments, shown.updates) == (1, 2)
+
+
+def test_decoding_counts_become_rates() -> None:
+    stats = DecodingStats(
+        draft_tokens=4, accepted_tokens=3, output_tokens=6, verification_seconds=1.0, decoding_seconds=2.0
+    )
+    shown = watch(translation(0, (1,), final=False, stats=stats))
+    assert (shown.accepted_per_draft, shown.accepted_per_output, shown.tokens_per_second) == (0.75, 0.5, 2.0)
+    assert shown.speedup_estimate is None
+
+
+def test_lag_needs_an_instant_of_hearing() -> None:
+    shown = watch(
+        caption(0, (), final=False, captured_at=9.0),
+        caption(0, (), final=False, captured_at=7.0),
+        caption(0, (), final=False),
+    )
+    assert (shown.lag_last, shown.lag_median, shown.lag_p95) == (3.0, 1.0, 3.0)
+
+
+def test_recognition_time_is_related_to_the_sound_heard() -> None:
+    shown = watch(transcript(0.5), transcript(1.5), SourceProgress(8.0, 20.0, True, 0.25))
+    assert (shown.real_time_factor, shown.pass_seconds_last) == (0.25, 1.5)
+    assert (shown.heard, shown.total, shown.speaking, shown.level) == (8.0, 20.0, True, 0.25)
+
+
+def test_the_end_closes_the_gate() -> None:
+    shown = watch(SourceProgress(8.0, None, True, 0.25), RunEnded(9.0, "stopped"))
+    assert (shown.heard, shown.speaking, shown.level) == (9.0, False, 0.0)
+
+
+def test_settings_follow_the_signature_and_then_the_listener() -> None:
+    started = RunStarted({"method": "continuous", "bias": 0.5, "mask_mode": "output", "mask_k": 4, "machine": "m"})
+    shown = watch(started)
+    assert (shown.method, shown.bias, shown.mask_mode, shown.mask_k) == ("continuous", 0.5, "output", 4)
+    shown = watch(started, SettingChanged("mask_k", 5), SettingChanged("bias", 0), SettingChanged("pause", True))
+    assert (shown.method, shown.bias, shown.mask_mode, shown.mask_k) == ("continuous", 0.0, "output", 5)
+
+
+def test_coalesced_updates_are_counted() -> None:
+    assert watch(Coalesced(0, 1), Coalesced(0, 2)).coalesced_updates == 2
+
+
+def test_a_long_run_leaves_no_segments_behind() -> None:
+    monitor = Monitor(memory=lambda: None)
+    for segment_id in range(500):
+        for final in (False, True):
+            monitor.write(Record(0.0, translation(segment_id, (1, 2), final=final)))
+            monitor.write(Record(0.0, caption(segment_id, (1,), final=final)))
+    assert not monitor._raw._open and not monitor._captions._open
+    assert monitor.snapshot().segments == 500
+
+
+def test_resident_memory_is_that_of_a_python() -> None:
+    memory = resident_memory()
+    assert memory is not None and memory > 1_000_000

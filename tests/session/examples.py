@@ -1,0 +1,72 @@
+"""One of each event with every field set, and a short session made of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from livetrans.events import (
+    Caption,
+    Coalesced,
+    DecodingStats,
+    Event,
+    Notice,
+    RecognitionStats,
+    Record,
+    RunEnded,
+    RunStarted,
+    SettingChanged,
+    SourceProgress,
+    Transcript,
+    Translation,
+)
+from livetrans.session.codec import to_line
+
+STATS = DecodingStats(
+    prompt_tokens=31,
+    reused_tokens=24,
+    draft_tokens=5,
+    accepted_tokens=4,
+    output_tokens=8,
+    forward_passes=5,
+    decoding_steps=4,
+    truncated=False,
+    prompt_seconds=0.0,
+    verification_seconds=0.0421,
+    decoding_seconds=0.0912,
+)
+
+EVENTS: tuple[Event, ...] = (
+    Notice("info", "Loading the translator."),
+    RunStarted({"method": "ssbd", "bias": 0.2, "mask_mode": "display", "mask_k": 3, "recogniser": None, "demo": True}),
+    SourceProgress(1.0, 12.5, True, 0.08),
+    Transcript(0, 1, "Good morning", "and welcome", False, 0.31, 1.2, 1.2042, RecognitionStats(1.2, 0.31)),
+    Coalesced(0, 0),
+    Translation(0, 1, False, "Good morning and welcome", "Guten Morgen und", (17, 4, 9), STATS, "ssbd"),
+    Caption(0, 1, False, "Guten Morgen", "Good morning and welcome", "Good morning", (17, 4), 5, 1, 0.31, 1.2, 1.2042),
+    SettingChanged("mask_k", 2),
+    RunEnded(12.5, "end of source"),
+)
+
+
+def caption(
+    segment_id: int,
+    text: str,
+    *,
+    revision: int = 0,
+    final: bool = True,
+    source: str = "said",
+    start: float = 0.0,
+    end: float = 1.0,
+) -> Caption:
+    return Caption(segment_id, revision, final, text, source, "", (1,), 0, 0, start, end)
+
+
+def transcript(segment_id: int, revision: int, committed: str, partial: str = "", *, final: bool = False) -> Transcript:
+    return Transcript(segment_id, revision, committed, partial, final, 0.5 * segment_id, 1.0 + revision)
+
+
+def write_session(path: Path, *events: Event, step: float = 1.0) -> Path:
+    """A session file of the events, one every `step` seconds."""
+    lines = (to_line(Record(index * step, event)) + "\n" for index, event in enumerate(events))
+    path.write_text("".join(lines), encoding="utf-8")
+    return path

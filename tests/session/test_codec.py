@@ -1,0 +1,157 @@
+"""Events as JSON lines: exact round trip, safe lines, times told apart, bad files said in one sentence."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.errors import SessionError
+from livetrans.events import DecodingStats, Event, Notice, RecognitionStats, Record, RunStarted, Transcript
+from livetrans.session import codec
+from livetrans.session.codec import from_dict, read_records, to_dict, to_line, without_times
+
+from .examples import EVENTS, write_session
+
+SECONDS = st.integers(-(10**12), 10**12).map(lambda count: count / 10**6)
+st.register_type_strategy(float, SECONDS)
+RECORDS = st.builds(Record, at=SECONDS, event=st.one_of(*(st.from_type(kind) for kind in get_args(Event))))
+
+
+@given(RECORDS)
+def test_every_event_survives_its_line(record: Record) -> None:
+    line = to_line(record)
+    assert from_dict(json.loads(line)) == record
+    assert from_dict(json.loads(to_line(record, ascii_only=True))) == record
+    assert line.splitlines() == [line]
+    assert not any(ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 for character in line)
+
+
+def test_every_event_has_a_name() -> None:
+    assert set(codec.EVENTS.values()) == set(get_args(Event))
+    assert {type(event) for event in EVENTS} == set(get_args(Event))
+
+
+def test_letters_stay_readable_and_escapes_do_not() -> None:
+    line = to_line(Record(0.0, Notice("info", "Grüße, 日本 \x1b[31m \x9b31m \u202e \ud800")))
+    assert "Grüße, 日本" in line
+    assert line.isprintable()
+    line.encode("utf-8")
+
+
+def test_the_line_says_event_and_instant_first_and_nests_stats() -> None:
+    transcript = EVENTS[3]
+    values = to_dict(Record(1.23456789, transcript))
+    assert list(values)[:2] == ["event", "at"]
+    assert (values["event"], values["at"]) == ("transcript", 1.234568)
+    assert values["recognition"] == {"audio_seconds_in_pass": 1.2, "pass_seconds": 0.31}
+
+
+@given(RECORDS, SECONDS)
+def test_without_times_two_runs_are_the_same(record: Record, seconds: float) -> None:
+    event = record.event
+    if hasattr(event, "captured_at"):
+        event = replace(event, captured_at=seconds)
+    if isinstance(event, Transcript) and event.recognition is not None:
+        event = replace(event, recognition=replace(event.recognition, pass_seconds=seconds))
+    if hasattr(event, "stats"):
+        times = dict.fromkeys(("prompt_seconds", "verification_seconds", "decoding_seconds"), seconds)
+        event = replace(event, stats=replace(event.stats, **times))
+    slower = to_dict(Record(record.at + 1.0, event))
+    assert without_times(slower) == without_times(to_dict(record))
+
+
+def test_without_times_keeps_source_time_and_counts() -> None:
+    values = without_times(to_dict(Record(1.0, EVENTS[3])))
+    assert values["recognition"] == {"audio_seconds_in_pass": 1.2}
+    assert (values["start"], values["end"]) == (0.31, 1.2)
+    assert "at" not in values and "captured_at" not in values
+    counts = without_times(to_dict(Record(1.0, EVENTS[5])))["stats"]
+    assert counts["decoding_steps"] == 4 and not any(name.endswith("_seconds") for name in counts)
+
+
+def test_unknown_fields_are_ignored_and_new_ones_take_their_default() -> None:
+    values = to_dict(Record(0.0, EVENTS[5])) | {"mood": "good"}
+    del values["stats"]["truncated"]
+    assert from_dict(values) == Record(0.0, EVENTS[5])
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"event": "shout"}, "'shout' is no kind of event"),
+        ({"segment_id": "one"}, "`segment_id` cannot be 'one'"),
+        ({"segment_id": True}, "`segment_id` cannot be True"),
+        ({"committed": None}, "`committed` is missing"),
+        ({"at": None}, "`at` is missing"),
+        ({"end": 10**400}, "`end` is too large"),
+        ({"recognition": 3}, "`recognition` cannot be 3"),
+    ],
+)
+def test_what_is_no_event_is_named(change: dict[str, object], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        from_dict(to_dict(Record(0.0, EVENTS[3])) | change)
+
+
+def test_a_folder_and_its_file_are_the_same_session(tmp_path: Path) -> None:
+    file = write_session(tmp_path / "events.jsonl", *EVENTS)
+    assert list(read_records(tmp_path)) == list(read_records(file))
+    assert [record.event for record in read_records(file)] == list(EVENTS)
+
+
+@given(cut=st.integers(1, 400))
+def test_a_crash_costs_at_most_the_line_it_cut(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+    file = write_session(tmp_path_factory.mktemp("cut") / "events.jsonl", *EVENTS)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-cut])
+    notices: list[Notice] = []
+    read = [record.event for record in read_records(file, notices.append)]
+    assert read == list(EVENTS)[: len(read)]
+    # A line of which only the line end is missing is whole.
+    complete = len(whole[:-cut].splitlines()) - len(notices)
+    assert len(read) == complete
+    assert all(notice.level == "warning" and str(file) in notice.text for notice in notices)
+    assert len(notices) <= 1
+
+
+@pytest.mark.parametrize("damage", [b"{broken\n", b"[1]\n", b"\xff\xfe\n", b'{"event": "x"}\n', b'{"at": NaN}\n', b"[" * 99999])
+def test_a_damaged_line_is_said_with_its_number(tmp_path: Path, damage: bytes) -> None:
+    file = write_session(tmp_path / "s.jsonl", *EVENTS[:2])
+    file.write_bytes(file.read_bytes() + damage + b"\n" + to_line(Record(0.0, EVENTS[0])).encode() + b"\n")
+    with pytest.raises(SessionError, match=r"^line 3 of .*s\.jsonl is not "):
+        list(read_records(file))
+
+
+def test_blank_lines_are_nothing(tmp_path: Path) -> None:
+    file = write_session(tmp_path / "s.jsonl", *EVENTS)
+    file.write_bytes(b"\n" + file.read_bytes().replace(b"\n", b"\n\n"))
+    assert [record.event for record in read_records(file)] == list(EVENTS)
+
+
+def test_a_newer_format_is_refused_and_ours_is_written(tmp_path: Path) -> None:
+    values = to_dict(Record(0.0, RunStarted({})))
+    assert values["version"] == codec.VERSION
+    file = tmp_path / "s.jsonl"
+    file.write_text(json.dumps(values | {"version": codec.VERSION + 1}) + "\n")
+    with pytest.raises(SessionError, match="update livetrans"):
+        list(read_records(file))
+
+
+def test_what_is_no_session_is_said_in_one_sentence(tmp_path: Path) -> None:
+    for path in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(SessionError, match="There is no session at"):
+            list(read_records(path))
+    sound = tmp_path / "sound.wav"
+    sound.write_bytes(b"RIFF\x00\x01\x02\xff" * 100)
+    with pytest.raises(SessionError, match="line 1 of"):
+        list(read_records(sound))
+
+
+def test_defaults_are_strict_types() -> None:
+    assert to_dict(Record(0.0, EVENTS[5]))["stats"].keys() == DecodingStats.__dataclass_fields__.keys()
+    assert "audio_seconds_in_pass" in RecognitionStats.__dataclass_fields__

@@ -1,0 +1,71 @@
+"""`livetrans --help` loads no heavy library, and each of them has one owner."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import livetrans
+
+HEAVY = {
+    "av",
+    "ctranslate2",
+    "faster_whisper",
+    "jinja2",
+    "llama_cpp",
+    "numpy",
+    "psutil",
+    "rich",
+    "sacrebleu",
+    "sounddevice",
+    "textual",
+    "webrtcvad",
+}
+OWNERS = {
+    "av": "livetrans.audio",
+    "ctranslate2": "livetrans.speech.whisper",
+    "faster_whisper": "livetrans.speech.whisper",
+    "llama_cpp": "livetrans.lm.llama",
+    "sacrebleu": "livetrans.metrics.quality",
+    "sounddevice": "livetrans.audio.microphone",
+    "textual": "livetrans.tui",
+    "webrtcvad": "livetrans.speech.vad",
+}
+PACKAGE = Path(livetrans.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["models"], ["completion", "bash"]])
+def test_light_commands_load_no_heavy_library(arguments: list[str]) -> None:
+    program = (
+        "import sys, livetrans.cli as cli\n"
+        f"code = cli.run({arguments!r})\n"
+        f"print('loaded:', *sorted({HEAVY!r} & set(sys.modules)), file=sys.stderr)\n"
+        "sys.exit(code)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1].strip() == "loaded:"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_heavy_library_is_imported_by_its_owner_only(path: Path) -> None:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    module = ".".join(part for part in parts if part != "__init__")
+    for library in _imports(ast.parse(path.read_text(encoding="utf-8"))) & OWNERS.keys():
+        assert f"{module}.".startswith(f"{OWNERS[library]}."), f"{module} imports {library}"
+
+
+def _imports(tree: ast.Module) -> set[str]:
+    """Top-level names of everything a module imports, wherever in it."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.split(".")[0])
+    return names

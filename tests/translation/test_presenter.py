@@ -1,0 +1,83 @@
+"""mask-k: what is shown of what the model wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.config import MaskSettings
+from livetrans.events import DecodingStats, Transcript, Translation
+from livetrans.translation.presenter import Presenter, cut_to_word
+from livetrans.translation.rendering import render_bytes
+
+_pieces = st.lists(st.sampled_from([" Haus", " der", "mann", "s", ".", " ein", "er", ",", " Ü", "ber"]), max_size=12)
+
+
+def _render(vocabulary: list[str]):  # type: ignore[no-untyped-def]
+    def render(tokens: Sequence[int]) -> str:
+        return render_bytes("".join(vocabulary[token] for token in tokens).encode())
+
+    return render
+
+
+def _caption(pieces: list[str], k: int, *, final: bool = False, mode: str = "display", accepted: int = 0, spaced=True):  # type: ignore[no-untyped-def]
+    render = _render(pieces)
+    tokens = tuple(range(len(pieces)))
+    stats = DecodingStats(output_tokens=len(tokens), accepted_tokens=accepted)
+    translation = Translation(0, 0, final, "source", render(tokens), tokens, stats)
+    transcript = Transcript(0, 0, "source", "", final, 0.0, 1.0)
+    [caption] = Presenter(render, MaskSettings(mode, k), spaced=spaced).feed(translation, transcript)
+    return caption, translation
+
+
+@given(_pieces, st.integers(0, 5), st.sampled_from(["display", "output"]))
+def test_a_partial_hides_at_least_k_tokens_and_shows_whole_words(pieces: list[str], k: int, mode: str) -> None:
+    caption, translation = _caption(pieces, k, mode=mode)
+    assert translation.text.startswith(caption.text)
+    assert caption.masked_tokens >= min(k, len(pieces))
+    assert len(caption.tokens) + caption.masked_tokens == len(pieces)
+    if k and caption.text:
+        rest = translation.text[len(caption.text) :]
+        assert not (rest and rest[0].isalnum() and caption.text[-1].isalnum())
+
+
+@given(_pieces, st.integers(0, 5))
+def test_finals_and_unmasked_modes_show_everything(pieces: list[str], k: int) -> None:
+    for caption, translation in (_caption(pieces, k, final=True), _caption(pieces, k, mode="none")):
+        assert caption.text == translation.text
+        assert caption.masked_tokens == 0
+
+
+@given(_pieces, st.integers(0, 4), st.data())
+def test_shown_tokens_are_wholly_in_the_text(pieces: list[str], k: int, data: st.DataObject) -> None:
+    accepted = data.draw(st.integers(0, len(pieces)))
+    caption, translation = _caption(pieces, k, accepted=accepted)
+    assert len(_render(pieces)(caption.tokens)) <= len(caption.text)
+    assert 0 <= caption.accepted_characters <= len(caption.text)
+    if accepted == len(pieces):
+        assert caption.accepted_characters == len(caption.text)
+
+
+def test_scripts_without_spaces_are_cut_anywhere() -> None:
+    caption, _ = _caption(["研究", "中", "的", "差距"], 1, spaced=False)
+    assert caption.text == "研究中的"
+
+
+def test_cut_to_word_keeps_a_word_that_only_loses_its_punctuation() -> None:
+    assert cut_to_word("Das Haus", "Das Haus.") == "Das Haus"
+    assert cut_to_word("Das Haus", "Das Hausboot.") == "Das"
+    assert cut_to_word("Haus", "Hausboot") == ""
+
+
+def test_an_incomplete_character_is_held_back() -> None:
+    whole = "Käse".encode()
+    assert render_bytes(whole[:2]) == "K"
+    assert render_bytes(whole[:3]) == "Kä"
+
+
+def test_reasoning_and_escapes_never_reach_a_caption() -> None:
+    assert render_bytes(b"<think>hm, \n what</think> Hallo") == "Hallo"
+    assert render_bytes(b"<think>never closed") == ""
+    assert "\x1b" not in render_bytes(b"\x1b[31mrot\x1b[0m")

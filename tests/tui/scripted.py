@@ -1,0 +1,141 @@
+"""A scripted run for the screen: fixed numbers, fixed captions, controls that only remember."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, Transcript
+from livetrans.metrics.snapshot import Snapshot
+from livetrans.session.sink import Sink
+from livetrans.tui.app import LivetransApp
+
+FULL = Snapshot(
+    segments=12,
+    updates=87,
+    ne_raw=0.86,
+    ne_shown=0.31,
+    accepted_per_draft=0.912,
+    accepted_per_output=0.774,
+    tokens_per_second=31.4,
+    speedup_estimate=1.62,
+    lag_last=1.21,
+    lag_median=1.4,
+    lag_p95=2.84,
+    pass_seconds_last=0.41,
+    real_time_factor=0.52,
+    coalesced_updates=3,
+    heard=83.0,
+    total=240.0,
+    speaking=True,
+    level=0.08,
+    memory_bytes=812_000_000,
+)
+
+SENTENCES = (
+    ("Good morning and welcome to the city council.", "Guten Morgen und willkommen im Stadtrat."),
+    (
+        "We will begin with the question of the new bridge, which has been delayed for the third time this year.",
+        "Wir beginnen mit der Frage der neuen Brücke, die sich in diesem Jahr zum dritten Mal verzögert hat.",
+    ),
+    ("The engineers say that the river was higher than expected.", "Die Ingenieure sagen, der Fluss sei höher gewesen als erwartet."),
+    ("Is there anyone who would like to speak first?", "Möchte jemand als Erster sprechen?"),
+    (
+        "Thank you. I have lived beside that river for forty years, and I have never seen it as high as it was in March.",
+        "Danke. Ich wohne seit vierzig Jahren an diesem Fluss und habe ihn noch nie so hoch gesehen wie im März.",
+    ),
+)
+
+
+class FakeControls:
+    """Remembers what was asked of the pipeline."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, object]] = []
+
+    def pause(self, paused: bool) -> None:
+        self.calls.append(("pause", paused))
+
+    def set_bias(self, bias: float) -> None:
+        self.calls.append(("bias", bias))
+
+    def set_mask_k(self, k: int) -> None:
+        self.calls.append(("mask_k", k))
+
+    def stop(self) -> None:
+        self.calls.append(("stop", None))
+
+
+class Screenplay:
+    """Holds the sink that the app hands out, and plays events to it."""
+
+    def __init__(self, *opening: Event) -> None:
+        self.opening = opening
+        self.sink: Sink | None = None
+
+    def __call__(self, sink: Sink) -> None:
+        self.sink = sink
+        self.play(*self.opening)
+
+    def play(self, *events: Event) -> None:
+        assert self.sink is not None
+        for event in events:
+            self.sink.write(Record(0.0, event))
+
+
+def started() -> RunStarted:
+    return RunStarted({"method": "ssbd", "bias": 0.2})
+
+
+def ended(reason: str = "end of source") -> RunEnded:
+    return RunEnded(83.0, reason)
+
+
+def caption(
+    segment_id: int, text: str, *, final: bool = False, revision: int = 0, source: str = "", committed: str = "", accepted: int = 0
+) -> Caption:
+    return Caption(segment_id, revision, final, text, source, committed, (), accepted, 0, 0.0, 1.0)
+
+
+def transcript(segment_id: int, committed: str, partial: str, *, final: bool = False, revision: int = 0) -> Transcript:
+    return Transcript(segment_id, revision, committed, partial, final, 0.0, 1.0)
+
+
+def conversation() -> list[Event]:
+    """Five finished sentences and one that is being spoken."""
+    events: list[Event] = [Notice("info", "loading the recogniser ..."), started()]
+    for number, (source, text) in enumerate(SENTENCES):
+        events.append(caption(number, text, final=True, source=source, committed=source))
+    events += speaking(len(SENTENCES))
+    return events
+
+
+def speaking(number: int) -> list[Event]:
+    committed, partial = "The water came up to the second step of my", "house before midnight"
+    shown = "Das Wasser stand vor Mitternacht bis zur zweiten Stufe"
+    return [
+        transcript(number, committed, partial),
+        caption(number, shown, source=f"{committed} {partial}", committed=committed, accepted=len("Das Wasser stand")),
+    ]
+
+
+def make_app(
+    screenplay: Screenplay,
+    controls: FakeControls | None = None,
+    *,
+    snapshot: Snapshot = FULL,
+    theme: str | None = None,
+    save: Callable[[], Path] | None = None,
+    mask_k: int = 3,
+    bias: float = 0.2,
+) -> LivetransApp:
+    return LivetransApp(
+        controls or FakeControls(),
+        lambda: snapshot,
+        screenplay,
+        title="council.wav · en → de · tower-2b",
+        mask_k=mask_k,
+        bias=bias,
+        theme=theme,
+        save=save,
+    )

@@ -1,0 +1,380 @@
+"""The screen driven by scripted events and keys."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from livetrans.errors import ModelError
+from livetrans.events import Event, Notice
+from livetrans.metrics.snapshot import Snapshot
+from livetrans.session.sink import Sink
+from livetrans.tui import captions
+from livetrans.tui.app import LivetransApp
+from livetrans.tui.captions import Current, History
+from livetrans.tui.commands import COMMANDS
+from livetrans.tui.help import HelpScreen
+from livetrans.tui.panel import Panel
+from tests.tui.scripted import FakeControls, Screenplay, caption, conversation, ended, make_app, started, transcript
+
+pytestmark = pytest.mark.asyncio
+
+
+def screen_text(app: LivetransApp) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+def history(app: LivetransApp) -> list[str]:
+    return [line.text for line in app.query_one(History).captions]
+
+
+async def play(pilot: Pilot[str], screenplay: Screenplay, *events: Event) -> None:
+    screenplay.play(*events)
+    await pilot.pause()
+
+
+async def test_a_partial_is_replaced_and_the_final_moves_to_the_history_once() -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test() as pilot:
+        await play(pilot, screenplay, caption(0, "Das alte Wort"))
+        assert "Das alte Wort" in screen_text(app)
+        await play(pilot, screenplay, caption(0, "Das neue Wort", revision=1))
+        assert "Das alte Wort" not in screen_text(app)
+        await play(pilot, screenplay, caption(0, "Das letzte Wort.", final=True))
+        assert history(app) == []
+        assert "Das letzte Wort." in screen_text(app)
+        await play(pilot, screenplay, transcript(1, "", "Yes"), caption(1, "Ja", source="Yes"))
+        assert history(app) == ["Das letzte Wort."]
+        assert screen_text(app).count("Das letzte Wort.") == 1
+
+
+async def test_no_final_is_lost_when_threads_post_quickly() -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    count = 200
+
+    def talk() -> None:
+        for number in range(count):
+            for revision in range(5):
+                screenplay.play(caption(number, f"Teil {revision}", revision=revision))
+            screenplay.play(caption(number, f"Satz {number}.", final=True))
+
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        thread = threading.Thread(target=talk)
+        thread.start()
+        while thread.is_alive():
+            await pilot.pause()
+        thread.join()
+        await pilot.pause()
+        await play(pilot, screenplay, caption(count, "Ende"))
+        assert history(app) == [f"Satz {number}." for number in range(count)]
+
+
+async def test_the_history_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captions, "HISTORY_CAPTIONS", 10)
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        await play(pilot, screenplay, *(caption(number, f"Satz {number}.", final=True) for number in range(30)))
+        assert history(app) == [f"Satz {number}." for number in range(19, 29)]
+        assert len(app.query_one(History).children) == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[bold]x[/bold] [/] [@click=app.quit]y[/]", "[bold]x[/bold] [/] [@click=app.quit]y[/]"),
+        ("a \x1b[31mrot\x1b[0m b", "a rot b"),
+        ("[$accent]z", "[$accent]z"),
+        ("\x07Glocke\r\nZeile", "Glocke Zeile"),
+    ],
+)
+async def test_recognised_and_translated_text_is_shown_never_executed(text: str, shown: str) -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.pause()
+        await play(pilot, screenplay, caption(0, text, source=text, committed=text[:3], accepted=3))
+        assert screen_text(app).count(shown) == 2
+        await play(pilot, screenplay, caption(0, text, final=True, source=text), caption(1, "weiter"))
+        assert screen_text(app).count(shown) == 2
+        await play(pilot, screenplay, Notice("warning", text))
+        assert screen_text(app).count(shown) == 3
+        assert "\x1b" not in screen_text(app)
+
+
+async def test_keys_move_the_controls_within_their_range() -> None:
+    controls = FakeControls()
+    app = make_app(Screenplay(started()), controls, mask_k=1, bias=0.05)
+    async with app.run_test() as pilot:
+        await pilot.press("m", "m", "M", "right_square_bracket", "left_square_bracket")
+        await pilot.press("b", "b", "B", "full_stop", "comma")
+        await pilot.press("space", "space")
+    assert controls.calls == [
+        *(("mask_k", k) for k in (0, 0, 1, 2, 1)),
+        *(("bias", bias) for bias in (0.0, 0.0, 0.05, 0.1, 0.05)),
+        ("pause", True),
+        ("pause", False),
+    ]
+
+
+async def test_bias_stops_at_one() -> None:
+    controls = FakeControls()
+    app = make_app(Screenplay(started()), controls, bias=0.93)
+    async with app.run_test() as pilot:
+        await pilot.press("B", "B", "B")
+    assert controls.calls == [("bias", 0.98), ("bias", 1.0), ("bias", 1.0)]
+
+
+async def test_every_command_is_in_the_palette_under_its_name() -> None:
+    controls = FakeControls()
+    app = make_app(Screenplay(started()), controls)
+    async with app.run_test() as pilot:
+        found = {command.title: command for command in app.get_system_commands(app.screen)}
+        assert {command.title for command in COMMANDS} < set(found)
+        found["Raise the bias"].callback()
+        await pilot.pause()
+        assert controls.calls == [("bias", 0.25)]
+
+
+async def test_the_source_can_be_hidden_and_shown() -> None:
+    app = make_app(Screenplay(*conversation()))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await pilot.pause()
+        assert "Good morning" in screen_text(app)
+        assert "The water came up" in screen_text(app)
+        await pilot.press("s")
+        await pilot.pause()
+        assert "Good morning" not in screen_text(app)
+        assert "The water came up" not in screen_text(app)
+        assert "Guten Morgen" in screen_text(app)
+        await pilot.press("s")
+        await pilot.pause()
+        assert "Good morning" in screen_text(app)
+
+
+async def test_the_new_part_differs_without_colour_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = make_app(Screenplay(*conversation()))
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        strips = app.screen._compositor.render_strips()
+        segments = [segment for strip in strips for segment in strip]
+        kept = next(segment for segment in segments if "Das Wasser stand" in segment.text)
+        new = next(segment for segment in segments if "Mitternacht" in segment.text)
+        assert new.style is not None and kept.style is not None
+        assert new.style.bold and new.style.underline
+        assert not kept.style.bold and not kept.style.underline
+
+
+async def test_the_current_region_grows_but_does_not_shrink_within_a_segment() -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test(size=(80, 40)) as pilot:
+        await pilot.pause()
+        region = app.query_one(Current)
+        await play(pilot, screenplay, caption(0, "kurz"))
+        least = region.size.height
+        await play(pilot, screenplay, caption(0, "lang " * 60))
+        await pilot.pause()
+        grown = region.size.height
+        assert grown > least
+        await play(pilot, screenplay, caption(0, "kurz"))
+        await pilot.pause()
+        assert region.size.height == grown
+        await play(pilot, screenplay, caption(0, "kurz", final=True), caption(1, "neu"))
+        await pilot.pause()
+        assert region.size.height == least
+
+
+@pytest.mark.parametrize("size", [(20, 8), (40, 12), (80, 24), (200, 60)])
+@pytest.mark.parametrize("text", ["x" * 900, "漢字かな" * 90, "שלום עולם " * 60, "é" * 300, "👩‍👩‍👧 " * 80, "wort " * 400])
+async def test_long_and_foreign_text_keeps_the_layout(size: tuple[int, int], text: str) -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        await play(pilot, screenplay, caption(0, text, final=True, source=text), caption(1, text, source=text, accepted=40))
+        await pilot.pause()
+        region = app.query_one(Current).region
+        assert app.screen.region.contains_region(region)
+        assert region.height <= size[1] * 0.7
+        assert app.query_one(History).max_scroll_x == 0
+        assert app.query_one("#top").region.y == 0
+
+
+async def test_resizing_moves_the_numbers_below_the_captions() -> None:
+    app = make_app(Screenplay(*conversation()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert app.query_one(Panel).display and not app.query_one("#strip").display
+        assert app.query_one(History).content_size.width >= 50
+        await pilot.resize_terminal(60, 24)
+        await pilot.pause()
+        assert not app.query_one(Panel).display and app.query_one("#strip").display
+        await pilot.resize_terminal(200, 60)
+        await pilot.pause()
+        assert app.query_one(History).content_size.width <= 104
+        await pilot.press("p")
+        await pilot.pause()
+        assert not app.query_one(Panel).display
+
+
+async def test_the_history_follows_the_end_unless_the_reader_scrolled_up() -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        await play(pilot, screenplay, *(caption(number, f"Satz {number}.", final=True) for number in range(30)))
+        await pilot.pause()
+        shown = app.query_one(History)
+        assert shown.scroll_y == shown.max_scroll_y > 0
+        await pilot.press("home")
+        await pilot.pause(0.5)
+        await play(pilot, screenplay, *(caption(number, f"Satz {number}.", final=True) for number in range(30, 40)))
+        assert shown.scroll_y == 0
+        await pilot.press("end")
+        await pilot.pause(0.5)
+        await play(pilot, screenplay, *(caption(number, f"Satz {number}.", final=True) for number in range(40, 50)))
+        await pilot.pause()
+        assert shown.scroll_y == shown.max_scroll_y
+
+
+async def test_copy_takes_the_last_caption_and_copy_all_takes_everything() -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test() as pilot:
+        await pilot.press("c")
+        assert app.clipboard == ""
+        await play(pilot, screenplay, caption(0, "Erstens.", final=True), caption(1, "Zwei\x1b[31mtens"))
+        await pilot.press("c")
+        assert app.clipboard == "Zweitens"
+        await pilot.press("C")
+        assert app.clipboard == "Erstens.\nZweitens"
+
+
+async def test_save_says_where_or_why_not() -> None:
+    app = make_app(Screenplay(started()), save=lambda: Path("council [1].txt"))
+    async with app.run_test() as pilot:
+        await pilot.press("w")
+        await pilot.pause()
+        assert "saved to council [1].txt" in screen_text(app)
+
+    def refuse() -> Path:
+        raise PermissionError("no permission")
+
+    app = make_app(Screenplay(started()), save=refuse)
+    async with app.run_test() as pilot:
+        await pilot.press("w")
+        await pilot.pause()
+        assert "could not be saved: no permission" in screen_text(app)
+
+
+async def test_clear_empties_the_history_and_keeps_what_is_being_spoken() -> None:
+    screenplay = Screenplay(*conversation())
+    app = make_app(screenplay)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        await pilot.press("ctrl+l")
+        await pilot.pause()
+        assert history(app) == []
+        assert "Das Wasser stand" in screen_text(app)
+
+
+async def test_help_opens_and_closes() -> None:
+    app = make_app(Screenplay(started()))
+    async with app.run_test() as pilot:
+        for closing in ("escape", "q", "question_mark"):
+            await pilot.press("question_mark")
+            assert isinstance(app.screen, HelpScreen)
+            await pilot.press(closing)
+            assert not isinstance(app.screen, HelpScreen)
+
+
+async def test_loading_is_told_until_the_run_starts() -> None:
+    screenplay = Screenplay(Notice("info", "loading the recogniser ..."))
+    app = make_app(screenplay, snapshot=Snapshot())
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert "loading the recogniser ..." in screen_text(app)
+        await play(pilot, screenplay, started())
+        assert "loading" not in screen_text(app)
+        assert "listening" in screen_text(app)
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c"])
+async def test_quitting_finishes_what_was_heard(key: str) -> None:
+    screenplay = Screenplay(*conversation())
+    controls = FakeControls()
+    app = make_app(screenplay, controls)
+    async with app.run_test() as pilot:
+        await pilot.press(key)
+        assert controls.calls == [("stop", None)]
+        assert "finishing what was heard" in screen_text(app)
+        assert not app._exit
+        await play(pilot, screenplay, caption(5, "Ende.", final=True), ended("stopped"))
+        assert app._exit
+    assert app.return_value is None
+    assert app.return_code == 0
+
+
+async def test_a_second_press_quits_at_once() -> None:
+    controls = FakeControls()
+    app = make_app(Screenplay(started()), controls)
+    async with app.run_test() as pilot:
+        await pilot.press("ctrl+c", "ctrl+c")
+        assert app._exit
+    assert controls.calls == [("stop", None)]
+
+
+async def test_ctrl_c_stops_with_the_help_open() -> None:
+    controls = FakeControls()
+    app = make_app(Screenplay(started()), controls)
+    async with app.run_test() as pilot:
+        await pilot.press("question_mark", "ctrl+c")
+        assert controls.calls == [("stop", None)]
+
+
+async def test_after_the_end_the_screen_stays_until_q() -> None:
+    controls = FakeControls()
+    app = make_app(Screenplay(*conversation(), ended()), controls)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert "end of file" in screen_text(app)
+        assert not app._exit
+        await pilot.press("q")
+        assert app._exit
+    assert controls.calls == []
+
+
+async def test_a_failure_is_handed_to_the_caller() -> None:
+    app = make_app(Screenplay(Notice("error", "no such model: tower.gguf"), ended("failed")))
+    async with app.run_test() as pilot:
+        await pilot.pause()
+    assert app.return_value == "no such model: tower.gguf"
+    assert app.return_code == 1
+
+
+async def test_a_start_that_fails_is_handed_to_the_caller() -> None:
+    def refuse(sink: Sink) -> None:
+        raise ModelError("no such model: tower.gguf")
+
+    app = LivetransApp(FakeControls(), Snapshot, refuse, "x", 3, 0.2)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+    assert app.return_value == "no such model: tower.gguf"
+    assert app.return_code == 1
+
+
+async def test_records_after_quitting_are_harmless() -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test() as pilot:
+        await pilot.press("q", "q")
+    screenplay.play(caption(0, "zu spät"), ended("stopped"))

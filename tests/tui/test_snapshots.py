@@ -1,0 +1,61 @@
+"""Pictures of the screen; `pytest --snapshot-update` draws them anew after a wanted change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from textual.pilot import Pilot
+
+from livetrans.events import Event, Notice
+from livetrans.metrics.snapshot import Snapshot
+from livetrans.tui.app import LivetransApp
+from tests.tui.scripted import FULL, Screenplay, caption, conversation, ended, make_app
+
+Compare = Callable[..., bool]
+
+
+def still(*events: Event, snapshot: Snapshot = FULL, theme: str | None = None) -> LivetransApp:
+    app = make_app(Screenplay(*events), snapshot=snapshot, theme=theme)
+    # The progress bar moves with the clock; a picture may not.
+    app.animation_level = "none"
+    return app
+
+
+async def settle(pilot: Pilot[str]) -> None:
+    await pilot.pause()
+    await pilot.pause()
+
+
+def at_the_end() -> list[Event]:
+    source = "The water came up to the second step of my house before midnight."
+    text = "Das Wasser stand vor Mitternacht bis zur zweiten Stufe meines Hauses."
+    return [*conversation(), caption(5, text, final=True, source=source, committed=source), ended()]
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (200, 60)])
+def test_captions(snap_compare: Compare, size: tuple[int, int]) -> None:
+    assert snap_compare(still(*conversation()), run_before=settle, terminal_size=size)
+
+
+@pytest.mark.parametrize("theme", ["textual-light", "ansi-dark"])
+def test_themes(snap_compare: Compare, theme: str) -> None:
+    assert snap_compare(still(*conversation(), theme=theme), run_before=settle, terminal_size=(80, 24))
+
+
+def test_without_colour(snap_compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert snap_compare(still(*conversation()), run_before=settle, terminal_size=(80, 24))
+
+
+def test_help(snap_compare: Compare) -> None:
+    assert snap_compare(still(*conversation()), run_before=settle, press=["question_mark"], terminal_size=(80, 24))
+
+
+def test_loading(snap_compare: Compare) -> None:
+    app = still(Notice("info", "loading the translator ..."), snapshot=Snapshot())
+    assert snap_compare(app, run_before=settle, terminal_size=(80, 24))
+
+
+def test_after_the_end(snap_compare: Compare) -> None:
+    assert snap_compare(still(*at_the_end()), run_before=settle, terminal_size=(80, 24))
