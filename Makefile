@@ -26,9 +26,12 @@ check: $(VENV)/.check  ## format, lint, types and import contracts
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 
+# What is installed for a target serves the smaller ones too.
 $(VENV)/.demo: EXTRAS :=
 $(VENV)/.test: EXTRAS := [test,bench]
+$(VENV)/.test: SERVES := $(VENV)/.demo
 $(VENV)/.check: EXTRAS := [dev,bench]
+$(VENV)/.check: SERVES := $(VENV)/.test $(VENV)/.demo
 
 $(VENV)/.demo $(VENV)/.test $(VENV)/.check: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "livetrans: installing into $(VENV)."
@@ -36,7 +39,7 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.check: $(VENV)/bin/python pyproject.toml co
 	  command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
 	    echo "livetrans: no C++ compiler was found; install one (Debian, Ubuntu: apt install g++; macOS: xcode-select --install) and run make again." >&2; \
 	    exit 1; }; \
-	  echo "livetrans: llama-cpp-python is compiled for this machine, which takes about 8 minutes on two cores, once; meanwhile a line comes every minute."; \
+	  echo "livetrans: llama-cpp-python is compiled for this machine, which takes about 8 minutes on two cores (seconds if pip kept an earlier build); a line comes every minute."; \
 	fi
 	@( minutes=0; while sleep 60 >/dev/null 2>&1 && kill -0 $$PPID 2>/dev/null; do \
 	     minutes=$$((minutes + 1)); echo "livetrans: still installing (compiling llama-cpp-python), $$minutes min so far"; \
@@ -45,7 +48,7 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.check: $(VENV)/bin/python pyproject.toml co
 	CMAKE_ARGS="$${CMAKE_ARGS:--DLLAVA_BUILD=OFF}" \
 	CMAKE_BUILD_PARALLEL_LEVEL="$${CMAKE_BUILD_PARALLEL_LEVEL:-$(CORES)}" \
 	$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check -c constraints.txt -e '.$(EXTRAS)'
-	@touch $@
+	@touch $@ $(SERVES)
 
 # The first interpreter that is new enough; PYTHON=... chooses another.
 $(VENV)/bin/python:

@@ -37,3 +37,8 @@ class ContextError(ModelError):
 
 class SessionError(LivetransError):
     pass
+
+
+def sentence(error: BaseException) -> str:
+    """What to tell the user of any failure: ours speak for themselves, others name their kind."""
+    return str(error) if isinstance(error, LivetransError) else f"{type(error).__name__}: {error}"

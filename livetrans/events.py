@@ -202,7 +202,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """How much of the source has been heard: published about once a second of sound, and at the end."""
+    """How much of the source has been heard: published about twice a second of sound, and at the end."""
 
     heard: float
     """Source time heard so far, in seconds."""
@@ -216,7 +216,7 @@ class SourceProgress:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """Models are loaded and listening begins: measured time 0."""
+    """Models are loaded and listening begins."""
 
     signature: dict[str, str | int | float | bool | None]
     """What produced the numbers: method, bias, mask, models, versions, threads, machine."""

@@ -7,79 +7,17 @@ and nothing else. Ending is closing: the source ends, what was heard flows to th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 from livetrans.clock import Clock
-from livetrans.errors import LivetransError
-from livetrans.events import Event, Notice, Record, RunEnded, RunStarted, SettingChanged, SourceProgress, Transcript
+from livetrans.errors import sentence
+from livetrans.events import Event, Notice, RunEnded, RunStarted, SettingChanged, SourceProgress
+from livetrans.publisher import Publisher
+from livetrans.session.plain import OutputClosed
 from livetrans.session.sink import Sink
-from livetrans.stages import Presenting, Publish, Translating, translate
+from livetrans.sides import Hearing, TranslatingSide
+from livetrans.stages import Publish, translate
 from livetrans.translation.coalescing import LatestPerSegment
-
-
-class Hearing(Protocol):
-    """The listening side, ready to run: a source with its recogniser, or a recorded transcript stream."""
-
-    def transcripts(self, publish: Publish) -> Iterator[Transcript]: ...
-
-    def pause(self, paused: bool) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class Speaking(Translating, Protocol):
-    """A translator whose bias moves while it runs."""
-
-    bias: float
-
-    def set_mask_k(self, k: int) -> None: ...
-
-
-class Showing(Presenting, Protocol):
-    """A presenter whose mask moves while it runs."""
-
-    k: int
-
-
-@dataclass(frozen=True, slots=True)
-class TranslatingSide:
-    """The translating side, ready to run."""
-
-    translator: Speaking
-    presenter: Showing
-    signature: dict[str, str | int | float | bool | None]
-    close: Callable[[], None]
-
-
-class Publisher:
-    """Serialises events to the sinks and stamps them; a sink that fails is dropped and reported, the others go on."""
-
-    def __init__(self, clock: Clock, sinks: Sequence[Sink], on_failure: Callable[[BaseException], None]) -> None:
-        self._clock = clock
-        self._sinks = list(sinks)
-        self._on_failure = on_failure
-        self._lock = threading.RLock()
-
-    def __call__(self, event: Event) -> None:
-        failures: list[BaseException] = []
-        with self._lock:
-            record = Record(self._clock.now(), event)
-            for sink in tuple(self._sinks):
-                try:
-                    sink.write(record)
-                except Exception as error:
-                    self._sinks.remove(sink)
-                    failures.append(error)
-        for failure in failures:
-            self._on_failure(failure)
-
-    def close(self) -> None:
-        with self._lock:
-            sinks, self._sinks = self._sinks, []
-            for sink in sinks:
-                sink.close()
 
 
 class Pipeline:
@@ -115,16 +53,22 @@ class Pipeline:
         ]
         self._ended = threading.Event()
 
-    def start(self) -> None:
+    def start(self, *sinks: Sink) -> None:
+        """Start both threads, with further sinks; returns at once."""
+        for sink in sinks:
+            self._publish.add(sink)
         for thread in self._threads:
             thread.start()
         threading.Thread(target=self._finish, name="ending", daemon=True).start()
 
-    def join(self) -> None:
-        """Wait for the end; raises what made the run fail."""
-        # A timeout keeps the main thread open to signals.
-        while not self._ended.wait(0.1):
-            pass
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for the end, or `timeout` seconds; raises what made the run fail."""
+        if timeout is None:
+            # Waiting in slices keeps the main thread open to signals.
+            while not self._ended.wait(0.1):
+                pass
+        else:
+            self._ended.wait(timeout)
         if self._failure:
             raise self._failure
 
@@ -223,14 +167,17 @@ class Pipeline:
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
+        if isinstance(error, OutputClosed):
+            # Nobody reads any more: the run ends well, and the session still gets what was heard.
+            self.stop()
+            return
         with self._change:
             first = self._failure is None
             if first:
                 self._failure = error
         self.stop()
         if first:
-            text = str(error) if isinstance(error, LivetransError) else f"{type(error).__name__}: {error}"
-            self._publish(Notice("error", text))
+            self._publish(Notice("error", sentence(error)))
 
     def _finish(self) -> None:
         for thread in self._threads:

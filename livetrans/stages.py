@@ -15,14 +15,13 @@ if TYPE_CHECKING:
 
 Publish = Callable[[Event], None]
 
+PROGRESS_INTERVAL = 0.5
+"""Source time between two reports of how much was heard: often enough for a level meter."""
 _FULL_SCALE = 32768.0
 
 
 class Gate(Protocol):
     """What listening needs of the segmenter."""
-
-    @property
-    def speaking(self) -> bool: ...
 
     def feed(self, chunk: AudioChunk) -> list[SpeechChunk]: ...
 
@@ -61,6 +60,7 @@ def listen(
     chunks = iter(source)
     heard = 0.0
     reported = -1.0
+    speaking = False
     while True:
         try:
             chunk = next(chunks, None)
@@ -73,10 +73,11 @@ def listen(
             on_audio(chunk)
         heard = chunk.end
         for speech in gate.feed(chunk):
+            speaking = not speech.pause
             yield from transcriber.feed(speech)
-        if heard - reported >= 1.0:
+        if heard - reported >= PROGRESS_INTERVAL:
             reported = heard
-            publish(SourceProgress(heard, source.duration, gate.speaking, _level(chunk)))
+            publish(SourceProgress(heard, source.duration, speaking, _level(chunk)))
     for speech in gate.flush():
         yield from transcriber.feed(speech)
     yield from transcriber.flush()
@@ -98,11 +99,3 @@ def translate(translator: Translating, presenter: Presenting, transcript: Transc
         for caption in presenter.feed(translation, transcript):
             publish(caption)
 
-
-def run_inline(
-    transcripts: Iterator[Transcript], translator: Translating, presenter: Presenting, publish: Publish
-) -> None:
-    """Everything in one loop: the same input gives the same events, apart from measured times."""
-    for transcript in transcripts:
-        publish(transcript)
-        translate(translator, presenter, transcript, publish)

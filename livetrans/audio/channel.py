@@ -24,7 +24,7 @@ class Block:
 
 
 class SoundChannel:
-    """Holds at most `maximum_frames`: `put` waits for room (a pipe can wait), `offer` drops the oldest (a voice cannot).
+    """Holds at most `maximum_frames`: `put` waits (a pipe can), `offer` drops the oldest (a voice cannot wait).
 
     Ending is closing: `take` gives what is left, then nothing, then raises the error that ended it, if one did.
     """

@@ -27,8 +27,9 @@ _MISSING_SHARE = 0.02
 class AudioFile:
     """Any file that PyAV decodes, as mono 16 kHz int16, at the pace of speech or as fast as the listener takes it.
 
-    In real time a chunk is due when the clock reaches the end of its sound, and everything that is due is handed out as one
-    chunk, ended on the 60 ms grid. `captured_at` is that instant of being due, however late the listener came for it.
+    In real time a chunk is due when the clock reaches the end of its sound, and everything that is due is
+    handed out as one chunk, ended on the 60 ms grid. `captured_at` is that instant of being due, however late the listener
+    came for it.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class AudioFile:
         self._listening.set()
 
     def _due_samples(self, position: int) -> int:
-        """Samples to hand out now: whole chunks, or what is left; 0 after a wait, because a pause may have begun in it."""
+        """Samples to hand out now: whole chunks, or what is left; 0 after a wait, in which a pause may have begun."""
         if not self._real_time:
             return CHUNK
         due = int(self._pace.elapsed() * SAMPLE_RATE + 0.5) // CHUNK * CHUNK - position
@@ -142,7 +143,7 @@ class _Decoder:
 
     def __init__(self, path: Path) -> None:
         self._container, self._stream = _open(path)
-        self.damaged = False
+        self.damaged = _riff_is_cut_off(path)
         self._resampler = Resampler()
         self._blocks = self._decode()
         self._rest = np.zeros(0, dtype=np.int16)
@@ -190,6 +191,16 @@ class _Decoder:
         if self._stream.duration is not None and self._stream.time_base is not None:
             return float(self._stream.duration * self._stream.time_base)
         return None if self._container.duration is None else self._container.duration / 1_000_000
+
+
+def _riff_is_cut_off(path: Path) -> bool:
+    """Whether a WAV is shorter than its header says: FFmpeg then believes the file's size and says nothing."""
+    with path.open("rb") as file:
+        header = file.read(12)
+    stated = int.from_bytes(header[4:8], "little")
+    # Programs that write into a pipe cannot know the size and state 0 or the largest number.
+    known = header[:4] == b"RIFF" and header[8:] == b"WAVE" and 0 < stated < 0x7FFF_FFFF
+    return known and path.stat().st_size < stated + 8
 
 
 def _open(path: Path) -> tuple[Any, Any]:

@@ -57,8 +57,8 @@ class InputBackend(Protocol):
 class Microphone:
     """A listening device. The callback only enqueues; resampling and everything else happens in the listening thread.
 
-    When the listener is a minute behind, the oldest sound is dropped, with a Notice. Dropped and paused sound still counts:
-    `start_sample` jumps over it, so that source time stays true.
+    When the listener is a minute behind, the oldest sound is dropped, with a Notice. Dropped and paused sound still
+    counts: `start_sample` jumps over it, so that source time stays true.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Microphone:
         backend: InputBackend | None = None,
         dead_seconds: float = DEAD_SECONDS,
     ) -> None:
-        """`device`: a number, a part of a name, or None for the system's choice. Opens it, so that a fault shows here."""
+        """`device`: a number, a part of a name, or None for the system's choice. Opens it: a fault shows here."""
         self._backend = PortAudio() if backend is None else backend
         self._clock = clock
         self._notify = notify
@@ -178,7 +178,7 @@ class PortAudio:
             import sounddevice
         except OSError as error:
             raise SourceError(
-                "PortAudio is missing, which the microphone needs: install it with `apt install libportaudio2` (Linux) or "
+                "PortAudio is missing, which the microphone needs: use `apt install libportaudio2` (Linux) or "
                 "`brew install portaudio` (macOS)."
             ) from error
         self._sounddevice: Any = sounddevice
@@ -190,7 +190,13 @@ class PortAudio:
         except self._sounddevice.PortAudioError as error:
             raise SourceError(f"The sound devices cannot be listed ({error}): check the sound system.") from error
         return [
-            Device(number, entry["name"], entry["max_input_channels"], round(entry["default_samplerate"]), number == default)
+            Device(
+                number,
+                entry["name"],
+                entry["max_input_channels"],
+                round(entry["default_samplerate"]),
+                number == default,
+            )
             for number, entry in enumerate(listed)
             if entry["max_input_channels"] > 0
         ]
@@ -233,7 +239,9 @@ class _PortAudioStream:
         try:
             self._stream.start()
         except self._error as error:
-            raise SourceError(f"The microphone '{self._device.name}' does not start ({error}): plug it in again.") from error
+            raise SourceError(
+                f"The microphone '{self._device.name}' does not start ({error}): plug it in again."
+            ) from error
 
     def close(self) -> None:
         try:

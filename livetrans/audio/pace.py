@@ -8,7 +8,7 @@ from livetrans.clock import Clock
 
 
 class Pace:
-    """Seconds since `start` on the injected clock, standing still while paused; pausing may come from another thread."""
+    """Seconds since `start` on the injected clock, standing still while paused; another thread may pause."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -23,13 +23,11 @@ AHEAD_SECONDS = 1.0
 class PcmStream:
     """Sound from a binary stream, read by a thread of its own into a bounded channel.
 
-    A full channel stops the reading, and so the program at the pipe's other end; a pause does the same. After `close` what
-    was read is still handed out: it was heard.
+    A full channel stops the reading, and so the program at the pipe's other end; a pause does the same. After `close`
+    what was read is still handed out: it was heard.
     """
 
-    def __init__(
-        self, stream: BinaryIO, clock: Clock, notify: Callable[[Notice], None] = lambda notice: None
-    ) -> None:
+    def __init__(self, stream: BinaryIO, clock: Clock, notify: Callable[[Notice], None] = lambda notice: None) -> None:
         """`stream` is left open: it belongs to the caller; `notify` is here for likeness, nothing is ever skipped."""
         self._stream = stream
         self._clock = clock

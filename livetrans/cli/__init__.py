@@ -15,7 +15,7 @@ import click
 
 from livetrans import __version__
 from livetrans.cli.lazy import CommandEntry, LazyGroup
-from livetrans.errors import LivetransError
+from livetrans.errors import LivetransError, sentence
 from livetrans.text import visible
 
 COMMANDS = {
@@ -78,16 +78,15 @@ def run(arguments: Sequence[str]) -> int:
         _discard_output()
         return 0
     except Exception as fault:  # the outermost place: whatever comes this far is our bug, and is said to be
-        kind = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
         advice = "" if debug else f"; run it again with {DEBUG_VARIABLE}=1 to see where, and report it"
-        return _complain(f"this is a bug in livetrans and no fault of yours ({kind}){advice}", 1, debug)
+        return _complain(f"this is a bug in livetrans and no fault of yours ({sentence(fault)}){advice}", 1, debug)
 
 
-def _complain(sentence: str, exit_code: int, debug: bool) -> int:
+def _complain(complaint: str, exit_code: int, debug: bool) -> int:
     """Print one sentence, made harmless; with `debug`, after the traceback in hand."""
     if debug:
         traceback.print_exc()
-    line = " ".join(visible(sentence).split())
+    line = " ".join(visible(complaint).split())
     click.echo(f"livetrans: {line}" if line.endswith((".", "?", "!")) else f"livetrans: {line}.", err=True)
     return exit_code
 

@@ -56,25 +56,38 @@ class LlamaModel:
         maximum_rows: int = 161,
         clock: Clock | None = None,
         on_progress: Callable[[float], None] | None = None,
+        _weights: LlamaModel | None = None,
     ) -> None:
         self._clock = clock or SystemClock()
+        self._settings = settings
         self._path = settings.model
         self._model: Any = None
+        self._owns_model = True
         self._context: Any = None
         self._batch: Any = None
         self._cached: list[int] = []
         self._pieces: dict[int, bytes] = {}
         self._ends: dict[int, bool] = {}
         self.maximum_rows = maximum_rows
-        _check_file(self._path)
-        _quieten()
+        self._wanted_rows = maximum_rows
+        if _weights is not None:
+            self._model, self._owns_model = _weights._model, False
+            self._describe()
+        else:
+            _check_file(self._path)
+            _quieten()
         try:
-            self._load_model(settings, on_progress)
+            if self._owns_model:
+                self._load_model(settings, on_progress)
             self._create_context(settings)
             self._require_rewind()
         except BaseException:
             self.close()
             raise
+
+    def another_context(self) -> LlamaModel:
+        """A second, empty context over the same weights; close it before this one."""
+        return LlamaModel(self._settings, maximum_rows=self._wanted_rows, clock=self._clock, _weights=self)
 
     def _load_model(self, settings: LanguageModelSettings, on_progress: Callable[[float], None] | None) -> None:
         params = llama_cpp.llama_model_default_params()
@@ -92,12 +105,15 @@ class LlamaModel:
         if not self._model:
             reason = f" ({_log_tail[-1]})" if _log_tail else ""
             raise ModelError(f"{self._path} cannot be loaded as a GGUF model{reason}; download or convert it again")
-        self._vocabulary = llama_cpp.llama_model_get_vocab(self._model)
-        self.vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(self._vocabulary)
+        self._describe()
         if llama_cpp.llama_model_has_encoder(self._model):
             raise ModelError(f"{self._path} is an encoder-decoder model; livetrans needs a decoder-only GGUF")
         if llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model):
             raise self._cannot_rewind()
+
+    def _describe(self) -> None:
+        self._vocabulary = llama_cpp.llama_model_get_vocab(self._model)
+        self.vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(self._vocabulary)
         self._window: int = llama_cpp.llama_model_n_swa(self._model)
 
     def _create_context(self, settings: LanguageModelSettings) -> None:
@@ -270,9 +286,9 @@ class LlamaModel:
         if self._context:
             llama_cpp.llama_free(self._context)
             self._context = None
-        if self._model:
+        if self._model and self._owns_model:
             llama_cpp.llama_model_free(self._model)
-            self._model = None
+        self._model = None
 
 
 _is_quiet = False

@@ -122,7 +122,7 @@ class Monitor:
                 pass
 
     def _set(self, name: str, value: str | int | float | bool | None) -> None:
-        """Show a setting that has a place on the panel; others (pause) have none."""
+        """Show a setting that has a place on the panel; others (paused) have none."""
         match name.replace("-", "_"), value:
             case "method", str(method):
                 self._shown = replace(self._shown, method=method)

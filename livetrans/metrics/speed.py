@@ -29,7 +29,7 @@ class Speed:
         self._evaluated_tokens += evaluated
         self._step_seconds += stats.decoding_seconds
         self._steps += stats.decoding_steps
-        if stats.draft_tokens == 0 and stats.prompt_seconds > 0:
+        if stats.prompt_seconds > 0:
             self._prompt_pass_seconds += stats.prompt_seconds
             self._prompt_pass_tokens += evaluated
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import struct
 from contextlib import suppress
 from datetime import datetime
@@ -105,8 +106,9 @@ class SessionRecorder:
 
     def _error(self, error: OSError) -> SessionError:
         reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror or str(error)
+        advice = "free space, or choose" if error.errno == errno.ENOSPC else "choose"
         return SessionError(
-            f"The session cannot be kept in {self.folder} ({reason}): free space, or choose a folder with --session."
+            f"The session cannot be kept in {self.folder} ({reason}): {advice} a folder with --session."
         )
 
 

@@ -34,7 +34,7 @@ class LocalAgreement:
         return self.committed[-1].end if self.committed else None
 
     def update(self, words: Sequence[Word], buffer_start: float = 0.0) -> tuple[Word, ...]:
-        """Take a whole hypothesis of the buffer and return the words that it commits; `buffer_start` is its first sound."""
+        """Take a whole hypothesis of the sound from `buffer_start` on and return the words that it commits."""
         new = self._uncommitted(words, buffer_start)
         agreed = common_prefix_length(_forms(self.tail), _forms(new))
         self.tail = new

@@ -22,28 +22,30 @@ _ABBREVIATIONS = frozenset(
 
 
 def find_endpoint(
-    committed: Sequence[Word], partial: Sequence[Word], maximum_words: int, maximum_length: float
+    committed: Sequence[Word], partial: Sequence[Word], maximum_words: int, maximum_length: float, shown_words: int = 0
 ) -> int | None:
     """How many leading committed words end the segment here, or None where it goes on; `maximum_length` in seconds.
 
-    The first sentence end that more words follow; past the caps the last clause boundary of the latter half, else the last
-    committed word there. A segment whose latter half is not yet committed waits: the buffer's own cap ends the wait.
+    The first sentence end that more words follow; past the caps the last clause boundary of the latter half, else the
+    last committed word there. A segment whose latter half is not yet committed waits: the buffer's own cap ends the wait.
+    `shown_words` were shown as committed to this segment and stay in it.
     """
     words = [*committed, *partial]
     if not words or not committed:
         return None
     within = sum(word.end - words[0].start <= maximum_length for word in words[:maximum_words])
-    limit = max(within, 1)
-    for count in range(1, min(limit, len(committed), len(words) - 1) + 1):
+    limit = max(within, shown_words, 1)
+    reach = min(limit, len(committed))
+    for count in range(max(shown_words, 1), min(reach, len(words) - 1) + 1):
         if ends_sentence(words[count - 1].text, words[count].text):
             return count
     if len(words) <= limit:
         return None
-    reach, half = min(limit, len(committed)), (limit + 1) // 2
-    for count in range(reach, half - 1, -1):
+    earliest = max((limit + 1) // 2, shown_words)
+    for count in range(reach, earliest - 1, -1):
         if words[count - 1].text.rstrip(_CLOSING).endswith(_CLAUSE):
             return count
-    return reach if reach >= half else None
+    return reach if reach >= earliest else None
 
 
 def ends_sentence(text: str, following: str) -> bool:

@@ -101,8 +101,11 @@ class RecordedTranscripts:
 
 def _read(path: Path, notify: Callable[[Notice], None] | None) -> Iterator[_Timed]:
     file = events_file(path)
-    previous = 0.0
+    began = 0.0
     for number, values in read_lines(path, notify):
+        if values.get("event") == "run_started" and isinstance(values.get("at"), int | float):
+            # The clock ran while the models loaded; that wait is not part of the speech.
+            began = values["at"]
         if values.get("event", "transcript") != "transcript":
             continue
         defaults = {"event": "transcript", "at": 0.0, "start": 0.0, "end": 0.0}
@@ -113,9 +116,7 @@ def _read(path: Path, notify: Callable[[Notice], None] | None) -> Iterator[_Time
         if not isinstance(record.event, Transcript):
             raise line_error(number, file, "a transcript")
         transcript = replace(record.event, captured_at=None, recognition=None)
-        captured = record.event.captured_at
-        if captured is None and transcript.end > 0:
-            captured = transcript.end
-        due = record.at if record.event.captured_at is not None else transcript.end
-        previous = max(previous, due)
-        yield _Timed(transcript, previous, captured)
+        due, captured = transcript.end, transcript.end or None
+        if record.event.captured_at is not None:
+            due, captured = record.at - began, record.event.captured_at - began
+        yield _Timed(transcript, due, captured)

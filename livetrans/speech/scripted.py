@@ -1,12 +1,13 @@
 """A recogniser that reads its words from the sound itself: for tests, and for a pipeline without a model.
 
-`speak` writes each word as a block of one constant sample value, its number; `ScriptedRecogniser` finds the blocks. So it
-needs no idea of time: it recognises whatever the buffer holds, wherever the buffer was cut, like a real recogniser.
+`speak` writes each word as a block of one constant sample value, its number; `ScriptedRecogniser` finds the blocks. So
+it needs no idea of time: it recognises whatever the buffer holds, wherever the buffer was cut, like a real recogniser.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ _FULL_SCALE = 32_768
 
 
 def speak(words: Sequence[Word], length: float | None = None) -> NDArray[np.int16]:
-    """Sound of the words at their times, shape (n,): at most 32,767 words; `length` seconds, or up to the last word's end."""
+    """Sound of at most 32,767 words at their times, shape (n,); `length` seconds, or to the last word's end."""
     total = max((word.end for word in words), default=0.0) if length is None else length
     samples = np.zeros(round(total * SAMPLE_RATE), dtype=np.int16)
     for number, word in enumerate(words, start=1):
@@ -30,10 +31,10 @@ def speak(words: Sequence[Word], length: float | None = None) -> NDArray[np.int1
 
 
 class ScriptedRecogniser:
-    """Recognises what `speak` wrote; errors are made only where a real recogniser makes them, at the buffer's unstable end."""
+    """Recognises what `speak` wrote; it errs only where a real recogniser does, at the buffer's unstable end."""
 
     def __init__(self, words: Sequence[Word], *, unstable: float = 0.0) -> None:
-        """`unstable`: words that end within so many seconds of the buffer's end are misread, differently in each pass."""
+        """`unstable`: words that end within so many seconds of the buffer's end are misread, anew in each pass."""
         self._words = tuple(words)
         self._unstable = unstable
         self.passes: list[tuple[float, str, bool]] = []
@@ -46,7 +47,7 @@ class ScriptedRecogniser:
         bounds = [0, *edges.tolist(), len(numbers)]
         heard = [
             self._hear(int(numbers[start]), start, stop, len(numbers), final)
-            for start, stop in zip(bounds, bounds[1:], strict=False)
+            for start, stop in pairwise(bounds)
             if stop > start and numbers[start] != 0
         ]
         words = tuple(word for word in heard if word is not None)

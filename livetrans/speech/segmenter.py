@@ -1,9 +1,9 @@
 """The voice-activity gate: lets speech through, says where pauses are, keeps silence and steady noise out.
 
-webrtcvad takes loud steady noise for voice. But speech rises and falls with every syllable, by far more than 6 dB within a
-second, and steady noise does neither (white, pink, hum: under 5 dB between windows of 30 ms). So a window is voiced if
-webrtcvad says so and the voiced windows of the last second have both risen and fallen by 6 dB (3 dB once the gate is open). Falling
-alone is noise that stops, rising alone noise that starts.
+webrtcvad takes loud steady noise for voice. But speech rises and falls with every syllable, by far more than 6 dB
+within a second, and steady noise does neither (white, pink, hum: under 5 dB between windows of 30 ms). So a window is
+voiced if webrtcvad says so and the voiced windows of the last second have both risen and fallen by 6 dB (3 dB once the
+gate is open). Falling alone is noise that stops, rising alone noise that starts.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Window:
 class Segmenter:
     """Cuts sound into windows of 30 ms, aligned to the sample count, and passes on those of speech.
 
-    `is_speech` is asked once for each window, in order. Chunks between two pauses are contiguous; no sample comes twice.
+    `is_speech` is asked once for each window, in order. Chunks between pauses are contiguous; no sample comes twice.
     """
 
     def __init__(self, settings: GateSettings, is_speech: Callable[[NDArray[np.int16]], bool]) -> None:
@@ -59,6 +59,7 @@ class Segmenter:
         self._held: deque[_Window] = deque(maxlen=OPENING_WINDOWS + self._pre_roll_windows)
         """Closed: the sound from which an opening is taken. Open: the sound of a pause that may yet end."""
         self._unvoiced_windows = 0
+        self._released_end = 0
         self.open = False
 
     def feed(self, chunk: AudioChunk) -> list[SpeechChunk]:
@@ -102,25 +103,29 @@ class Segmenter:
         self._held.clear()
         first = next(i for i, w in enumerate(held) if w.level is not None and i >= len(held) - len(self._recent))
         for window in held[max(first - self._pre_roll_windows, 0) :]:
-            out.release(window.samples, window.start_sample)
+            self._release(window, out)
 
     def _go_on(self, window: _Window, voiced: bool, out: _Output) -> None:
         self._unvoiced_windows = 0 if voiced else self._unvoiced_windows + 1
         if voiced:
             for held in self._held:
-                out.release(held.samples, held.start_sample)
+                self._release(held, out)
             self._held.clear()
         if self._unvoiced_windows <= self._hang_over_windows:
-            out.release(window.samples, window.start_sample)
+            self._release(window, out)
         else:
             self._held.append(window)
         if self._unvoiced_windows >= self._pause_windows:
-            self._close(window.start_sample + WINDOW, out)
+            self._close(out)
 
-    def _close(self, sample: int, out: _Output) -> None:
+    def _release(self, window: _Window, out: _Output) -> None:
+        out.release(window.samples, window.start_sample)
+        self._released_end = window.start_sample + len(window.samples)
+
+    def _close(self, out: _Output) -> None:
         """Confirm the pause; the sound held back in it stays as pre-roll of what comes next."""
         self.open = False
-        out.pause(sample)
+        out.pause(self._released_end)
         self._recent.clear()
 
     def _end_stretch(self, out: _Output) -> None:
@@ -128,8 +133,8 @@ class Segmenter:
         if self.open:
             # Too short for a window, but the last word may end in it.
             if self._unvoiced_windows < self._hang_over_windows and len(self._rest):
-                out.release(self._rest, self._next_sample - len(self._rest))
-            self._close(self._next_sample, out)
+                self._release(_Window(self._rest, self._next_sample - len(self._rest), None), out)
+            self._close(out)
         self._held.clear()
         self._recent.clear()
         self._rest = self._rest[:0]

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 MAXIMUM_BUFFER = 28.0
 """Whisper reads windows of 30 s: a longer buffer would cost two windows a pass."""
 LONG_SILENCE = 5.0
-"""After so much silence what was said before is no longer what the speaker is talking about: the prompt starts empty."""
+"""After so much silence what was said before is no longer what is being talked about: the prompt starts empty."""
 _FULL_SCALE = 32_768
 
 
 class Transcriber:
-    """Turns speech into updates; nothing is lost: at a pause and at `flush` every word of the hypothesis becomes final."""
+    """Turns speech into updates; none is lost: at a pause and at `flush` every word of the hypothesis becomes final."""
 
     def __init__(self, recogniser: Recogniser, settings: TranscriberSettings, clock: Clock) -> None:
         self._recogniser = recogniser
@@ -85,7 +85,7 @@ class Transcriber:
         self._buffer.restart(start_sample)
 
     def _step_samples(self) -> int:
-        """New sound that triggers a pass: on a slow machine as much as the last pass took, so that lag does not grow."""
+        """New sound that triggers a pass: on a slow machine as much as the last pass took, so lag does not grow."""
         step = self._settings.step
         if self._settings.adaptive:
             step = max(step, self._last_pass_seconds)
@@ -103,7 +103,7 @@ class Transcriber:
 
     def _pass(self, final: bool) -> list[Transcript]:
         began = self._clock.now()
-        samples = self._buffer.samples.astype(np.float32) / _FULL_SCALE
+        samples: NDArray[np.float32] = self._buffer.samples.astype(np.float32) / np.float32(_FULL_SCALE)
         hypothesis = self._recogniser.recognise(samples, prompt=self._prompt.text, final=final)
         self._last_pass_seconds = self._clock.now() - began
         stats = RecognitionStats(len(samples) / SAMPLE_RATE, self._last_pass_seconds)
@@ -243,6 +243,8 @@ class _OpenSegment:
     partial: tuple[Word, ...] = ()
     shown: tuple[Word, ...] = ()
     shown_text: str = ""
+    shown_committed: int = 0
+    """Words that a transcript of this segment gave as committed: they can go to no other segment."""
     stats: RecognitionStats | None = None
 
     def take(self, newly_committed: tuple[Word, ...], tail: tuple[Word, ...], stats: RecognitionStats) -> None:
@@ -255,7 +257,8 @@ class _OpenSegment:
     ) -> list[Transcript]:
         """Finals of the segments that end within the words, then the update of the one that goes on, if it changed."""
         transcripts: list[Transcript] = []
-        while count := find_endpoint(self.committed, self.partial, settings.maximum_words, settings.maximum_length):
+        caps = (settings.maximum_words, settings.maximum_length)
+        while count := find_endpoint(self.committed, self.partial, *caps, self.shown_committed):
             rest = self.committed[count:]
             transcripts.append(self._final(self.committed[:count], captured))
             self.committed = rest
@@ -263,6 +266,7 @@ class _OpenSegment:
         if not final and words and words_text(words) != self.shown_text:
             transcripts.append(self._transcript(self.committed, self.partial, False, captured))
             self.shown, self.shown_text = words, words_text(words)
+            self.shown_committed = len(self.committed)
             self.revision += 1
         return transcripts
 
@@ -280,7 +284,7 @@ class _OpenSegment:
         transcript = self._transcript(words, (), True, captured)
         self.segment_id += 1
         self.revision = 0
-        self.committed, self.shown, self.shown_text = (), (), ""
+        self.committed, self.shown, self.shown_text, self.shown_committed = (), (), "", 0
         return transcript
 
     def _transcript(

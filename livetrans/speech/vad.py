@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class VoiceDetector:
-    """Says of each window in turn whether there is voice in it; it adapts to what it has heard, so windows come in order."""
+    """Says of each window whether there is voice in it; it adapts to what it has heard, so windows come in order."""
 
     def __init__(self, aggressiveness: int) -> None:
         if aggressiveness not in range(4):

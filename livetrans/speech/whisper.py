@@ -51,7 +51,9 @@ class WhisperRecogniser:
             # tokenizers raises a bare Exception for a tokenizer.json it cannot read.
             if type(error) is not Exception:
                 raise
-            raise ModelError(f"{settings.model}/tokenizer.json cannot be read ({_one_line(error)}); copy it again.") from error
+            raise ModelError(
+                f"{settings.model}/tokenizer.json cannot be read ({_one_line(error)}); copy it again."
+            ) from error
         self._beam_size = settings.beam_size
         self._detect = settings.language is None and self._model.model.is_multilingual
         self.language = self._fixed_language(settings)
@@ -96,9 +98,9 @@ class WhisperRecogniser:
         if settings.language is None:
             return None if self._detect else "en"
         if settings.language not in self.languages:
-            known = "English only" if self.languages == ("en",) else ", ".join(self.languages)
+            known = ", ".join(self.languages)
             raise UsageError(
-                f"The recogniser in {settings.model} does not know the language '{settings.language}'; it knows: {known}."
+                f"The recogniser in {settings.model} does not know the language '{settings.language}', only: {known}."
             )
         return settings.language
 

@@ -1,4 +1,4 @@
-"""What the listening stages share about words: their comparison form, their joined text, and what may not be in them."""
+"""What the listening stages share about words: their comparison form, their joined text, what may not be in it."""
 
 from __future__ import annotations
 

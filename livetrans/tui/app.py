@@ -19,31 +19,33 @@ from livetrans.tui.board import Board
 from livetrans.tui.captions import Current, History
 from livetrans.tui.commands import COMMANDS, bindings
 from livetrans.tui.help import HelpScreen
-from livetrans.tui.messages import CaptionShown, NoticeGiven, RunBegan, RunFinished, ScreenSink, TranscriptHeard
-from livetrans.tui.panel import Panel, Strip
+from livetrans.tui.messages import CaptionShown, NoticeGiven, RunFinished, ScreenSink, TranscriptHeard
+from livetrans.tui.panel import ROOMY_HEIGHT, Panel, Strip
 from livetrans.tui.status import Loading, Phase, StatusLine, TopBar
 
 POLL_SECONDS = 0.25
 """How often the numbers are read: faster than this nobody reads them."""
 
 BIAS_STEP = 0.05
-NARROW_WIDTH = 76
-"""Below this a panel beside the captions would leave them fewer than 50 columns."""
+WIDTHS = [(0, "-narrow"), (76, "-normal"), (120, "-wide")]
+"""Widths from which the style sheet's classes hold; below 76 a panel at the side would leave captions no room."""
+
+HEIGHTS = [(0, "-short"), (ROOMY_HEIGHT, "-tall")]
 
 
 class LivetransApp(App[str]):
     """Live captions; `run()` returns None after a clean end, or the sentence that says why the run failed.
 
-    `start` receives the screen's sink once the first frame is painted; it starts the pipeline's threads and returns at once.
+    `start` receives the screen's sink after the first frame; it starts the pipeline's threads and returns at once.
     `save` writes the transcript to a new file and returns where; without it the screen says that it can't save.
     """
 
-    CSS_PATH = "livetrans.tcss"
+    CSS_PATH = Path(__file__).with_name("livetrans.tcss")
     TITLE = "livetrans"
     AUTO_FOCUS = "#history"
     BINDINGS = bindings()
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (NARROW_WIDTH, "-normal"), (120, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (32, "-tall")]
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
 
     def __init__(
         self,
@@ -124,10 +126,12 @@ class LivetransApp(App[str]):
         notice = message.notice
         if notice.level == "error":
             self._failure = notice.text
-        if self._phase is Phase.LOADING and notice.level == "info":
-            self._loading_bar.say(notice.text)
-        else:
+        if notice.level != "info":
             self._status.say(notice.text, notice.level)
+        elif self._phase is Phase.LOADING:
+            self._loading_bar.say(notice.text)
+        elif self._phase is Phase.RUNNING:
+            self._status.say(notice.text)
 
     def on_caption_shown(self, message: CaptionShown) -> None:
         self._history.extend(self._board.feed_caption(message.caption))
@@ -254,7 +258,7 @@ class LivetransApp(App[str]):
         yield SystemCommand("Theme", "Change colours: light, dark, the terminal's own.", self.action_change_theme)
 
     def _runner(self, action: str) -> Callable[[], None]:
-        async def run() -> None:
-            await self.run_action(action)
+        def run() -> None:
+            self.call_later(self.run_action, action)
 
-        return lambda: self.call_later(run) and None
+        return run

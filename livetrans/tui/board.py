@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from livetrans.events import Caption, Transcript, join_text
+from livetrans.events import Caption, Transcript
 
 REMEMBERED_FINALS = 1000
 """Ids of finished segments kept to recognise a repeated final; twice what the history shows."""
@@ -55,25 +55,19 @@ class Board:
         return [current]
 
     def source(self) -> tuple[str, str]:
-        """The source text belonging to the current caption: its committed part and the part that may change."""
+        """The source of the current caption in two parts, one after the other: what won't change, and what may."""
         current, transcript = self.current, self._transcript
         if transcript is not None and transcript.segment_id not in self._finished:
             if current is None or transcript.segment_id == current.segment_id:
-                return transcript.committed, transcript.partial
+                return transcript.committed, transcript.text[len(transcript.committed) :]
         if current is None:
             return "", ""
         if current.final:
             return current.source, ""
         cut = len(current.committed_source)
-        return current.source[:cut], current.source[cut:].lstrip()
+        return current.source[:cut], current.source[cut:]
 
     def clear(self) -> None:
         """Forget a final that is still current; what is being spoken stays."""
         if self.current is not None and self.current.final:
             self.current = None
-
-
-def source_text(committed: str, partial: str) -> tuple[str, str]:
-    """Both parts of a source line so that they can be set one after the other: the joining space goes to the second."""
-    whole = join_text(committed, partial)
-    return committed, whole[len(committed) :]

@@ -12,7 +12,6 @@ from textual.widgets import Static
 
 from livetrans.events import Caption
 from livetrans.text import visible
-from livetrans.tui.board import source_text
 
 HISTORY_CAPTIONS = 500
 """Captions kept on screen: the session file keeps all, memory must not grow with the hours."""
@@ -28,15 +27,21 @@ def caption_content(caption: Caption, new_style: str) -> Content:
     """A caption's text, its new part set apart; a final is whole and plain."""
     if caption.final:
         return Content(visible(caption.text))
-    cut = caption.accepted_characters
-    # Cleaned in two parts, because cleaning may change lengths and `accepted_characters` counts the original's.
-    return Content.assemble(visible(caption.text[:cut]), (visible(caption.text[cut:]), new_style))
+    kept, new = visible_parts(caption.text, caption.accepted_characters)
+    return Content.assemble(kept, (new, new_style))
 
 
-def source_content(committed: str, partial: str) -> Content:
-    """A source line, its unstable part fainter and slanted."""
-    steady, rest = source_text(committed, partial)
-    return Content.assemble((visible(steady), SOURCE), (visible(rest), PARTIAL_SOURCE))
+def source_content(steady: str, rest: str) -> Content:
+    """A source line, the part that may still change slanted."""
+    steady, rest = visible_parts(steady + rest, len(steady))
+    return Content.assemble((steady, SOURCE), (rest, PARTIAL_SOURCE))
+
+
+def visible_parts(text: str, cut: int) -> tuple[str, str]:
+    """The text before and after `cut`, made harmless as a whole, so that no escape sequence is divided."""
+    whole = visible(text)
+    cut = len(visible(text[:cut]))
+    return whole[:cut], whole[cut:]
 
 
 class Line(Static):
@@ -94,13 +99,18 @@ class History(VerticalScroll):
 
 
 class Steady(Static):
-    """Text whose region grows but doesn't shrink until `settle`, so that nothing above it jumps while a caption changes."""
+    """Text whose region grows but doesn't shrink until `settle`, so that nothing above it jumps."""
 
     def __init__(self, least: int, id: str) -> None:
         super().__init__(id=id, markup=False)
         self._least = least
         self._width = 0
         self.styles.min_height = least
+
+    def show(self, content: Content) -> None:
+        """Draw `content`; lay the screen out anew only for more lines, as that costs a pass over the history."""
+        grows = self._width == 0 or content.get_height({}, self._width) > self.size.height
+        self.update(content, layout=grows)
 
     def settle(self) -> None:
         """Give the height back: another segment begins."""
@@ -138,11 +148,13 @@ class Current(VerticalScroll, can_focus=False):
             self._segment_id = segment_id
             self._source.settle()
             self._caption.settle()
-        self._source.update(source_content(*source))
+        self._source.show(source_content(*source))
         if caption is None:
-            self._caption.update(Content.styled(waiting, PARTIAL_SOURCE))
+            self._caption.show(Content.styled(waiting, PARTIAL_SOURCE))
         else:
-            self._caption.update(caption_content(caption, NEW_WITHOUT_COLOUR if self.app.no_color else NEW))
+            self._caption.show(caption_content(caption, NEW_WITHOUT_COLOUR if self.app.no_color else NEW))
 
     def show_source(self, shown: bool) -> None:
         self._source.display = shown
+        # While it was hidden its text changed without being laid out.
+        self._source.refresh(layout=True)

@@ -29,12 +29,24 @@ COMMANDS = (
     Command("space", "pause", "space", "Pause or resume", "Sound isn't heard while paused.", "Pause"),
     Command("s", "source", "s", "Show or hide the source", "The recognised words above each translation.", "Source"),
     Command(
-        "m,left_square_bracket", "mask(-1)", "m  [", "Mask fewer tokens", "Captions come sooner and flicker more.", group="Mask"
+        "m,left_square_bracket",
+        "mask(-1)",
+        "m  [",
+        "Mask fewer tokens",
+        "Captions come sooner and flicker more.",
+        group="Mask",
     ),
     Command(
-        "M,right_square_bracket", "mask(1)", "M  ]", "Mask more tokens", "Captions come later and are calmer.", group="Mask"
+        "M,right_square_bracket",
+        "mask(1)",
+        "M  ]",
+        "Mask more tokens",
+        "Captions come later and are calmer.",
+        group="Mask",
     ),
-    Command("b,comma", "bias(-1)", "b  ,", "Lower the bias", "The translation corrects itself more readily.", group="Bias"),
+    Command(
+        "b,comma", "bias(-1)", "b  ,", "Lower the bias", "The translation corrects itself more readily.", group="Bias"
+    ),
     Command("B,full_stop", "bias(1)", "B  .", "Raise the bias", "The translation keeps to what it said.", group="Bias"),
     Command("c", "copy", "c", "Copy the last caption", "Or the text selected with the mouse.", "Copy"),
     Command("C", "copy_all", "C", "Copy all captions", "Everything in the history on the screen."),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -15,9 +18,7 @@ from livetrans.tui.numbers import GROUPS
 class HelpScreen(ModalScreen[None]):
     """Explains keys and numbers; any of the usual keys closes it."""
 
-    BINDINGS = [
-        ("escape,question_mark,q,enter", "dismiss", "Close"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,question_mark,q,enter", "dismiss", "Close")]
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help") as page:

@@ -20,7 +20,7 @@ class CaptionShown(Message):
         self.caption = caption
 
     def can_replace(self, message: Message) -> bool:
-        """Whether the waiting `message` makes this one needless: a newer one of the same segment does, unless this is final."""
+        """Whether the waiting `message` makes this one needless: a newer one of its segment does, finals excepted."""
         if not isinstance(message, CaptionShown) or self.caption.final:
             return False
         return message.caption.segment_id == self.caption.segment_id

@@ -95,25 +95,49 @@ GROUPS = (
         (
             Number("heard", heard, "How much sound has been heard, of how much there is."),
             Number("method", lambda s: s.method, "The decoder that re-translates each update."),
-            Number("bias", lambda s: ratio(s.bias), "How strongly the translation keeps to its draft: 0 rewrites freely."),
-            Number("mask-k", mask, "How many last tokens of an unfinished caption are held back until they are steadier."),
+            Number(
+                "bias", lambda s: ratio(s.bias), "How strongly the translation keeps to its draft: 0 rewrites freely."
+            ),
+            Number(
+                "mask-k", mask, "How many last tokens of an unfinished caption are held back until they are steadier."
+            ),
         ),
     ),
     Group(
         "Decoding",
         (
-            Number("NE raw", lambda s: ratio(s.ne_raw), "Tokens the model took back, per token of the finished translation."),
-            Number("NE shown", lambda s: ratio(s.ne_shown), "The same for what you saw: the flicker that is left. Lower is calmer."),
-            Number("speedup", lambda s: estimate(s.speedup_estimate), "Estimated gain over translating each update from scratch."),
+            Number(
+                "NE raw",
+                lambda s: ratio(s.ne_raw),
+                "Tokens the model took back, per token of the finished translation.",
+            ),
+            Number(
+                "NE shown",
+                lambda s: ratio(s.ne_shown),
+                "The same for what you saw: the flicker that is left. Lower is calmer.",
+            ),
+            Number(
+                "speedup",
+                lambda s: estimate(s.speedup_estimate),
+                "Estimated gain over translating each update from scratch.",
+            ),
             Number("A/D", lambda s: percent(s.accepted_per_draft), "Share of the draft's tokens that were accepted."),
-            Number("A/O", lambda s: percent(s.accepted_per_output), "Share of the output's tokens that came from the draft."),
+            Number(
+                "A/O",
+                lambda s: percent(s.accepted_per_output),
+                "Share of the output's tokens that came from the draft.",
+            ),
             Number("tokens/s", lambda s: rate(s.tokens_per_second), "Output tokens per second of translating."),
         ),
     ),
     Group(
         "Lag",
         (
-            Number("lag", lambda s: seconds(s.lag_last), "Time from the end of the last spoken word to its translation here."),
+            Number(
+                "lag",
+                lambda s: seconds(s.lag_last),
+                "Time from the end of the last spoken word to its translation here.",
+            ),
             Number("lag median", lambda s: seconds(s.lag_median), "Half of all captions came faster than this."),
             Number("lag p95", lambda s: seconds(s.lag_p95), "Nineteen of twenty captions came faster than this."),
         ),
@@ -122,9 +146,21 @@ GROUPS = (
         "Machine",
         (
             Number("ASR pass", lambda s: seconds(s.pass_seconds_last), "How long the recogniser's last pass took."),
-            Number("ASR RTF", lambda s: ratio(s.real_time_factor), "Recognition time per second of sound; above 1 it can't keep up."),
-            Number("coalesced", lambda s: str(s.coalesced_updates), "Updates skipped because a newer one was already there."),
-            Number("skipped", lambda s: seconds(s.skipped_seconds), "Sound that was lost because the machine could not keep up."),
+            Number(
+                "ASR RTF",
+                lambda s: ratio(s.real_time_factor),
+                "Recognition time per second of sound; above 1 it can't keep up.",
+            ),
+            Number(
+                "coalesced",
+                lambda s: str(s.coalesced_updates),
+                "Updates skipped because a newer one was already there.",
+            ),
+            Number(
+                "skipped",
+                lambda s: seconds(s.skipped_seconds),
+                "Sound that was lost because the machine could not keep up.",
+            ),
             Number("memory", lambda s: memory(s.memory_bytes), "Memory that livetrans uses."),
         ),
     ),

@@ -66,24 +66,27 @@ class StatusLine(Static):
     def __init__(self) -> None:
         super().__init__("", id="status", markup=False)
         self._standing = ""
+        self._passing = False
         self._timer: Timer | None = None
 
     def stand(self, text: str) -> None:
-        """Show `text` whenever no passing sentence is shown."""
+        """Show `text` whenever no passing sentence is shown; a state worth a sentence ends a passing one."""
         self._standing = text
-        if self._timer is None:
+        if text or not self._passing:
             self._rest()
 
     def say(self, text: str, level: str = "info") -> None:
         """Show a sentence for a while: `info`, `warning` or `error`."""
-        if self._timer is not None:
-            self._timer.stop()
+        self._rest()
+        self._passing = True
         self._draw(text, level)
         shown = SECONDS_SHOWN.get(level)
         self._timer = self.set_timer(shown, self._rest) if shown else None
 
     def _rest(self) -> None:
-        self._timer = None
+        if self._timer is not None:
+            self._timer.stop()
+        self._passing = False
         self._draw(self._standing, "standing")
 
     def _draw(self, text: str, level: str) -> None:

@@ -90,7 +90,7 @@ def test_settings_follow_the_signature_and_then_the_listener() -> None:
     started = RunStarted({"method": "continuous", "bias": 0.5, "mask_mode": "output", "mask_k": 4, "machine": "m"})
     shown = watch(started)
     assert (shown.method, shown.bias, shown.mask_mode, shown.mask_k) == ("continuous", 0.5, "output", 4)
-    shown = watch(started, SettingChanged("mask_k", 5), SettingChanged("bias", 0), SettingChanged("pause", True))
+    shown = watch(started, SettingChanged("mask_k", 5), SettingChanged("bias", 0), SettingChanged("paused", True))
     assert (shown.method, shown.bias, shown.mask_mode, shown.mask_k) == ("continuous", 0.0, "output", 5)
 
 

@@ -35,10 +35,10 @@ def test_every_event_is_documented_and_no_other() -> None:
 
 @pytest.mark.parametrize("name", EVENTS)
 def test_every_field_is_documented_with_its_unit_and_whether_it_is_measured(name: str) -> None:
-    rows = {field: (unit.strip(), measured.strip(), text) for field, unit, measured, text in ROW.findall(SECTIONS[name])}
+    rows = {field: (unit, measured.strip(), text) for field, unit, measured, text in ROW.findall(SECTIONS[name])}
     assert rows.keys() == names(EVENTS[name]) | ({"version"} if name == "run_started" else set())
     for field, (unit, measured, text) in rows.items():
-        assert unit and text.strip()
+        assert unit.strip() and text.strip()
         assert measured == ("yes" if is_time(field.split(".")[-1]) else "no"), field
 
 

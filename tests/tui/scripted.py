@@ -38,10 +38,13 @@ SENTENCES = (
         "We will begin with the question of the new bridge, which has been delayed for the third time this year.",
         "Wir beginnen mit der Frage der neuen Brücke, die sich in diesem Jahr zum dritten Mal verzögert hat.",
     ),
-    ("The engineers say that the river was higher than expected.", "Die Ingenieure sagen, der Fluss sei höher gewesen als erwartet."),
+    (
+        "The engineers say that the river was higher than expected.",
+        "Die Ingenieure sagen, der Fluss sei höher gewesen als erwartet.",
+    ),
     ("Is there anyone who would like to speak first?", "Möchte jemand als Erster sprechen?"),
     (
-        "Thank you. I have lived beside that river for forty years, and I have never seen it as high as it was in March.",
+        "Thank you. I have lived beside that river for forty years, and I have never seen it as high as in March.",
         "Danke. Ich wohne seit vierzig Jahren an diesem Fluss und habe ihn noch nie so hoch gesehen wie im März.",
     ),
 )
@@ -92,7 +95,14 @@ def ended(reason: str = "end of source") -> RunEnded:
 
 
 def caption(
-    segment_id: int, text: str, *, final: bool = False, revision: int = 0, source: str = "", committed: str = "", accepted: int = 0
+    segment_id: int,
+    text: str,
+    *,
+    final: bool = False,
+    revision: int = 0,
+    source: str = "",
+    committed: str = "",
+    accepted: int = 0,
 ) -> Caption:
     return Caption(segment_id, revision, final, text, source, committed, (), accepted, 0, 0.0, 1.0)
 

@@ -31,7 +31,14 @@ def history(app: LivetransApp) -> list[str]:
     return [line.text for line in app.query_one(History).captions]
 
 
+def leaving(app: LivetransApp) -> bool:
+    return app._exit
+
+
 async def play(pilot: Pilot[str], screenplay: Screenplay, *events: Event) -> None:
+    """Play events once the screen has asked for them, and let it draw."""
+    while screenplay.sink is None:
+        await pilot.pause()
     screenplay.play(*events)
     await pilot.pause()
 
@@ -194,13 +201,17 @@ async def test_the_current_region_grows_but_does_not_shrink_within_a_segment() -
 
 
 @pytest.mark.parametrize("size", [(20, 8), (40, 12), (80, 24), (200, 60)])
-@pytest.mark.parametrize("text", ["x" * 900, "漢字かな" * 90, "שלום עולם " * 60, "é" * 300, "👩‍👩‍👧 " * 80, "wort " * 400])
+@pytest.mark.parametrize(
+    "text", ["x" * 900, "漢字かな" * 90, "שלום עולם " * 60, "é" * 300, "👩‍👩‍👧 " * 80, "wort " * 400]
+)
 async def test_long_and_foreign_text_keeps_the_layout(size: tuple[int, int], text: str) -> None:
     screenplay = Screenplay(started())
     app = make_app(screenplay)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
-        await play(pilot, screenplay, caption(0, text, final=True, source=text), caption(1, text, source=text, accepted=40))
+        await play(
+            pilot, screenplay, caption(0, text, final=True, source=text), caption(1, text, source=text, accepted=40)
+        )
         await pilot.pause()
         region = app.query_one(Current).region
         assert app.screen.region.contains_region(region)
@@ -315,11 +326,12 @@ async def test_quitting_finishes_what_was_heard(key: str) -> None:
     app = make_app(screenplay, controls)
     async with app.run_test() as pilot:
         await pilot.press(key)
+        await pilot.pause()
         assert controls.calls == [("stop", None)]
         assert "finishing what was heard" in screen_text(app)
-        assert not app._exit
+        assert not leaving(app)
         await play(pilot, screenplay, caption(5, "Ende.", final=True), ended("stopped"))
-        assert app._exit
+        assert leaving(app)
     assert app.return_value is None
     assert app.return_code == 0
 
@@ -329,7 +341,7 @@ async def test_a_second_press_quits_at_once() -> None:
     app = make_app(Screenplay(started()), controls)
     async with app.run_test() as pilot:
         await pilot.press("ctrl+c", "ctrl+c")
-        assert app._exit
+        assert leaving(app)
     assert controls.calls == [("stop", None)]
 
 
@@ -347,9 +359,9 @@ async def test_after_the_end_the_screen_stays_until_q() -> None:
     async with app.run_test() as pilot:
         await pilot.pause()
         assert "end of file" in screen_text(app)
-        assert not app._exit
+        assert not leaving(app)
         await pilot.press("q")
-        assert app._exit
+        assert leaving(app)
     assert controls.calls == []
 
 

@@ -6,7 +6,15 @@ import pytest
 from textual.message import Message
 
 from livetrans.events import Coalesced, Notice, Record, SourceProgress
-from livetrans.tui.messages import CaptionShown, NoticeGiven, RunBegan, RunFinished, ScreenSink, TranscriptHeard, message_of
+from livetrans.tui.messages import (
+    CaptionShown,
+    NoticeGiven,
+    RunBegan,
+    RunFinished,
+    ScreenSink,
+    TranscriptHeard,
+    message_of,
+)
 from tests.tui.scripted import caption, ended, started, transcript
 
 

@@ -22,7 +22,9 @@ def test_an_estimate_says_so() -> None:
     assert numbers.estimate(1.62) == "~1.62×"
 
 
-@pytest.mark.parametrize(("value", "written"), [(0.0, "0:00"), (83.9, "1:23"), (3600.0, "1:00:00"), (7384.0, "2:03:04")])
+@pytest.mark.parametrize(
+    ("value", "written"), [(0.0, "0:00"), (83.9, "1:23"), (3600.0, "1:00:00"), (7384.0, "2:03:04")]
+)
 def test_clock(value: float, written: str) -> None:
     assert numbers.clock(value) == written
 

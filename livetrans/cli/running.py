@@ -1,0 +1,203 @@
+"""Runs a composed pipeline on a screen or as lines; shared by `mic` and `replay`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+from typing import TextIO
+
+from livetrans.cli.compose import load_model, make_translation, prepare_prompt
+from livetrans.cli.options import RunOptions
+from livetrans.clock import Clock
+from livetrans.config import Settings
+from livetrans.errors import LivetransError, SessionError
+from livetrans.events import AudioChunk, Caption, Record
+from livetrans.loop import PlainLoop
+from livetrans.metrics.monitor import Monitor
+from livetrans.metrics.snapshot import Snapshot
+from livetrans.pipeline import Pipeline
+from livetrans.session.jsonl import JsonLinesOutput
+from livetrans.session.plain import PlainOutput
+from livetrans.session.recorder import SessionRecorder, default_session_folder
+from livetrans.session.sink import Sink
+from livetrans.sides import Hearing, TranslatingSide
+from livetrans.stages import Publish
+
+OpenHearing = Callable[[Publish, Callable[[AudioChunk], None] | None], Hearing]
+"""Builds the listening side, on the thread that will own it; the second argument keeps the sound, where that was asked."""
+
+_LAST_WAIT = 3.0
+"""Seconds given to the threads after the screen has gone."""
+
+
+def wants_screen(options: RunOptions) -> bool:
+    """A screen needs a terminal on both ends, and nothing else may write to it."""
+    return not options.plain and options.jsonl != "-" and sys.stdout.isatty() and sys.stdin.isatty()
+
+
+def run_live(options: RunOptions, settings: Settings, clock: Clock, title: str, open_hearing: OpenHearing) -> None:
+    """Run in two threads, on the screen or as lines, until the source ends or the listener quits."""
+    with _kept(options) as (sinks, on_audio):
+        hear, speak = _sides(settings, clock, open_hearing, on_audio)
+        if wants_screen(options):
+            _run_on_screen(options, settings, clock, title, hear, speak, sinks)
+        else:
+            _run_as_lines(Pipeline(hear, speak, clock, [*sinks, *_lines(options)]))
+
+
+def run_at_once(options: RunOptions, settings: Settings, clock: Clock, open_hearing: OpenHearing) -> None:
+    """Run in one plain loop, as fast as the machine can, always as lines."""
+    with _kept(options) as (sinks, on_audio):
+        hear, speak = _sides(settings, clock, open_hearing, on_audio)
+        _run_as_lines(PlainLoop(hear, speak, clock, [*sinks, *_lines(options)]))
+
+
+def _sides(
+    settings: Settings, clock: Clock, open_hearing: OpenHearing, on_audio: Callable[[AudioChunk], None] | None
+) -> tuple[Callable[[Publish], Hearing], Callable[[Publish], TranslatingSide]]:
+    def hear(publish: Publish) -> Hearing:
+        return open_hearing(publish, on_audio)
+
+    def speak(publish: Publish) -> TranslatingSide:
+        model = load_model(settings, clock, publish)
+        try:
+            return make_translation(model, prepare_prompt(model, settings), settings)
+        except BaseException:
+            model.close()
+            raise
+
+    return hear, speak
+
+
+@contextlib.contextmanager
+def _kept(options: RunOptions) -> Iterator[tuple[list[Sink], Callable[[AudioChunk], None] | None]]:
+    """The sinks that keep the run, and what keeps its sound: made before models load, so that a bad place is seen at once."""
+    with contextlib.ExitStack() as stack:
+        sinks: list[Sink] = []
+        on_audio = None
+        if not options.no_session:
+            folder = options.session.expanduser() if options.session else default_session_folder(datetime.now())
+            recorder = SessionRecorder(folder, keep_audio=options.keep_audio)
+            sinks.append(recorder)
+            on_audio = recorder.write_audio if options.keep_audio else None
+        if options.jsonl and options.jsonl != "-":
+            sinks.append(JsonLinesOutput(stack.enter_context(_create(Path(options.jsonl).expanduser()))))
+        yield sinks, on_audio
+
+
+def _create(path: Path) -> TextIO:
+    try:
+        return path.open("x", encoding="utf-8")
+    except FileExistsError:
+        raise SessionError(f"{path} is there already; choose another name for --jsonl") from None
+    except OSError as error:
+        raise SessionError(f"{path} cannot be written ({error.strerror}); choose another place for --jsonl") from None
+
+
+def _lines(options: RunOptions) -> list[Sink]:
+    if options.jsonl == "-":
+        return [JsonLinesOutput(sys.stdout)]
+    return [PlainOutput(sys.stdout, options.partials, options.partials and options.show_source)]
+
+
+def _run_as_lines(run: Pipeline | PlainLoop) -> None:
+    with _interruptible(run.stop):
+        run.start()
+        run.join()
+    if _reader_has_gone():
+        # The interpreter's last flush must not fail on a pipe that nobody reads.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _reader_has_gone() -> bool:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def _interruptible(stop: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C and a polite kill end the run well: what was heard is finished; a second one ends it at once."""
+
+    def ask(number: int, _frame: FrameType | None) -> None:
+        for kind in kinds:
+            signal.signal(kind, signal.default_int_handler)
+        stop()
+
+    kinds = [signal.SIGINT, signal.SIGTERM]
+    before = [signal.signal(kind, ask) for kind in kinds]
+    try:
+        yield
+    finally:
+        for kind, handler in zip(kinds, before, strict=True):
+            signal.signal(kind, handler)
+
+
+def _run_on_screen(
+    options: RunOptions,
+    settings: Settings,
+    clock: Clock,
+    title: str,
+    hear: Callable[[Publish], Hearing],
+    speak: Callable[[Publish], TranslatingSide],
+    sinks: list[Sink],
+) -> None:
+    from livetrans.tui.app import LivetransApp
+
+    decoding, mask = settings.decoding, settings.mask
+    monitor = Monitor(Snapshot(method=decoding.method, bias=decoding.bias, mask_mode=mask.mode, mask_k=mask.k))
+    finals = FinalsSink()
+    pipeline = Pipeline(hear, speak, clock, [*sinks, monitor, finals])
+    app = LivetransApp(
+        controls=pipeline,
+        snapshot=monitor.snapshot,
+        start=pipeline.start,
+        title=title,
+        mask_k=mask.k,
+        bias=decoding.bias,
+        show_source=options.show_source,
+        save=finals.save,
+    )
+    failure = app.run()
+    pipeline.stop()
+    if failure:
+        raise LivetransError(failure)
+    # Whoever pressed q twice does not wait for what was heard; everything until now is in the session file.
+    pipeline.join(timeout=_LAST_WAIT)
+
+
+class FinalsSink:
+    """Keeps finals for the screen's save key: text, hence small even after hours."""
+
+    def __init__(self) -> None:
+        self._captions: list[Caption] = []
+
+    def write(self, record: Record) -> None:
+        if isinstance(record.event, Caption) and record.event.final and record.event.text:
+            self._captions.append(record.event)
+
+    def close(self) -> None:
+        """Nothing: the screen may still save after the run has ended."""
+
+    def save(self) -> Path:
+        """Write source and translation to a new text file in the current folder; returns where.
+
+        Raises:
+            SessionError: nothing was said yet.
+            OSError: the folder cannot be written.
+        """
+        captions = tuple(self._captions)
+        if not captions:
+            raise SessionError("nothing was said yet")
+        path = Path(f"livetrans-{datetime.now():%Y-%m-%dT%H-%M-%S}.txt")
+        with path.open("x", encoding="utf-8") as file:
+            file.writelines(f"{caption.source}\n{caption.text}\n\n" for caption in captions)
+        return path.resolve()

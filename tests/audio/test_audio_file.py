@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import os
+import threading
+import wave
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from livetrans.audio.file import CHUNK, AudioFile
+from livetrans.clock import ManualClock
+from livetrans.errors import SourceError
+from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
+
+
+def tone(seconds: float, rate: int = SAMPLE_RATE) -> np.ndarray:
+    time = np.arange(round(seconds * rate)) / rate
+    return np.round(8000 * np.sin(2 * np.pi * 440 * time)).astype(np.int16)
+
+
+def write_wav(path: Path, samples: np.ndarray, rate: int = SAMPLE_RATE, channels: int = 1) -> Path:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(samples.tobytes())
+    return path
+
+
+def encode(path: Path, codec: str, samples: np.ndarray) -> Path:
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=SAMPLE_RATE, layout="mono")
+        frame = av.AudioFrame.from_ndarray(samples[None, :], format="s16", layout="mono")
+        frame.sample_rate = SAMPLE_RATE
+        resampler = av.AudioResampler(format=stream.format, layout=stream.layout, rate=SAMPLE_RATE)
+        fifo = av.AudioFifo()
+        for part in resampler.resample(frame):
+            fifo.write(part)
+        while (part := fifo.read(stream.codec_context.frame_size or 1024, partial=True)) is not None:
+            container.mux(stream.encode(part))
+        container.mux(stream.encode(None))
+    return path
+
+
+def joined(chunks: list[AudioChunk]) -> np.ndarray:
+    position = 0
+    for chunk in chunks:
+        assert chunk.start_sample == position
+        position += len(chunk.samples)
+    return np.concatenate([chunk.samples for chunk in chunks])
+
+
+def test_a_wav_comes_as_it_is_in_chunks_of_60_ms(tmp_path: Path) -> None:
+    samples = tone(1.234)
+    source = AudioFile(write_wav(tmp_path / "x.wav", samples), ManualClock(), real_time=False)
+    assert source.duration == pytest.approx(1.234)
+    chunks = list(source)
+    assert np.array_equal(joined(chunks), samples)
+    assert {len(chunk.samples) for chunk in chunks[:-1]} == {CHUNK}
+    assert all(chunk.captured_at is None for chunk in chunks)
+
+
+@pytest.mark.parametrize(("name", "codec"), [("x.flac", "flac"), ("x.mp3", "mp3"), ("x.m4a", "aac"), ("x.ogg", "libopus")])
+def test_other_formats_give_the_same_sound(tmp_path: Path, name: str, codec: str) -> None:
+    samples = tone(2.0)
+    notices: list[Notice] = []
+    path = encode(tmp_path / name, codec, samples)
+    heard = joined(list(AudioFile(path, ManualClock(), real_time=False, notify=notices.append)))
+    assert abs(len(heard) - len(samples)) < 0.2 * SAMPLE_RATE
+    middle = heard[SAMPLE_RATE // 2 : -SAMPLE_RATE // 2].astype(float)
+    assert 4000 < np.sqrt(np.mean(middle**2)) < 8000
+    assert notices == []
+
+
+def test_stereo_at_another_rate_is_mixed_and_resampled(tmp_path: Path) -> None:
+    left = tone(1.0, 44_100)
+    stereo = np.stack([left, left], axis=1).reshape(-1)
+    heard = joined(list(AudioFile(write_wav(tmp_path / "x.wav", stereo, 44_100, 2), ManualClock(), real_time=False)))
+    assert abs(len(heard) - SAMPLE_RATE) <= 32
+    assert np.corrcoef(heard[200:15_800], tone(1.0)[200:15_800])[0, 1] > 0.99
+
+
+def test_in_real_time_each_chunk_comes_when_it_is_due(tmp_path: Path) -> None:
+    clock = ManualClock(100.0)
+    samples = tone(1.0)
+    chunks = []
+    for chunk in AudioFile(write_wav(tmp_path / "x.wav", samples), clock, real_time=True):
+        assert clock.now() == pytest.approx(100.0 + chunk.end)
+        assert chunk.captured_at == pytest.approx(100.0 + chunk.end)
+        chunks.append(chunk)
+    assert np.array_equal(joined(chunks), samples)
+
+
+def test_a_busy_listener_catches_up_in_one_chunk_on_the_grid(tmp_path: Path) -> None:
+    clock = ManualClock()
+    samples = tone(10.0)
+    chunks = []
+    for chunk in AudioFile(write_wav(tmp_path / "x.wav", samples), clock, real_time=True):
+        chunks.append(chunk)
+        assert chunk.captured_at == pytest.approx(chunk.end), "the instant of being due, not of being fetched"
+        if len(chunks) == 3:
+            clock.advance(2.5)
+    assert np.array_equal(joined(chunks), samples)
+    assert len(chunks[3].samples) == 41 * CHUNK
+    assert all(chunk.start_sample % CHUNK == 0 for chunk in chunks)
+
+
+def test_a_pause_moves_what_is_due(tmp_path: Path) -> None:
+    clock = ManualClock()
+    source = AudioFile(write_wav(tmp_path / "x.wav", tone(1.0)), clock, real_time=True)
+    chunks = iter(source)
+    next(chunks)
+    source.pause(True)
+    clock.advance(30.0)
+    threading.Timer(0.05, source.pause, [False]).start()
+    chunk = next(chunks)
+    assert len(chunk.samples) == CHUNK
+    assert chunk.captured_at == pytest.approx(30.0 + chunk.end)
+
+
+@pytest.mark.parametrize("real_time", [False, True])
+def test_close_ends_the_iteration_even_in_a_pause(tmp_path: Path, real_time: bool) -> None:
+    source = AudioFile(write_wav(tmp_path / "x.wav", tone(5.0)), ManualClock(), real_time)
+    chunks = iter(source)
+    next(chunks)
+    source.pause(True)
+    threading.Timer(0.05, source.close).start()
+    assert len(list(chunks)) <= 1
+    source.close()
+
+
+def test_files_without_sound_say_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "nothing.wav").write_bytes(b"")
+    (tmp_path / "text.wav").write_text("not sound at all\n" * 100)
+    write_wav(tmp_path / "header.wav", np.zeros(0, dtype=np.int16))
+    with av.open(str(tmp_path / "silent.mp4"), "w") as container:
+        stream = container.add_stream("mpeg4", rate=25)
+        stream.width, stream.height = 64, 64
+        stream.pix_fmt = "yuv420p"
+        container.mux(stream.encode(av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), dtype=np.uint8), format="rgb24")))
+        container.mux(stream.encode(None))
+    for name, saying in {
+        "missing.wav": "no file",
+        ".": "folder",
+        "nothing.wav": "empty",
+        "text.wav": "not a readable audio file",
+        "header.wav": "no sound",
+        "silent.mp4": "no audio stream",
+    }.items():
+        with pytest.raises(SourceError, match=saying) as raised:
+            AudioFile(tmp_path / name, ManualClock(), real_time=False)
+        assert str(raised.value).count("\n") == 0
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_says_so(tmp_path: Path) -> None:
+    path = write_wav(tmp_path / "x.wav", tone(0.1))
+    path.chmod(0)
+    with pytest.raises(SourceError, match="may not be read"):
+        AudioFile(path, ManualClock(), real_time=False)
+
+
+@pytest.mark.parametrize("name", ["x.wav", "x.flac", "x.mp3"])
+def test_a_truncated_file_gives_what_is_left_and_says_so(tmp_path: Path, name: str) -> None:
+    samples = np.random.default_rng(1).integers(-9000, 9000, 4 * SAMPLE_RATE).astype(np.int16)
+    path = tmp_path / name
+    if name == "x.wav":
+        write_wav(path, samples)
+    else:
+        encode(path, name.split(".")[1], samples)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2 + 1])
+    notices: list[Notice] = []
+    heard = joined(list(AudioFile(path, ManualClock(), real_time=False, notify=notices.append)))
+    assert 1.5 * SAMPLE_RATE < len(heard) < 2.5 * SAMPLE_RATE
+    if name == "x.wav":
+        assert np.array_equal(heard, samples[: len(heard)])
+    assert [notice.level for notice in notices] == ["warning"]
+
+
+def test_the_file_is_never_whole_in_memory(tmp_path: Path) -> None:
+    source = AudioFile(write_wav(tmp_path / "x.wav", tone(60.0)), ManualClock(), real_time=False)
+    next(iter(source))
+    assert len(source._pending) + len(source._decoder._rest) < 2 * SAMPLE_RATE
+    source.close()

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import io
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.audio.pcm import BUFFERED_SECONDS, READ_BYTES, PcmStream
+from livetrans.clock import ManualClock
+from livetrans.errors import SourceError
+from livetrans.events import SAMPLE_RATE, AudioChunk
+
+
+class Pipe:
+    """Gives bytes in the sizes asked for, as a pipe may."""
+
+    def __init__(self, data: bytes, sizes: list[int]) -> None:
+        self._data, self._sizes, self.given = io.BytesIO(data), sizes, 0
+
+    def read1(self, count: int) -> bytes:
+        size = self._sizes.pop(0) if self._sizes else count
+        data = self._data.read(min(size, count))
+        self.given += len(data)
+        return data
+
+    read = read1
+
+
+def joined(chunks: list[AudioChunk]) -> list[int]:
+    position = 0
+    for chunk in chunks:
+        assert chunk.start_sample == position
+        position += len(chunk.samples)
+    return [int(sample) for chunk in chunks for sample in chunk.samples]
+
+
+@given(st.lists(st.integers(-32_768, 32_767), min_size=1, max_size=200), st.lists(st.integers(1, 9)), st.booleans())
+def test_every_sample_comes_however_the_pipe_splits_them(samples: list[int], sizes: list[int], odd: bool) -> None:
+    data = np.array(samples, dtype="<i2").tobytes() + (b"\x01" if odd else b"")
+    assert joined(list(PcmStream(Pipe(data, sizes), ManualClock()))) == samples  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("data", [b"", b"\x01"])
+def test_nothing_on_the_pipe_is_an_error(data: bytes) -> None:
+    with pytest.raises(SourceError, match="Standard input"):
+        list(PcmStream(io.BytesIO(data), ManualClock()))
+
+
+def test_a_broken_pipe_gives_what_came_before_its_error() -> None:
+    class Breaking(io.RawIOBase):
+        def __init__(self) -> None:
+            self.left = 2
+
+        def read(self, count: int = -1) -> bytes:
+            if not self.left:
+                raise OSError("gone")
+            self.left -= 1
+            return b"\x01\x00" * 10
+
+    heard: list[AudioChunk] = []
+    with pytest.raises(SourceError, match="gone"):
+        for chunk in PcmStream(Breaking(), ManualClock()):  # type: ignore[arg-type]
+            heard.append(chunk)
+    assert joined(heard) == [1] * 20
+
+
+def test_a_listener_who_does_not_come_stops_the_reading() -> None:
+    pipe = Pipe(b"\x01\x00" * SAMPLE_RATE * 60, [])
+    source = PcmStream(pipe, ManualClock())  # type: ignore[arg-type]
+    chunks = iter(source)
+    next(chunks)
+    full = threading.Event()
+    full.wait(0.3)
+    held = pipe.given
+    full.wait(0.2)
+    assert pipe.given == held
+    assert held <= 2 * (BUFFERED_SECONDS * SAMPLE_RATE * 2) + 3 * READ_BYTES
+    assert sum(len(chunk.samples) for chunk in chunks) > 0
+
+
+def test_sound_that_comes_faster_than_speech_has_no_instants() -> None:
+    chunks = list(PcmStream(io.BytesIO(b"\x01\x00" * SAMPLE_RATE * 5), ManualClock()))
+    assert chunks[-1].captured_at is None
+
+
+def test_close_ends_a_paused_stream() -> None:
+    source = PcmStream(io.BytesIO(b"\x01\x00" * SAMPLE_RATE * 60), ManualClock())
+    chunks = iter(source)
+    next(chunks)
+    source.pause(True)
+    threading.Timer(0.05, source.close).start()
+    list(chunks)
+    source.close()

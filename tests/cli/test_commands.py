@@ -1,0 +1,109 @@
+"""`livetrans models`, `devices` and `export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from livetrans import catalogue
+from livetrans.audio.microphone import Device
+from livetrans.cli import devices, run
+from livetrans.events import Caption, Record
+from livetrans.session.recorder import SessionRecorder
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    """A session of one caption."""
+    recorder = SessionRecorder(tmp_path / "session")
+    caption = Caption(0, 0, True, "Guten Tag.", "Good day.", "Good day.", (1, 2), 0, 0, 0.5, 2.0)
+    recorder.write(Record(0.0, caption))
+    recorder.close()
+    return tmp_path / "session"
+
+
+def test_export_goes_to_stdout(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["export", str(session), "--format", "txt"]) == 0
+    assert capsys.readouterr().out == "Guten Tag.\n"
+    assert run(["export", str(session), "--format", "txt", "--text", "source"]) == 0
+    assert capsys.readouterr().out == "Good day.\n"
+
+
+def test_export_takes_the_format_from_the_file_name(session: Path, tmp_path: Path) -> None:
+    assert run(["export", str(session), "-o", str(tmp_path / "out.srt")]) == 0
+    assert "00:00:00,500 --> " in (tmp_path / "out.srt").read_text()
+
+
+def test_export_overwrites_only_when_forced(session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "out.txt"
+    file.write_text("mine")
+    assert run(["export", str(session), "-o", str(file)]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert file.read_text() == "mine"
+    assert run(["export", str(session), "-o", str(file), "--force"]) == 0
+    assert file.read_text() == "Guten Tag.\n"
+
+
+def test_export_needs_a_format(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["export", str(session)]) == 2
+    assert "--format" in capsys.readouterr().err
+
+
+def test_export_of_what_is_no_session(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["export", str(tmp_path / "absent"), "--format", "txt"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("livetrans: ") and said.count("\n") == 1
+
+
+def test_export_to_a_place_that_cannot_be_written(
+    session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["export", str(session), "-o", str(tmp_path / "absent" / "out.txt")]) == 1
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_last_is_the_newest_session(
+    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
+    assert run(["export", "last", "--format", "txt"]) == 1
+    assert "no session" in capsys.readouterr().err
+    kept = tmp_path / "data" / "sessions" / "2026-01-01T00-00-00"
+    kept.parent.mkdir(parents=True)
+    session.rename(kept)
+    for name in ("last", kept.name):
+        assert run(["export", name, "--format", "txt"]) == 0
+        assert capsys.readouterr().out == "Guten Tag.\n"
+
+
+def test_models_marks_the_defaults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(catalogue, "search_folders", lambda: [catalogue.ModelFolder(tmp_path, "here")])
+    for variable in (catalogue.RECOGNISER_VARIABLE, catalogue.TRANSLATOR_VARIABLE):
+        monkeypatch.delenv(variable, raising=False)
+    for name in ("livetrans-en-de.q8_0.gguf", "other.gguf"):
+        (tmp_path / name).write_bytes(b"GGUF" * 500_000)
+    assert run(["models"]) == 0
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    assert any(line.startswith("* translator") and "2.0 MB  livetrans-en-de" in line for line in lines)
+    assert any(line.startswith("  translator") and "other.gguf" in line for line in lines)
+    assert "no recogniser" in captured.err
+
+
+def test_devices_marks_the_default(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    found = [Device(0, "Built-in", 2, 48000, True), Device(3, "USB \x1b[31mmicrophone", 1, 44100, False)]
+    monkeypatch.setattr(devices, "list_devices", lambda: found)
+    assert run(["devices"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "*   0  Built-in (2 channels, 48000 Hz)",
+        "    3  USB microphone (1 channel, 44100 Hz)",
+    ]
+
+
+def test_devices_without_a_microphone(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(devices, "list_devices", list)
+    assert run(["devices"]) == 1
+    assert "no microphone was found" in capsys.readouterr().err

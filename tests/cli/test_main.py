@@ -1,0 +1,149 @@
+"""What the user sees when a command fails: one sentence on stderr, a fitting exit code, no traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import click
+import pytest
+
+from livetrans import __version__
+from livetrans.cli import COMMANDS, cli, run
+from livetrans.errors import ModelError, UsageError
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException | None], None]:
+    """Make `livetrans mic` raise."""
+
+    def set_up(fault: BaseException | None) -> None:
+        @click.command()
+        def command() -> None:
+            if fault is not None:
+                raise fault
+
+        monkeypatch.setattr(cli, "get_command", lambda context, name: command if name == "mic" else None)
+
+    monkeypatch.delenv("LIVETRANS_DEBUG", raising=False)
+    return set_up
+
+
+@pytest.mark.parametrize(
+    ("fault", "exit_code", "sentence"),
+    [
+        (ModelError("no model; get one"), 1, "livetrans: no model; get one.\n"),
+        (UsageError("no such thing."), 2, "livetrans: no such thing.\n"),
+        (UsageError("is it\n\x1b[31mred\x1b[0m?"), 2, "livetrans: is it red?\n"),
+        (click.BadParameter("bad"), 2, "livetrans: Invalid value: bad; see `livetrans mic --help`.\n"),
+        (BrokenPipeError(), 0, ""),
+    ],
+)
+def test_a_fault_is_one_sentence(
+    failing: Callable[[BaseException | None], None],
+    capfd: pytest.CaptureFixture[str],
+    fault: BaseException,
+    exit_code: int,
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("livetrans.cli._discard_output", lambda: None)
+    failing(fault)
+    assert run(["mic"]) == exit_code
+    captured = capfd.readouterr()
+    assert captured.err == sentence
+    assert captured.out == ""
+
+
+def test_an_unexpected_fault_says_that_it_is_ours(
+    failing: Callable[[BaseException | None], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(KeyError("x"))
+    assert run(["mic"]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "bug in livetrans" in said and "LIVETRANS_DEBUG=1" in said and "KeyError" in said
+
+
+def test_debug_shows_the_traceback(
+    failing: Callable[[BaseException | None], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(KeyError("x"))
+    assert run(["--debug", "mic"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_unhandled_interrupt_is_130(failing: Callable[[BaseException | None], None]) -> None:
+    failing(KeyboardInterrupt())
+    assert run(["mic"]) == 130
+
+
+def test_success_is_0(failing: Callable[[BaseException | None], None]) -> None:
+    failing(None)
+    assert run(["mic"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["replya"], "did you mean replay?"),
+        (["models", "--nonsense"], "livetrans models --help"),
+        (["export"], "livetrans export --help"),
+        (["--nonsense"], "livetrans --help"),
+    ],
+)
+def test_a_wrong_command_line_is_one_sentence(
+    arguments: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("livetrans: ") and said.count("\n") == 1 and hint in said
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said and entry.summary in said for name, entry in COMMANDS.items())
+
+
+def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 2
+    assert "Commands:" in capsys.readouterr().err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"livetrans {__version__}\n"
+
+
+def test_a_closed_pipe_is_no_fault() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        program = [sys.executable, "-m", "livetrans", "completion", "zsh"]
+        done = subprocess.run(program, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_name_the_program(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["completion", shell]) == 0
+    assert "_LIVETRANS_COMPLETE" in capsys.readouterr().out
+
+
+def test_completion_completes_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("_LIVETRANS_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "livetrans mod")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert run([]) == 0
+    assert "models" in capsys.readouterr().out
+
+
+def test_completion_needs_a_known_shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("SHELL", "/bin/tcsh")
+    assert run(["completion"]) == 2
+    assert "bash|zsh|fish" in capsys.readouterr().err

@@ -1,0 +1,195 @@
+"""The shared options: precedence, bad values, and the settings they make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from livetrans import catalogue
+from livetrans.cli import options as options_module
+from livetrans.cli import run
+from livetrans.cli.grouped import GroupedCommand, GroupedOption
+from livetrans.cli.options import RunOptions, run_options, settings_from
+from livetrans.config import DecodingSettings, GateSettings, MaskSettings
+from livetrans.errors import ModelError, UsageError
+
+
+class Seen:
+    """What the command was called with."""
+
+    options: RunOptions
+    speed: str
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Seen:
+    """`livetrans replay FILE` that only notes its options; no configuration file of the user's own."""
+    seen = Seen()
+
+    @click.command(cls=GroupedCommand)
+    @click.argument("file")
+    @click.option("--speed", default="1")
+    @run_options
+    def command(options: RunOptions, file: str, speed: str) -> None:
+        seen.options, seen.speed = options, speed
+
+    command.name = "replay"
+    monkeypatch.setattr("livetrans.cli.cli.get_command", lambda context, name: command)
+    monkeypatch.setattr(options_module, "default_config_file", lambda: tmp_path / "config.toml")
+    for variable in (catalogue.RECOGNISER_VARIABLE, catalogue.TRANSLATOR_VARIABLE, catalogue.MODELS_VARIABLE):
+        monkeypatch.delenv(variable, raising=False)
+    return seen
+
+
+@pytest.fixture
+def models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder of models by name only: an own pair, an own recogniser, and one of each that knows any language."""
+    folder = tmp_path / "models"
+    for name in ("livetrans-recogniser-en", "whisper-small"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "model.bin").touch()
+    for name in ("livetrans-en-de.q8_0.gguf", "tower.gguf"):
+        (folder / name).write_bytes(b"GGUF")
+    monkeypatch.setattr(catalogue, "search_folders", lambda: [catalogue.ModelFolder(folder, "test")])
+    return folder
+
+
+def parsed(seen: Seen, *arguments: str) -> RunOptions:
+    assert run(["replay", "demo.flac", *arguments]) == 0
+    return seen.options
+
+
+def test_defaults_are_those_of_the_settings(seen: Seen, models: Path) -> None:
+    settings = settings_from(parsed(seen))
+    assert settings.decoding == DecodingSettings()
+    assert settings.gate == GateSettings()
+    assert settings.mask == MaskSettings()
+    assert (settings.source_language, settings.target_language) == ("en", "de")
+    assert settings.language_model.model.name == "livetrans-en-de.q8_0.gguf"
+    assert settings.recogniser is not None
+    assert settings.recogniser.model.name == "livetrans-recogniser-en"
+    assert settings.transcriber.prompt_characters == 0, "the small recogniser was not trained with prompts"
+
+
+def test_every_option_reaches_its_setting(seen: Seen, models: Path) -> None:
+    line = (
+        "--from French --to zh-tw --asr whisper-small --mt tower --prompt tower --context 512 --threads 3"
+        " --asr-threads 2 --method rt --bias 0.5 --mask output --mask-k 5 --vad 3 --pause 1.5 --step 2"
+    )
+    settings = settings_from(parsed(seen, *line.split()))
+    assert (settings.source_language, settings.target_language) == ("fr", "zh-TW")
+    assert settings.recogniser is not None
+    assert (settings.recogniser.model.name, settings.recogniser.language) == ("whisper-small", "fr")
+    assert settings.recogniser.threads == 2
+    assert settings.language_model.model.name == "tower.gguf"
+    assert settings.language_model.prompt == "tower"
+    assert (settings.language_model.context_tokens, settings.language_model.threads) == (512, 3)
+    assert (settings.decoding.method, settings.decoding.bias) == ("rt", 0.5)
+    assert settings.mask == MaskSettings(mode="output", k=5)
+    assert (settings.gate.aggressiveness, settings.gate.pause) == (3, 1.5)
+    assert settings.transcriber.step == 2
+    assert settings.transcriber.prompt_characters > 0
+
+
+def test_a_pair_that_the_small_translator_does_not_know_goes_to_another(seen: Seen, models: Path) -> None:
+    assert settings_from(parsed(seen, "--to", "fr")).language_model.model.name == "tower.gguf"
+    (models / "tower.gguf").unlink()
+    with pytest.raises(ModelError, match="en to fr"):
+        settings_from(parsed(seen, "--to", "fr"))
+
+
+def test_auto_leaves_the_language_to_a_recogniser_that_can_tell(seen: Seen, models: Path) -> None:
+    settings = settings_from(parsed(seen, "--from", "auto", "--asr", "whisper-small"))
+    assert settings.source_language == "auto"
+    assert settings.recogniser is not None and settings.recogniser.language is None
+
+
+def test_a_recorded_stream_needs_no_recogniser(seen: Seen, models: Path) -> None:
+    assert settings_from(parsed(seen, "--from", "eo", "--mt", "tower"), recogniser=False).recogniser is None
+    with pytest.raises(UsageError, match="Esperanto"):
+        settings_from(parsed(seen, "--from", "eo", "--mt", "tower"))
+
+
+def test_option_beats_environment_beats_file(seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('mt = "file"\nmask-k = 7\nbias = 1\n[replay]\nspeed = "max"\n[mic]\ndevice = 3\n')
+    assert (parsed(seen).mt, seen.options.mask_k, seen.options.bias, seen.speed) == ("file", 7, 1.0, "max")
+    monkeypatch.setenv(catalogue.TRANSLATOR_VARIABLE, "environment")
+    assert parsed(seen).mt == "environment"
+    options = parsed(seen, "--mt", "option", "--mask-k", "1", "--speed", "2")
+    assert (options.mt, options.mask_k, seen.speed) == ("option", 1, "2")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("mask-q = 1", ["mask-q", "did you mean mask"]),
+        ('bias = "high"', ["bias", "a number"]),
+        ("bias = 3", ["bias", "0<=x<=1"]),
+        ("plain = 1", ["plain", "true or false"]),
+        ("mask-k = 1.5", ["mask-k", "a whole number"]),
+        ('method = "magic"', ["method", "ssbd"]),
+        ("speed = 1", ["speed"]),
+        ("[replay]\nsped = 1", ["sped", "did you mean speed"]),
+        ("bias = ", ["TOML"]),
+        ("config = 'x'", ["config"]),
+    ],
+)
+def test_a_bad_file_is_named_with_its_key(
+    seen: Seen, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, words: list[str]
+) -> None:
+    config = tmp_path / "mine.toml"
+    config.write_text(content)
+    assert run(["replay", "demo.flac", "--config", str(config)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert all(word in said for word in [str(config), *words])
+
+
+def test_a_named_file_must_be_there(seen: Seen, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", "demo.flac", "--config", str(tmp_path / "absent.toml")]) == 2
+    assert "absent.toml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "line", ["--bias 2", "--mask-k -1", "--vad 4", "--method x", "--mask x", "--prompt x", "--pause 0", "--threads x"]
+)
+def test_a_value_out_of_range_is_refused(seen: Seen, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", "demo.flac", *line.split()]) == 2
+    said = capsys.readouterr().err
+    assert line.split()[0] in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(("line", "expected"), [("--jsonl", "-"), ("--jsonl=-", "-"), ("--jsonl a.jsonl", "a.jsonl")])
+def test_jsonl_takes_a_file_or_nothing(seen: Seen, line: str, expected: str) -> None:
+    assert parsed(seen, *line.split()).jsonl == expected
+
+
+def test_jsonl_never_takes_the_recording_for_its_file(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", "--jsonl", "demo.flac"]) == 2
+    assert "demo.flac" in capsys.readouterr().err
+
+
+def test_keeping_sound_without_a_session_is_refused(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", "demo.flac", "--no-session", "--keep-audio"]) == 2
+    assert "--no-session" in capsys.readouterr().err
+
+
+def test_help_has_headings_and_every_default(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", "--help"]) == 0
+    said = capsys.readouterr().out
+    for heading in ("Languages:", "Models:", "Translation:", "Listening:", "Output:", "Options:"):
+        assert heading in said
+    assert "[default: ssbd]" in said
+
+
+def test_every_shared_option_has_a_sentence() -> None:
+    @run_options
+    def command(options: RunOptions) -> None: ...
+
+    parameters: list[Any] = getattr(command, "__click_params__")  # noqa: B009
+    for parameter in parameters:
+        assert isinstance(parameter, GroupedOption) and parameter.help and parameter.help.endswith(".")

@@ -1,0 +1,137 @@
+"""Subtitles from a session: what was said, when, readable, and nothing a player obeys."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.errors import SessionError, UsageError
+from livetrans.events import Caption
+from livetrans.session.export import LINE_WIDTH, LINES, MINIMUM_MILLISECONDS, Format, Which, cues, export
+from livetrans.text import display_width
+
+from .examples import EVENTS, caption, write_session
+
+SECONDS = st.floats(0, 100)
+TEXTS = st.text(st.sampled_from("ab é日本。->&<>{}\\1\u0301 "), max_size=300)
+CAPTIONS = st.lists(
+    st.builds(
+        lambda text, source, start, length: caption(0, text, source=source, start=start, end=start + length),
+        TEXTS.filter(str.strip),
+        TEXTS,
+        SECONDS,
+        SECONDS,
+    ),
+    max_size=6,
+).map(lambda captions: sorted(captions, key=lambda item: item.start))
+
+
+def exported(path: Path, format: str, which: str = "target") -> str:
+    return "".join(export(path, format, which))  # type: ignore[arg-type]
+
+
+@given(CAPTIONS, st.sampled_from(get_args(Which)))
+def test_cues_follow_each_other_and_can_be_read(captions: list[Caption], which: Which) -> None:
+    captions = [item for item in captions if item.source.strip() or which != "source"]
+    free_from = 0
+    for cue in cues(captions, which):
+        assert cue.start >= free_from
+        assert cue.end - cue.start >= MINIMUM_MILLISECONDS
+        assert 1 <= len(cue.lines) <= LINES
+        assert all(display_width(line) <= LINE_WIDTH for line in cue.lines)
+        free_from = cue.end
+
+
+@given(CAPTIONS)
+def test_no_word_is_lost_in_cues(captions: list[Caption]) -> None:
+    said = "".join("".join(item.text.split()) for item in captions)
+    assert "".join("".join(line.split()) for cue in cues(captions) for line in cue.lines) == said
+
+
+def test_a_long_caption_shares_its_time_by_length() -> None:
+    text = " ".join(["word"] * 50)
+    found = list(cues([caption(0, text, start=10.0, end=40.0)]))
+    assert len(found) > 1
+    assert (found[0].start, found[-1].end) == (10_000, 40_000)
+    speeds = [sum(map(len, cue.lines)) / (cue.end - cue.start) for cue in found]
+    assert max(speeds) - min(speeds) < 0.001
+
+
+def test_srt(tmp_path: Path) -> None:
+    path = write_session(
+        tmp_path / "s.jsonl",
+        caption(0, "Guten", final=False, start=0.5, end=1.0),
+        caption(0, "Guten Tag.", revision=1, start=0.5, end=2.25),
+        caption(1, "Danke.", start=3661.0, end=3661.2),
+    )
+    assert exported(path, "srt") == (
+        "1\n00:00:00,500 --> 00:00:02,250\nGuten Tag.\n\n2\n01:01:01,000 --> 01:01:02,000\nDanke.\n\n"
+    )
+
+
+def test_vtt_escapes_and_both_texts(tmp_path: Path) -> None:
+    path = write_session(tmp_path / "s.jsonl", caption(0, "Müller & <i>Sohn</i> --> los", source="Go", end=2.0))
+    assert exported(path, "vtt", "both") == (
+        "WEBVTT\n\n00:00:00.000 --> 00:00:02.000\nGo\nMüller &amp; &lt;i&gt;Sohn&lt;/i&gt; --&gt; los\n\n"
+    )
+
+
+@given(text=TEXTS, which=st.sampled_from(get_args(Which)))
+def test_text_cannot_break_a_cue(tmp_path_factory: pytest.TempPathFactory, text: str, which: str) -> None:
+    events = [caption(0, f"x {text}\n\n1\n00:00:00,000 --> 00:00:01,000\ny", source=f"s <b>{text}", end=9.0)]
+    path = write_session(tmp_path_factory.mktemp("session") / "s.jsonl", *events)
+    for format in ("srt", "vtt"):
+        written = exported(path, format, which)
+        blocks = written.removeprefix("WEBVTT\n\n").removesuffix("\n\n").split("\n\n")
+        assert written.count("-->") == len(blocks)
+        for block in blocks:
+            assert re.match(r"(\d+\n)?\d\d:\d\d:\d\d[.,]\d{3} --> \d\d:\d\d:\d\d[.,]\d{3}\n.", block)
+        assert not re.search(r"<[/A-Za-z]|\{" if format == "srt" else "<", written)
+
+
+def test_text_and_json_lines(tmp_path: Path) -> None:
+    path = write_session(
+        tmp_path / "s.jsonl",
+        caption(0, "Guten Tag.", source="Good day."),
+        caption(1, "Danke.", source="Thanks.", start=2.0, end=3.0),
+    )
+    assert exported(path, "txt") == "Guten Tag.\nDanke.\n"
+    assert exported(path, "txt", "source") == "Good day.\nThanks.\n"
+    assert exported(path, "txt", "both") == "Good day.\nGuten Tag.\n\nThanks.\nDanke.\n\n"
+    lines = [json.loads(line) for line in exported(path, "jsonl", "both").splitlines()]
+    assert lines[1] == {
+        "segment_id": 1,
+        "start": 2.0,
+        "end": 3.0,
+        "final": True,
+        "source": "Thanks.",
+        "target": "Danke.",
+    }
+
+
+def test_a_crashed_session_gives_its_last_caption(tmp_path: Path) -> None:
+    unfinished = (caption(1, "Dan", final=False), caption(1, "Danke", revision=1, final=False))
+    path = write_session(tmp_path / "events.jsonl", caption(0, "Guten Tag."), *unfinished)
+    path.write_bytes(path.read_bytes() + b'{"event": "capt')
+    assert exported(tmp_path, "txt") == "Guten Tag.\nDanke\n"
+
+
+@pytest.mark.parametrize("format", get_args(Format))
+def test_an_empty_session_is_said_before_anything_is_written(tmp_path: Path, format: Format) -> None:
+    path = write_session(tmp_path / "s.jsonl", EVENTS[0], EVENTS[1], EVENTS[-1], caption(0, " "))
+    with pytest.raises(SessionError, match="holds no caption"):
+        export(path, format)
+
+
+def test_unknown_choices_are_usage_errors(tmp_path: Path) -> None:
+    path = write_session(tmp_path / "s.jsonl", caption(0, "a"))
+    with pytest.raises(UsageError, match="srt, vtt, txt, jsonl"):
+        export(path, "doc")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="target, source or both"):
+        export(path, "srt", "all")  # type: ignore[arg-type]

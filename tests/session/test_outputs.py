@@ -1,0 +1,153 @@
+"""Plain text and JSON lines: append-only, harmless, flushed, and quiet about a closed pipe."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.errors import SessionError
+from livetrans.events import Notice, Record
+from livetrans.session.codec import from_dict
+from livetrans.session.jsonl import JsonLinesOutput
+from livetrans.session.plain import OutputClosed, PlainOutput
+
+from .examples import EVENTS, caption
+
+SHOWN = st.lists(st.text("ab ", max_size=6), min_size=1, max_size=8)
+
+
+def plain(*events: object, **options: bool) -> str:
+    stream, notices = io.StringIO(), io.StringIO()
+    output = PlainOutput(stream, notices=notices, **options)
+    for event in events:
+        output.write(Record(0.0, event))  # type: ignore[arg-type]
+    output.close()
+    return stream.getvalue()
+
+
+def test_each_final_is_one_line_and_partials_are_not_printed() -> None:
+    events = [caption(0, "Guten", final=False), caption(0, "Guten Tag."), caption(1, ""), caption(2, "Danke.")]
+    assert plain(*events) == "Guten Tag.\nDanke.\n"
+
+
+def test_growth_appends_only_what_is_new() -> None:
+    stream = io.StringIO()
+    output = PlainOutput(stream, show_partials=True)
+    steps = [("Guten", False), ("Guten Tag", False), ("Guten", False), ("Guten Tag", False), ("Guten Tag.", True)]
+    printed = []
+    for text, final in steps:
+        before = len(stream.getvalue())
+        output.write(Record(0.0, caption(0, text, final=final)))
+        printed.append(stream.getvalue()[before:])
+    assert printed == ["Guten", " Tag", "", "", ".\n"]
+
+
+def test_a_rewritten_caption_is_printed_anew_on_the_next_line() -> None:
+    events = [caption(0, "Guten Tag", final=False), caption(0, "Gute Nacht", final=False), caption(0, "Gute Nacht.")]
+    assert plain(*events, show_partials=True) == "Guten Tag\nGute Nacht.\n"
+
+
+def test_a_final_that_takes_words_back_is_printed_whole() -> None:
+    events = [caption(0, "Guten Tag auch", final=False), caption(0, "Guten Tag")]
+    assert plain(*events, show_partials=True) == "Guten Tag auch\nGuten Tag\n"
+
+
+@given(st.lists(SHOWN, max_size=5))
+def test_every_segments_last_line_is_its_final(segments: list[list[str]]) -> None:
+    events = [
+        caption(segment_id, text, final=index == len(texts) - 1)
+        for segment_id, texts in enumerate(segments)
+        for index, text in enumerate(texts)
+    ]
+    finals = [texts[-1].strip() for texts in segments if texts[-1].strip()]
+    assert plain(*events) == "".join(f"{text}\n" for text in finals)
+    lines = plain(*events, show_partials=True).split("\n")
+    assert lines.pop() == ""
+    rest = iter(lines)
+    assert all(any(line == final for line in rest) for final in finals)
+    assert all(line for line in lines)
+
+
+def test_the_source_follows_its_final() -> None:
+    assert plain(caption(0, "Guten Tag.", source="Good day."), show_source=True) == "Guten Tag.\n> Good day.\n"
+
+
+def test_what_was_given_up_without_a_final_is_kept() -> None:
+    assert plain(caption(0, "Guten", final=False)) == "Guten\n"
+    assert plain(caption(0, "Guten", final=False), caption(1, "Tag.")) == "Guten\nTag.\n"
+    assert plain(caption(0, "Guten", final=False), show_partials=True) == "Guten\n"
+
+
+def test_escapes_and_line_breaks_are_shown_as_text() -> None:
+    nasty = caption(0, "a\x1b[31mb\nc\x07 [bold]x[/]", source="\x1b]0;t\x07s\u202e")
+    assert plain(nasty, show_source=True) == "ab c [bold]x[/]\n> s\n"
+
+
+def test_warnings_go_to_the_other_stream() -> None:
+    stream, notices = io.StringIO(), io.StringIO()
+    output = PlainOutput(stream, show_partials=True, notices=notices)
+    output.write(Record(0.0, caption(0, "Guten", final=False)))
+    for level in ("info", "warning", "error"):
+        output.write(Record(0.0, Notice(level, f"{level}\x1b[2J.")))
+    output.close()
+    assert stream.getvalue() == "Guten\n"
+    assert notices.getvalue() == "warning.\nerror.\n"
+
+
+class Gone(io.StringIO):
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+class Full(io.StringIO):
+    def flush(self) -> None:
+        raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("kind", [PlainOutput, JsonLinesOutput])
+def test_a_closed_pipe_is_a_signal_and_closing_is_silent(kind: type[PlainOutput] | type[JsonLinesOutput]) -> None:
+    output = kind(Gone())
+    with pytest.raises(OutputClosed):
+        output.write(Record(0.0, caption(0, "Guten Tag.")))
+    output.close()
+
+
+@pytest.mark.parametrize("kind", [PlainOutput, JsonLinesOutput])
+def test_a_full_disk_is_said_in_one_sentence(kind: type[PlainOutput] | type[JsonLinesOutput]) -> None:
+    with pytest.raises(SessionError, match="No space left on device"):
+        kind(Full()).write(Record(0.0, caption(0, "Guten Tag.")))
+
+
+def test_a_real_pipe_whose_reader_left() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    stream = os.fdopen(writer, "w", encoding="utf-8")
+    with pytest.raises(OutputClosed):
+        PlainOutput(stream).write(Record(0.0, caption(0, "Guten Tag.")))
+    with pytest.raises(BrokenPipeError):
+        stream.close()
+
+
+def test_a_narrow_encoding_loses_letters_in_text_and_nothing_in_json() -> None:
+    record = Record(0.0, caption(0, "Grüße 日本"))
+    for encoding, expected in (("ascii", b"Gr??e ??\n"), ("latin-1", "Grüße ??\n".encode("latin-1"))):
+        stream = io.TextIOWrapper(raw := io.BytesIO(), encoding=encoding)
+        PlainOutput(stream).write(record)
+        assert raw.getvalue() == expected
+    stream = io.TextIOWrapper(raw := io.BytesIO(), encoding="ascii")
+    JsonLinesOutput(stream).write(record)
+    assert from_dict(json.loads(raw.getvalue())) == record
+
+
+def test_json_lines_are_one_event_each() -> None:
+    stream = io.StringIO()
+    output = JsonLinesOutput(stream)
+    for index, event in enumerate(EVENTS):
+        output.write(Record(float(index), event))
+    output.close()
+    assert [from_dict(json.loads(line)).event for line in stream.getvalue().splitlines()] == list(EVENTS)

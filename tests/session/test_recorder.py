@@ -1,0 +1,141 @@
+"""The session folder: nothing lost in a crash, nothing overwritten, faults in one sentence."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import wave
+from datetime import datetime
+from io import FileIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from livetrans.errors import SessionError, UsageError
+from livetrans.events import SAMPLE_RATE, AudioChunk, Record
+from livetrans.session.codec import read_records
+from livetrans.session.recorder import SessionRecorder, default_session_folder
+
+from .examples import EVENTS
+
+RECORDS = [Record(float(index), event) for index, event in enumerate(EVENTS)]
+
+
+def chunk(start_sample: int, samples: int, value: int = 1) -> AudioChunk:
+    return AudioChunk(np.full(samples, value, dtype=np.int16), start_sample)
+
+
+def test_every_record_is_in_the_file_before_the_next_comes(tmp_path: Path) -> None:
+    recorder = SessionRecorder(tmp_path / "new" / "session")
+    for count, record in enumerate(RECORDS, start=1):
+        recorder.write(record)
+        assert list(read_records(recorder.folder)) == RECORDS[:count]
+    recorder.close()
+    assert os.listdir(recorder.folder) == ["events.jsonl"]
+
+
+def test_a_session_is_never_overwritten_unasked(tmp_path: Path) -> None:
+    recorder = SessionRecorder(tmp_path)
+    recorder.write(RECORDS[0])
+    recorder.close()
+    with pytest.raises(UsageError, match="holds a session already"):
+        SessionRecorder(tmp_path)
+    assert list(read_records(tmp_path)) == RECORDS[:1]
+    recorder = SessionRecorder(tmp_path, overwrite=True)
+    recorder.close()
+    assert list(read_records(tmp_path)) == []
+
+
+def test_a_folder_that_cannot_be_is_said_in_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    for folder in (file, file / "below"):
+        with pytest.raises(SessionError, match="choose a folder with --session"):
+            SessionRecorder(folder)
+    assert file.read_text() == "x"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_no_permission_is_said_in_one_sentence(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(SessionError, match="Permission denied"):
+        SessionRecorder(tmp_path / "session")
+    tmp_path.chmod(0o700)
+
+
+def test_a_full_disk_raises_once_and_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = SessionRecorder(tmp_path)
+    recorder.write(RECORDS[0])
+    room = [7]
+
+    class FullDisk(FileIO):
+        def write(self, data: memoryview) -> int:  # type: ignore[override]
+            if not room[0]:
+                raise OSError(28, "No space left on device")
+            written = super().write(data[: room[0]])
+            room[0] -= written
+            return written
+
+    recorder._events.close()
+    recorder._events = FullDisk(tmp_path / "events.jsonl", "ab")
+    with pytest.raises(SessionError, match="No space left on device"):
+        recorder.write(RECORDS[1])
+    recorder.write(RECORDS[2])
+    recorder.close()
+    assert list(read_records(tmp_path, pytest.fail)) == RECORDS[:1]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_real_full_device(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").symlink_to("/dev/full")
+    recorder = SessionRecorder(tmp_path, overwrite=True)
+    with pytest.raises(SessionError, match="No space left"):
+        recorder.write(RECORDS[0])
+    recorder.close()
+
+
+def test_the_sound_is_kept_and_lost_sound_is_silence(tmp_path: Path) -> None:
+    recorder = SessionRecorder(tmp_path, keep_audio=True)
+    recorder.write_audio(chunk(0, 100, 7))
+    recorder.write_audio(chunk(300, 100, 9))
+    recorder.close()
+    with wave.open(str(tmp_path / "audio.wav")) as sound:
+        assert (sound.getnchannels(), sound.getsampwidth(), sound.getframerate()) == (1, 2, SAMPLE_RATE)
+        samples = np.frombuffer(sound.readframes(sound.getnframes()), dtype="<i2")
+    assert samples.tolist() == [7] * 100 + [0] * 200 + [9] * 100
+
+
+def test_after_a_crash_the_header_is_right_to_a_second(tmp_path: Path) -> None:
+    recorder = SessionRecorder(tmp_path, keep_audio=True)
+    for index in range(35):
+        recorder.write_audio(chunk(index * 1600, 1600))
+        crashed = shutil.copy(tmp_path / "audio.wav", tmp_path / "crashed.wav")
+        with wave.open(str(crashed)) as sound:
+            heard = (index + 1) * 1600
+            assert heard - SAMPLE_RATE < sound.getnframes() <= heard
+    recorder.close()
+
+
+def test_without_asking_no_sound_is_kept(tmp_path: Path) -> None:
+    recorder = SessionRecorder(tmp_path)
+    recorder.write_audio(chunk(0, 100))
+    recorder.close()
+    assert not (tmp_path / "audio.wav").exists()
+
+
+def test_default_folders_are_named_by_time_and_never_taken(tmp_path: Path) -> None:
+    now = datetime(2026, 11, 21, 0, 40, 0)
+    names = []
+    for _ in range(3):
+        folder = default_session_folder(now, tmp_path)
+        SessionRecorder(folder).close()
+        names.append(folder.relative_to(tmp_path).as_posix())
+    stem = "sessions/2026-11-21T00-40-00"
+    assert names == [stem, f"{stem}-2", f"{stem}-3"]
+    assert default_session_folder(now).parts[-2] == "sessions"
+
+
+def test_the_recorder_needs_no_numpy_of_its_own() -> None:
+    assert "numpy" not in vars(sys.modules[SessionRecorder.__module__])

@@ -1,0 +1,243 @@
+"""Properties of streaming recognition, whatever is said, wherever the chunks and pauses fall."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.clock import ManualClock
+from livetrans.config import TranscriberSettings
+from livetrans.events import SAMPLE_RATE, SpeechChunk, Transcript, Word
+from livetrans.speech.recogniser import Hypothesis
+from livetrans.speech.scripted import ScriptedRecogniser, speak
+from livetrans.speech.transcriber import MAXIMUM_BUFFER, Transcriber
+
+STEADY = TranscriberSettings(adaptive=False)
+VOCABULARY = ["so", "very", "Berlin,", "goes", "on", "well.", "Now", "it", "is"]
+
+
+@st.composite
+def speeches(draw: st.DrawFn, maximum_words: int = 60) -> list[Word]:
+    """Random words with random gaps, each numbered so that loss, repetition and order can be seen."""
+    words: list[Word] = []
+    now = 0.0
+    for number in range(draw(st.integers(1, maximum_words))):
+        now += draw(st.sampled_from([0.0, 0.02, 0.1, 0.4]))
+        end = now + draw(st.sampled_from([0.12, 0.3, 0.5]))
+        words.append(Word(f"{number}{draw(st.sampled_from(VOCABULARY))}", round(now, 3), round(end, 3)))
+        now = end
+    return words
+
+
+def speech_chunks(samples: np.ndarray, sizes: Sequence[int], pauses: Sequence[int] = ()) -> list[SpeechChunk]:
+    """The sound cut into chunks of those sizes, in turn, with a pause at each of those samples."""
+    chunks: list[SpeechChunk] = []
+    position, turn = 0, 0
+    for stop in [*sorted(p for p in set(pauses) if 0 < p < len(samples)), len(samples)]:
+        while position < stop:
+            size = min(sizes[turn % len(sizes)], stop - position)
+            turn += 1
+            end = position + size
+            chunks.append(SpeechChunk(samples[position:end], position, end == stop, end / SAMPLE_RATE))
+            position = end
+    return chunks
+
+
+def run(words: Sequence[Word], chunks: Sequence[SpeechChunk], options: TranscriberSettings, unstable: float = 0.0):
+    transcriber = Transcriber(ScriptedRecogniser(words, unstable=unstable), options, ManualClock())
+    transcripts = [t for chunk in chunks for t in transcriber.feed(chunk)]
+    return transcripts + transcriber.flush()
+
+
+def final_text(transcripts: Sequence[Transcript]) -> list[str]:
+    return [word for t in transcripts if t.final for word in t.text.split()]
+
+
+def gaps(words: Sequence[Word]) -> list[int]:
+    """Samples between words, where a real pause falls."""
+    return [round(a.end * SAMPLE_RATE) + 160 for a, b in zip(words, words[1:], strict=False) if b.start - a.end > 0.05]
+
+
+sizes = st.lists(st.sampled_from([160, 960, 4000, 16_000, 50_000, 480_000]), min_size=1, max_size=4)
+some_settings = st.builds(
+    TranscriberSettings,
+    step=st.sampled_from([0.5, 1.0, 3.0]),
+    adaptive=st.booleans(),
+    trim_after=st.sampled_from([3.0, 8.0, 15.0]),
+    maximum_words=st.sampled_from([5, 40]),
+    maximum_length=st.sampled_from([4.0, 20.0]),
+)
+
+
+@given(speeches(), sizes, some_settings, st.sampled_from([0.0, 0.7]), st.data())
+def test_every_word_becomes_final_once_and_in_order(
+    words: list[Word], chunking: list[int], options: TranscriberSettings, unstable: float, data: st.DataObject
+) -> None:
+    places = gaps(words)
+    pauses = data.draw(st.lists(st.sampled_from(places), max_size=4)) if places else []
+    chunks = speech_chunks(speak(words), chunking, pauses)
+    assert final_text(run(words, chunks, options, unstable)) == [word.text for word in words]
+
+
+@given(speeches(), sizes, some_settings, st.sampled_from([0.0, 0.7]))
+def test_updates_keep_the_rules_of_their_segment(
+    words: list[Word], chunking: list[int], options: TranscriberSettings, unstable: float
+) -> None:
+    transcripts = run(words, speech_chunks(speak(words), chunking), options, unstable)
+    segments: dict[int, list[Transcript]] = {}
+    for transcript in transcripts:
+        segments.setdefault(transcript.segment_id, []).append(transcript)
+    assert [t.segment_id for t in transcripts] == sorted(t.segment_id for t in transcripts)
+    assert list(segments) == list(range(len(segments)))
+    for updates in segments.values():
+        assert [t.revision for t in updates] == list(range(len(updates)))
+        assert [t.final for t in updates] == [False] * (len(updates) - 1) + [True]
+        assert updates[-1].partial == ""
+        assert len(updates[-1].text.split()) <= options.maximum_words
+        for earlier, later in zip(updates, updates[1:], strict=False):
+            assert later.committed.startswith(earlier.committed)
+            assert later.final or later.text != earlier.text
+            assert later.text
+        for update in updates:
+            assert update.start < update.end
+            # Every chunk says when its end was heard, at the pace of source time.
+            assert update.captured_at is not None and abs(update.captured_at - update.end) < 1e-6
+            assert update.recognition is not None and update.recognition.audio_seconds_in_pass <= MAXIMUM_BUFFER
+
+
+@given(speeches(), sizes, sizes, st.sampled_from([0.0, 0.7]), st.data())
+def test_chunking_changes_nothing_where_passes_do_not_follow_the_machine(
+    words: list[Word], one: list[int], other: list[int], unstable: float, data: st.DataObject
+) -> None:
+    places = gaps(words)
+    pauses = data.draw(st.lists(st.sampled_from(places), max_size=4)) if places else []
+    results = []
+    for chunking in (one, other):
+        transcripts = run(words, speech_chunks(speak(words), chunking, pauses), STEADY, unstable)
+        results.append([replace(t, captured_at=None) for t in transcripts])
+    assert results[0] == results[1]
+
+
+def steady_words(count: int, text: str = "word", length: float = 0.4, start: float = 0.0) -> list[Word]:
+    return [Word(f"{text}{i}", start + i * length, start + i * length + 0.3) for i in range(count)]
+
+
+def test_the_buffer_is_trimmed_and_the_prompt_is_what_left_it() -> None:
+    words = steady_words(200)
+    recogniser = ScriptedRecogniser(words)
+    transcriber = Transcriber(recogniser, STEADY, ManualClock())
+    for chunk in speech_chunks(speak(words), [8000]):
+        transcriber.feed(chunk)
+    lengths = [seconds for seconds, _, _ in recogniser.passes]
+    assert max(lengths) <= STEADY.trim_after + STEADY.step
+    everything = " ".join(word.text for word in words)
+    prompts = [prompt for _, prompt, _ in recogniser.passes]
+    assert prompts[0] == "" and prompts[-1] != ""
+    assert all(prompt in everything and len(prompt) <= STEADY.prompt_characters for prompt in prompts)
+
+
+def test_a_long_silence_empties_the_prompt_and_a_short_one_does_not() -> None:
+    for silence, expected in ((1.0, "word0 word1 word2"), (8.0, "")):
+        words = [*steady_words(3), *steady_words(3, "more", start=3 * 0.4 + silence)]
+        samples = speak(words)
+        cut, resume = round(1.2 * SAMPLE_RATE), round((1.2 + silence) * SAMPLE_RATE)
+        recogniser = ScriptedRecogniser(words)
+        transcriber = Transcriber(recogniser, STEADY, ManualClock())
+        transcriber.feed(SpeechChunk(samples[:cut], 0, pause=True))
+        transcriber.feed(SpeechChunk(samples[resume:], resume, pause=True))
+        assert recogniser.passes[-1][1] == expected
+
+
+class Answering:
+    """Answers each pass with the next of the given hypotheses, then always with the last, and takes its time."""
+
+    def __init__(self, *answers: str, clock: ManualClock | None = None, seconds: float = 0.0) -> None:
+        self._answers = list(answers)
+        self._clock, self._seconds = clock, seconds
+        self.lengths: list[float] = []
+        self.prompts: list[str] = []
+
+    def recognise(self, samples: np.ndarray, *, prompt: str = "", final: bool = False) -> Hypothesis:
+        if self._clock is not None:
+            self._clock.advance(self._seconds)
+        self.lengths.append(len(samples) / SAMPLE_RATE)
+        self.prompts.append(prompt)
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        return Hypothesis(tuple(Word(text, 0.1 * i, 0.1 * i + 0.1) for i, text in enumerate(answer.split())))
+
+
+def hear(transcriber: Transcriber, seconds: float, start: float = 0.0, pause: bool = False) -> list[Transcript]:
+    samples = np.zeros(round(seconds * SAMPLE_RATE), dtype=np.int16)
+    return transcriber.feed(SpeechChunk(samples, round(start * SAMPLE_RATE), pause))
+
+
+def test_a_slow_machine_makes_fewer_passes() -> None:
+    clock = ManualClock()
+    recogniser = Answering("one", clock=clock, seconds=2.5)
+    transcriber = Transcriber(recogniser, TranscriberSettings(trim_after=99), clock)
+    for i in range(80):
+        hear(transcriber, 0.1, i * 0.1)
+    assert [round(length, 6) for length in recogniser.lengths] == [1.0, 3.5, 6.0]
+
+
+def test_words_that_disappear_leave_the_committed_ones() -> None:
+    transcriber = Transcriber(Answering("one two", "one two three", ""), STEADY, ManualClock())
+    hear(transcriber, 1.0)
+    assert hear(transcriber, 1.0, 1.0)[-1].partial == "three"
+    vanished = hear(transcriber, 1.0, 2.0)[-1]
+    assert (vanished.committed, vanished.partial, vanished.final) == ("one two", "", False)
+    assert [t.text for t in transcriber.flush()] == ["one two"]
+
+
+def test_a_segment_that_was_shown_has_a_final_even_if_all_its_words_disappear() -> None:
+    transcriber = Transcriber(Answering("one two", ""), STEADY, ManualClock())
+    assert [t.text for t in hear(transcriber, 1.0)] == ["one two"]
+    assert [(t.text, t.final, t.revision) for t in hear(transcriber, 0.5, 1.0, pause=True)] == [("one two", True, 1)]
+
+
+def test_sound_without_words_gives_nothing_and_uses_no_id() -> None:
+    transcriber = Transcriber(Answering("", "", "", "", "now"), STEADY, ManualClock())
+    assert hear(transcriber, 3.2, pause=True) == []
+    assert [t.segment_id for t in hear(transcriber, 0.5, 4.0, pause=True)] == [0]
+    assert transcriber.flush() == []
+
+
+def test_loops_reach_neither_captions_nor_prompts() -> None:
+    loop = "so " + "thank you " * 10
+    recogniser = Answering(loop)
+    transcriber = Transcriber(recogniser, replace(STEADY, trim_after=2.0), ManualClock())
+    transcripts = hear(transcriber, 6.0, pause=True)
+    assert {t.text for t in transcripts} == {"so thank you"}
+    hear(transcriber, 2.0, 6.5, pause=True)
+    assert all("you thank" not in prompt for prompt in recogniser.prompts)
+
+
+def test_recognised_escapes_are_not_passed_on() -> None:
+    transcriber = Transcriber(Answering("\x1b[2Jhello \u202e \x07there"), STEADY, ManualClock())
+    assert hear(transcriber, 0.5, pause=True)[-1].text == "hello there"
+
+
+def test_the_buffer_never_outgrows_the_window_even_if_nothing_is_ever_agreed_on() -> None:
+    answers = [f"a{i} b{i} c{i}" for i in range(200)]
+    for recogniser in (Answering(*answers), Answering("")):
+        transcriber = Transcriber(recogniser, TranscriberSettings(), ManualClock())
+        for i in range(40):
+            hear(transcriber, 3.0, 3.0 * i)
+        assert max(recogniser.lengths) <= MAXIMUM_BUFFER
+        hear(transcriber, 300.0, 120.0)
+        assert max(recogniser.lengths) <= MAXIMUM_BUFFER
+
+
+def test_a_hole_in_the_sound_ends_the_segment() -> None:
+    transcriber = Transcriber(Answering("one", "two"), STEADY, ManualClock())
+    hear(transcriber, 1.0)
+    assert [(t.segment_id, t.text, t.final) for t in hear(transcriber, 1.0, 5.0)] == [(0, "two", True), (1, "two", False)]
+
+
+def test_lag_has_no_meaning_without_instants() -> None:
+    transcriber = Transcriber(Answering("one"), STEADY, ManualClock())
+    assert all(t.captured_at is None for t in hear(transcriber, 2.0, pause=True))

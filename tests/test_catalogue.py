@@ -1,0 +1,106 @@
+"""Which models are found, and which is taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from livetrans import catalogue
+from livetrans.errors import ModelError
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """Empty search folders in place of the real ones, by the name of their place."""
+    monkeypatch.setenv(catalogue.MODELS_VARIABLE, str(tmp_path / "told"))
+    monkeypatch.setenv(catalogue.SHARED_VARIABLE, str(tmp_path / "shared"))
+    monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
+    monkeypatch.setattr(catalogue, "data_folder", lambda name: tmp_path / "tree" / name)
+    for variable in (catalogue.RECOGNISER_VARIABLE, catalogue.TRANSLATOR_VARIABLE):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return {"told": tmp_path / "told", "tree": tmp_path / "tree/models", "shared": tmp_path / "shared/models"}
+
+
+def translator(folder: Path, name: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(b"GGUF....")
+    return folder / name
+
+
+def recogniser(folder: Path, name: str) -> Path:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "model.bin").write_bytes(b"12345678")
+    return folder / name
+
+
+def test_without_models_the_sentence_says_how_to_point_to_one(folders: dict[str, Path]) -> None:
+    assert catalogue.find_models() == []
+    with pytest.raises(ModelError, match="--asr"):
+        catalogue.find_recogniser()
+    with pytest.raises(ModelError, match="--mt"):
+        catalogue.find_translator()
+
+
+def test_earlier_folders_win(folders: dict[str, Path]) -> None:
+    prototype = translator(folders["shared"], "proto-en-de.q8_0.gguf")
+    assert catalogue.find_translator(source="en", target="de").path == prototype
+    in_tree = translator(folders["tree"], "a.gguf")
+    assert catalogue.find_translator(source="en", target="de").path == in_tree
+    told = translator(folders["told"], "z.gguf")
+    assert catalogue.find_translator(source="en", target="de").path == told
+
+
+def test_the_embedded_models_come_first_wherever_they_stand(folders: dict[str, Path]) -> None:
+    translator(folders["told"], "big.gguf")
+    embedded = translator(folders["tree"], "livetrans-en-de.q8_0.gguf")
+    assert catalogue.find_translator(source="en", target="de").path == embedded
+    assert catalogue.find_translator(source="en", target="fr").name == "big.gguf"
+
+
+def test_a_recogniser_of_one_language_is_taken_for_that_one_only(folders: dict[str, Path]) -> None:
+    recogniser(folders["tree"], "livetrans-recogniser-en")
+    assert catalogue.find_recogniser(language="en").languages == ("en",)
+    with pytest.raises(ModelError, match="livetrans-recogniser-en"):
+        catalogue.find_recogniser(language="de")
+
+
+@pytest.mark.parametrize("asked", ["big.q4.gguf", "big.q4", "big"])
+def test_a_model_is_found_by_name(folders: dict[str, Path], asked: str) -> None:
+    path = translator(folders["tree"], "big.q4.gguf")
+    assert catalogue.find_translator(asked).path == path
+
+
+def test_a_model_is_found_by_path_whatever_its_name(folders: dict[str, Path], tmp_path: Path) -> None:
+    path = translator(tmp_path, "blob")
+    assert catalogue.find_translator(str(path)).path == path
+
+
+def test_the_environment_names_a_model(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator(folders["tree"], "livetrans-en-de.q8_0.gguf")
+    path = translator(tmp_path, "mine.gguf")
+    monkeypatch.setenv(catalogue.TRANSLATOR_VARIABLE, str(path))
+    assert catalogue.find_translator().path == path
+
+
+def test_what_is_no_model_is_said_to_be_none(folders: dict[str, Path], tmp_path: Path) -> None:
+    translator(folders["tree"], "known.gguf")
+    (tmp_path / "fake.gguf").write_text("not a model")
+    with pytest.raises(ModelError, match=r"no translator 'absent'; found: known\.gguf"):
+        catalogue.find_translator("absent")
+    with pytest.raises(ModelError, match="not a GGUF file"):
+        catalogue.find_translator(str(tmp_path / "fake.gguf"))
+    with pytest.raises(ModelError, match=r"no model\.bin"):
+        catalogue.find_recogniser(str(tmp_path))
+
+
+def test_sizes_and_kinds(folders: dict[str, Path]) -> None:
+    translator(folders["tree"], "t.gguf")
+    recogniser(folders["tree"], "r")
+    assert {(model.name, model.kind, model.size_bytes) for model in catalogue.find_models()} == {
+        ("t.gguf", "translator", 8),
+        ("r", "recogniser", 8),
+    }

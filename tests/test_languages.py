@@ -1,0 +1,63 @@
+"""Languages by code and by name."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.errors import UsageError
+from livetrans.languages import LANGUAGES, parse_language
+
+
+@pytest.mark.parametrize("language", LANGUAGES.values(), ids=lambda language: language.code)
+def test_every_language_is_found_by_its_code_and_its_name(language) -> None:  # type: ignore[no-untyped-def]
+    assert parse_language(language.code) == language
+    assert parse_language(language.code.upper()) == language
+    assert parse_language(language.name).name == language.name
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ("german", "de"),
+        (" Mandarin ", "zh"),
+        ("pt_br", "pt-BR"),
+        ("en-GB", "en"),
+        ("de-AT", "de"),
+        ("zh-tw", "zh-TW"),
+        ("haitian creole", "ht"),
+        ("nb", "no"),
+        ("Farsi", "fa"),
+    ],
+)
+def test_other_spellings(asked: str, code: str) -> None:
+    assert parse_language(asked).code == code
+
+
+def test_what_translators_and_whisper_call_it() -> None:
+    chinese = parse_language("zh-TW")
+    assert (chinese.name, chinese.whisper_code) == ("Traditional Chinese", "zh")
+    assert parse_language("ga").whisper_code is None
+
+
+def test_scripts_without_spaces() -> None:
+    for code in ("zh", "zh-TW", "ja", "th", "lo", "km", "my", "yue"):
+        assert not parse_language(code).spaced
+    for code in ("de", "ko", "vi", "ar", "pt-BR"):
+        assert parse_language(code).spaced
+
+
+def test_an_unknown_language_gets_suggestions() -> None:
+    with pytest.raises(UsageError, match=r"de \(German\)"):
+        parse_language("germann")
+    with pytest.raises(UsageError, match="use a code"):
+        parse_language("qqqq")
+
+
+@given(st.text())
+def test_any_text_is_a_language_or_a_usage_error(asked: str) -> None:
+    try:
+        assert parse_language(asked) in LANGUAGES.values()
+    except UsageError:
+        pass
