@@ -29,7 +29,9 @@ class SystemClock:
 
 
 class ManualClock:
-    """Time that moves only when told to: for tests, and for runs whose result must not depend on the machine's speed."""
+    """Time that moves only when told to: for tests, and for runs whose result must not depend on the machine's
+    speed.
+    """
 
     def __init__(self, start: float = 0.0) -> None:
         self._now = start

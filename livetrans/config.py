@@ -32,8 +32,8 @@ class TranscriberSettings:
     step: float = 1.0
     """New sound that triggers a pass; a slow machine waits longer, see `adaptive`."""
     adaptive: bool = True
-    """The next pass covers at least as much new sound as the last pass took (measured); False makes passes independent of
-    the machine's speed, as `--speed max` and tests need."""
+    """The next pass covers at least as much new sound as the last pass took (measured); False makes passes independent
+    of the machine's speed, as `--speed max` and tests need."""
     trim_after: float = 15.0
     """Buffer length past which sound of committed segments is dropped."""
     maximum_words: int = 40
@@ -79,7 +79,9 @@ class DecodingSettings:
     bias: float = 0.2
     """Probability mass moved to the draft token during verification (paper eq. 3), 0..1."""
     final_bias: float | None = 0.0
-    """Bias for finals; 0 makes a final what re-translation would write, whatever was drafted before; None uses `bias`."""
+    """Bias for finals; 0 makes a final what re-translation would write, whatever was drafted before; None uses
+    `bias`.
+    """
     maximum_output_tokens: int = 160
     """Length cap of drafts and outputs alike."""
 

@@ -1,4 +1,5 @@
-"""The exception tree. Raised where the fault is seen, printed in one place (`livetrans.cli`), to stderr, as one sentence.
+"""The exception tree. Raised where the fault is seen, printed in one place (`livetrans.cli`), to stderr, as one
+sentence.
 
     LivetransError            exit code 1
     ├── UsageError            exit code 2: the command cannot mean what it says

@@ -4,9 +4,11 @@
 
 Two kinds of time, never mixed:
 
-- *source time*: seconds of sound since the source began, derived from sample counts. Fields `start`, `end`. The same input
+- *source time*: seconds of sound since the source began, derived from sample counts. Fields `start`, `end`. The same
+input
   gives the same source times, however fast the machine is.
-- *measured time*: seconds read from the injected clock (`livetrans.clock`). Fields ending in `_at` (instants, since the run
+- *measured time*: seconds read from the injected clock (`livetrans.clock`). Fields ending in `_at` (instants, since
+the run
   began) or `_seconds` (durations). Two runs differ in these and in nothing else.
 
 Everything here is frozen: a stage makes a new object, it never edits one that has flowed.
@@ -32,7 +34,9 @@ class AudioChunk:
     samples: NDArray[np.int16]
     start_sample: int
     captured_at: float | None = None
-    """When the last sample was heard; None where sound arrives faster than it was spoken, so that lag has no meaning."""
+    """When the last sample was heard; None where sound arrives faster than it was spoken, so that lag has no
+    meaning.
+    """
 
     @property
     def start(self) -> float:
@@ -47,8 +51,8 @@ class AudioChunk:
 class SpeechChunk:
     """Sound that the voice-activity gate let through; `pause` marks the end of a stretch of speech.
 
-    Between two pauses chunks are contiguous: each starts at the sample where the one before ended. A chunk that only says
-    that a pause came has no samples.
+    Between two pauses chunks are contiguous: each starts at the sample where the one before ended. A chunk that only
+    says that a pause came has no samples.
     """
 
     samples: NDArray[np.int16]
@@ -118,10 +122,11 @@ class DecodingStats:
     """Counts and seconds of one decoding; rates are computed where they are shown.
 
     `draft_tokens` is the draft's length (0 for re-translation), `accepted_tokens` those kept of it, `output_tokens` all
-    tokens of the output, accepted ones included, end of generation excluded. `prompt_tokens` is the whole prompt's length and
-    `reused_tokens` how many of it the cache already held. `prompt_seconds` is the pass over the prompt alone (when there is
-    no draft), `verification_seconds` the one pass over prompt rest and draft together, `decoding_seconds` all single steps.
-    Each second is taken around `llama_decode` and the reading of the logits together (decode may be asynchronous).
+    tokens of the output, accepted ones included, end of generation excluded. `prompt_tokens` is the whole prompt's
+    length and `reused_tokens` how many of it the cache already held. `prompt_seconds` is the pass over the prompt
+    alone (when there is no draft), `verification_seconds` the one pass over prompt rest and draft together,
+    `decoding_seconds` all single steps. Each second is taken around `llama_decode` and the reading of the logits
+    together (decode may be asynchronous).
     """
 
     prompt_tokens: int = 0
@@ -240,15 +245,7 @@ class SettingChanged:
 
 
 Event = (
-    RunStarted
-    | SourceProgress
-    | Transcript
-    | Coalesced
-    | Translation
-    | Caption
-    | SettingChanged
-    | Notice
-    | RunEnded
+    RunStarted | SourceProgress | Transcript | Coalesced | Translation | Caption | SettingChanged | Notice | RunEnded
 )
 
 
@@ -261,7 +258,9 @@ class Record:
 
 
 def join_text(left: str, right: str) -> str:
-    """Join two stretches of a hypothesis: one space between them, unless one is empty or the script writes none there."""
+    """Join two stretches of a hypothesis: one space between them, unless one is empty or the script writes none
+    there.
+    """
     if not left or not right:
         return left or right
     if _unspaced(left[-1]) and _unspaced(right[0]):

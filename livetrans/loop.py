@@ -15,7 +15,9 @@ from livetrans.stages import Publish, translate
 
 
 class PlainLoop:
-    """A run that takes what time it needs: `start` does nothing, `join` does everything, `stop` ends it from a signal."""
+    """A run that takes what time it needs: `start` does nothing, `join` does everything, `stop` ends it from a
+    signal.
+    """
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
 """Threads, channels, shutdown: the only module that starts threads for stages.
 
-Listening owns the source and the recogniser, translating owns the language model; they share the coalescer and `publish`,
-and nothing else. Ending is closing: the source ends, what was heard flows to the last caption, the threads join.
+Listening owns the source and the recogniser, translating owns the language model; they share the coalescer and
+`publish`, and nothing else. Ending is closing: the source ends, what was heard flows to the last caption, the threads
+join.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from livetrans.translation.coalescing import LatestPerSegment
 class Pipeline:
     """A run in two threads. `start` returns at once; models load on the threads that will own them.
 
-    `hear` and `speak` build the two sides and are called on their threads. A failure on either side ends the run: what was
-    heard is still finished and shown, and `join` raises it.
+    `hear` and `speak` build the two sides and are called on their threads. A failure on either side ends the run: what
+    was heard is still finished and shown, and `join` raises it.
     """
 
     def __init__(

@@ -98,4 +98,3 @@ def translate(translator: Translating, presenter: Presenting, transcript: Transc
         publish(translation)
         for caption in presenter.feed(translation, transcript):
             publish(caption)
-

@@ -11,8 +11,8 @@ from livetrans.events import AudioChunk
 class AudioSource(Protocol):
     """Sound, in order, without gaps in `start_sample` unless sound was lost (then a Notice says so).
 
-    Iterating blocks until sound is there, and may hand out all that has come meanwhile as one larger chunk: a listener that
-    was busy catches up in one step. The iterator ends when the source does or after `close`.
+    Iterating blocks until sound is there, and may hand out all that has come meanwhile as one larger chunk: a listener
+    that was busy catches up in one step. The iterator ends when the source does or after `close`.
     """
 
     @property

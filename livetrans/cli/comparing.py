@@ -1,4 +1,6 @@
-"""`replay --compare`: several methods on the same updates of one source, interleaved, and a table of what was measured."""
+"""`replay --compare`: several methods on the same updates of one source, interleaved, and a table of what was
+measured.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
+
+import click
 
 from livetrans.cli.compose import load_model, prepare_prompt
 from livetrans.cli.options import RunOptions
@@ -28,7 +32,12 @@ if TYPE_CHECKING:
 
 
 def compare_methods(
-    options: RunOptions, settings: Settings, clock: Clock, open_hearing: OpenHearing, methods: Sequence[str], repeats: int
+    options: RunOptions,
+    settings: Settings,
+    clock: Clock,
+    open_hearing: OpenHearing,
+    methods: Sequence[str],
+    repeats: int,
 ) -> None:
     """Recognise once, then translate every update by every method, each with a cache of its own.
 
@@ -43,7 +52,8 @@ def compare_methods(
     if not transcripts:
         raise SourceError("nothing was recognised, so there is nothing to compare; choose a recording with speech")
     finals = sum(transcript.final for transcript in transcripts)
-    _say(f"{len(transcripts)} updates of {finals} segments; translating by {', '.join(label for label, _ in decodings)} …")
+    labels = ", ".join(label for label, _ in decodings)
+    _say(f"{len(transcripts)} updates of {finals} segments; translating by {labels} …")
     first = load_model(settings, clock, _say_event)
     models = [first, *(first.another_context() for _ in decodings[1:])]
     try:
@@ -108,16 +118,16 @@ def _translate_all(
 
 
 def _say(text: str) -> None:
-    print(visible(text), file=sys.stderr, flush=True)
+    click.echo(visible(text), err=True)
 
 
 def _say_event(event: Event) -> None:
     if isinstance(event, Notice):
         _say(event.text)
     elif isinstance(event, SourceProgress) and event.total and sys.stderr.isatty():
-        print(f"\rheard {event.heard:.0f} of {event.total:.0f} s", end="", file=sys.stderr, flush=True)
+        click.echo(f"\rheard {event.heard:.0f} of {event.total:.0f} s", nl=False, err=True)
         if event.heard >= event.total:
-            print(file=sys.stderr)
+            click.echo(err=True)
 
 
 def _print_table(
@@ -156,9 +166,9 @@ def _print_table(
     mask = settings.mask
     said = f"mask-k {mask.k}, {mask.mode}" if mask.mode != "none" else "no mask"
     finals = "like partials" if final_bias is None else f"bias {final_bias:g}"
-    print(
-        f"speedup: time of {base} / time of the method, per update with the prompt; speedup*: output tokens per second, "
-        f"the prompt's own pass left out, as the paper counts.\n"
+    click.echo(
+        f"speedup: time of {base} / time of the method, per update with the prompt; "
+        f"speedup*: output tokens per second, the prompt's own pass left out, as the paper counts.\n"
         f"NE: ratio of sums over segments, in the translator's tokens; {said}; finals decoded with {finals}.\n"
         f"translator {settings.language_model.model.name}, {settings.source_language} to {settings.target_language}; "
         f"median of {repeats} run{'s' if repeats > 1 else ''} on the same updates, methods taking turns by segment."

@@ -130,7 +130,8 @@ def prepare_prompt(model: LanguageModel, settings: Settings) -> Prompt:
     needed = fixed + _LONGEST_SOURCE_TOKENS + settings.decoding.maximum_output_tokens
     if needed > model.context_tokens:
         raise ContextError(
-            f"a context of {model.context_tokens} tokens is too small for {model.name}; give --context at least {needed}"
+            f"a context of {model.context_tokens} tokens is too small for {model.name}; "
+            f"give --context at least {needed}"
         )
     model.evaluate(prompt.tokens(model, "."))
     return prompt

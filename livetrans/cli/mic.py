@@ -18,7 +18,9 @@ from livetrans.stages import Publish
 
 
 @click.command(cls=GroupedCommand)
-@click.option("--device", metavar="DEVICE", help="Microphone: its number or a part of its name, see `livetrans devices`.")
+@click.option(
+    "--device", metavar="DEVICE", help="Microphone: its number or a part of its name, see `livetrans devices`."
+)
 @run_options
 def command(options: RunOptions, device: str | None) -> None:
     """Show captions for what the microphone hears, until q or Ctrl-C."""

@@ -57,7 +57,8 @@ class RunOptions:
     step: float
     plain: bool
     partials: bool
-    show_source: bool
+    show_source: bool | None
+    """None: on the screen only."""
     jsonl: str | None
     """A file name, `-` for stdout, or None."""
     session: Path | None
@@ -310,7 +311,8 @@ _OUTPUT = [
     _option(
         "Output",
         "--show-source/--hide-source",
-        default=True,
+        default=None,
+        show_default="shown on the screen, not with plain lines",
         help="Show what was recognised beside its translation.",
     ),
     _option(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from livetrans.audio.source import AudioSource
 from livetrans.cli.compose import AudioHearing, RecordedHearing
 from livetrans.cli.grouped import GroupedCommand
 from livetrans.cli.options import RunOptions, run_options, settings_from
@@ -38,7 +39,11 @@ STDIN = "-"
     help="Run several methods on the same updates and print a table: rt,ssbd or rt,ssbd@0.1,ssbd@0.3,cd.",
 )
 @click.option(
-    "--repeats", type=click.IntRange(1, 99), default=1, show_default=True, help="Runs of a comparison; the median counts."
+    "--repeats",
+    type=click.IntRange(1, 99),
+    default=1,
+    show_default=True,
+    help="Runs of a comparison; the median counts.",
 )
 @run_options
 def command(options: RunOptions, file: str, speed: str, compare: str | None, repeats: int) -> None:
@@ -70,7 +75,9 @@ def is_recorded(path: Path) -> bool:
 
 
 def open_source(file: str, settings: Settings, clock: Clock, *, recorded: bool, real_time: bool) -> OpenHearing:
-    """Open the source now, so that a bad file is told before anything is loaded; the rest is built on its own thread."""
+    """Open the source now, so that a bad file is told before anything is loaded; the rest is built on its own
+    thread.
+    """
     notices = Postponed()
     if recorded:
         from livetrans.speech.recorded import RecordedTranscripts
@@ -87,7 +94,7 @@ def open_source(file: str, settings: Settings, clock: Clock, *, recorded: bool, 
 
         if sys.stdin.isatty():
             raise UsageError("standard input is a terminal; pipe raw PCM into `livetrans replay -` or name a file")
-        source = PcmStream(sys.stdin.buffer, clock, notices)
+        source: AudioSource = PcmStream(sys.stdin.buffer, clock, notices)
     else:
         from livetrans.audio.file import AudioFile
 

@@ -30,7 +30,9 @@ from livetrans.sides import Hearing, TranslatingSide
 from livetrans.stages import Publish
 
 OpenHearing = Callable[[Publish, Callable[[AudioChunk], None] | None], Hearing]
-"""Builds the listening side, on the thread that will own it; the second argument keeps the sound, where that was asked."""
+"""Builds the listening side, on the thread that will own it; the second argument keeps the sound, where that was
+asked.
+"""
 
 _LAST_WAIT = 3.0
 """Seconds given to the threads after the screen has gone."""
@@ -77,7 +79,9 @@ def _sides(
 
 @contextlib.contextmanager
 def _kept(options: RunOptions) -> Iterator[tuple[list[Sink], Callable[[AudioChunk], None] | None]]:
-    """The sinks that keep the run, and what keeps its sound: made before models load, so that a bad place is seen at once."""
+    """The sinks that keep the run, and what keeps its sound: made before models load, so that a bad place is seen at
+    once.
+    """
     with contextlib.ExitStack() as stack:
         sinks: list[Sink] = []
         on_audio = None
@@ -103,7 +107,7 @@ def _create(path: Path) -> TextIO:
 def _lines(options: RunOptions) -> list[Sink]:
     if options.jsonl == "-":
         return [JsonLinesOutput(sys.stdout)]
-    return [PlainOutput(sys.stdout, options.partials, options.partials and options.show_source)]
+    return [PlainOutput(sys.stdout, options.partials, bool(options.show_source))]
 
 
 def _run_as_lines(run: Pipeline | PlainLoop) -> None:
@@ -163,7 +167,7 @@ def _run_on_screen(
         title=title,
         mask_k=mask.k,
         bias=decoding.bias,
-        show_source=options.show_source,
+        show_source=options.show_source is not False,
         save=finals.save,
     )
     failure = app.run()

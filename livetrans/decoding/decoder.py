@@ -24,7 +24,8 @@ class Decoder(Protocol):
     name: str
 
     def decode(self, prompt: Sequence[int], draft: Sequence[int], *, bias: float, maximum_tokens: int) -> Decoded:
-        """`draft`: the previous output's ids, empty at a segment's first update; `maximum_tokens` caps draft and output.
+        """`draft`: the previous output's ids, empty at a segment's first update; `maximum_tokens` caps draft and
+        output.
 
         Raises:
             ContextError: prompt and output do not fit in the model's context.

@@ -20,7 +20,9 @@ class Verification:
     accepted_tokens: int
     """Draft tokens before the divergence; the draft's length where it has none."""
     next_token: int
-    """The model's unbiased choice at the divergence, or after the whole draft: the verifying pass already paid for it."""
+    """The model's unbiased choice at the divergence, or after the whole draft: the verifying pass already paid for
+    it.
+    """
 
 
 def verify(logits: NDArray[np.float32], draft: Sequence[int], bias: float) -> Verification:

@@ -1,6 +1,7 @@
 """The llama.cpp adapter: the low-level C API behind the language-model port, cache rewinds hidden.
 
-The high-level `Llama` class is not used: it cannot ask for chosen rows of logits, copies them, and ignores failed rewinds.
+The high-level `Llama` class is not used: it cannot ask for chosen rows of logits, copies them, and ignores failed
+rewinds.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
 _BATCH_TOKENS = 512
 _CPU_PASS_TOKENS = 32
-"""llama.cpp's CPU attention changes its kernel, hence its rounding, from 64 tokens on (measured, docs/LOG.md). Below that a
-Q8_0 model gives bit-identical logits in any batch, and SSBD without bias is re-translation token for token."""
+"""llama.cpp's CPU attention changes its kernel, hence its rounding, from 64 tokens on (measured, docs/LOG.md). Below
+that a Q8_0 model gives bit-identical logits in any batch, and SSBD without bias is re-translation token for token."""
 _SEQUENCE = 0
 _LOG_WARNING, _LOG_ERROR = 2, 3
 """ggml_log_level: the binding does not name its values."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Evaluation:
     """Result of one `evaluate`.
 
-    `logits` has shape (last_rows, vocabulary) float32: row i predicts the token after position `len(context) - last_rows + i`.
-    It is a view that is valid until the next `evaluate`.
+    `logits` has shape (last_rows, vocabulary) float32: row i predicts the token after position `len(context) -
+    last_rows + i`. It is a view that is valid until the next `evaluate`.
     """
 
     logits: NDArray[np.float32]
@@ -49,7 +49,9 @@ class LanguageModel(Protocol):
         """A scalar of the model file's metadata as text, None where it has no such key."""
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        """Token ids of the text; `special` makes control tokens written in it count as such (templates only, never speech)."""
+        """Token ids of the text; `special` makes control tokens written in it count as such (templates only, never
+        speech).
+        """
 
     def detokenize(self, tokens: Sequence[int]) -> bytes:
         """The tokens' text as bytes, control tokens left out; may end inside a UTF-8 character."""

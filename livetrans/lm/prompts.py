@@ -1,7 +1,7 @@
 """Prompt templates: what stands around the text to translate, as token ids.
 
-The template's own words are tokenised with control tokens, the speech without them: whatever was said, it cannot end the
-user's turn. A template is chosen by the model's metadata; `LanguageModelSettings.prompt` overrides.
+The template's own words are tokenised with control tokens, the speech without them: whatever was said, it cannot end
+the user's turn. A template is chosen by the model's metadata; `LanguageModelSettings.prompt` overrides.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ Rule = Callable[["ScriptedModel", Sequence[int]], "NDArray[np.float32]"]
 
 
 class ScriptedModel:
-    """Words are tokens, numbered as they are met; the rule gives the logits; `evaluate` costs what the port would count.
+    """Words are tokens, numbered as they are met; the rule gives the logits; `evaluate` costs what the port would
+    count.
 
     `seconds_per_pass` and `seconds_per_token` make time a function of the counts.
     """
@@ -93,7 +94,9 @@ class ScriptedModel:
 
 
 def hashed_rule(seed: int = 0, *, end_weight: float = 1.0) -> Rule:
-    """Arbitrary but repeatable logits: a different distribution after every context, the end more likely as it grows."""
+    """Arbitrary but repeatable logits: a different distribution after every context, the end more likely as it
+    grows.
+    """
 
     def rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
         digest = hashlib.blake2b(repr((seed, tuple(context))).encode(), digest_size=8).digest()

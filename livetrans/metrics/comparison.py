@@ -61,23 +61,20 @@ class ComparisonRow:
 def compare(repeats: list[list[MethodRun]]) -> list[ComparisonRow]:
     """Rows of a comparison; `repeats[r][m]` is method m in repeat r, method 0 the baseline.
 
-    Outputs are the same in every repeat (greedy decoding); only times differ, and of those the median ratio counts, taken
-    within a repeat because the machine drifts between them.
+    Outputs are the same in every repeat (greedy decoding); only times differ, and of those the median ratio counts,
+    taken within a repeat because the machine drifts between them.
     """
     rows = []
     for index, run in enumerate(repeats[0]):
-        runs = [repeat[index] for repeat in repeats]
-        baselines = [repeat[0] for repeat in repeats]
+        pairs = [(repeat[0], repeat[index]) for repeat in repeats]
         rows.append(
             ComparisonRow(
                 method=run.method,
                 updates=run.updates,
                 output_tokens=run.acceptance.output_tokens,
-                speedup=_median_ratio([(base.total_seconds, own.total_seconds) for base, own in zip(baselines, runs, strict=True)]),
-                generation_speedup=_median_ratio(
-                    [(_rate(own), _rate(base)) for base, own in zip(baselines, runs, strict=True)]
-                ),
-                tokens_per_second=statistics.median(_rate(own) for own in runs) or None,
+                speedup=_median_ratio([(base.total_seconds, own.total_seconds) for base, own in pairs]),
+                generation_speedup=_median_ratio([(_rate(own), _rate(base)) for base, own in pairs]),
+                tokens_per_second=statistics.median(_rate(own) for _, own in pairs) or None,
                 ne_raw=run.raw.ratio_of_sums,
                 ne_shown=run.shown.ratio_of_sums,
                 accepted_per_draft=run.acceptance.per_draft,

@@ -7,6 +7,7 @@ prefix of this pass's and the last pass's uncommitted words. Committed words nev
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from livetrans.events import Word
 from livetrans.sequences import common_prefix_length
@@ -56,13 +57,23 @@ class LocalAgreement:
         return tuple(leaving)
 
     def _uncommitted(self, words: Sequence[Word], buffer_start: float) -> tuple[Word, ...]:
-        """The words after the committed ones: split by time, then moved to where the committed words line up best.
-
-        Times alone lose a word whose start moved before the committed end and repeat one whose start moved past it.
-        Comparing up to eight words around the border tells both from a speaker's "very, very".
-        """
+        """The words after the committed ones."""
         if not self.committed:
             return tuple(words)
+        end = self.committed[-1].end
+        # Captions follow each other: a word whose time moved back still comes after what is committed.
+        return tuple(
+            word if word.start >= end else replace(word, start=end, end=max(word.end, end))
+            for word in words[self._border(words, buffer_start) :]
+        )
+
+    def _border(self, words: Sequence[Word], buffer_start: float) -> int:
+        """How many leading words of the hypothesis are the committed ones.
+
+        By time, then moved to where the committed words line up best. Times alone lose a word whose start moved before the
+        committed end and repeat one whose start moved past it; up to eight words around the border tell both from a
+        speaker's "very, very".
+        """
         last = self.committed[-1]
         border = last.end - TOLERANCE
         split = next((i for i, word in enumerate(words) if word.start > border), len(words))
@@ -70,7 +81,7 @@ class LocalAgreement:
             # The committed words' sound has left the buffer: only what is left of the last one can come again.
             remnant = split < len(words) and words[split].end < last.end + (last.end - last.start) / 2
             same = remnant and comparison_form(words[split].text) == comparison_form(last.text)
-            return tuple(words[split + 1 :] if same else words[split:])
+            return split + 1 if same else split
         committed = _forms(self.committed[-CONTEXT_WORDS:])
         forms = _forms(words)
         earlier, later = max(split - OVERLAP_WORDS, 0), min(split + OVERLAP_WORDS, len(words))
@@ -79,8 +90,7 @@ class LocalAgreement:
             split,
             *(at for at in range(split + 1, later + 1) if forms[split:at] == committed[split - at :]),
         ]
-        best = max(candidates, key=lambda at: (_matches(forms[:at], committed), -abs(at - split)))
-        return tuple(words[best:])
+        return max(candidates, key=lambda at: (_matches(forms[:at], committed), -abs(at - split)))
 
 
 def _matches(forms: Sequence[str], committed: Sequence[str]) -> int:

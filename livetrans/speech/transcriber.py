@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +12,11 @@ from livetrans.clock import Clock
 from livetrans.config import TranscriberSettings
 from livetrans.events import SAMPLE_RATE, RecognitionStats, SpeechChunk, Transcript, Word
 from livetrans.speech.agreement import LocalAgreement
-from livetrans.speech.endpoint import find_endpoint
+from livetrans.speech.buffer import PromptText, SoundBuffer
 from livetrans.speech.loops import drop_loops
 from livetrans.speech.recogniser import Hypothesis, Recogniser
-from livetrans.speech.words import clean_text, words_text
+from livetrans.speech.segment import OpenSegment
+from livetrans.speech.words import clean_text, says_something
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +25,8 @@ MAXIMUM_BUFFER = 28.0
 """Whisper reads windows of 30 s: a longer buffer would cost two windows a pass."""
 LONG_SILENCE = 5.0
 """After so much silence what was said before is no longer what is being talked about: the prompt starts empty."""
+STALL = 3.0
+"""Speech without a new word for so long: the gate lets no pause of that length through."""
 _FULL_SCALE = 32_768
 
 
@@ -35,10 +37,10 @@ class Transcriber:
         self._recogniser = recogniser
         self._settings = settings
         self._clock = clock
-        self._buffer = _Buffer()
+        self._buffer = SoundBuffer(MAXIMUM_BUFFER)
         self._agreement = LocalAgreement()
-        self._segment = _OpenSegment()
-        self._prompt = _Prompt(settings.prompt_characters)
+        self._segment = OpenSegment()
+        self._prompt = PromptText(settings.prompt_characters)
         self._new_samples = 0
         self._last_pass_seconds = 0.0
         self._captured: tuple[float, float] | None = None
@@ -111,7 +113,7 @@ class Transcriber:
         newly = self._agreement.update(self._source_words(hypothesis), self._buffer.start)
         if final:
             newly += self._agreement.commit(len(self._agreement.tail))
-        elif self._buffer.length > self._settings.trim_after:
+        elif self._buffer.length > self._settings.trim_after or self._stalled():
             newly += self._trim(hypothesis.segment_ends)
         self._segment.take(newly, self._agreement.tail, stats)
         return self._segment.update(self._settings, self._captured, final)
@@ -122,10 +124,18 @@ class Transcriber:
         words: list[Word] = []
         for word in hypothesis.words:
             text = clean_text(word.text)
-            if text:
+            if says_something(text):
                 first = min(max(start + word.start, start), end)
                 words.append(Word(text, first, min(max(start + word.end, first), end), word.probability))
         return drop_loops(words)
+
+    def _stalled(self) -> bool:
+        """Whether speech goes on and the recogniser has stopped: it then reads on from a buffer that begins where it did.
+
+        Whisper ends a window early now and then; every later pass would do the same.
+        """
+        end = self._agreement.committed_end
+        return end is not None and not self._agreement.tail and self._buffer.end - end > STALL
 
     def _trim(self, segment_ends: Sequence[float]) -> tuple[Word, ...]:
         """Shorten the buffer; returns words that had to be committed without agreement because it is full."""
@@ -156,150 +166,3 @@ class Transcriber:
         tail = self._agreement.tail
         last_is_old = bool(tail) and tail[-1].end < self._buffer.start + MAXIMUM_BUFFER / 2
         return len(tail) if last_is_old else max(len(tail) - 1, 0)
-
-
-class _Buffer:
-    """The sound that the next pass reads: at most 28 s, in source samples."""
-
-    def __init__(self) -> None:
-        self._store = np.zeros(round(MAXIMUM_BUFFER * SAMPLE_RATE), dtype=np.int16)
-        self._count = 0
-        self.start_sample = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    @property
-    def samples(self) -> NDArray[np.int16]:
-        return self._store[: self._count]
-
-    @property
-    def room(self) -> int:
-        return len(self._store) - self._count
-
-    @property
-    def full(self) -> bool:
-        return self.room == 0
-
-    @property
-    def end_sample(self) -> int:
-        return self.start_sample + self._count
-
-    @property
-    def start(self) -> float:
-        return self.start_sample / SAMPLE_RATE
-
-    @property
-    def end(self) -> float:
-        return self.end_sample / SAMPLE_RATE
-
-    @property
-    def length(self) -> float:
-        return self._count / SAMPLE_RATE
-
-    def restart(self, start_sample: int) -> None:
-        self.start_sample, self._count = start_sample, 0
-
-    def append(self, samples: NDArray[np.int16]) -> None:
-        self._store[self._count : self._count + len(samples)] = samples
-        self._count += len(samples)
-
-    def drop_before(self, sample: int) -> None:
-        dropped = min(max(sample - self.start_sample, 0), self._count)
-        self._store[: self._count - dropped] = self._store[dropped : self._count].copy()
-        self.start_sample += dropped
-        self._count -= dropped
-
-
-class _Prompt:
-    """The last committed characters whose sound has left the buffer."""
-
-    def __init__(self, maximum_characters: int) -> None:
-        self._maximum = maximum_characters
-        self._words: tuple[Word, ...] = ()
-        self.text = ""
-
-    def extend(self, words: Iterable[Word]) -> None:
-        if self._maximum <= 0:
-            return
-        # Loops that were committed in pieces are seen only here; the recogniser would take them up again.
-        kept = drop_loops([*self._words, *words])
-        while kept and len(words_text(kept)) > self._maximum:
-            kept = kept[1:]
-        self._words = kept
-        self.text = words_text(kept)
-
-    def clear(self) -> None:
-        self._words, self.text = (), ""
-
-
-@dataclass
-class _OpenSegment:
-    """The segment that is being spoken: its words, its id and its next revision."""
-
-    segment_id: int = 0
-    revision: int = 0
-    committed: tuple[Word, ...] = ()
-    partial: tuple[Word, ...] = ()
-    shown: tuple[Word, ...] = ()
-    shown_text: str = ""
-    shown_committed: int = 0
-    """Words that a transcript of this segment gave as committed: they can go to no other segment."""
-    stats: RecognitionStats | None = None
-
-    def take(self, newly_committed: tuple[Word, ...], tail: tuple[Word, ...], stats: RecognitionStats) -> None:
-        self.committed += newly_committed
-        self.partial = tail
-        self.stats = stats
-
-    def update(
-        self, settings: TranscriberSettings, captured: tuple[float, float] | None, final: bool
-    ) -> list[Transcript]:
-        """Finals of the segments that end within the words, then the update of the one that goes on, if it changed."""
-        transcripts: list[Transcript] = []
-        caps = (settings.maximum_words, settings.maximum_length)
-        while count := find_endpoint(self.committed, self.partial, *caps, self.shown_committed):
-            rest = self.committed[count:]
-            transcripts.append(self._final(self.committed[:count], captured))
-            self.committed = rest
-        words = (*self.committed, *self.partial)
-        if not final and words and words_text(words) != self.shown_text:
-            transcripts.append(self._transcript(self.committed, self.partial, False, captured))
-            self.shown, self.shown_text = words, words_text(words)
-            self.shown_committed = len(self.committed)
-            self.revision += 1
-        return transcripts
-
-    def finish(self, captured: tuple[float, float] | None) -> list[Transcript]:
-        """The final of what is left.
-
-        A segment of which every word has disappeared again ends as it was last shown: its caption stands on the screen,
-        and taking it away whole would say that nothing was heard.
-        """
-        words = (*self.committed, *self.partial) or self.shown
-        self.partial = ()
-        return [self._final(words, captured)] if words else []
-
-    def _final(self, words: tuple[Word, ...], captured: tuple[float, float] | None) -> Transcript:
-        transcript = self._transcript(words, (), True, captured)
-        self.segment_id += 1
-        self.revision = 0
-        self.committed, self.shown, self.shown_text, self.shown_committed = (), (), "", 0
-        return transcript
-
-    def _transcript(
-        self, committed: tuple[Word, ...], partial: tuple[Word, ...], final: bool, captured: tuple[float, float] | None
-    ) -> Transcript:
-        words = (*committed, *partial)
-        end = words[-1].end
-        return Transcript(
-            segment_id=self.segment_id,
-            revision=self.revision,
-            committed=words_text(committed),
-            partial=words_text(partial),
-            final=final,
-            start=words[0].start,
-            end=end,
-            captured_at=None if captured is None else captured[1] - (captured[0] - end),
-            recognition=self.stats,
-        )

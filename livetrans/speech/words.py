@@ -34,5 +34,10 @@ def clean_text(text: str) -> str:
     return " ".join("".join(kept).split())
 
 
+def says_something(text: str) -> bool:
+    """Whether anything in the text is spoken: letters, digits, or signs with a name; not punctuation or notes of music."""
+    return any(c.isalnum() or c in "%&‰" or unicodedata.category(c) in ("Sc", "Sm") for c in text)
+
+
 def _shown(character: str) -> bool:
     return unicodedata.category(character) not in ("Cc", "Cs") and character not in _BIDI

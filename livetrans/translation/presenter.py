@@ -10,8 +10,8 @@ from livetrans.translation.rendering import Render
 class Presenter:
     """Turns what the model wrote into what is shown; `k` may be set between updates, from any thread.
 
-    A display-only mask hides tokens here and nowhere else. An output mask hides the same tokens: that the draft loses them
-    too is the translator's business.
+    A display-only mask hides tokens here and nowhere else. An output mask hides the same tokens: that the draft loses
+    them too is the translator's business.
     """
 
     def __init__(self, render: Render, mask: MaskSettings, *, spaced: bool) -> None:

@@ -21,6 +21,8 @@ def renderer(model: LanguageModel) -> Render:
 
 
 def render_bytes(data: bytes) -> str:
-    """Decode and tidy: an incomplete character at the end is held back, reasoning and control characters are left out."""
+    """Decode and tidy: an incomplete character at the end is held back, reasoning and control characters are left
+    out.
+    """
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(data)
     return " ".join(visible(without_thinking(text)).split())

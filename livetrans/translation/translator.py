@@ -18,8 +18,8 @@ _OUTPUT_AT_LEAST = 32
 class Translator:
     """Keeps the draft of the current segment.
 
-    The draft is kept when the recogniser rewrites the source's tail (verification protects the output) and dropped only when
-    the segment changes. `bias` may be set between updates, from any thread.
+    The draft is kept when the recogniser rewrites the source's tail (verification protects the output) and dropped
+    only when the segment changes. `bias` may be set between updates, from any thread.
     """
 
     def __init__(
@@ -55,7 +55,8 @@ class Translator:
         source = transcript.text
         prompt = self._prompt.tokens(self._model, source)
         speech_tokens = len(prompt) - len(self._prompt.before) - len(self._prompt.after)
-        # The cap never falls within a segment: a shorter source must not cut a draft that continuous decoding has to keep.
+        # The cap never falls within a segment: a shorter source must not cut a draft that continuous decoding has to
+        # keep.
         self._cap = max(self._cap, _OUTPUT_PER_SOURCE_TOKEN * speech_tokens + _OUTPUT_AT_LEAST)
         maximum = min(self._settings.maximum_output_tokens, self._cap, self._model.maximum_rows - 1)
         final_bias = self._settings.final_bias

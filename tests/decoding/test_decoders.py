@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def test_ssbd_from_half_on_is_continuous_decoding(source: list[int], seed: int, 
 @given(_sources, st.integers(0, 99))
 def test_continuous_decoding_only_appends(source: list[int], seed: int) -> None:
     outputs = _stream(_model(seed), "cd", source, 0.0)
-    for before, after in zip(outputs, outputs[1:], strict=False):
+    for before, after in pairwise(outputs):
         assert after.tokens[: len(before.tokens)] == before.tokens
 
 

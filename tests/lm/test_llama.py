@@ -1,8 +1,11 @@
-"""The llama.cpp adapter on the embedded GGUF: exact equality, because Q8_0 on one CPU thread is bit-identical in any batch."""
+"""The llama.cpp adapter on the embedded GGUF: exact equality, because Q8_0 on one CPU thread is bit-identical in any
+batch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +72,7 @@ def test_bias_of_a_half_keeps_every_draft_and_continuous_decoding_never_erases(
 ) -> None:
     forced = _outputs(model, prompt, "cd", 0.0)
     for outputs in forced:
-        for before, after in zip(outputs, outputs[1:], strict=False):
+        for before, after in pairwise(outputs):
             assert erasure(before, after) == 0
     assert _outputs(model, prompt, "ssbd", 0.5) == forced
 

@@ -20,7 +20,16 @@ def endpoint(committed: str, partial: str = "", maximum_words: int = 40, maximum
 
 @pytest.mark.parametrize(
     ("text", "following"),
-    [("done.", "Then"), ("really?", "yes"), ("stop!”", "He"), ("です。", "次"), ("well…", "Yes"), ("1990.", "The"), ("I.", "Then"), ("(so.)", "Now")],
+    [
+        ("done.", "Then"),
+        ("really?", "yes"),
+        ("stop!”", "He"),
+        ("です。", "次"),
+        ("well…", "Yes"),
+        ("1990.", "The"),
+        ("I.", "Then"),
+        ("(so.)", "Now"),
+    ],
 )
 def test_sentence_ends(text: str, following: str) -> None:
     assert ends_sentence(text, following)

@@ -38,7 +38,9 @@ def test_a_phrase_three_times_at_the_tail_is_said_once() -> None:
     st.integers(3, 12),
     st.integers(0, 7),
 )
-def test_any_loop_at_the_tail_leaves_one_occurrence(before: list[str], phrase: list[str], times: int, more: int) -> None:
+def test_any_loop_at_the_tail_leaves_one_occurrence(
+    before: list[str], phrase: list[str], times: int, more: int
+) -> None:
     tail = (phrase * (times + 2))[: len(phrase) * times + min(more, len(phrase) - 1)]
     assert cut(" ".join(["start", *tail])) == " ".join(["start", *phrase])
     kept = drop_loops([Word(text, i, i + 1) for i, text in enumerate([*before, *tail])])

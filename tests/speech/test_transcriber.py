@@ -232,10 +232,25 @@ def test_the_buffer_never_outgrows_the_window_even_if_nothing_is_ever_agreed_on(
         assert max(recogniser.lengths) <= MAXIMUM_BUFFER
 
 
+def test_a_recogniser_that_stops_early_reads_on_from_where_it_stopped() -> None:
+    class StopsEarly(ScriptedRecogniser):
+        def recognise(self, samples: np.ndarray, *, prompt: str = "", final: bool = False) -> Hypothesis:
+            words = super().recognise(samples, prompt=prompt, final=final).words
+            return Hypothesis(tuple(word for word in words if word.end < 5.0))
+
+    words = steady_words(60)
+    transcriber = Transcriber(StopsEarly(words), STEADY, ManualClock())
+    transcripts = [t for chunk in speech_chunks(speak(words), [8000]) for t in transcriber.feed(chunk)]
+    assert final_text(transcripts) == [word.text for word in words]
+
+
 def test_a_hole_in_the_sound_ends_the_segment() -> None:
     transcriber = Transcriber(Answering("one", "two"), STEADY, ManualClock())
     hear(transcriber, 1.0)
-    assert [(t.segment_id, t.text, t.final) for t in hear(transcriber, 1.0, 5.0)] == [(0, "two", True), (1, "two", False)]
+    assert [(t.segment_id, t.text, t.final) for t in hear(transcriber, 1.0, 5.0)] == [
+        (0, "two", True),
+        (1, "two", False),
+    ]
 
 
 def test_lag_has_no_meaning_without_instants() -> None:

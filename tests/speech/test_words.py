@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.events import Word
-from livetrans.speech.words import clean_text, comparison_form, words_text
+from livetrans.speech.words import clean_text, comparison_form, says_something, words_text
 
 
 def test_case_and_punctuation_do_not_count() -> None:
@@ -27,6 +27,11 @@ def test_a_terminal_is_told_nothing() -> None:
     assert clean_text("abc\u202edef\u2066") == "abcdef"
     assert clean_text(" two\r\nlines ") == "two lines"
     assert clean_text("[bold]x[/bold]") == "[bold]x[/bold]"
+
+
+def test_punctuation_and_music_say_nothing() -> None:
+    assert not any(map(says_something, [".", "—", "♪", "...", ""]))
+    assert all(map(says_something, ["a", "7", "%", "&", "$", "本", "'s"]))
 
 
 @given(st.text())

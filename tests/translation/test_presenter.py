@@ -53,7 +53,7 @@ def test_finals_and_unmasked_modes_show_everything(pieces: list[str], k: int) ->
 @given(_pieces, st.integers(0, 4), st.data())
 def test_shown_tokens_are_wholly_in_the_text(pieces: list[str], k: int, data: st.DataObject) -> None:
     accepted = data.draw(st.integers(0, len(pieces)))
-    caption, translation = _caption(pieces, k, accepted=accepted)
+    caption, _ = _caption(pieces, k, accepted=accepted)
     assert len(_render(pieces)(caption.tokens)) <= len(caption.text)
     assert 0 <= caption.accepted_characters <= len(caption.text)
     if accepted == len(pieces):

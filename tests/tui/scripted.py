@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from textual.pilot import Pilot
+
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, Transcript
 from livetrans.metrics.snapshot import Snapshot
 from livetrans.session.sink import Sink
@@ -129,6 +131,21 @@ def speaking(number: int) -> list[Event]:
     ]
 
 
+def screen_text(app: LivetransApp) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+async def settle(pilot: Pilot[str]) -> None:
+    """Wait until the screen stands still, however busy the machine is."""
+    assert isinstance(pilot.app, LivetransApp)
+    seen, same = "", 0
+    while same < 3:
+        await pilot.pause(0.02)
+        now = screen_text(pilot.app)
+        same = same + 1 if now == seen else 0
+        seen = now
+
+
 def make_app(
     screenplay: Screenplay,
     controls: FakeControls | None = None,
@@ -139,7 +156,7 @@ def make_app(
     mask_k: int = 3,
     bias: float = 0.2,
 ) -> LivetransApp:
-    return LivetransApp(
+    app = LivetransApp(
         controls or FakeControls(),
         lambda: snapshot,
         screenplay,
@@ -149,3 +166,6 @@ def make_app(
         theme=theme,
         save=save,
     )
+    # The progress bar and scrolling move with the clock; tests and pictures may not.
+    app.animation_level = "none"
+    return app

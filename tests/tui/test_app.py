@@ -18,13 +18,20 @@ from livetrans.tui.captions import Current, History
 from livetrans.tui.commands import COMMANDS
 from livetrans.tui.help import HelpScreen
 from livetrans.tui.panel import Panel
-from tests.tui.scripted import FakeControls, Screenplay, caption, conversation, ended, make_app, started, transcript
+from tests.tui.scripted import (
+    FakeControls,
+    Screenplay,
+    caption,
+    conversation,
+    ended,
+    make_app,
+    screen_text,
+    settle,
+    started,
+    transcript,
+)
 
 pytestmark = pytest.mark.asyncio
-
-
-def screen_text(app: LivetransApp) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 def history(app: LivetransApp) -> list[str]:
@@ -40,7 +47,7 @@ async def play(pilot: Pilot[str], screenplay: Screenplay, *events: Event) -> Non
     while screenplay.sink is None:
         await pilot.pause()
     screenplay.play(*events)
-    await pilot.pause()
+    await settle(pilot)
 
 
 async def test_a_partial_is_replaced_and_the_final_moves_to_the_history_once() -> None:
@@ -71,13 +78,13 @@ async def test_no_final_is_lost_when_threads_post_quickly() -> None:
             screenplay.play(caption(number, f"Satz {number}.", final=True))
 
     async with app.run_test() as pilot:
-        await pilot.pause()
+        await settle(pilot)
         thread = threading.Thread(target=talk)
         thread.start()
         while thread.is_alive():
             await pilot.pause()
         thread.join()
-        await pilot.pause()
+        await settle(pilot)
         await play(pilot, screenplay, caption(count, "Ende"))
         assert history(app) == [f"Satz {number}." for number in range(count)]
 
@@ -87,7 +94,7 @@ async def test_the_history_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     screenplay = Screenplay(started())
     app = make_app(screenplay)
     async with app.run_test() as pilot:
-        await pilot.pause()
+        await settle(pilot)
         await play(pilot, screenplay, *(caption(number, f"Satz {number}.", final=True) for number in range(30)))
         assert history(app) == [f"Satz {number}." for number in range(19, 29)]
         assert len(app.query_one(History).children) == 10
@@ -106,7 +113,7 @@ async def test_recognised_and_translated_text_is_shown_never_executed(text: str,
     screenplay = Screenplay(started())
     app = make_app(screenplay)
     async with app.run_test(size=(120, 30)) as pilot:
-        await pilot.pause()
+        await settle(pilot)
         await play(pilot, screenplay, caption(0, text, source=text, committed=text[:3], accepted=3))
         assert screen_text(app).count(shown) == 2
         await play(pilot, screenplay, caption(0, text, final=True, source=text), caption(1, "weiter"))
@@ -146,23 +153,23 @@ async def test_every_command_is_in_the_palette_under_its_name() -> None:
         found = {command.title: command for command in app.get_system_commands(app.screen)}
         assert {command.title for command in COMMANDS} < set(found)
         found["Raise the bias"].callback()
-        await pilot.pause()
+        await settle(pilot)
         assert controls.calls == [("bias", 0.25)]
 
 
 async def test_the_source_can_be_hidden_and_shown() -> None:
     app = make_app(Screenplay(*conversation()))
     async with app.run_test(size=(200, 60)) as pilot:
-        await pilot.pause()
+        await settle(pilot)
         assert "Good morning" in screen_text(app)
         assert "The water came up" in screen_text(app)
         await pilot.press("s")
-        await pilot.pause()
+        await settle(pilot)
         assert "Good morning" not in screen_text(app)
         assert "The water came up" not in screen_text(app)
         assert "Guten Morgen" in screen_text(app)
         await pilot.press("s")
-        await pilot.pause()
+        await settle(pilot)
         assert "Good morning" in screen_text(app)
 
 
@@ -170,7 +177,7 @@ async def test_the_new_part_differs_without_colour_too(monkeypatch: pytest.Monke
     monkeypatch.setenv("NO_COLOR", "1")
     app = make_app(Screenplay(*conversation()))
     async with app.run_test() as pilot:
-        await pilot.pause()
+        await settle(pilot)
         strips = app.screen._compositor.render_strips()
         segments = [segment for strip in strips for segment in strip]
         kept = next(segment for segment in segments if "Das Wasser stand" in segment.text)
@@ -184,19 +191,16 @@ async def test_the_current_region_grows_but_does_not_shrink_within_a_segment() -
     screenplay = Screenplay(started())
     app = make_app(screenplay)
     async with app.run_test(size=(80, 40)) as pilot:
-        await pilot.pause()
+        await settle(pilot)
         region = app.query_one(Current)
         await play(pilot, screenplay, caption(0, "kurz"))
         least = region.size.height
         await play(pilot, screenplay, caption(0, "lang " * 60))
-        await pilot.pause()
         grown = region.size.height
         assert grown > least
         await play(pilot, screenplay, caption(0, "kurz"))
-        await pilot.pause()
         assert region.size.height == grown
         await play(pilot, screenplay, caption(0, "kurz", final=True), caption(1, "neu"))
-        await pilot.pause()
         assert region.size.height == least
 
 
@@ -208,11 +212,11 @@ async def test_long_and_foreign_text_keeps_the_layout(size: tuple[int, int], tex
     screenplay = Screenplay(started())
     app = make_app(screenplay)
     async with app.run_test(size=size) as pilot:
-        await pilot.pause()
+        await settle(pilot)
         await play(
             pilot, screenplay, caption(0, text, final=True, source=text), caption(1, text, source=text, accepted=40)
         )
-        await pilot.pause()
+        await settle(pilot)
         region = app.query_one(Current).region
         assert app.screen.region.contains_region(region)
         assert region.height <= size[1] * 0.7
@@ -223,17 +227,17 @@ async def test_long_and_foreign_text_keeps_the_layout(size: tuple[int, int], tex
 async def test_resizing_moves_the_numbers_below_the_captions() -> None:
     app = make_app(Screenplay(*conversation()))
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
+        await settle(pilot)
         assert app.query_one(Panel).display and not app.query_one("#strip").display
         assert app.query_one(History).content_size.width >= 50
         await pilot.resize_terminal(60, 24)
-        await pilot.pause()
+        await settle(pilot)
         assert not app.query_one(Panel).display and app.query_one("#strip").display
         await pilot.resize_terminal(200, 60)
-        await pilot.pause()
+        await settle(pilot)
         assert app.query_one(History).content_size.width <= 104
         await pilot.press("p")
-        await pilot.pause()
+        await settle(pilot)
         assert not app.query_one(Panel).display
 
 
@@ -241,19 +245,17 @@ async def test_the_history_follows_the_end_unless_the_reader_scrolled_up() -> No
     screenplay = Screenplay(started())
     app = make_app(screenplay)
     async with app.run_test() as pilot:
-        await pilot.pause()
+        await settle(pilot)
         await play(pilot, screenplay, *(caption(number, f"Satz {number}.", final=True) for number in range(30)))
-        await pilot.pause()
         shown = app.query_one(History)
         assert shown.scroll_y == shown.max_scroll_y > 0
         await pilot.press("home")
-        await pilot.pause(0.5)
+        await settle(pilot)
         await play(pilot, screenplay, *(caption(number, f"Satz {number}.", final=True) for number in range(30, 40)))
         assert shown.scroll_y == 0
         await pilot.press("end")
-        await pilot.pause(0.5)
+        await settle(pilot)
         await play(pilot, screenplay, *(caption(number, f"Satz {number}.", final=True) for number in range(40, 50)))
-        await pilot.pause()
         assert shown.scroll_y == shown.max_scroll_y
 
 
@@ -274,7 +276,7 @@ async def test_save_says_where_or_why_not() -> None:
     app = make_app(Screenplay(started()), save=lambda: Path("council [1].txt"))
     async with app.run_test() as pilot:
         await pilot.press("w")
-        await pilot.pause()
+        await settle(pilot)
         assert "saved to council [1].txt" in screen_text(app)
 
     def refuse() -> Path:
@@ -283,7 +285,7 @@ async def test_save_says_where_or_why_not() -> None:
     app = make_app(Screenplay(started()), save=refuse)
     async with app.run_test() as pilot:
         await pilot.press("w")
-        await pilot.pause()
+        await settle(pilot)
         assert "could not be saved: no permission" in screen_text(app)
 
 
@@ -291,9 +293,9 @@ async def test_clear_empties_the_history_and_keeps_what_is_being_spoken() -> Non
     screenplay = Screenplay(*conversation())
     app = make_app(screenplay)
     async with app.run_test() as pilot:
-        await pilot.pause()
+        await settle(pilot)
         await pilot.press("ctrl+l")
-        await pilot.pause()
+        await settle(pilot)
         assert history(app) == []
         assert "Das Wasser stand" in screen_text(app)
 
@@ -312,7 +314,7 @@ async def test_loading_is_told_until_the_run_starts() -> None:
     screenplay = Screenplay(Notice("info", "loading the recogniser ..."))
     app = make_app(screenplay, snapshot=Snapshot())
     async with app.run_test() as pilot:
-        await pilot.pause()
+        await settle(pilot)
         assert "loading the recogniser ..." in screen_text(app)
         await play(pilot, screenplay, started())
         assert "loading" not in screen_text(app)
@@ -326,7 +328,7 @@ async def test_quitting_finishes_what_was_heard(key: str) -> None:
     app = make_app(screenplay, controls)
     async with app.run_test() as pilot:
         await pilot.press(key)
-        await pilot.pause()
+        await settle(pilot)
         assert controls.calls == [("stop", None)]
         assert "finishing what was heard" in screen_text(app)
         assert not leaving(app)
@@ -357,7 +359,7 @@ async def test_after_the_end_the_screen_stays_until_q() -> None:
     controls = FakeControls()
     app = make_app(Screenplay(*conversation(), ended()), controls)
     async with app.run_test() as pilot:
-        await pilot.pause()
+        await settle(pilot)
         assert "end of file" in screen_text(app)
         assert not leaving(app)
         await pilot.press("q")
@@ -368,7 +370,7 @@ async def test_after_the_end_the_screen_stays_until_q() -> None:
 async def test_a_failure_is_handed_to_the_caller() -> None:
     app = make_app(Screenplay(Notice("error", "no such model: tower.gguf"), ended("failed")))
     async with app.run_test() as pilot:
-        await pilot.pause()
+        await settle(pilot)
     assert app.return_value == "no such model: tower.gguf"
     assert app.return_code == 1
 
@@ -379,7 +381,7 @@ async def test_a_start_that_fails_is_handed_to_the_caller() -> None:
 
     app = LivetransApp(FakeControls(), Snapshot, refuse, "x", 3, 0.2)
     async with app.run_test() as pilot:
-        await pilot.pause()
+        await settle(pilot)
     assert app.return_value == "no such model: tower.gguf"
     assert app.return_code == 1
 

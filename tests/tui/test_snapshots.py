@@ -5,26 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from textual.pilot import Pilot
 
 from livetrans.events import Event, Notice
 from livetrans.metrics.snapshot import Snapshot
 from livetrans.tui.app import LivetransApp
-from tests.tui.scripted import FULL, Screenplay, caption, conversation, ended, make_app
+from tests.tui.scripted import FULL, Screenplay, caption, conversation, ended, make_app, settle
 
 Compare = Callable[..., bool]
 
 
 def still(*events: Event, snapshot: Snapshot = FULL, theme: str | None = None) -> LivetransApp:
-    app = make_app(Screenplay(*events), snapshot=snapshot, theme=theme)
-    # The progress bar moves with the clock; a picture may not.
-    app.animation_level = "none"
-    return app
-
-
-async def settle(pilot: Pilot[str]) -> None:
-    await pilot.pause()
-    await pilot.pause()
+    return make_app(Screenplay(*events), snapshot=snapshot, theme=theme)
 
 
 def at_the_end() -> list[Event]:
