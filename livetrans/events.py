@@ -138,7 +138,7 @@ class DecodingStats:
     decoding_steps: int = 0
     """Passes over a single new token; `decoding_seconds / decoding_steps` is the machine's cost of one."""
     truncated: bool = False
-    """The length cap ended the output, not the model."""
+    """The length cap or a repetition loop ended the output, not the model."""
     prompt_seconds: float = 0.0
     verification_seconds: float = 0.0
     decoding_seconds: float = 0.0

@@ -28,8 +28,8 @@ class AudioFile:
     """Any file that PyAV decodes, as mono 16 kHz int16, at the pace of speech or as fast as the listener takes it.
 
     In real time a chunk is due when the clock reaches the end of its sound, and everything that is due is
-    handed out as one chunk, ended on the 60 ms grid. `captured_at` is that instant of being due, however late the listener
-    came for it.
+    handed out as one chunk, ended on the 60 ms grid. `captured_at` is that instant of being due, however late the
+    listener came for it.
     """
 
     def __init__(
@@ -95,7 +95,8 @@ class AudioFile:
             return due
         available = min(CHUNK, len(self._pending))
         end = (position + available) / SAMPLE_RATE
-        if available < CHUNK and self._pace.elapsed() >= end:
+        # Half a sample early is now: seconds are floats, and a wait shorter than their resolution would never end.
+        if available < CHUNK and self._pace.elapsed() + 0.5 / SAMPLE_RATE >= end:
             return available
         self._pace.wait_until(end)
         return 0

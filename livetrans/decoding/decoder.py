@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from livetrans.decoding.repetition import loop_length
 from livetrans.events import DecodingStats
 from livetrans.lm.port import Evaluation, LanguageModel
 
@@ -67,14 +68,16 @@ class Decoding:
         self.accepted_tokens = len(tokens)
 
     def finish(self, next_token: int) -> Decoded:
-        """Go on greedily from an already chosen token to the end of generation or the length cap."""
+        """Go on greedily from an already chosen token to the end of generation, the length cap or a loop."""
         context = [*self.prompt, *self.output]
         while not self.model.is_end_of_generation(next_token):
             if len(self.output) < self.maximum_tokens:
                 self.output.append(next_token)
                 context.append(next_token)
-            if len(self.output) >= self.maximum_tokens:
+            looping = loop_length(self.output)
+            if looping or len(self.output) >= self.maximum_tokens:
                 self.truncated = True
+                del self.output[len(self.output) - looping :]
                 break
             evaluation = self.model.evaluate(context)
             self.forward_passes += evaluation.forward_passes
@@ -88,7 +91,7 @@ class Decoding:
             prompt_tokens=len(self.prompt),
             reused_tokens=self.reused_tokens,
             draft_tokens=self.draft_tokens,
-            accepted_tokens=self.accepted_tokens,
+            accepted_tokens=min(self.accepted_tokens, len(self.output)),
             output_tokens=len(self.output),
             forward_passes=self.forward_passes,
             decoding_steps=self.decoding_steps,

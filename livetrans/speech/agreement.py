@@ -70,8 +70,8 @@ class LocalAgreement:
     def _border(self, words: Sequence[Word], buffer_start: float) -> int:
         """How many leading words of the hypothesis are the committed ones.
 
-        By time, then moved to where the committed words line up best. Times alone lose a word whose start moved before the
-        committed end and repeat one whose start moved past it; up to eight words around the border tell both from a
+        By time, then moved to where the committed words line up best. Times alone lose a word whose start moved before
+        the committed end and repeat one whose start moved past it; up to eight words around the border tell both from a
         speaker's "very, very".
         """
         last = self.committed[-1]

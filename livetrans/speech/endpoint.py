@@ -27,7 +27,7 @@ def find_endpoint(
     """How many leading committed words end the segment here, or None where it goes on; `maximum_length` in seconds.
 
     The first sentence end that more words follow; past the caps the last clause boundary of the latter half, else the
-    last committed word there. A segment whose latter half is not yet committed waits: the buffer's own cap ends the wait.
+    last committed word there. A segment whose latter half is not yet committed waits: the buffer's cap ends the wait.
     `shown_words` were shown as committed to this segment and stay in it.
     """
     words = [*committed, *partial]

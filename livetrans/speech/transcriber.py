@@ -130,7 +130,7 @@ class Transcriber:
         return drop_loops(words)
 
     def _stalled(self) -> bool:
-        """Whether speech goes on and the recogniser has stopped: it then reads on from a buffer that begins where it did.
+        """Whether speech goes on and the recogniser has stopped: it then reads on from a buffer that begins there.
 
         Whisper ends a window early now and then; every later pass would do the same.
         """

@@ -71,10 +71,16 @@ class WhisperRecogniser:
         """
         if len(samples) == 0:
             return Hypothesis(())
+        try:
+            return self._read(samples, prompt, self._beam_size if final else 1)
+        except RuntimeError as error:
+            raise ModelError(f"The recogniser failed ({_one_line(error)}); try a smaller model.") from error
+
+    def _read(self, samples: NDArray[np.float32], prompt: str, beam_size: int) -> Hypothesis:
         segments, info = self._model.transcribe(
             samples,
             language=self.language,
-            beam_size=self._beam_size if final else 1,
+            beam_size=beam_size,
             temperature=0.0,
             word_timestamps=True,
             condition_on_previous_text=False,

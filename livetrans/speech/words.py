@@ -35,7 +35,7 @@ def clean_text(text: str) -> str:
 
 
 def says_something(text: str) -> bool:
-    """Whether anything in the text is spoken: letters, digits, or signs with a name; not punctuation or notes of music."""
+    """Whether anything in the text is spoken: letters, digits, signs with a name; not punctuation or notes."""
     return any(c.isalnum() or c in "%&‰" or unicodedata.category(c) in ("Sc", "Sm") for c in text)
 
 

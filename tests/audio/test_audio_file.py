@@ -62,7 +62,9 @@ def test_a_wav_comes_as_it_is_in_chunks_of_60_ms(tmp_path: Path) -> None:
     assert all(chunk.captured_at is None for chunk in chunks)
 
 
-@pytest.mark.parametrize(("name", "codec"), [("x.flac", "flac"), ("x.mp3", "mp3"), ("x.m4a", "aac"), ("x.ogg", "libopus")])
+@pytest.mark.parametrize(
+    ("name", "codec"), [("x.flac", "flac"), ("x.mp3", "mp3"), ("x.m4a", "aac"), ("x.ogg", "libopus")]
+)
 def test_other_formats_give_the_same_sound(tmp_path: Path, name: str, codec: str) -> None:
     samples = tone(2.0)
     notices: list[Notice] = []

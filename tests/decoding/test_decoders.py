@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from livetrans.decoding import DECODERS, Decoded
+from livetrans.decoding.repetition import loop_length
 from livetrans.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
 
 _sources = st.lists(st.integers(4, 20), min_size=1, max_size=8)
@@ -121,3 +122,31 @@ def test_time_is_split_by_kind_of_pass(bias: float) -> None:
         assert stats.prompt_seconds + stats.verification_seconds == 1.0
         assert stats.decoding_seconds == stats.decoding_steps
         assert stats.total_seconds == stats.forward_passes
+
+
+@given(st.lists(st.integers(1, 9), max_size=12), st.lists(st.integers(1, 9), min_size=1, max_size=8))
+def test_a_loop_is_found_and_said_once(before: list[int], phrase: list[int]) -> None:
+    looping = [*before, *(phrase * 8)]
+    cut = looping[: len(looping) - loop_length(looping)]
+    assert len(cut) < len(looping)
+    assert cut == looping[: len(cut)]
+
+
+def test_what_speech_repeats_is_no_loop() -> None:
+    for said in ([1] * 7, [1, 2] * 3, [5, 1, 2, 3, 1, 2, 3, 1, 2, 3], []):
+        assert loop_length(said) == 0
+
+
+@pytest.mark.parametrize("method", sorted(DECODERS))
+def test_every_decoder_ends_a_loop_at_the_same_token(method: str) -> None:
+    def endless(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+        logits = np.zeros(model.vocabulary_size, dtype=np.float32)
+        written = len(context) - 1 - context.index(TARGET)
+        logits[10 + min(written, 3)] = 5.0
+        return logits
+
+    outputs = _stream(ScriptedModel(endless, vocabulary_size=24), method, [4, 5, 6], 0.2, maximum=60)
+    for one in outputs:
+        assert one.tokens == (10, 11, 12, 13)
+        assert one.stats.truncated
+        assert one.stats.accepted_tokens <= one.stats.output_tokens == 4

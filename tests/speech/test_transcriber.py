@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import given
@@ -59,7 +60,7 @@ def final_text(transcripts: Sequence[Transcript]) -> list[str]:
 
 def gaps(words: Sequence[Word]) -> list[int]:
     """Samples between words, where a real pause falls."""
-    return [round(a.end * SAMPLE_RATE) + 160 for a, b in zip(words, words[1:], strict=False) if b.start - a.end > 0.05]
+    return [round(a.end * SAMPLE_RATE) + 160 for a, b in pairwise(words) if b.start - a.end > 0.05]
 
 
 sizes = st.lists(st.sampled_from([160, 960, 4000, 16_000, 50_000, 480_000]), min_size=1, max_size=4)
@@ -98,7 +99,7 @@ def test_updates_keep_the_rules_of_their_segment(
         assert [t.final for t in updates] == [False] * (len(updates) - 1) + [True]
         assert updates[-1].partial == ""
         assert len(updates[-1].text.split()) <= options.maximum_words
-        for earlier, later in zip(updates, updates[1:], strict=False):
+        for earlier, later in pairwise(updates):
             assert later.committed.startswith(earlier.committed)
             assert later.final or later.text != earlier.text
             assert later.text
