@@ -217,6 +217,12 @@ class SourceProgress:
     """Whether the gate is open."""
     level: float = 0.0
     """Root mean square of the latest sound, 0..1: a meter, so that a silent microphone is seen."""
+    skipped: float = 0.0
+    """Source time lost so far because the machine could not keep up."""
+    passes: int = 0
+    """Passes of the recogniser so far, those included that changed no text."""
+    recognition_seconds: float = 0.0
+    """Measured duration of all of them."""
 
 
 @dataclass(frozen=True, slots=True)

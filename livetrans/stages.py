@@ -31,6 +31,9 @@ class Gate(Protocol):
 class Transcribing(Protocol):
     """What listening needs of the transcriber."""
 
+    passes: int
+    recognition_seconds: float
+
     def feed(self, chunk: SpeechChunk) -> list[Transcript]: ...
 
     def flush(self) -> list[Transcript]: ...
@@ -56,6 +59,18 @@ def listen(
     on_audio: Callable[[AudioChunk], None] | None = None,
 ) -> Iterator[Transcript]:
     """Transcripts of a source, in order; whatever was heard is finished even when the source fails."""
+
+    def progress(level: float = 0.0) -> SourceProgress:
+        return SourceProgress(
+            heard=heard,
+            total=source.duration,
+            speaking=speaking,
+            level=level,
+            skipped=source.skipped,
+            passes=transcriber.passes,
+            recognition_seconds=transcriber.recognition_seconds,
+        )
+
     failure: BaseException | None = None
     chunks = iter(source)
     heard = 0.0
@@ -77,11 +92,12 @@ def listen(
             yield from transcriber.feed(speech)
         if heard - reported >= PROGRESS_INTERVAL:
             reported = heard
-            publish(SourceProgress(heard, source.duration, speaking, _level(chunk)))
+            publish(progress(_level(chunk)))
     for speech in gate.flush():
         yield from transcriber.feed(speech)
     yield from transcriber.flush()
-    publish(SourceProgress(heard, source.duration, False))
+    speaking = False
+    publish(progress())
     if failure:
         raise failure
 

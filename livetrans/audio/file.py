@@ -53,6 +53,11 @@ class AudioFile:
     def duration(self) -> float | None:
         return self._decoder.duration
 
+    @property
+    def skipped(self) -> float:
+        """A file waits for its listener."""
+        return 0.0
+
     def __iter__(self) -> Iterator[AudioChunk]:
         """Hands the file out once."""
         position = 0

@@ -80,6 +80,7 @@ class Microphone:
         self._rate = rate
         self._channel = SoundChannel(BUFFERED_SECONDS * rate)
         self._heard_frames = 0
+        self._dropped_frames = 0
         self._paused = False
         self._closed = False
         self._stream = self._backend.open(self.device, rate, self._on_sound, self._on_end)
@@ -87,6 +88,10 @@ class Microphone:
     @property
     def duration(self) -> float | None:
         return None
+
+    @property
+    def skipped(self) -> float:
+        return self._dropped_frames / self._rate
 
     def __iter__(self) -> Iterator[AudioChunk]:
         """Starts listening; after the device's end everything heard is handed out before the error is raised."""
@@ -126,6 +131,7 @@ class Microphone:
     def _tell_what_was_skipped(self) -> None:
         dropped = self._channel.take_dropped_frames()
         if dropped:
+            self._dropped_frames += dropped
             self._notify(
                 Notice("warning", f"Skipped {dropped / self._rate:.1f} s of sound: this machine cannot keep up.")
             )

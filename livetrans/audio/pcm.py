@@ -42,6 +42,11 @@ class PcmStream:
     def duration(self) -> float | None:
         return None
 
+    @property
+    def skipped(self) -> float:
+        """The program at the pipe's other end waits."""
+        return 0.0
+
     def __iter__(self) -> Iterator[AudioChunk]:
         # A daemon: nothing can wake a thread that waits for a pipe which stays silent.
         threading.Thread(target=self._read, name="livetrans-pcm", daemon=True).start()

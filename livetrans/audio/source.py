@@ -19,6 +19,10 @@ class AudioSource(Protocol):
     def duration(self) -> float | None:
         """Length in seconds where it is known."""
 
+    @property
+    def skipped(self) -> float:
+        """Seconds of sound lost so far because the listener could not keep up; pauses do not count."""
+
     def __iter__(self) -> Iterator[AudioChunk]: ...
 
     def pause(self, paused: bool) -> None:

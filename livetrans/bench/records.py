@@ -1,4 +1,4 @@
-"""What a run file of the benchmark holds; `runfile` writes and reads it, every table is computed from it. See docs/bench.md.
+"""What a run file holds: `runfile` writes and reads it, and every table is computed from it. See docs/bench.md.
 
     header            one line: what produced the numbers
     segment ...       one line a segment of the corpus: its whole source, and its reference if there is one
@@ -91,9 +91,13 @@ class Segment:
     segment_id: int
     """Counts from 0 over the whole corpus."""
     name: str
-    """Where it stands: `flores200.devtest.eng:12`, or the stream's name and its segment there."""
+    """Where it stands: `flores200.devtest.eng:12` is line 12 there, `talk:3` segment 3 of a stream."""
     source: str
     reference: str | None
+    stream: str = ""
+    """Recorded streams only: the recording that it belongs to."""
+    stream_reference: str | None = None
+    """On a stream's last segment: the whole stream's reference, where its lines are not the recogniser's segments."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def read_run(path: Path) -> Run:
         record = _parsed(line, number, path)
         if header is None:
             if not isinstance(record, Header):
-                raise SessionError(f"{path} is no run of `livetrans bench run` (no header comes first); name another file")
+                raise SessionError(f"{path} is no run of `livetrans bench run` (no header comes first); name another")
             header = record
         elif isinstance(record, Header):
             raise SessionError(f"line {number} of {path} is a second header; keep one run in a file")
@@ -73,7 +73,7 @@ def read_run(path: Path) -> Run:
         if not isinstance(record, Update) or record.final:
             whole_updates, size_bytes = len(updates), offset
     if header is None:
-        raise SessionError(f"{path} is no run of `livetrans bench run` (no header comes first); name another file")
+        raise SessionError(f"{path} is no run of `livetrans bench run` (no header comes first); name another")
     run = Run(path, header, tuple(segments), tuple(updates[:whole_updates]), size_bytes)
     _check(run)
     return run

@@ -29,6 +29,9 @@ from livetrans.configfile import Value, default_config_file, read_config
 from livetrans.errors import UsageError
 from livetrans.languages import AUTO, parse_language
 
+_SHORT_BUFFER = 6.0
+"""Seconds past which the buffer of a small recogniser is trimmed."""
+
 METHODS = ("rt", "ssbd", "cd")
 MASKS = ("display", "output", "none")
 PROMPTS = ("tower", "qwen3", "chat", "plain")
@@ -103,9 +106,9 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
         spoken = source.whisper_code if source else None
         model = find_recogniser(options.asr, language=spoken)
         if model.languages:
-            # A recogniser of our own predicts no language and was not trained with prompts.
+            # A recogniser of our own predicts no language and was trained on short clips: long buffers cost it words.
             spoken = model.languages[0]
-            transcriber = dataclasses.replace(transcriber, prompt_characters=0)
+            transcriber = dataclasses.replace(transcriber, trim_after=_SHORT_BUFFER)
         hearing = RecogniserSettings(model=model.path, language=spoken, threads=options.asr_threads)
     return Settings(
         recogniser=hearing,

@@ -164,7 +164,7 @@ def _run_on_screen(
         controls=pipeline,
         snapshot=monitor.snapshot,
         start=pipeline.start,
-        title=title,
+        title=_heading(title, settings),
         mask_k=mask.k,
         bias=decoding.bias,
         show_source=options.show_source is not False,
@@ -176,6 +176,11 @@ def _run_on_screen(
         raise LivetransError(failure)
     # Whoever pressed q twice does not wait for what was heard; everything until now is in the session file.
     pipeline.join(timeout=_LAST_WAIT)
+
+
+def _heading(title: str, settings: Settings) -> str:
+    translator = settings.language_model.model.stem
+    return f"{title} · {settings.source_language} → {settings.target_language} · {translator}"
 
 
 class FinalsSink:

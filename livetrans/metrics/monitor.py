@@ -99,14 +99,15 @@ class Monitor:
                 if lag is not None:
                     self._lag.add(lag)
             case Transcript(recognition=stats) if stats is not None:
-                self._pass_seconds += stats.pass_seconds
                 self._shown = replace(self._shown, pass_seconds_last=stats.pass_seconds)
             case Coalesced():
                 self._shown = replace(self._shown, coalesced_updates=self._shown.coalesced_updates + 1)
             case SourceProgress() as progress:
+                self._pass_seconds = progress.recognition_seconds
                 self._shown = replace(
                     self._shown,
                     heard=progress.heard,
+                    skipped_seconds=progress.skipped,
                     total=progress.total,
                     speaking=progress.speaking,
                     level=progress.level,

@@ -28,7 +28,8 @@ class PlainOutput:
       anew on the next line if it differs; so a line that is not the last of its segment is an earlier wording.
     - `show_source`: what was said follows each final on a line of its own that begins with `> `.
     - A segment that was given up without a final is printed when the output is closed: what was heard is kept.
-    - Warnings and errors go to `notices` (standard error), so that a file holds captions only; progress is not printed.
+    - Warnings go to `notices` (standard error), so that a file holds captions only. Progress is not printed, and neither
+      is the error that ends a run: whoever started the run says that once.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class PlainOutput:
                     self._unfinished = caption
                     if self._show_partials:
                         self._grow(visible(caption.text).strip())
-            case Notice(level="warning" | "error") as notice:
+            case Notice(level="warning") as notice:
                 if self._stream.isatty():
                     self._end_line()
                 put(self._notices, f"{visible(notice.text)}\n")

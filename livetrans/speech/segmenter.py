@@ -60,10 +60,12 @@ class Segmenter:
         """Closed: the sound from which an opening is taken. Open: the sound of a pause that may yet end."""
         self._unvoiced_windows = 0
         self._released_end = 0
+        self._last: AudioChunk | None = None
         self.open = False
 
     def feed(self, chunk: AudioChunk) -> list[SpeechChunk]:
         out = _Output(chunk)
+        self._last = chunk
         if chunk.start_sample != self._next_sample:
             self._end_stretch(out)
             self._next_sample = chunk.start_sample
@@ -78,7 +80,7 @@ class Segmenter:
 
     def flush(self) -> list[SpeechChunk]:
         """End of the source: what an open gate still holds back, and a pause."""
-        out = _Output(None)
+        out = _Output(self._last)
         self._end_stretch(out)
         return out.chunks()
 

@@ -43,6 +43,8 @@ class Transcriber:
         self._prompt = PromptText(settings.prompt_characters)
         self._new_samples = 0
         self._last_pass_seconds = 0.0
+        self.passes = 0
+        self.recognition_seconds = 0.0
         self._captured: tuple[float, float] | None = None
         """Source time and measured time of the same sample: the newest that came with both."""
 
@@ -59,7 +61,7 @@ class Transcriber:
         while position < len(chunk.samples):
             if not len(self._buffer):
                 self._begin(chunk.start_sample + position)
-            piece = chunk.samples[position : position + self._wanted_samples()]
+            piece = chunk.samples[position : position + self._wanted_samples(len(chunk.samples) - position)]
             self._buffer.append(piece)
             self._new_samples += len(piece)
             position += len(piece)
@@ -93,21 +95,25 @@ class Transcriber:
             step = max(step, self._last_pass_seconds)
         return max(round(step * SAMPLE_RATE), 1)
 
-    def _wanted_samples(self) -> int:
-        """How much of a chunk to take before looking whether a pass is due.
+    def _wanted_samples(self, waiting: int) -> int:
+        """How much of the waiting sound to take before looking whether a pass is due.
 
-        All that fits, so that a listener who was busy catches up in one pass; but where passes may not depend on the
-        machine's speed, exactly up to the next step, so that they do not depend on the chunks' sizes either.
+        Exactly up to the next step, so that passes depend neither on the chunks' sizes nor, on a machine that keeps up, on
+        its speed; but all that fits where whole steps wait, so that a listener who fell behind catches up in one pass.
         """
-        if self._settings.adaptive:
+        step = self._step_samples()
+        missing = max(step - self._new_samples, 1)
+        if self._settings.adaptive and waiting >= missing + step:
             return self._buffer.room
-        return min(self._step_samples() - self._new_samples, self._buffer.room)
+        return min(missing, self._buffer.room)
 
     def _pass(self, final: bool) -> list[Transcript]:
         began = self._clock.now()
         samples: NDArray[np.float32] = self._buffer.samples.astype(np.float32) / np.float32(_FULL_SCALE)
         hypothesis = self._recogniser.recognise(samples, prompt=self._prompt.text, final=final)
         self._last_pass_seconds = self._clock.now() - began
+        self.passes += 1
+        self.recognition_seconds += self._last_pass_seconds
         stats = RecognitionStats(len(samples) / SAMPLE_RATE, self._last_pass_seconds)
         self._new_samples = 0
         newly = self._agreement.update(self._source_words(hypothesis), self._buffer.start)

@@ -76,7 +76,7 @@ def test_lag_needs_an_instant_of_hearing() -> None:
 
 
 def test_recognition_time_is_related_to_the_sound_heard() -> None:
-    shown = watch(transcript(0.5), transcript(1.5), SourceProgress(8.0, 20.0, True, 0.25))
+    shown = watch(transcript(0.5), transcript(1.5), SourceProgress(8.0, 20.0, True, 0.25, 0.5, 2, 2.0))
     assert (shown.real_time_factor, shown.pass_seconds_last) == (0.25, 1.5)
     assert (shown.heard, shown.total, shown.speaking, shown.level) == (8.0, 20.0, True, 0.25)
 

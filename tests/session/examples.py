@@ -38,7 +38,7 @@ STATS = DecodingStats(
 EVENTS: tuple[Event, ...] = (
     Notice("info", "Loading the translator."),
     RunStarted({"method": "ssbd", "bias": 0.2, "mask_mode": "display", "mask_k": 3, "recogniser": None, "demo": True}),
-    SourceProgress(1.0, 12.5, True, 0.08),
+    SourceProgress(1.0, 12.5, True, 0.08, 0.0, 1, 0.31),
     Transcript(0, 1, "Good morning", "and welcome", False, 0.31, 1.2, 3.3182, RecognitionStats(1.2, 0.31)),
     Coalesced(0, 0),
     Translation(0, 1, False, "Good morning and welcome", "Guten Morgen und", (17, 4, 9), STATS, "ssbd"),

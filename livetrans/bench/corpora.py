@@ -1,0 +1,222 @@
+"""What is translated: text revealed bit by bit, or transcripts as a recogniser really wrote them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from livetrans.bench.records import CorpusRecord, Segment
+from livetrans.clock import ManualClock
+from livetrans.errors import SessionError, UsageError
+from livetrans.events import Notice, Transcript
+from livetrans.languages import Language
+from livetrans.session.codec import EVENTS_FILE
+from livetrans.speech.recorded import RecordedTranscripts
+
+
+@dataclass(frozen=True, slots=True)
+class SourceUpdate:
+    """A grown source, and for recorded streams its times in seconds (see `livetrans.bench.records.Update`)."""
+
+    source: str
+    final: bool
+    end: float | None = None
+    captured: float | None = None
+    due: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusSegment:
+    segment: Segment
+    updates: tuple[SourceUpdate, ...]
+    """At least one, the last of them final."""
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    record: CorpusRecord
+    segments: tuple[CorpusSegment, ...]
+
+
+def text_corpus(
+    source: Path,
+    reference: Path | None,
+    languages: tuple[Language, Language],
+    *,
+    step: int = 3,
+    sentences: int | None = None,
+) -> Corpus:
+    """Parallel files, a sentence a line, each revealed `step` words at a time (characters, in a script without spaces).
+
+    Raises:
+        UsageError: a file that is absent, not text, empty, of another length, or that has an empty line.
+    """
+    sources = read_sentences(source)
+    references: Sequence[str | None] = [None] * len(sources)
+    if reference is not None:
+        references = read_sentences(reference)
+        if len(references) != len(sources):
+            raise UsageError(
+                f"{source.name} has {len(sources)} lines but {reference.name} has {len(references)}; "
+                "give files whose lines belong together"
+            )
+    spaced = languages[0].spaced
+    segments = tuple(
+        CorpusSegment(Segment(number, f"{source.name}:{number + 1}", text, translation), reveal(text, step, spaced=spaced))
+        for number, (text, translation) in enumerate(zip(sources[:sentences], references, strict=False))
+    )
+    unit = "words" if spaced else "characters"
+    return _corpus("text", source.name, languages, segments, step, unit)
+
+
+def read_sentences(path: Path) -> list[str]:
+    """The lines of a text file, spaces tidied.
+
+    Raises:
+        UsageError: it cannot be used; the sentence names the line.
+    """
+    try:
+        lines = path.read_bytes().decode("utf-8-sig").removesuffix("\n").split("\n")
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {path}; name a text file with a sentence on each line") from None
+    except UnicodeDecodeError as fault:
+        raise UsageError(f"{path} is not UTF-8 text (byte {fault.start}); convert it first") from None
+    except OSError as fault:
+        raise UsageError(f"{path} cannot be read ({fault.strerror}); name a text file") from None
+    sentences = [" ".join(line.split()) for line in lines]
+    if not any(sentences):
+        raise UsageError(f"{path} is empty; name a text file with a sentence on each line")
+    if "" in sentences:
+        raise UsageError(f"line {sentences.index('') + 1} of {path} is empty; every line must hold a sentence")
+    return sentences
+
+
+def reveal(text: str, step: int, *, spaced: bool) -> tuple[SourceUpdate, ...]:
+    """The growing prefixes of a sentence, `step` words (or characters) more each time; the last is whole and final."""
+    units = text.split() if spaced else list(text)
+    separator = " " if spaced else ""
+    prefixes = [separator.join(units[:end]).rstrip() for end in range(step, len(units), step)]
+    # A prefix that ends in a space says no more than the one before it.
+    partials = [prefix for prefix in dict.fromkeys(prefixes) if prefix]
+    return (*(SourceUpdate(prefix, False) for prefix in partials), SourceUpdate(text, True))
+
+
+def recorded_corpus(
+    path: Path,
+    reference: Path | None,
+    languages: tuple[Language, Language],
+    *,
+    sentences: int | None = None,
+    notify: Callable[[Notice], None] | None = None,
+) -> Corpus:
+    """A session folder, a .jsonl file of transcripts, or a folder of such; partials as they were, rewrites included.
+
+    `reference` is a text file for one stream, or a folder that holds `NAME.txt` or `NAME.LANGUAGE.txt` for stream NAME;
+    without it such files are looked for beside the streams. Where a file has a line for each of the stream's segments they
+    are the segments' references, otherwise the whole text is the stream's. A stream without one is not scored.
+
+    Raises:
+        UsageError: no stream there, or a reference that is asked for and absent.
+        SessionError: a stream that cannot be read.
+    """
+    streams = find_streams(path)
+    if reference is not None and not reference.exists():
+        raise UsageError(f"there is no reference {reference}; name a text file, or a folder of them")
+    if reference is not None and reference.is_file() and len(streams) > 1:
+        raise UsageError(f"{reference} is one reference for {len(streams)} streams; name a folder with one for each")
+    segments: list[CorpusSegment] = []
+    for stream in streams:
+        name = stream.name if stream.is_dir() else stream.stem
+        text = _reference_text(stream, name, reference, languages[1].code)
+        segments += _stream_segments(stream, name, text, len(segments), notify)
+    segments = segments[:sentences]
+    if not segments:
+        raise SessionError(f"{path} holds no transcript with words; give a session or a folder of them")
+    return _corpus("recorded", path.resolve().name, languages, tuple(segments), 0, "")
+
+
+def find_streams(path: Path) -> list[Path]:
+    """The streams at a path, in the order of their names."""
+    if path.is_file() or (path / EVENTS_FILE).is_file():
+        return [path]
+    if not path.is_dir():
+        raise UsageError(f"there is no transcript stream {path}; give a session folder, a .jsonl file or a folder of them")
+    streams = [entry for entry in path.iterdir() if entry.suffix == ".jsonl" or (entry / EVENTS_FILE).is_file()]
+    if not streams:
+        raise UsageError(f"{path} holds no session and no .jsonl file; name a folder of transcript streams")
+    return sorted(streams)
+
+
+def _stream_segments(
+    stream: Path, name: str, reference: list[str] | None, first_id: int, notify: Callable[[Notice], None] | None
+) -> Iterator[CorpusSegment]:
+    segments = list(_segments(_timed(stream, notify)))
+    lines: Sequence[str | None] = [None] * len(segments)
+    whole = None
+    if reference and len(reference) == len(segments):
+        lines = reference
+    elif reference:
+        whole = " ".join(reference)
+    for number, updates in enumerate(segments):
+        last = number == len(segments) - 1
+        segment = Segment(
+            segment_id=first_id + number,
+            name=f"{name}:{number + 1}",
+            source=updates[-1].source,
+            reference=lines[number],
+            stream=name,
+            stream_reference=whole if last else None,
+        )
+        yield CorpusSegment(segment, updates)
+
+
+def _timed(stream: Path, notify: Callable[[Notice], None] | None) -> Iterator[tuple[Transcript, float]]:
+    """The stream's transcripts, each with the instant at which it came; time is played, nobody waits."""
+    clock = ManualClock()
+    for transcript in RecordedTranscripts(stream, clock, real_time=True, notify=notify):
+        yield transcript, clock.now()
+
+
+def _segments(transcripts: Iterable[tuple[Transcript, float]]) -> Iterator[tuple[SourceUpdate, ...]]:
+    """The updates of each segment, those without words left out; segments in the order of their finals."""
+    waiting: dict[int, list[SourceUpdate]] = {}
+    for transcript, due in transcripts:
+        updates = waiting.setdefault(transcript.segment_id, [])
+        if transcript.text:
+            updates.append(
+                SourceUpdate(transcript.text, transcript.final, transcript.end or None, transcript.captured_at, due)
+            )
+        if transcript.final:
+            del waiting[transcript.segment_id]
+            if updates and updates[-1].final:
+                yield tuple(updates)
+
+
+def _reference_text(stream: Path, name: str, reference: Path | None, language: str) -> list[str] | None:
+    if reference is not None and reference.is_file():
+        return read_sentences(reference)
+    folder = reference or stream.parent
+    candidates = [folder / f"{name}.{language}.txt"]
+    if reference is not None:
+        # Beside the streams a bare NAME.txt is more likely what was said.
+        candidates.append(folder / f"{name}.txt")
+    return next((read_sentences(candidate) for candidate in candidates if candidate.is_file()), None)
+
+
+def _corpus(
+    kind: str,
+    name: str,
+    languages: tuple[Language, Language],
+    segments: tuple[CorpusSegment, ...],
+    step: int,
+    step_unit: str,
+) -> Corpus:
+    digest = hashlib.sha256()
+    for one in segments:
+        digest.update(repr((one.segment.reference, one.segment.stream_reference)).encode())
+        digest.update("\n".join(update.source for update in one.updates).encode("utf-8", "replace"))
+    source, target = languages
+    record = CorpusRecord(kind, name, digest.hexdigest(), source.code, target.code, len(segments), step, step_unit)
+    return Corpus(record, segments)
