@@ -64,8 +64,8 @@ def text_corpus(
             )
     spaced = languages[0].spaced
     segments = tuple(
-        CorpusSegment(Segment(number, f"{source.name}:{number + 1}", text, translation), reveal(text, step, spaced=spaced))
-        for number, (text, translation) in enumerate(zip(sources[:sentences], references, strict=False))
+        CorpusSegment(Segment(number, f"{source.name}:{number + 1}", text, said), reveal(text, step, spaced=spaced))
+        for number, (text, said) in enumerate(zip(sources[:sentences], references, strict=False))
     )
     unit = "words" if spaced else "characters"
     return _corpus("text", source.name, languages, segments, step, unit)
@@ -113,9 +113,10 @@ def recorded_corpus(
 ) -> Corpus:
     """A session folder, a .jsonl file of transcripts, or a folder of such; partials as they were, rewrites included.
 
-    `reference` is a text file for one stream, or a folder that holds `NAME.txt` or `NAME.LANGUAGE.txt` for stream NAME;
-    without it such files are looked for beside the streams. Where a file has a line for each of the stream's segments they
-    are the segments' references, otherwise the whole text is the stream's. A stream without one is not scored.
+    `reference` is a text file for one stream, or a folder that holds `NAME.LANGUAGE.txt` or `NAME.txt` for stream
+    NAME; without it, `NAME.LANGUAGE.txt` is looked for beside the streams. Where a file has a line for each of the
+    stream's segments, these are the segments' references, otherwise it is the whole stream's. A stream without one is
+    not scored.
 
     Raises:
         UsageError: no stream there, or a reference that is asked for and absent.
@@ -142,7 +143,7 @@ def find_streams(path: Path) -> list[Path]:
     if path.is_file() or (path / EVENTS_FILE).is_file():
         return [path]
     if not path.is_dir():
-        raise UsageError(f"there is no transcript stream {path}; give a session folder, a .jsonl file or a folder of them")
+        raise UsageError(f"there is no transcript stream {path}; give a session, a .jsonl file or a folder of them")
     streams = [entry for entry in path.iterdir() if entry.suffix == ".jsonl" or (entry / EVENTS_FILE).is_file()]
     if not streams:
         raise UsageError(f"{path} holds no session and no .jsonl file; name a folder of transcript streams")
@@ -159,7 +160,7 @@ def _stream_segments(
         lines = reference
     elif reference:
         whole = " ".join(reference)
-    for number, updates in enumerate(segments):
+    for number, (start, updates) in enumerate(segments):
         last = number == len(segments) - 1
         segment = Segment(
             segment_id=first_id + number,
@@ -167,6 +168,7 @@ def _stream_segments(
             source=updates[-1].source,
             reference=lines[number],
             stream=name,
+            start=start if updates[-1].end is not None else None,
             stream_reference=whole if last else None,
         )
         yield CorpusSegment(segment, updates)
@@ -179,8 +181,8 @@ def _timed(stream: Path, notify: Callable[[Notice], None] | None) -> Iterator[tu
         yield transcript, clock.now()
 
 
-def _segments(transcripts: Iterable[tuple[Transcript, float]]) -> Iterator[tuple[SourceUpdate, ...]]:
-    """The updates of each segment, those without words left out; segments in the order of their finals."""
+def _segments(transcripts: Iterable[tuple[Transcript, float]]) -> Iterator[tuple[float, tuple[SourceUpdate, ...]]]:
+    """Start and updates of each segment, those without words left out; segments in the order of their finals."""
     waiting: dict[int, list[SourceUpdate]] = {}
     for transcript, due in transcripts:
         updates = waiting.setdefault(transcript.segment_id, [])
@@ -191,7 +193,7 @@ def _segments(transcripts: Iterable[tuple[Transcript, float]]) -> Iterator[tuple
         if transcript.final:
             del waiting[transcript.segment_id]
             if updates and updates[-1].final:
-                yield tuple(updates)
+                yield transcript.start, tuple(updates)
 
 
 def _reference_text(stream: Path, name: str, reference: Path | None, language: str) -> list[str] | None:

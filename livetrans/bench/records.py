@@ -27,7 +27,7 @@ class MethodRecord:
     """As it was asked for: `rt`, `ssbd@0.2`, `cd`, `ssbd@0.2+mask3`."""
     decoder: str
     """A name in `livetrans.decoding.DECODERS`."""
-    bias: float | None
+    bias: float | None = None
     """None where the decoder has none."""
     output_mask_k: int = 0
     """Tokens that the draft loses, and that are hidden, at every partial; 0 without an output mask."""
@@ -93,9 +93,11 @@ class Segment:
     name: str
     """Where it stands: `flores200.devtest.eng:12` is line 12 there, `talk:3` segment 3 of a stream."""
     source: str
-    reference: str | None
+    reference: str | None = None
     stream: str = ""
     """Recorded streams only: the recording that it belongs to."""
+    start: float | None = None
+    """Recorded streams only: source time at which the first word starts."""
     stream_reference: str | None = None
     """On a stream's last segment: the whole stream's reference, where its lines are not the recogniser's segments."""
 

@@ -26,7 +26,7 @@ _LINES = {kind: name for name, kind in _KINDS.items()}
 
 def to_line(record: Header | Segment | Update) -> str:
     """One line of JSON with its line end; control characters and lone surrogates are escaped."""
-    values = {"line": _LINES[type(record)], **_rounded(asdict(record))}
+    values = {"line": _LINES[type(record)], **_tidied(asdict(record))}
     text = json.dumps(values, ensure_ascii=False, allow_nan=False)
     # Not every letter that JSON lets stand raw can be encoded, or leaves a line whole for every reader.
     return "".join(_escaped(letter) if not letter.isprintable() and letter != " " else letter for letter in text) + "\n"
@@ -37,13 +37,14 @@ def _escaped(letter: str) -> str:
     return "".join(f"\\u{encoded[begin : begin + 4]}" for begin in range(0, len(encoded), 4))
 
 
-def _rounded(value: Any) -> Any:
+def _tidied(value: Any) -> Any:
+    """Seconds rounded, and what is None left out."""
     if isinstance(value, float):
         return round(value, DECIMALS)
     if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
+        return {key: _tidied(item) for key, item in value.items() if item is not None}
     if isinstance(value, list | tuple):
-        return [_rounded(item) for item in value]
+        return [_tidied(item) for item in value] if value and not isinstance(value[0], int) else value
     return value
 
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "mic": CommandEntry("livetrans.cli.mic", "Show captions for what the microphone hears."),
     "replay": CommandEntry("livetrans.cli.replay", "Show captions for a recording, a video or a recorded transcript."),
     "export": CommandEntry("livetrans.cli.export", "Write a session as subtitles, text or JSON lines."),
+    "bench": CommandEntry("livetrans.cli.bench", "Measure methods side by side and make the paper's tables."),
     "models": CommandEntry("livetrans.cli.models", "List the models that were found, and which run by default."),
     "devices": CommandEntry("livetrans.cli.devices", "List the microphones."),
     "completion": CommandEntry("livetrans.cli.completion", "Print the completion script of your shell."),

@@ -1,0 +1,145 @@
+"""What other scorers read: simulstream's log, and the `stream.jsonl` of SSBD's authors.
+
+Both are JSON lines. simulstream's reader wants what each update took back and what it added:
+
+    {"id": 0, "metadata": {"wav_name": "talk-3.wav"}}
+    {"id": 0, "total_audio_processed": 2.0, "computation_time": 0.2, "generated_tokens": [...], "deleted_tokens": [...]}
+
+The authors' scorer wants every source and every output whole, one line a segment:
+
+    {"id": "talk-3", "source": "...", "segmentation": {...}, "stream_ins": [...], "stream_outs": [...]}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from livetrans.bench.records import Segment, Update
+from livetrans.errors import UsageError
+from livetrans.sequences import common_prefix_length
+
+SIMULSTREAM_EVALUATION = "detokenizer_type: simuleval\nlatency_unit: word\n"
+"""The evaluation file for `simulstream_stats --eval-config`: tokens are joined by spaces, and one word is one token."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedUpdate:
+    """One update of one segment, as both formats need it."""
+
+    segment: str
+    """The segment's name, unique in an export."""
+    source: str
+    """The whole source so far."""
+    output: str
+    """The whole output for it."""
+    tokens: tuple[str, ...]
+    """The output in the unit that simulstream shall count, none of them empty or with a space."""
+    source_time: float
+    """Seconds of the segment's sound heard so far; for text, which has none, words (or characters) read so far."""
+    computation_seconds: float
+
+
+def exported(
+    updates: Iterable[Update],
+    segments: Iterable[Segment],
+    tokenize: Callable[[str], list[str]],
+    *,
+    step_unit: str = "words",
+) -> list[ExportedUpdate]:
+    """A run's updates for export: those of one method in one repeat, since only they make one output a segment.
+
+    A recorded update is timed by its source's end. A text has no sound: it is timed by how many of the corpus's
+    `step_unit` (`words` or `characters`) were read.
+    """
+    read: Callable[[str], int] = len if step_unit == "characters" else lambda source: len(source.split())
+    names = {segment.segment_id: segment.name for segment in segments}
+    return [
+        ExportedUpdate(
+            segment=names[update.segment_id],
+            source=update.source,
+            output=update.text,
+            tokens=tuple(tokenize(update.text)),
+            source_time=update.end if update.end is not None else float(read(update.source)),
+            computation_seconds=update.update_seconds,
+        )
+        for update in updates
+    ]
+
+
+def simulstream_lines(updates: Iterable[ExportedUpdate]) -> Iterator[str]:
+    """simulstream's log, every segment as a sound file of its own; updates of segments may be mixed.
+
+    simulstream's normalized erasure of it in words, read with `SIMULSTREAM_EVALUATION`, is ours in the tokens' unit as
+    a ratio of sums; its delays are `livetrans.metrics.latency.stable_delays`.
+
+    Raises:
+        UsageError: a token is empty or has a space, so that simulstream would count otherwise.
+    """
+    numbers: dict[str, int] = {}
+    written: dict[str, tuple[str, ...]] = {}
+    for update in updates:
+        if any(not token or " " in token for token in update.tokens):
+            raise UsageError(f"an output of {update.segment} has a token with a space; export words or another unit")
+        if update.segment not in numbers:
+            numbers[update.segment] = len(numbers)
+            # The reader keeps the file name without folders and suffix, so a name must not look like either.
+            name = f"{update.segment.replace('/', '_')}.wav"
+            yield _line({"id": numbers[update.segment], "metadata": {"wav_name": name}})
+        previous = written.get(update.segment, ())
+        kept = common_prefix_length(previous, update.tokens)
+        written[update.segment] = update.tokens
+        yield _line(
+            {
+                "id": numbers[update.segment],
+                "total_audio_processed": update.source_time,
+                "computation_time": update.computation_seconds,
+                "generated_tokens": list(update.tokens[kept:]),
+                "deleted_tokens": list(previous[kept:]),
+            }
+        )
+
+
+def stream_lines(
+    updates: Iterable[ExportedUpdate], segmentation: Mapping[str, str | int] | None = None
+) -> Iterator[str]:
+    """The authors' `stream.jsonl`, segments in the order of their first updates.
+
+    `segmentation` says how the source was cut, in the authors' words: `{"policy": "interval", "n": 3}`.
+    """
+    by_segment: dict[str, list[ExportedUpdate]] = {}
+    for update in updates:
+        by_segment.setdefault(update.segment, []).append(update)
+    for segment, own in by_segment.items():
+        yield _line(
+            {
+                "id": segment,
+                "source": own[-1].source,
+                **({"segmentation": dict(segmentation)} if segmentation else {}),
+                "stream_ins": [update.source for update in own],
+                "stream_outs": [update.output for update in own],
+            }
+        )
+
+
+def write_lines(lines: Iterable[str], path: Path, *, force: bool = False) -> None:
+    """Write an export, all of it or nothing.
+
+    Raises:
+        UsageError: the file exists and `force` was not given, or it cannot be written.
+    """
+    text = "".join(lines)
+    try:
+        with path.open("w" if force else "x", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path} is there already; choose another name, or --force to overwrite it") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror}); name another file") from None
+
+
+def _line(values: Mapping[str, object]) -> str:
+    # ASCII: no reader can take a letter for a line end, and lone surrogates survive.
+    return json.dumps(values, allow_nan=False) + "\n"

@@ -1,0 +1,257 @@
+"""Plots of a benchmark, from table rows alone: figures over the bias, and how lag is distributed. PNG and SVG.
+
+A plot is a sheet of its own colour, so that it reads the same on a light and on a dark page. Colours are Okabe and
+Ito's, told apart by markers and dashes as well. The same rows and date give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from livetrans.bench.rows import TableRow
+from livetrans.errors import UsageError
+from livetrans.metrics.lag import percentile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SHEET, INK, PALE_INK, GRID = "#ffffff", "#1f2328", "#59636e", "#e4e8ec"
+COLOURS = ("#0072b2", "#d55e00", "#007a5a", "#882255")
+"""Blue, vermilion and green of Okabe and Ito (the green darker, to stand out from the sheet), and Tol's wine."""
+MARKERS = ("o", "s", "^", "D")
+LEVELS = {"rt": (0, (5, 1.5)), "cd": (0, (1, 1.2))}
+"""Dashes of the methods that have no bias."""
+DOTS_PER_INCH = 160
+
+Value = Callable[[TableRow], float | None]
+
+
+def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = False) -> list[Path]:
+    """Write `bias`, `quality` and `lag`, each as PNG and SVG, as far as the rows have their figures; gives the paths.
+
+    Rows of masked methods are left out: a mask moves NE by itself, so it has no place on a line over the bias. One
+    line (for lag, one panel) is one model on one corpus. `date` stands in the title, in the caller's words.
+
+    Raises:
+        UsageError: no matplotlib, nothing to plot, or a file that exists without `force` or cannot be written.
+    """
+    if find_spec("matplotlib") is None:
+        raise UsageError("plots need matplotlib, which is not installed; run pip install 'livetrans[bench]'")
+    plain = [row for row in rows if row.mask == "none"]
+    with _style():
+        drawn = {
+            "bias": _over_bias(plain, date, BIAS_PANELS, "What the bias does"),
+            "quality": _over_bias(plain, date, QUALITY_PANELS, "What the bias costs"),
+            "lag": _lag(plain, date),
+        }
+        files = {
+            folder / f"{name}.{kind}": _rendered(figure, kind)
+            for name, figure in drawn.items()
+            if figure is not None
+            for kind in ("png", "svg")
+        }
+    if not files:
+        raise UsageError("there is nothing to plot; give a run of ssbd at more than one bias, or of a recorded stream")
+    _write(files, force=force)
+    return list(files)
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else 100 * value
+
+
+BIAS_PANELS: tuple[tuple[str, str, Value], ...] = (
+    ("Normalized erasure", "tokens taken back / final tokens", lambda row: row.ne_mean),
+    ("Draft accepted (A/D)", "% of the draft's tokens", lambda row: _percent(row.accepted_per_draft)),
+    ("Speedup over re-translation", "times as many tokens a second", lambda row: row.speedup),
+)
+QUALITY_PANELS: tuple[tuple[str, str, Value], ...] = (
+    ("COMET", "of finals", lambda row: row.comet),
+    ("BLEU", "of finals", lambda row: row.bleu),
+    ("chrF", "of finals", lambda row: row.chrf),
+)
+LEAST_SPAN = {"COMET": 0.04, "BLEU": 4.0, "chrF": 4.0}
+"""Of a quality axis: less would make noise look like a fall."""
+
+
+def _over_bias(
+    rows: Sequence[TableRow], date: str, panels: Sequence[tuple[str, str, Value]], title: str
+) -> Figure | None:
+    """A panel a figure over the bias, with `rt` and `cd` as level lines; None where no bias has any of the figures."""
+    curves = _curves(rows)
+    told = [panel for panel in panels if any(_points(own, panel[2]) for own in curves.values())]
+    if not told:
+        return None
+    figure, axes = _sheet(len(told), title, rows, date, lines=1 if len(curves) == 1 else 3)
+    for panel, (name, unit, value) in zip(axes, told, strict=True):
+        _name(panel, name, f"{unit} ({rows[0].ne_unit})" if value is BIAS_PANELS[0][2] else unit)
+        panel.set_xlabel("bias β")
+        for index, (curve, own) in enumerate(curves.items()):
+            colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
+            points = _points(own, value)
+            panel.plot(*zip(*points, strict=True), color=colour, marker=marker, label=f"ssbd {curve}".strip(), zorder=3)
+            for decoder, dashes in LEVELS.items():
+                levels = [value(row) for row in own if row.decoder == decoder]
+                if levels and levels[0] is not None:
+                    label = f"{decoder} {curve}".strip()
+                    panel.axhline(levels[0], color=colour, linestyle=dashes, linewidth=1.4, label=label, zorder=2)
+        panel.set_xlim(-0.03, max(row.bias or 0.0 for row in rows) + 0.03)
+        _scale(panel, LEAST_SPAN.get(name))
+    _legend(figure, axes[0], len(curves))
+    return figure
+
+
+def _lag(rows: Sequence[TableRow], date: str) -> Figure | None:
+    """A panel a corpus, a bar a method: from the 5th to the 95th percentile, thick in the middle half, the median."""
+    curves = {name: [row for row in own if row.lags] for name, own in _curves(rows).items()}
+    curves = {name: own for name, own in curves.items() if own}
+    if not curves:
+        return None
+    tall = 0.4 + 0.34 * max(map(len, curves.values()))
+    figure, axes = _sheet(len(curves), "How long a word waits for its translation", rows, date, tall=tall, left=1.3)
+    for panel, (name, own) in zip(axes, curves.items(), strict=True):
+        _name(panel, name or "Lag", "median, middle half, and 5th to 95th percentile of the updates")
+        panel.set_xlabel("seconds since the word was heard")
+        for place, row in enumerate(own):
+            colour = {"rt": INK, "cd": COLOURS[1]}.get(row.decoder, COLOURS[0])
+            ordered = sorted(row.lags)
+            p5, q1, median, q3, p95 = (percentile(ordered, share) or 0.0 for share in (0.05, 0.25, 0.5, 0.75, 0.95))
+            panel.plot([p5, p95], [place, place], color=colour, linewidth=2)
+            panel.plot([q1, q3], [place, place], color=colour, linewidth=9, solid_capstyle="butt")
+            panel.plot([median], [place], "o", color=colour, markerfacecolor=SHEET, markersize=7, zorder=4)
+            panel.annotate(f"{median:.2f} s", (p95, place), (6, 0), textcoords="offset points", va="center", fontsize=9)
+        panel.set_yticks(range(len(own)), [row.method for row in own])
+        panel.set_ylim(len(own) - 0.4, -0.6)
+        panel.grid(visible=False, axis="y")
+        low, high = panel.get_xlim()
+        panel.set_xlim(min(low, 0.0), high + 0.15 * (high - low))
+    return figure
+
+
+def _curves(rows: Sequence[TableRow]) -> dict[str, list[TableRow]]:
+    """Rows by model and corpus, named by what tells them apart: nothing where there is one."""
+    keys = list(dict.fromkeys((row.pair, row.model, row.corpus) for row in rows))
+    differing = [place for place in range(3) if len({key[place] for key in keys}) > 1]
+    enough = next((place for place in differing if len({key[place] for key in keys}) == len(keys)), None)
+    telling = differing if enough is None else [enough]
+    return {
+        " ".join(key[place] for place in telling): [row for row in rows if (row.pair, row.model, row.corpus) == key]
+        for key in keys
+    }
+
+
+def _points(rows: Sequence[TableRow], value: Value) -> list[tuple[float, float]]:
+    """(bias, figure) of SSBD's rows that have it, from the least bias to the greatest."""
+    found = ((row.bias, value(row)) for row in rows if row.decoder == "ssbd")
+    return sorted((bias, figure) for bias, figure in found if bias is not None and figure is not None)
+
+
+def _sheet(
+    panels: int,
+    title: str,
+    rows: Sequence[TableRow],
+    date: str,
+    *,
+    tall: float = 2.35,
+    left: float = 0.7,
+    lines: int = 0,
+) -> tuple[Figure, list[Axes]]:
+    """A figure with panels side by side, and its title: what it shows, what was measured and when.
+
+    Panels are `tall` inches high and have `left` inches for their scale; the legend below has so many lines.
+    """
+    from matplotlib.figure import Figure
+
+    each, above, below = max(3.2, 5.8 / panels - left), 1.2, 0.65 + 0.25 * lines
+    width, height = panels * (each + left) + 0.25, above + tall + below
+    figure = Figure(figsize=(width, height))
+    axes = list(figure.subplots(1, panels, squeeze=False)[0])
+    figure.subplots_adjust(
+        left=left / width, right=1 - 0.25 / width, bottom=below / height, top=1 - above / height, wspace=left / each
+    )
+    measured = [dict.fromkeys(getattr(row, name) for row in rows) for name in ("model", "pair", "corpus")]
+    subtitle = " · ".join([*(", ".join(names) for names in measured), date])
+    edge = 0.25 / width
+    figure.text(edge, 1 - 0.18 / height, title, fontsize=15, fontweight="bold", va="top")
+    figure.text(edge, 1 - 0.52 / height, subtitle, fontsize=10, color=PALE_INK, va="top", parse_math=False)
+    return figure, axes
+
+
+def _name(panel: Axes, name: str, unit: str) -> None:
+    panel.set_title(f"{name}\n", loc="left", fontsize=11, fontweight="bold", parse_math=False)
+    panel.text(0, 1.03, unit, transform=panel.transAxes, fontsize=9, color=PALE_INK, parse_math=False)
+
+
+def _scale(panel: Axes, least_span: float | None) -> None:
+    """From zero, so that lengths compare; quality, which has no telling zero, over at least so much."""
+    if least_span is None:
+        top = panel.get_ylim()[1] * 1.05
+        panel.set_ylim(-0.03 * top, top)  # a line at zero stays visible
+        return
+    low, high = panel.get_ylim()
+    missing = max(least_span - (high - low), 0.0)
+    panel.set_ylim(low - missing / 2, high + missing / 2)
+
+
+def _legend(figure: Figure, panel: Axes, curves: int) -> None:
+    """Under the panels: one line for one curve, a column a curve for more."""
+    handles, labels = panel.get_legend_handles_labels()
+    place = (0.1 / figure.get_figwidth(), 0.05 / figure.get_figheight())
+    figure.legend(handles, labels, loc="lower left", bbox_to_anchor=place, ncols=3 if curves == 1 else curves)
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    import matplotlib
+
+    settings = {
+        **matplotlib.rcParamsDefault,
+        "axes.axisbelow": True,
+        "axes.edgecolor": PALE_INK,
+        "axes.facecolor": SHEET,
+        "axes.grid": True,
+        "axes.labelcolor": INK,
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "figure.facecolor": SHEET,
+        "font.family": "DejaVu Sans",  # matplotlib brings it along, so every machine draws the same
+        "grid.color": GRID,
+        "legend.frameon": False,
+        "lines.linewidth": 2.0,
+        "lines.markersize": 6.5,
+        "svg.hashsalt": "livetrans",
+        "text.color": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
+    }
+    with matplotlib.rc_context():
+        for name in ("backend", "backend_fallback", "interactive"):
+            settings.pop(name, None)
+        matplotlib.rcParams.update(settings)
+        yield
+
+
+def _rendered(figure: Figure, kind: str) -> bytes:
+    """The picture's bytes, without the day it was made or the version that made it."""
+    picture = BytesIO()
+    dated = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
+    figure.savefig(picture, format=kind, dpi=DOTS_PER_INCH, metadata=dated)
+    return picture.getvalue()
+
+
+def _write(files: dict[Path, bytes], *, force: bool) -> None:
+    existing = next((path for path in files if path.exists()), None)
+    if existing is not None and not force:
+        raise UsageError(f"{existing} is there already; choose another folder, or --force to overwrite it")
+    for path, picture in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(picture)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be written ({error.strerror}); choose another folder") from None

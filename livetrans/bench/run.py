@@ -1,0 +1,205 @@
+"""A run: every method on every segment, interleaved, each unit appended to the run file as soon as it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+from livetrans.bench.corpora import Corpus, CorpusSegment
+from livetrans.bench.methods import settings_of
+from livetrans.bench.records import Header, MethodRecord, Run, Segment, Update
+from livetrans.bench.runfile import read_run, to_line
+from livetrans.clock import Clock
+from livetrans.errors import SessionError, UsageError
+from livetrans.events import Transcript
+from livetrans.lm.port import LanguageModel
+from livetrans.lm.prompts import Prompt
+from livetrans.sequences import common_prefix_length
+from livetrans.translation.rendering import Render, renderer
+from livetrans.translation.translator import Translator
+
+Unit = tuple[int, CorpusSegment, MethodRecord]
+"""Repeat, segment, method."""
+
+
+class RunWriter:
+    """Appends whole units to a run file; an existing file of the same run is continued behind its last whole unit."""
+
+    def __init__(self, path: Path, header: Header, segments: Sequence[Segment], *, overwrite: bool = False) -> None:
+        """Open the file.
+
+        Raises:
+            UsageError: a file of something else is there, and `overwrite` was not asked.
+            SessionError: it cannot be written.
+        """
+        self._path = path
+        self.done: frozenset[tuple[int, int, str]] = frozenset()
+        try:
+            if overwrite or _is_unbegun(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._stream: BinaryIO = path.open("wb")
+                self._write(to_line(header))
+            else:
+                run = self._continued(header, segments)
+                self.done = frozenset(update.unit for update in run.updates)
+                self._stream = path.open("r+b")
+                self._stream.truncate(run.size_bytes)
+                self._stream.seek(run.size_bytes)
+                segments = segments[len(run.segments) :]
+            self._write("".join(map(to_line, segments)))
+        except OSError as fault:
+            raise self._fault(fault) from fault
+
+    def _continued(self, header: Header, segments: Sequence[Segment]) -> Run:
+        try:
+            run = read_run(self._path)
+        except SessionError as fault:
+            raise UsageError(
+                f"{self._path} is there and cannot be continued ({fault}); "
+                "choose another name, or --force to overwrite it"
+            ) from None
+        if run.header != header or run.segments != tuple(segments)[: len(run.segments)]:
+            raise UsageError(
+                f"{self._path} holds a run of something else ({_difference(run.header, header)}); "
+                "choose another name, or --force to overwrite it"
+            )
+        return run
+
+    def write_unit(self, updates: Sequence[Update]) -> None:
+        """Append a unit and hand it to the system.
+
+        Raises:
+            SessionError: it cannot be written.
+        """
+        try:
+            self._write("".join(map(to_line, updates)))
+        except OSError as fault:
+            raise self._fault(fault) from fault
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text.encode())
+        self._stream.flush()
+
+    def _fault(self, fault: OSError) -> SessionError:
+        reason = fault.strerror or str(fault)
+        return SessionError(f"{self._path} cannot be written ({reason}); free space or choose another place")
+
+    def __enter__(self) -> RunWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stream.close()
+
+
+def _is_unbegun(path: Path) -> bool:
+    """Whether nothing would be lost by beginning anew: no file, an empty one, or less than a header of ours."""
+    if not path.exists():
+        return True
+    with path.open("rb") as stream:
+        line = stream.readline()
+    return not line or (line.startswith(b'{"line": "header"') and not line.endswith(b"\n"))
+
+
+def _difference(old: Header, new: Header) -> str:
+    """What differs first between two signatures, in words."""
+    for name in Header.__dataclass_fields__:
+        before, now = getattr(old, name), getattr(new, name)
+        if before != now:
+            fields = getattr(type(now), "__dataclass_fields__", {})
+            inner = next((field for field in fields if getattr(before, field) != getattr(now, field)), None)
+            return f"its {name} differ" if inner is None else f"its {name}'s {inner.replace('_', ' ')} differs"
+    return "its sentences differ"
+
+
+def units(corpus: Corpus, methods: Sequence[MethodRecord], repeats: int) -> Iterator[Unit]:
+    """Every unit of a run: methods take turns segment by segment, another one first each time.
+
+    So a machine that drifts, or a segment that finds warm caches, favours no method.
+    """
+    for repeat in range(repeats):
+        for number, segment in enumerate(corpus.segments):
+            turn = (number + repeat) % len(methods)
+            for method in (*methods[turn:], *methods[:turn]):
+                yield repeat, segment, method
+
+
+class Bench:
+    """Runs units; every method has a model of its own: a context over shared weights."""
+
+    def __init__(
+        self,
+        models: dict[str, LanguageModel],
+        prompt: Prompt,
+        header: Header,
+        clock: Clock,
+        writer: RunWriter,
+    ) -> None:
+        """`models` by method label."""
+        self._models = models
+        self._prompt = prompt
+        self._header = header
+        self._clock = clock
+        self._writer = writer
+        self._ends: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self._renders = {label: renderer(model) for label, model in models.items()}
+
+    def run(self, corpus: Corpus, on_unit: Callable[[int], None] = lambda updates: None) -> None:
+        """Run what the file lacks; `on_unit` hears how many updates a unit had, those already there first.
+
+        Raises:
+            ContextError: a sentence is too long for the model's context.
+            SessionError: the file cannot be written.
+        """
+        done = self._writer.done
+        segment: CorpusSegment | None = None
+        for repeat, segment_now, method in units(corpus, self._header.methods, self._header.repeats):
+            if segment_now is not segment:
+                segment = segment_now
+                self._ends.clear()
+            if (repeat, segment.segment.segment_id, method.label) not in done:
+                self._writer.write_unit(self.unit(repeat, segment, method))
+            on_unit(len(segment.updates))
+
+    def unit(self, repeat: int, segment: CorpusSegment, method: MethodRecord) -> list[Update]:
+        """Translate one segment by one method, from an empty draft."""
+        model = self._models[method.label]
+        translator = Translator(model, self._prompt, *settings_of(method, self._header.maximum_output_tokens))
+        # The cache starts from the template alone, whichever unit came before: a resumed run equals a whole one.
+        model.evaluate(self._prompt.before or self._prompt.tokens(model, "."))
+        identity = segment.segment.segment_id
+        updates = []
+        for number, source in enumerate(segment.updates):
+            transcript = Transcript(identity, number, source.source, "", source.final, 0.0, source.end or 0.0)
+            started = self._clock.now()
+            [translation] = translator.feed(transcript)
+            seconds = self._clock.now() - started
+            updates.append(
+                Update(
+                    repeat=repeat,
+                    segment_id=identity,
+                    method=method.label,
+                    update=number,
+                    final=source.final,
+                    source=source.source,
+                    tokens=translation.tokens,
+                    text=translation.text,
+                    ends=self._ends_of(translation.tokens, translation.text, self._renders[method.label]),
+                    stats=translation.stats,
+                    update_seconds=seconds,
+                    end=source.end,
+                    captured=source.captured,
+                    due=source.due,
+                )
+            )
+        return updates
+
+    def _ends_of(self, tokens: tuple[int, ...], text: str, render: Render) -> tuple[int, ...]:
+        """Characters of `text` that are there after each token; the methods of a segment often write the same."""
+        if tokens not in self._ends:
+            prefixes = (render(tokens[:count]) for count in range(1, len(tokens) + 1))
+            self._ends[tokens] = tuple(common_prefix_length(prefix, text) for prefix in prefixes)
+        return self._ends[tokens]

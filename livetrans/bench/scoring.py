@@ -1,0 +1,290 @@
+"""From the lines of a run file to figures: nothing is translated again, and the same file gives the same figures."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from livetrans.bench import tokens as units
+from livetrans.bench.latency import Latency, measure_latency
+from livetrans.bench.methods import BASELINE
+from livetrans.bench.records import MethodRecord, Run, Segment, Update
+from livetrans.bench.rows import TableRow
+from livetrans.errors import UsageError
+from livetrans.events import join_text
+from livetrans.metrics import quality
+from livetrans.metrics.acceptance import Acceptance
+from livetrans.metrics.erasure import NormalizedErasure
+
+MODEL_UNIT = "model"
+"""Erasure in the translator's own tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringSettings:
+    unit: str | None = None
+    """A name in `livetrans.bench.tokens.UNITS`, or `model`; None takes the language's own."""
+    display_masks: tuple[int, ...] = ()
+    """k of the display-only masks whose rows are added."""
+    comet: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRun:
+    run: Run
+    rows: tuple[TableRow, ...]
+    """In the order of the method table, each plain ssbd's display-only masks behind it."""
+    unit: str
+    signatures: tuple[str, ...]
+    """Of the quality metrics."""
+    notes: tuple[str, ...]
+    """What a reader must know: parts that are missing, figures that could not be computed."""
+
+    def row(self, label: str) -> TableRow | None:
+        return next((row for row in self.rows if row.method == label), None)
+
+
+@dataclass(slots=True)
+class _Quality:
+    """BLEU, chrF and COMET of sets of finals, each set scored once: methods often write the same."""
+
+    run: Run
+    segments: Sequence[Segment]
+    comet: Path | None
+    signatures: dict[str, None] = field(default_factory=dict)
+    _known: dict[tuple[str, ...], tuple[float | None, float | None, float | None]] = field(default_factory=dict)
+
+    def of(self, finals: Sequence[str]) -> tuple[float | None, float | None, float | None]:
+        key = tuple(finals)
+        if key not in self._known:
+            self._known[key] = self._score(finals)
+        return self._known[key]
+
+    def _score(self, finals: Sequence[str]) -> tuple[float | None, float | None, float | None]:
+        scored = list(_with_references(self.segments, finals))
+        if not scored:
+            return None, None, None
+        sources, hypotheses, references = (list(column) for column in zip(*scored, strict=True))
+        scores = [
+            quality.bleu(hypotheses, references, self.run.header.corpus.target_language),
+            quality.chrf(hypotheses, references),
+        ]
+        if self.comet is not None:
+            scores.append(quality.comet(sources, hypotheses, references, self.comet))
+        self.signatures.update(dict.fromkeys(score.signature for score in scores))
+        values = [score.value for score in scores]
+        return values[0], values[1], values[2] if self.comet is not None else None
+
+
+def score(run: Run, settings: ScoringSettings) -> ScoredRun:
+    """Every method's figures over the segments that all methods did.
+
+    Raises:
+        UsageError: not one segment was done by all methods.
+        ModelError: the unit or COMET is not on this machine.
+    """
+    unit = settings.unit or units.default_unit(run.header.corpus.target_language)
+    tokenize = cache(units.tokenizer(unit)) if unit != MODEL_UNIT else None
+    repeats = [done for done in _by_repeat(run) if done]
+    if not repeats:
+        raise UsageError(f"{run.path} has no segment yet that every method did; let `livetrans bench run` go on")
+    done = set(repeats[0])
+    segments = [segment for segment in run.segments if segment.segment_id in done]
+    scorer = _Quality(run, segments, settings.comet)
+    rows: list[TableRow] = []
+    for method in run.header.methods:
+        row = _row(run, method, segments, repeats, unit, tokenize, scorer)
+        rows.append(row)
+        if method.decoder == "ssbd" and not method.output_mask_k:
+            rows += (_masked(row, k, segments, repeats, tokenize) for k in settings.display_masks)
+    return ScoredRun(run, tuple(rows), unit, tuple(scorer.signatures), tuple(_notes(run, segments, repeats)))
+
+
+_Done = dict[int, dict[str, list[Update]]]
+"""Of one repeat: segment, method, its updates; only segments that every method did."""
+
+
+def _by_repeat(run: Run) -> list[_Done]:
+    repeats: list[_Done] = [{} for _ in range(run.header.repeats)]
+    for update in run.updates:
+        repeats[update.repeat].setdefault(update.segment_id, {}).setdefault(update.method, []).append(update)
+    methods = len(run.header.methods)
+    return [
+        {segment: by_method for segment, by_method in sorted(done.items()) if len(by_method) == methods}
+        for done in repeats
+    ]
+
+
+def _row(
+    run: Run,
+    method: MethodRecord,
+    segments: Sequence[Segment],
+    repeats: Sequence[_Done],
+    unit: str,
+    tokenize: Callable[[str], list[str]] | None,
+    scorer: _Quality,
+) -> TableRow:
+    acceptance = Acceptance()
+    own = _updates(repeats[0], method.label)
+    for update in own:
+        acceptance.add(update.stats)
+    erased = _erasure(own, method.output_mask_k, tokenize)
+    finals = [update.text for update in own if update.final]
+    baseline = [update.text for update in _updates(repeats[0], BASELINE) if update.final]
+    bleu, chrf, comet = scorer.of(finals)
+    speeds = [_Speed.of(done, method.label) for done in repeats]
+    bases = [_Speed.of(done, BASELINE) for done in repeats]
+    latency = _latency(segments, repeats, method.label, tokenize)
+    corpus = run.header.corpus
+    return TableRow(
+        model=model_name(run),
+        pair=f"{corpus.source_language}-{corpus.target_language}",
+        corpus=corpus.name,
+        method=method.label,
+        decoder=method.decoder,
+        bias=method.bias,
+        mask="output" if method.output_mask_k else "none",
+        mask_k=method.output_mask_k,
+        updates=len(own),
+        output_tokens=acceptance.output_tokens,
+        bleu=bleu,
+        chrf=chrf,
+        comet=comet,
+        ne_mean=erased.mean_per_utterance,
+        ne_ratio=erased.ratio_of_sums,
+        ne_unit=unit,
+        accepted_per_draft=acceptance.per_draft,
+        accepted_per_output=acceptance.per_output,
+        tokens_per_second=_median(speed.tokens_per_second for speed in speeds),
+        speedup=_median(
+            _ratio(speed.tokens_per_second, base.tokens_per_second) for speed, base in zip(speeds, bases, strict=True)
+        ),
+        wall_speedup=_median(
+            _ratio(base.update_seconds, speed.update_seconds) for speed, base in zip(speeds, bases, strict=True)
+        ),
+        update_seconds=_median(speed.update_seconds for speed in speeds),
+        equal_finals=sum(mine == theirs for mine, theirs in zip(finals, baseline, strict=True)),
+        finals=len(finals),
+        average_lagging=latency.average_lagging,
+        average_lagging_aware=latency.average_lagging_aware,
+        laal=latency.laal,
+        laal_aware=latency.laal_aware,
+        lags=latency.lags,
+    )
+
+
+def _masked(
+    row: TableRow,
+    k: int,
+    segments: Sequence[Segment],
+    repeats: Sequence[_Done],
+    tokenize: Callable[[str], list[str]] | None,
+) -> TableRow:
+    """The same lines with a display-only mask: only what is shown differs."""
+    erased = _erasure(_updates(repeats[0], row.method), k, tokenize)
+    return replace(
+        row,
+        method=f"{row.method}+display{k}",
+        mask="display",
+        mask_k=k,
+        ne_mean=erased.mean_per_utterance,
+        ne_ratio=erased.ratio_of_sums,
+    )
+
+
+def _updates(done: _Done, method: str) -> list[Update]:
+    return [update for by_method in done.values() for update in by_method[method]]
+
+
+def _erasure(updates: Iterable[Update], k: int, tokenize: Callable[[str], list[str]] | None) -> NormalizedErasure:
+    """Erasure of what is shown: the last k of the model's tokens of every partial are hidden, finals are whole."""
+    erased = NormalizedErasure()
+    for update in updates:
+        erased.add(update.segment_id, shown(update, k, tokenize), final=update.final)
+    return erased
+
+
+def shown(update: Update, k: int, tokenize: Callable[[str], list[str]] | None) -> Sequence[Hashable]:
+    """What is shown of an update, in the unit; None for the model's own tokens."""
+    hidden = 0 if update.final else k
+    if tokenize is None:
+        return update.tokens[: max(len(update.tokens) - hidden, 0)]
+    return tokenize(update.without_last(hidden))
+
+
+@dataclass(frozen=True, slots=True)
+class _Speed:
+    """Of one method in one repeat."""
+
+    tokens_per_second: float | None
+    update_seconds: float | None
+
+    @classmethod
+    def of(cls, done: _Done, method: str) -> _Speed:
+        updates = _updates(done, method)
+        generation = sum(update.stats.verification_seconds + update.stats.decoding_seconds for update in updates)
+        output_tokens = sum(update.stats.output_tokens for update in updates)
+        seconds = sum(update.update_seconds for update in updates)
+        return cls(_ratio(output_tokens, generation), _ratio(seconds, len(updates)))
+
+
+def _latency(
+    segments: Sequence[Segment], repeats: Sequence[_Done], method: str, tokenize: Callable[[str], list[str]] | None
+) -> Latency:
+    def outputs(update: Update) -> Sequence[Hashable]:
+        return shown(update, 0, tokenize)
+
+    known = {segment.segment_id: segment for segment in segments}
+    streams = [(known[segment_id], by_method[method]) for done in repeats[:1] for segment_id, by_method in done.items()]
+    return measure_latency(streams, outputs)
+
+
+def _with_references(segments: Sequence[Segment], finals: Sequence[str]) -> Iterable[tuple[str, str, str]]:
+    """Source, final and reference of each segment that has one, and of each whole stream that has one."""
+    source = hypothesis = ""
+    stream = None
+    for segment, final in zip(segments, finals, strict=True):
+        if segment.reference is not None:
+            yield segment.source, final, segment.reference
+        if segment.stream != stream:
+            stream, source, hypothesis = segment.stream, "", ""
+        source, hypothesis = join_text(source, segment.source), join_text(hypothesis, final)
+        if segment.stream_reference is not None:
+            yield source, hypothesis, segment.stream_reference
+
+
+def _notes(run: Run, segments: Sequence[Segment], repeats: Sequence[_Done]) -> Iterable[str]:
+    if not run.complete:
+        yield (
+            f"The run is not whole: the figures are of the {len(segments)} of {run.header.corpus.segments} segments "
+            f"and {len(repeats)} of {run.header.repeats} repeats that every method did."
+        )
+    first = repeats[0]
+    changed = sum(
+        update.tokens != one.tokens
+        for done in repeats[1:]
+        for segment_id in done.keys() & first.keys()
+        for label in first[segment_id]
+        for update, one in zip(done[segment_id][label], first[segment_id][label], strict=True)
+    )
+    if changed:
+        yield f"{changed} outputs differ between the repeats; counts are of the first (--threads 1 repeats exactly)."
+    if not any(segment.reference or segment.stream_reference for segment in segments):
+        yield "No quality: the run has no reference."
+
+
+def model_name(run: Run) -> str:
+    """What tables call the model of a run."""
+    return f"{run.header.model.file.removesuffix('.gguf')}"
+
+
+def _ratio(above: float | None, below: float | None) -> float | None:
+    return above / below if above is not None and below else None
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None

@@ -1,0 +1,72 @@
+"""`livetrans bench`: the paper's tables on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from livetrans.bench.methods import PAPER_METHODS
+from livetrans.catalogue import TRANSLATOR_VARIABLE
+from livetrans.cli.options import PROMPTS
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_ANY = click.Path(path_type=Path)
+
+
+@click.group()
+def command() -> None:
+    """Measure re-translation against drafts: speed, calm and quality, as the paper's tables do.
+
+    `run` writes one file of everything that was translated; the other commands compute from such files alone.
+    """
+
+
+@command.command("run")
+@click.option("--source", type=_ANY, metavar="FILE", help="Text to translate, a sentence a line.")
+@click.option("--reference", type=_ANY, metavar="FILE", help="Its translation, line by line, to score against.")
+@click.option(
+    "--recorded",
+    type=_ANY,
+    metavar="SESSION",
+    help="Recorded transcripts instead: a session, a .jsonl file, or a folder of them.",
+)
+@click.option("--from", "from_", metavar="LANGUAGE", default="en", show_default=True, help="Language of the source.")
+@click.option("--to", metavar="LANGUAGE", default="de", show_default=True, help="Language of the translation.")
+@click.option(
+    "--mt",
+    metavar="MODEL",
+    envvar=TRANSLATOR_VARIABLE,
+    show_envvar=True,
+    help="Translator: a GGUF file, or a name from `livetrans models`.",
+)
+@click.option("--prompt", type=click.Choice(PROMPTS), help="Form in which a sentence is put to the translator.")
+@click.option("--methods", metavar="LIST", default=",".join(PAPER_METHODS), show_default=True, help="What to compare.")
+@click.option("--words", type=click.IntRange(min=1), default=3, show_default=True, help="Words revealed at a time.")
+@click.option("--sentences", type=click.IntRange(min=1), help="Only the first so many.")
+@click.option("--repeats", type=click.IntRange(1, 99), default=3, show_default=True, help="Medians are over them.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 512),
+    default=1,
+    show_default=True,
+    help="Threads of the translator; with 1, results repeat exactly.",
+)
+@click.option("--context", type=click.IntRange(min=32), default=1024, show_default=True, help="Room in tokens.")
+@click.option("-o", "--output", type=_FILE, metavar="FILE", help="Run file; without it, named by corpus and model.")
+@click.option("--force", is_flag=True, help="Overwrite the run file if it exists, instead of going on with it.")
+def run_command(**values: Any) -> None:
+    """Translate a corpus by several methods, interleaved, and write every update to a run file.
+
+    Methods: rt, ssbd@BIAS, cd, and ssbd@BIAS+maskK for an output mask. An interrupted run goes on where it stopped
+    when the same command is given again.
+    """
+    from livetrans.cli.benching import BenchOptions, run_bench, say
+
+    try:
+        output = run_bench(BenchOptions(**values))
+    except KeyboardInterrupt:
+        say("stopped; the same command goes on from here")
+        raise
+    click.echo(output)

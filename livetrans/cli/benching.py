@@ -1,0 +1,148 @@
+"""`bench run`: builds the model, the contexts and the corpus, and shows how far the run is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from livetrans.bench.corpora import Corpus, recorded_corpus, text_corpus
+from livetrans.bench.methods import parse_methods
+from livetrans.bench.run import Bench, RunWriter
+from livetrans.bench.signature import make_header, model_record
+from livetrans.catalogue import find_translator
+from livetrans.clock import SystemClock
+from livetrans.config import DecodingSettings, LanguageModelSettings
+from livetrans.errors import UsageError
+from livetrans.events import Notice
+from livetrans.languages import Language, parse_language
+from livetrans.lm.prompts import build_prompt
+from livetrans.text import visible
+
+if TYPE_CHECKING:
+    from livetrans.lm.llama import LlamaModel
+
+
+@dataclass(frozen=True, slots=True)
+class BenchOptions:
+    """What the options of `bench run` said, named as they are."""
+
+    source: Path | None
+    reference: Path | None
+    recorded: Path | None
+    from_: str
+    to: str
+    mt: str | None
+    prompt: str | None
+    context: int
+    threads: int
+    methods: str
+    words: int
+    sentences: int | None
+    repeats: int
+    output: Path | None
+    force: bool
+
+
+def run_bench(options: BenchOptions) -> Path:
+    """Run what the options say, or the rest of it; gives the run file.
+
+    Raises:
+        UsageError: options, corpus or an existing file that do not fit.
+        ModelError: the translator cannot be used.
+        SessionError: a stream cannot be read, or the run file not written.
+    """
+    languages = parse_language(options.from_), parse_language(options.to)
+    methods = parse_methods(options.methods)
+    corpus = _corpus(options, languages)
+    file = find_translator(options.mt, source=languages[0].code, target=languages[1].code).path
+    corpus_name = corpus.record.name.removesuffix(".jsonl").removesuffix(".txt")
+    pair = f"{languages[0].code}-{languages[1].code}"
+    output = options.output or Path(f"{corpus_name}.{pair}.{file.stem}.jsonl")
+    maximum = DecodingSettings().maximum_output_tokens
+    say(f"loading the translator {file.name} …")
+    with _model(file, options, maximum) as model:
+        prompt = build_prompt(model, options.prompt, *languages)
+        record = model_record(model, file, prompt, options.threads)
+        header = make_header(methods, options.repeats, record, corpus.record, maximum)
+        others: list[LlamaModel] = []
+        segments = [one.segment for one in corpus.segments]
+        try:
+            with RunWriter(output, header, segments, overwrite=options.force) as writer:
+                if writer.done:
+                    say(f"{output} goes on after {len(writer.done)} units")
+                others += (model.another_context() for _ in methods[1:])
+                models = dict(zip((method.label for method in methods), (model, *others), strict=True))
+                bench = Bench(dict(models), prompt, header, SystemClock(), writer)
+                total = sum(len(one.updates) for one in corpus.segments) * len(methods) * options.repeats
+                with _progress(total) as advance:
+                    bench.run(corpus, advance)
+        finally:
+            for other in reversed(others):
+                other.close()
+    return output
+
+
+def _corpus(options: BenchOptions, languages: tuple[Language, Language]) -> Corpus:
+    if options.source is not None and options.recorded is not None:
+        raise UsageError("--source is text and --recorded a transcript stream; give one of them")
+    if options.source is not None:
+        return text_corpus(
+            options.source, options.reference, languages, step=options.words, sentences=options.sentences
+        )
+    if options.recorded is not None:
+        return recorded_corpus(
+            options.recorded, options.reference, languages, sentences=options.sentences, notify=_say_notice
+        )
+    raise UsageError("there is nothing to translate; give --source FILE, or --recorded SESSION")
+
+
+@contextmanager
+def _model(file: Path, options: BenchOptions, maximum_output_tokens: int) -> Iterator[LlamaModel]:
+    from livetrans.lm.llama import LlamaModel
+
+    settings = LanguageModelSettings(file, options.context, options.threads, prompt=options.prompt)
+    model = LlamaModel(settings, maximum_rows=maximum_output_tokens + 1)
+    try:
+        yield model
+    finally:
+        model.close()
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    """A bar over updates on stderr with the time left; nothing where stderr is no terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("updates"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal, speed_estimate_period=120) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda updates: progress.advance(task, updates)
+
+
+def say(text: str) -> None:
+    click.echo(visible(text), err=True)
+
+
+def _say_notice(notice: Notice) -> None:
+    say(notice.text)

@@ -1,0 +1,188 @@
+"""Quality of finished translations, and the tokens in which erasure is counted: everything that asks sacrebleu.
+
+Nothing here downloads: sacrebleu would fetch its SentencePiece models and unbabel-comet its own, so what is not on
+disk is refused with a sentence before they are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+from livetrans.errors import ModelError, UsageError, sentence
+from livetrans.languages import parse_language
+
+SUBWORD_UNITS = ("flores200", "flores101")
+"""Units of sacrebleu's SentencePiece models, the same for every language: what the authors count erasure in."""
+
+_WORD_MARKER = "\N{LOWER ONE EIGHTH BLOCK}"
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A corpus figure and what produced it."""
+
+    value: float
+    """0..100 for BLEU and chrF; COMET's own scale."""
+    signature: str
+    """sacrebleu's, with the metric's name in front; for COMET the model and the version."""
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> Score:
+    """Corpus BLEU by sacrebleu, tokenized as `language_unit` says for the language.
+
+    Raises:
+        UsageError: no sentences, not one reference a hypothesis, or an unknown language.
+        ModelError: sacrebleu is not installed.
+    """
+    _check_paired(hypotheses, references)
+    _require_sacrebleu()
+    from sacrebleu.metrics import BLEU
+
+    # `force`: hypotheses that end in a lone full stop are no reason for a warning.
+    metric = BLEU(tokenize=language_unit(target_language), force=True)
+    result = metric.corpus_score(list(hypotheses), [list(references)])
+    return Score(result.score, f"BLEU|{metric.get_signature()}")
+
+
+def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+    """Corpus chrF2 by sacrebleu.
+
+    Raises:
+        UsageError: no sentences, or not one reference a hypothesis.
+        ModelError: sacrebleu is not installed.
+    """
+    _check_paired(hypotheses, references)
+    _require_sacrebleu()
+    from sacrebleu.metrics import CHRF
+
+    metric = CHRF()
+    result = metric.corpus_score(list(hypotheses), [list(references)])
+    return Score(result.score, f"chrF2|{metric.get_signature()}")
+
+
+def comet(sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], model: Path | None) -> Score:
+    """Corpus COMET by unbabel-comet with a model from disk: a checkpoint, or the folder that holds `checkpoints/`.
+
+    Raises:
+        UsageError: no sentences, or not one source and one reference a hypothesis.
+        ModelError: no model, unbabel-comet is not installed, or the model cannot be loaded without a download.
+    """
+    _check_paired(hypotheses, references)
+    _check_paired(hypotheses, sources, "sources")
+    if model is None:
+        raise ModelError("COMET needs a model that is not part of livetrans; pull one and give its path")
+    checkpoint = model / "checkpoints" / "model.ckpt" if model.is_dir() else model
+    if not checkpoint.is_file():
+        raise ModelError(f"there is no COMET model {checkpoint}; give the path of a pulled one")
+    try:
+        library = import_module("comet")
+    except ModuleNotFoundError:
+        raise ModelError("unbabel-comet is not installed; run pip install 'livetrans[comet]'") from None
+    try:
+        scorer = library.load_from_checkpoint(str(checkpoint), local_files_only=True)
+    except Exception as error:  # A model file can fail in any way that a pickle can.
+        raise ModelError(
+            f"the COMET model {checkpoint} cannot be loaded ({sentence(error)}); pull it again, with its encoder"
+        ) from error
+    columns = zip(sources, hypotheses, references, strict=True)
+    samples = [{"src": source, "mt": hypothesis, "ref": reference} for source, hypothesis, reference in columns]
+    result = scorer.predict(samples, batch_size=8, gpus=0, progress_bar=False)
+    signature = f"COMET|model:{_comet_name(checkpoint)}|version:{version('unbabel-comet')}"
+    return Score(float(result.system_score), signature)
+
+
+def language_unit(target_language: str) -> str:
+    """sacrebleu's tokenizer for a language: `zh`, `ja-mecab` where its extra is installed, `char`, or `13a`.
+
+    Characters for Japanese without MeCab, and for other languages written without spaces.
+
+    Raises:
+        UsageError: no such language.
+    """
+    language = parse_language(target_language)
+    if language.whisper_code in ("zh", "yue"):
+        return "zh"
+    if language.whisper_code == "ja" and _mecab_installed():
+        return "ja-mecab"
+    return "13a" if language.spaced else "char"
+
+
+def subword_model(unit: str) -> Path:
+    """Where sacrebleu keeps the SentencePiece model of a subword unit; it may not be there."""
+    _require_sacrebleu()
+    from sacrebleu.tokenizers import tokenizer_spm
+
+    return Path(tokenizer_spm.SACREBLEU_DIR, "models", Path(tokenizer_spm.SPM_MODELS[unit]["url"]).name)
+
+
+def subwords_ready(unit: str) -> bool:
+    """Whether a subword unit can be used without a download."""
+    return find_spec("sentencepiece") is not None and subword_model(unit).is_file()
+
+
+def subword_tokenizer(unit: str) -> Callable[[str], list[str]]:
+    """Text to the pieces of `flores200` or `flores101`, without the first word's marker, as the authors count.
+
+    Raises:
+        ModelError: sentencepiece or the model is not there, or the model cannot be read.
+    """
+    if find_spec("sentencepiece") is None:
+        raise ModelError(f"the unit {unit} needs sentencepiece; run pip install sentencepiece or choose another unit")
+    path = subword_model(unit)
+    if not path.is_file():
+        raise ModelError(f"the unit {unit} needs sacrebleu's model at {path}; put it there or choose another unit")
+    from sacrebleu.tokenizers.tokenizer_spm import TokenizerSPM
+
+    try:
+        pieces = TokenizerSPM(unit)
+    except (OSError, RuntimeError):
+        raise ModelError(f"{path} cannot be read as a SentencePiece model; put sacrebleu's there again") from None
+    # A marker of its own before the first word would count as a token in some outputs and not in others.
+    return lambda text: str(pieces(text.strip())).lstrip(_WORD_MARKER).split()
+
+
+def line_tokenizer(unit: str) -> Callable[[str], list[str]]:
+    """Text to the tokens of sacrebleu's `13a`, `zh`, `ja-mecab` or `char`.
+
+    Raises:
+        ModelError: sacrebleu, or MeCab for `ja-mecab`, is not installed.
+    """
+    _require_sacrebleu()
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+    from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
+    from sacrebleu.tokenizers.tokenizer_ja_mecab import TokenizerJaMecab
+    from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
+
+    if unit == "ja-mecab" and not _mecab_installed():
+        raise ModelError("the unit ja-mecab needs MeCab; run pip install 'sacrebleu[ja]' or choose the unit char")
+    kinds = {"13a": Tokenizer13a, "zh": TokenizerZh, "ja-mecab": TokenizerJaMecab, "char": TokenizerChar}
+    tokenize = kinds[unit]()
+    return lambda text: str(tokenize(text.strip())).split()
+
+
+def _check_paired(hypotheses: Sequence[str], others: Sequence[str], name: str = "references") -> None:
+    if not hypotheses:
+        raise UsageError("there is no finished translation to score; run the benchmark first")
+    if len(hypotheses) != len(others):
+        raise UsageError(f"{len(hypotheses)} translations cannot be scored against {len(others)} {name}; pair them")
+
+
+def _require_sacrebleu() -> None:
+    if find_spec("sacrebleu") is None:
+        raise ModelError("sacrebleu is not installed; run pip install 'livetrans[bench]'")
+
+
+def _mecab_installed() -> bool:
+    return find_spec("MeCab") is not None and find_spec("ipadic") is not None
+
+
+def _comet_name(checkpoint: Path) -> str:
+    """The model's name from its place: a hub snapshot's repository, the folder above `checkpoints`, or the file."""
+    hub = [part.rpartition("--")[2] for part in checkpoint.parts if part.startswith("models--")]
+    folder = checkpoint.parent
+    return hub[-1] if hub else folder.parent.name if folder.name == "checkpoints" else checkpoint.stem

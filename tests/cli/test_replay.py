@@ -1,0 +1,126 @@
+"""`livetrans replay` from end to end: real sound, real models, the lines a user gets."""
+
+from __future__ import annotations
+
+import json
+import wave
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from livetrans.audio.file import AudioFile
+from livetrans.catalogue import shared_folder
+from livetrans.cli import run
+from livetrans.clock import ManualClock
+from livetrans.events import SAMPLE_RATE
+from livetrans.session.codec import without_times
+
+pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
+
+DEMO = Path(__file__).parents[2] / "recordings" / "demo.flac"
+
+
+@pytest.fixture(scope="module")
+def short_recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's first sentences, with the pause between them: 9 seconds."""
+    samples = np.concatenate([chunk.samples for chunk in AudioFile(DEMO, ManualClock(), real_time=False)])
+    path = tmp_path_factory.mktemp("sound") / "short.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(SAMPLE_RATE)
+        file.writeframes(samples[: 9 * SAMPLE_RATE].tobytes())
+    return path
+
+
+def _lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _finals(lines: list[dict[str, Any]]) -> list[str]:
+    return [line["text"] for line in lines if line["event"] == "caption" and line["final"]]
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions and configuration of whoever runs the tests stay out of them."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def test_plain_lines_are_the_finals(short_recording: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", str(short_recording), "--speed", "max", "--no-session"]) == 0
+    plain = capfd.readouterr()
+    assert plain.err == ""
+    run(["replay", str(short_recording), "--speed", "max", "--no-session", "--jsonl=-"])
+    assert plain.out.splitlines() == [text for text in _finals(_lines(capfd.readouterr().out)) if text]
+    assert len(plain.out.splitlines()) >= 2
+
+
+def test_full_speed_repeats_itself_and_real_time_gives_the_same_finals(
+    short_recording: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    outputs = []
+    for speed in ("max", "max", "real"):
+        assert run(["replay", str(short_recording), "--speed", speed, "--no-session", "--jsonl=-"]) == 0
+        outputs.append(_lines(capfd.readouterr().out))
+    first, second, live = outputs
+    assert [without_times(line) for line in first] == [without_times(line) for line in second]
+    assert _finals(live) == _finals(first)
+    captured = [line["captured_at"] for line in live if line["event"] == "caption"]
+    assert captured
+    assert all(instant is not None for instant in captured)
+
+
+def test_a_session_is_kept_exported_and_replayed(
+    short_recording: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    session = tmp_path / "kept"
+    assert run(["replay", str(short_recording), "--speed", "max", "--session", str(session), "--keep-audio"]) == 0
+    said = capfd.readouterr().out.splitlines()
+    assert run(["export", str(session), "--format", "txt"]) == 0
+    assert capfd.readouterr().out.split() == " ".join(said).split()
+    assert run(["export", str(session), "--format", "srt"]) == 0
+    assert "-->" in capfd.readouterr().out
+    # The recorded transcripts and the kept sound both give the captions again.
+    for again in (session, session / "audio.wav"):
+        assert run(["replay", str(again), "--speed", "max", "--no-session"]) == 0
+        assert capfd.readouterr().out.splitlines() == said
+    assert run(["replay", str(short_recording), "--session", str(session)]) == 2
+    assert "already" in capfd.readouterr().err
+
+
+def test_methods_are_compared_in_a_table(short_recording: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", str(short_recording), "--compare", "rt,ssbd,cd", "--no-session"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    for heading in ("speedup", "NE raw", "NE shown", "A/D", "A/O", "tokens/s"):
+        assert heading in lines[0]
+    rows = {line.split()[0]: line.split() for line in lines[1:4]}
+    assert list(rows) == ["rt", "ssbd", "cd"]
+    assert rows["rt"][4] == "1.00"
+    # Columns 7 to 9: NE raw, NE shown, A/D.
+    assert rows["cd"][7:10] == ["0.00", "0.00", "100.0"]
+    assert float(rows["rt"][7]) > 0
+    assert rows["rt"][9] == "–"
+
+
+def _speech_files() -> Iterator[str]:
+    """Names found when tests are collected; without the shared folder one stands for all, and is skipped."""
+    folder = shared_folder()
+    yield from sorted(path.name for path in (folder or Path()).glob("speech/*.wav")) or ["none_empty.wav"]
+
+
+@pytest.mark.parametrize("name", _speech_files())
+def test_every_recording_runs_to_its_end(name: str, shared: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", str(shared / "speech" / name), "--speed", "max", "--no-session", "--jsonl=-"]) == 0
+    captured = capfd.readouterr()
+    assert captured.err == ""
+    lines = _lines(captured.out)
+    assert lines[-1]["event"] == "run_ended"
+    assert lines[-1]["reason"] == "end of source"
+    ids = [line["segment_id"] for line in lines if line["event"] == "caption" and line["final"]]
+    assert ids == list(range(len(ids)))
+    assert (len(ids) == 0) == (name == "none_empty.wav")
