@@ -51,22 +51,18 @@ def exported(
 ) -> list[ExportedUpdate]:
     """A run's updates for export: those of one method in one repeat, since only they make one output a segment.
 
-    A recorded update is timed by its source's end. A text has no sound: it is timed by how many of the corpus's
+    A recorded update is timed by its source's end in its segment. A text has no sound: it is timed by how many of the corpus's
     `step_unit` (`words` or `characters`) were read.
     """
     read: Callable[[str], int] = len if step_unit == "characters" else lambda source: len(source.split())
-    names = {segment.segment_id: segment.name for segment in segments}
-    return [
-        ExportedUpdate(
-            segment=names[update.segment_id],
-            source=update.source,
-            output=update.text,
-            tokens=tuple(tokenize(update.text)),
-            source_time=update.end if update.end is not None else float(read(update.source)),
-            computation_seconds=update.update_seconds,
-        )
-        for update in updates
-    ]
+    known = {segment.segment_id: segment for segment in segments}
+    exports = []
+    for update in updates:
+        segment = known[update.segment_id]
+        heard = update.end - (segment.start or 0.0) if update.end is not None else float(read(update.source))
+        tokens = tuple(tokenize(update.text))
+        exports.append(ExportedUpdate(segment.name, update.source, update.text, tokens, heard, update.update_seconds))
+    return exports
 
 
 def simulstream_lines(updates: Iterable[ExportedUpdate]) -> Iterator[str]:

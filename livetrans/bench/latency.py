@@ -24,12 +24,14 @@ class Latency:
 
 
 def measure_latency(
-    units: Sequence[tuple[Segment, Sequence[Update]]], output: Callable[[Update], Sequence[Hashable]]
+    units: Sequence[tuple[Segment, Sequence[Update]]],
+    output: Callable[[Update], Sequence[Hashable]],
+    reference_length: Callable[[Segment], int | None],
 ) -> Latency:
     """Latencies of one method; `output` gives an update's text in the unit of the table.
 
-    A segment's reference, where it has one, gives AL its length, otherwise the final does. Aware of computation, updates
-    wait for the one before in their stream: each is translated as soon as it came and the translator was free, and takes
+    A segment without a reference of its own takes the length of its final, which makes its AL its LAAL. Aware of
+    computation, each update is translated as soon as it came and the one before it in its stream was done, and takes
     what it took in the run; nothing is coalesced.
     """
     unaware: list[tuple[float, float]] = []
@@ -55,7 +57,9 @@ def measure_latency(
         if length > 0:
             for figures, times in ((unaware, ends), (aware, finished)):
                 delays = stable_delays([time - segment.start for time in times], outputs)
-                figures.append(_lagging(delays, length))
+                reference = reference_length(segment) or len(delays)
+                al = average_lagging(delays, length, reference)
+                figures.append((al, length_adaptive_average_lagging(delays, length, reference)))
     if not unaware:
         return Latency(lags=tuple(lags))
     return Latency(
@@ -64,12 +68,4 @@ def measure_latency(
         laal=fmean(laal for _, laal in unaware),
         laal_aware=fmean(laal for _, laal in aware),
         lags=tuple(lags),
-    )
-
-
-def _lagging(delays: Sequence[float], length: float) -> tuple[float, float]:
-    """AL and LAAL; without an aligned reference the output's own length stands for it."""
-    return (
-        average_lagging(delays, length, len(delays)),
-        length_adaptive_average_lagging(delays, length, len(delays)),
     )

@@ -67,7 +67,7 @@ def _percent(value: float | None) -> float | None:
 
 
 BIAS_PANELS: tuple[tuple[str, str, Value], ...] = (
-    ("Normalized erasure", "tokens taken back / final tokens", lambda row: row.ne_mean),
+    ("Normalized erasure", "erased / final tokens, mean per utterance", lambda row: row.ne_mean),
     ("Draft accepted (A/D)", "% of the draft's tokens", lambda row: _percent(row.accepted_per_draft)),
     ("Speedup over re-translation", "times as many tokens a second", lambda row: row.speedup),
 )
@@ -76,6 +76,8 @@ QUALITY_PANELS: tuple[tuple[str, str, Value], ...] = (
     ("BLEU", "of finals", lambda row: row.bleu),
     ("chrF", "of finals", lambda row: row.chrf),
 )
+MEASURED = (("model", "models"), ("pair", "language pairs"), ("corpus", "corpora"))
+"""What a title names, and what it is called where there is too much to name."""
 LEAST_SPAN = {"COMET": 0.04, "BLEU": 4.0, "chrF": 4.0}
 """Of a quality axis: less would make noise look like a fall."""
 
@@ -116,8 +118,8 @@ def _lag(rows: Sequence[TableRow], date: str) -> Figure | None:
     tall = 0.4 + 0.34 * max(map(len, curves.values()))
     figure, axes = _sheet(len(curves), "How long a word waits for its translation", rows, date, tall=tall, left=1.3)
     for panel, (name, own) in zip(axes, curves.items(), strict=True):
-        _name(panel, name or "Lag", "median, middle half, and 5th to 95th percentile of the updates")
-        panel.set_xlabel("seconds since the word was heard")
+        _name(panel, name or "Lag", "median, middle 50 %, middle 90 % of updates")
+        panel.set_xlabel("seconds since the newest word was heard")
         for place, row in enumerate(own):
             colour = {"rt": INK, "cd": COLOURS[1]}.get(row.decoder, COLOURS[0])
             ordered = sorted(row.lags)
@@ -175,12 +177,17 @@ def _sheet(
     figure.subplots_adjust(
         left=left / width, right=1 - 0.25 / width, bottom=below / height, top=1 - above / height, wspace=left / each
     )
-    measured = [dict.fromkeys(getattr(row, name) for row in rows) for name in ("model", "pair", "corpus")]
-    subtitle = " · ".join([*(", ".join(names) for names in measured), date])
+    subtitle = " · ".join([*(_named(rows, *names) for names in MEASURED), date])
+    size = min(10.0, 118 * (width - 0.5) / len(subtitle))  # a letter is 0.0085 inches wide a point
     edge = 0.25 / width
     figure.text(edge, 1 - 0.18 / height, title, fontsize=15, fontweight="bold", va="top")
-    figure.text(edge, 1 - 0.52 / height, subtitle, fontsize=10, color=PALE_INK, va="top", parse_math=False)
+    figure.text(edge, 1 - 0.52 / height, subtitle, fontsize=size, color=PALE_INK, va="top", parse_math=False)
     return figure, axes
+
+
+def _named(rows: Sequence[TableRow], field: str, plural: str) -> str:
+    names = list(dict.fromkeys(str(getattr(row, field)) for row in rows))
+    return ", ".join(names) if len(names) <= 3 else f"{len(names)} {plural}"
 
 
 def _name(panel: Axes, name: str, unit: str) -> None:

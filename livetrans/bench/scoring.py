@@ -237,9 +237,12 @@ def _latency(
     def outputs(update: Update) -> Sequence[Hashable]:
         return shown(update, 0, tokenize)
 
+    def reference_length(segment: Segment) -> int | None:
+        return len(tokenize(segment.reference)) if tokenize is not None and segment.reference else None
+
     known = {segment.segment_id: segment for segment in segments}
-    streams = [(known[segment_id], by_method[method]) for done in repeats[:1] for segment_id, by_method in done.items()]
-    return measure_latency(streams, outputs)
+    done = [(known[segment_id], by_method[method]) for segment_id, by_method in repeats[0].items()]
+    return measure_latency(done, outputs, reference_length)
 
 
 def _with_references(segments: Sequence[Segment], finals: Sequence[str]) -> Iterable[tuple[str, str, str]]:
@@ -278,7 +281,7 @@ def _notes(run: Run, segments: Sequence[Segment], repeats: Sequence[_Done]) -> I
 
 def model_name(run: Run) -> str:
     """What tables call the model of a run."""
-    return f"{run.header.model.file.removesuffix('.gguf')}"
+    return run.header.model.file.removesuffix(".gguf")
 
 
 def _ratio(above: float | None, below: float | None) -> float | None:

@@ -70,3 +70,27 @@ def run_command(**values: Any) -> None:
         say("stopped; the same command goes on from here")
         raise
     click.echo(output)
+
+
+@command.command("table")
+@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--table",
+    "names",
+    type=click.Choice(("2", "3", "4", "6", "latency")),
+    multiple=True,
+    help="Which table, several times for several; without it, those the files have the material for.",
+)
+@click.option("--format", "format_", type=click.Choice(("text", "markdown", "csv")), default="text", show_default=True)
+@click.option("--bias", type=click.FloatRange(0, 1), default=0.2, show_default=True, help="Of ssbd in 2, 4 and 6.")
+@click.option("--mask-k", type=click.IntRange(1, 99), multiple=True, help="Display-only masks; else 3 and 5.")
+@click.option("--unit", metavar="UNIT", help="Tokens in which erasure is counted: 13a, zh, char, word, model, ...")
+@click.option("--comet", type=_ANY, metavar="MODEL", help="Score with COMET too, by this model on disk.")
+@click.option("--paper", is_flag=True, help="Put the paper's figures beside ours.")
+@click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the tables here, and only JSON to stdout.")
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+def table_command(**values: Any) -> None:
+    """Compute tables from run files, translating nothing. The last line printed is all of it as JSON."""
+    from livetrans.cli.bench_tables import TableOptions, make_tables
+
+    make_tables(TableOptions(**values))

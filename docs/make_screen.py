@@ -1,0 +1,59 @@
+"""Makes docs/screen.svg: the screen in the middle of a real replay of the demo, headless.
+
+python docs/make_screen.py [SECONDS] [COLUMNSxROWS] [OUTPUT.svg]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+
+from livetrans.audio.file import AudioFile
+from livetrans.catalogue import find_recogniser, find_translator
+from livetrans.cli.compose import AudioHearing, load_model, make_translation, prepare_prompt
+from livetrans.clock import SystemClock
+from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
+from livetrans.metrics.monitor import Monitor
+from livetrans.pipeline import Pipeline
+from livetrans.sides import Hearing, TranslatingSide
+from livetrans.stages import Publish
+from livetrans.tui.app import LivetransApp
+
+DEMO = Path(__file__).parents[1] / "recordings" / "demo.flac"
+
+
+async def main(seconds: float, size: tuple[int, int], output: Path) -> None:
+    clock = SystemClock()
+    settings = Settings(
+        RecogniserSettings(find_recogniser(language="en").path),
+        LanguageModelSettings(find_translator(source="en", target="de").path),
+        transcriber=TranscriberSettings(trim_after=6.0),
+    )
+
+    def hear(publish: Publish) -> Hearing:
+        return AudioHearing(AudioFile(DEMO, clock, real_time=True), settings, clock, publish)
+
+    def speak(publish: Publish) -> TranslatingSide:
+        model = load_model(settings, clock, publish)
+        return make_translation(model, prepare_prompt(model, settings), settings)
+
+    monitor = Monitor()
+    pipeline = Pipeline(hear, speak, clock, [monitor])
+    title = f"{DEMO.name} · en → de · {settings.language_model.model.stem}"
+    app = LivetransApp(pipeline, monitor.snapshot, pipeline.start, title, settings.mask.k, settings.decoding.bias)
+    async with app.run_test(size=size) as pilot:
+        await asyncio.sleep(seconds)
+        await pilot.pause()
+        picture = app.export_screenshot()
+    # Textual's picture loads its font from the network; whatever monospaced font is here does as well.
+    output.write_text(re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL), encoding="utf-8")
+    pipeline.stop()
+    pipeline.join(timeout=5.0)
+
+
+if __name__ == "__main__":
+    words = [*sys.argv[1:], *("27", "110x30", "docs/screen.svg")[len(sys.argv) - 1 :]]
+    columns, rows = map(int, words[1].split("x"))
+    asyncio.run(main(float(words[0]), (columns, rows), Path(words[2])))

@@ -1,0 +1,42 @@
+"""Lag from the end of a spoken word to its translation on screen, in a real-time replay.
+
+    python tests/benchmarks/lag.py [FILE] [OPTION ...]
+
+Further options go to `livetrans replay`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from livetrans.metrics.lag import percentile
+
+LIVETRANS = str(Path(sys.executable).with_name("livetrans"))
+
+
+def main() -> None:
+    file, *options = sys.argv[1:] or ["recordings/demo.flac"]
+    command = [LIVETRANS, "replay", file, "--no-session", "--jsonl=-", *options]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    events = [json.loads(line) for line in output.splitlines()]
+    captions = [event for event in events if event["event"] == "caption" and event["captured_at"] is not None]
+    for kind, chosen in (("all captions", captions), ("finals", [one for one in captions if one["final"]])):
+        lags = sorted(one["at"] - one["captured_at"] for one in chosen)
+        print(
+            f"{kind:12} n {len(lags):4}  median {percentile(lags, 0.5):.2f} s  p95 {percentile(lags, 0.95):.2f} s  "
+            f"worst {lags[-1]:.2f} s"
+        )
+    progress = [event for event in events if event["event"] == "source_progress"][-1]
+    print(
+        f"recogniser: {progress['passes']} passes, real-time factor "
+        f"{progress['recognition_seconds'] / progress['heard']:.2f}; load average {os.getloadavg()[0]:.1f} "
+        f"on {os.cpu_count()} cores"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Delays of re-translated units, AL, LAAL and the lag of words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.metrics.erasure import erasure
+from livetrans.metrics.latency import (
+    average_lagging,
+    length_adaptive_average_lagging,
+    stable_delays,
+    unit_lags,
+    word_lags,
+)
+
+OUTPUTS = st.lists(st.lists(st.integers(0, 2), max_size=6), min_size=1, max_size=6)
+DELAYS = st.lists(st.integers(1, 20), min_size=1, max_size=12).map(sorted)
+
+
+@given(OUTPUTS)
+def test_a_delay_is_the_first_update_after_which_nothing_up_to_the_unit_changes(outputs: list[list[int]]) -> None:
+    delays = stable_delays([float(index) for index in range(len(outputs))], outputs)
+    final = outputs[-1]
+    assert len(delays) == len(final)
+    for position, delay in enumerate(delays):
+        stable = [output[: position + 1] == final[: position + 1] for output in outputs]
+        assert all(stable[int(delay) :])
+        assert delay == 0 or not stable[int(delay) - 1]
+
+
+@given(OUTPUTS)
+def test_delays_never_fall_along_the_output(outputs: list[list[int]]) -> None:
+    delays = stable_delays([float(index) for index in range(len(outputs))], outputs)
+    assert delays == sorted(delays)
+
+
+@given(OUTPUTS)
+def test_without_erasure_every_unit_keeps_the_time_it_was_written(outputs: list[list[int]]) -> None:
+    appended = [sum(outputs[: index + 1], []) for index in range(len(outputs))]
+    assert not any(erasure(left, right) for left, right in zip(appended, appended[1:], strict=False))
+    written = [float(index) for index, output in enumerate(outputs) for _ in output]
+    assert stable_delays([float(index) for index in range(len(outputs))], appended) == written
+
+
+def test_a_unit_behind_a_rewritten_one_is_written_anew() -> None:
+    outputs = ["das Haus brennt".split(), "ein Haus brennt".split()]
+    assert stable_delays([1.0, 2.0], outputs) == [2.0, 2.0, 2.0]
+
+
+def test_lists_and_tuples_of_the_same_units_are_the_same_output() -> None:
+    assert stable_delays([1.0, 2.0], [("a", "b"), ["a", "b"]]) == [1.0, 1.0]
+
+
+def test_every_output_needs_its_time() -> None:
+    with pytest.raises(ValueError):
+        stable_delays([1.0], [["a"], ["b"]])
+
+
+@given(st.integers(1, 8), st.integers(1, 30))
+def test_wait_k_lags_by_k(k: int, length: int) -> None:
+    """STACL's own check: wait-k on equally long sentences reads k ahead, so AL is k until the source ends."""
+    delays = [float(min(k + index, length)) for index in range(length)]
+    assert average_lagging(delays, length, length) == pytest.approx(min(k, length))
+
+
+def test_the_units_after_the_source_ended_do_not_count() -> None:
+    assert average_lagging([1.0, 4.0, 4.0, 4.0], 4, 4) == pytest.approx((1 + 3) / 2)
+
+
+@given(DELAYS, st.integers(1, 25), st.integers(1, 25))
+def test_only_writing_more_than_the_reference_tells_laal_from_al(
+    delays: list[float], source_length: int, reference_length: int
+) -> None:
+    al = average_lagging(delays, source_length, reference_length)
+    laal = length_adaptive_average_lagging(delays, source_length, reference_length)
+    if len(delays) <= reference_length:
+        assert laal == al
+    else:
+        assert laal >= al - 1e-9
+
+
+@given(DELAYS, st.integers(20, 25), st.integers(1, 25), st.floats(0.5, 4))
+def test_lagging_has_the_unit_of_its_delays(delays: list[float], source: int, reference: int, factor: float) -> None:
+    scaled = average_lagging([factor * delay for delay in delays], factor * source, reference)
+    assert scaled == pytest.approx(factor * average_lagging(delays, source, reference))
+
+
+def test_the_lag_of_a_unit_is_against_an_even_pace() -> None:
+    assert unit_lags([2.0, 4.0, 6.0], 6.0, 3) == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize(("delays", "source", "reference"), [([], 1, 1), ([1.0], 0, 1), ([1.0], 1, 0)])
+def test_what_has_no_length_has_no_lag(delays: list[float], source: float, reference: int) -> None:
+    with pytest.raises(ValueError):
+        average_lagging(delays, source, reference)
+
+
+def test_a_word_lags_until_the_first_output_that_heard_it() -> None:
+    lags = word_lags([0.5, 1.0, 2.0, 9.0], heard=[1.0, 1.0, 2.5], shown=[1.5, 2.0, 3.5])
+    assert lags == [1.0, 0.5, 1.5]
+
+
+@given(st.lists(st.floats(0, 10), max_size=8), st.lists(st.floats(0, 10), max_size=6), st.floats(0, 3))
+def test_a_slower_machine_adds_its_seconds_to_every_word(
+    ends: list[float], heard: list[float], computation: float
+) -> None:
+    unaware = word_lags(ends, heard, heard)
+    aware = word_lags(ends, heard, [reach + computation for reach in heard])
+    assert aware == pytest.approx([lag + computation for lag in unaware])
+    assert all(lag >= 0 for lag in unaware)
+    assert len(unaware) == sum(end <= max(heard, default=-1.0) for end in ends)
