@@ -30,10 +30,12 @@ clean:  ## remove .venv and caches
 $(VENV)/.demo: EXTRAS :=
 $(VENV)/.test: EXTRAS := [test,bench]
 $(VENV)/.test: SERVES := $(VENV)/.demo
+# Scorers that ours are held against; without what they need for models of their own.
+$(VENV)/.test $(VENV)/.check: SCORERS := tests/outside-scorers.txt
 $(VENV)/.check: EXTRAS := [dev,bench]
 $(VENV)/.check: SERVES := $(VENV)/.test $(VENV)/.demo
 
-$(VENV)/.demo $(VENV)/.test $(VENV)/.check: $(VENV)/bin/python pyproject.toml constraints.txt
+$(VENV)/.demo $(VENV)/.test $(VENV)/.check: $(VENV)/bin/python pyproject.toml constraints.txt tests/outside-scorers.txt
 	@echo "livetrans: installing into $(VENV)."
 	@if ! $(BIN)/python -c 'import importlib.metadata as m; m.version("llama-cpp-python")' 2>/dev/null; then \
 	  command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
@@ -47,7 +49,8 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.check: $(VENV)/bin/python pyproject.toml co
 	trap 'kill $$beat 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
 	CMAKE_ARGS="$${CMAKE_ARGS:--DLLAVA_BUILD=OFF}" \
 	CMAKE_BUILD_PARALLEL_LEVEL="$${CMAKE_BUILD_PARALLEL_LEVEL:-$(CORES)}" \
-	$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check -c constraints.txt -e '.$(EXTRAS)'
+	$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check -c constraints.txt -e '.$(EXTRAS)' \
+	$(if $(SCORERS),&& $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --no-deps -r $(SCORERS))
 	@touch $@ $(SERVES)
 
 # The first interpreter that is new enough; PYTHON=... chooses another.

@@ -201,6 +201,8 @@ class _Decoder:
 
 def _riff_is_cut_off(path: Path) -> bool:
     """Whether a WAV is shorter than its header says: FFmpeg then believes the file's size and says nothing."""
+    if not path.is_file():
+        return False
     with path.open("rb") as file:
         header = file.read(12)
     stated = int.from_bytes(header[4:8], "little")
@@ -215,9 +217,9 @@ def _open(path: Path) -> tuple[Any, Any]:
     try:
         if path.is_dir():
             raise SourceError(f"{path} is a folder: name an audio file in it.")
-        with path.open("rb") as file:
-            if not file.read(1):
-                raise SourceError(f"{path} is empty: choose a recording with sound in it.")
+        # A pipe is left to FFmpeg: what is read of it to look is gone.
+        if path.is_file() and path.stat().st_size == 0:
+            raise SourceError(f"{path} is empty: choose a recording with sound in it.")
         container = av.open(str(path))
     except FileNotFoundError as error:
         raise SourceError(f"There is no file {path}: check the name.") from error

@@ -51,8 +51,8 @@ def exported(
 ) -> list[ExportedUpdate]:
     """A run's updates for export: those of one method in one repeat, since only they make one output a segment.
 
-    A recorded update is timed by its source's end in its segment. A text has no sound: it is timed by how many of the corpus's
-    `step_unit` (`words` or `characters`) were read.
+    A recorded update is timed by its source's end in its segment. A text has no sound: it is timed by how many of the
+    corpus's `step_unit` (`words` or `characters`) were read.
     """
     read: Callable[[str], int] = len if step_unit == "characters" else lambda source: len(source.split())
     known = {segment.segment_id: segment for segment in segments}

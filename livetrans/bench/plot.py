@@ -1,7 +1,7 @@
 """Plots of a benchmark, from table rows alone: figures over the bias, and how lag is distributed. PNG and SVG.
 
-A plot is a sheet of its own colour, so that it reads the same on a light and on a dark page. Colours are Okabe and
-Ito's, told apart by markers and dashes as well. The same rows and date give the same bytes.
+A plot is a sheet of its own colour, so that it reads the same on a light and on a dark page. Curves are told apart
+by markers as well as by colours. The same rows and date give the same bytes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from io import BytesIO
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHEET, INK, PALE_INK, GRID = "#ffffff", "#1f2328", "#59636e", "#e4e8ec"
-COLOURS = ("#0072b2", "#d55e00", "#007a5a", "#882255")
-"""Blue, vermilion and green of Okabe and Ito (the green darker, to stand out from the sheet), and Tol's wine."""
+COLOURS = ("#0072b2", "#d55e00", "#000000", "#882255")
+"""Blue and vermilion of Okabe and Ito, black, and Tol's wine: apart for every kind of colour blindness."""
 MARKERS = ("o", "s", "^", "D")
 LEVELS = {"rt": (0, (5, 1.5)), "cd": (0, (1, 1.2))}
 """Dashes of the methods that have no bias."""
@@ -57,7 +58,7 @@ def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = Fal
             for kind in ("png", "svg")
         }
     if not files:
-        raise UsageError("there is nothing to plot; give a run of ssbd at more than one bias, or of a recorded stream")
+        raise UsageError("there is nothing to plot; give a run with ssbd in it, or one of a recorded stream")
     _write(files, force=force)
     return list(files)
 
@@ -90,22 +91,21 @@ def _over_bias(
     told = [panel for panel in panels if any(_points(own, panel[2]) for own in curves.values())]
     if not told:
         return None
-    figure, axes = _sheet(len(told), title, rows, date, lines=1 if len(curves) == 1 else 3)
+    levels = [decoder for decoder in LEVELS if any(row.decoder == decoder for row in rows)]
+    figure, axes = _sheet(len(told), title, rows, date, lines=1 if len(curves) == 1 else len(curves) + len(levels))
     for panel, (name, unit, value) in zip(axes, told, strict=True):
-        _name(panel, name, f"{unit} ({rows[0].ne_unit})" if value is BIAS_PANELS[0][2] else unit)
+        _name(panel, name, f"{unit} ({_named(rows, 'ne_unit', 'units')})" if value is BIAS_PANELS[0][2] else unit)
         panel.set_xlabel("bias β")
-        for index, (curve, own) in enumerate(curves.items()):
-            colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
+        for own, (colour, marker) in zip(curves.values(), _looks(), strict=False):
             points = _points(own, value)
-            panel.plot(*zip(*points, strict=True), color=colour, marker=marker, label=f"ssbd {curve}".strip(), zorder=3)
-            for decoder, dashes in LEVELS.items():
-                levels = [value(row) for row in own if row.decoder == decoder]
-                if levels and levels[0] is not None:
-                    label = f"{decoder} {curve}".strip()
-                    panel.axhline(levels[0], color=colour, linestyle=dashes, linewidth=1.4, label=label, zorder=2)
+            panel.plot(*zip(*points, strict=True), color=colour, marker=marker, zorder=3)
+            for row in own:
+                level = value(row) if row.decoder in LEVELS else None
+                if level is not None:
+                    panel.axhline(level, color=colour, linestyle=LEVELS[row.decoder], linewidth=1.4, zorder=2)
         panel.set_xlim(-0.03, max(row.bias or 0.0 for row in rows) + 0.03)
         _scale(panel, LEAST_SPAN.get(name))
-    _legend(figure, axes[0], len(curves))
+    _legend(figure, list(curves), levels)
     return figure
 
 
@@ -206,11 +206,23 @@ def _scale(panel: Axes, least_span: float | None) -> None:
     panel.set_ylim(low - missing / 2, high + missing / 2)
 
 
-def _legend(figure: Figure, panel: Axes, curves: int) -> None:
-    """Under the panels: one line for one curve, a column a curve for more."""
-    handles, labels = panel.get_legend_handles_labels()
+def _looks() -> Iterator[tuple[str, str]]:
+    """A colour and a marker for each curve; only their pair comes round again, and late."""
+    for place in count():
+        yield COLOURS[place % len(COLOURS)], MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]
+
+
+def _legend(figure: Figure, curves: Sequence[str], levels: Sequence[str]) -> None:
+    """Under the panels: the curves, and what the dashes mean in whatever colour."""
+    from matplotlib.lines import Line2D
+
+    dashes_colour = COLOURS[0] if len(curves) == 1 else PALE_INK
+    handles = [
+        Line2D([], [], color=colour, marker=marker, label=f"ssbd {curve}".strip())
+        for curve, (colour, marker) in zip(curves, _looks(), strict=False)
+    ] + [Line2D([], [], color=dashes_colour, linestyle=LEVELS[level], linewidth=1.4, label=level) for level in levels]
     place = (0.1 / figure.get_figwidth(), 0.05 / figure.get_figheight())
-    figure.legend(handles, labels, loc="lower left", bbox_to_anchor=place, ncols=3 if curves == 1 else curves)
+    figure.legend(handles=handles, loc="lower left", bbox_to_anchor=place, ncols=3 if len(curves) == 1 else 1)
 
 
 @contextmanager

@@ -77,6 +77,8 @@ class Header:
     model: ModelRecord
     corpus: CorpusRecord
     maximum_output_tokens: int
+    time: str
+    """How seconds were measured: `wall`, or `cpu`, the processor's time, which other programs do not lengthen."""
     versions: dict[str, str]
     machine: dict[str, str]
 

@@ -169,7 +169,7 @@ class Bench:
         model = self._models[method.label]
         translator = Translator(model, self._prompt, *settings_of(method, self._header.maximum_output_tokens))
         # The cache starts from the template alone, whichever unit came before: a resumed run equals a whole one.
-        model.evaluate(self._prompt.before or self._prompt.tokens(model, "."))
+        model.evaluate((*self._prompt.before, *self._prompt.after))
         identity = segment.segment.segment_id
         updates = []
         for number, source in enumerate(segment.updates):

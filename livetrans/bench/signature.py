@@ -46,8 +46,10 @@ def make_header(
     model: ModelRecord,
     corpus: CorpusRecord,
     maximum_output_tokens: int,
+    time: str,
 ) -> Header:
-    return Header(FORMAT, methods, repeats, model, corpus, maximum_output_tokens, versions(), machine())
+    """The header of a run on this machine; `time` is one of `livetrans.bench.processor_clock.TIMES`."""
+    return Header(FORMAT, methods, repeats, model, corpus, maximum_output_tokens, time, versions(), machine())
 
 
 def versions() -> dict[str, str]:

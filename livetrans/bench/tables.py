@@ -285,7 +285,7 @@ def _notes(runs: Sequence[ScoredRun], settings: TableSettings) -> list[str]:
             f"{run.run.path.name}: {model.file} ({model.name}, {model.quantisation}, {model.size_bytes / 1e6:.1f} MB), "
             f"{model.threads} thread{'s' if model.threads > 1 else ''}, on {corpus.name} "
             f"{corpus.source_language}-{corpus.target_language} ({run.rows[0].finals} segments, {updates} updates"
-            f"{revealed}), median of {header.repeats} repeats; NE in {unit_name(run.unit)}; "
+            f"{revealed}), median of {header.repeats} repeats, {header.time} time; NE in {unit_name(run.unit)}; "
             f"{machine.get('processor', 'unknown')}, {machine.get('cores', '?')} cores; "
             f"livetrans {header.versions.get('livetrans', '?')}, "
             f"llama-cpp-python {header.versions.get('llama_cpp_python', '?')}."

@@ -5,6 +5,7 @@ Commands are imported when they are called, so that `livetrans --help` loads no 
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -31,6 +32,9 @@ COMMANDS = {
 COMPLETION_VARIABLE = "_LIVETRANS_COMPLETE"
 DEBUG_VARIABLE = "LIVETRANS_DEBUG"
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""What writing to stdout ends with when its disk is full or its terminal gone; every other file has its own sentence."""
+
 cli = LazyGroup(
     "livetrans",
     commands_by_name=COMMANDS,
@@ -43,6 +47,7 @@ click.version_option(__version__, message="livetrans %(version)s")(cli)
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """The console script: run a command and leave with its exit code."""
+    _open_closed_streams()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -78,9 +83,25 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         _discard_output()
         return 0
+    except OSError as fault:
+        if fault.errno not in _FULL:
+            return _bug(fault, debug)
+        _discard_output()
+        return _complain(f"the output cannot be written ({fault.strerror}); free space or choose another place", 1, debug)
     except Exception as fault:  # the outermost place: whatever comes this far is our bug, and is said to be
-        advice = "" if debug else f"; run it again with {DEBUG_VARIABLE}=1 to see where, and report it"
-        return _complain(f"this is a bug in livetrans and no fault of yours ({sentence(fault)}){advice}", 1, debug)
+        return _bug(fault, debug)
+
+
+def _open_closed_streams() -> None:
+    """Put nothing in place of the standard streams that whoever started us has closed (`<&-`), so that nobody fails."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def _bug(fault: Exception, debug: bool) -> int:
+    advice = "" if debug else f"; run it again with {DEBUG_VARIABLE}=1 to see where, and report it"
+    return _complain(f"this is a bug in livetrans and no fault of yours ({sentence(fault)}){advice}", 1, debug)
 
 
 def _complain(complaint: str, exit_code: int, debug: bool) -> int:

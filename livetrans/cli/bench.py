@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from livetrans.bench.methods import PAPER_METHODS
+from livetrans.bench.processor_clock import TIMES
 from livetrans.catalogue import TRANSLATOR_VARIABLE
 from livetrans.cli.options import PROMPTS
 
@@ -53,6 +54,13 @@ def command() -> None:
     show_default=True,
     help="Threads of the translator; with 1, results repeat exactly.",
 )
+@click.option(
+    "--time",
+    type=click.Choice(TIMES),
+    default="wall",
+    show_default=True,
+    help="Measure time as it passes, or the processor's, which a busy machine does not lengthen.",
+)
 @click.option("--context", type=click.IntRange(min=32), default=1024, show_default=True, help="Room in tokens.")
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Run file; without it, named by corpus and model.")
 @click.option("--force", is_flag=True, help="Overwrite the run file if it exists, instead of going on with it.")
@@ -94,3 +102,59 @@ def table_command(**values: Any) -> None:
     from livetrans.cli.bench_tables import TableOptions, make_tables
 
     make_tables(TableOptions(**values))
+
+
+@command.command("case")
+@click.argument("file", type=_FILE)
+@click.option("--id", "segment_id", type=int, required=True, metavar="N", help="The segment's `segment_id` there.")
+@click.option("--methods", default="", metavar="LIST", help="Whose outputs; else rt, a modest bias, and the greatest.")
+@click.option("--markdown", is_flag=True, help="Markdown instead of colours.")
+def case_command(file: Path, segment_id: int, methods: str, markdown: bool) -> None:
+    """Show how one segment of a run was translated: per update what was kept and what is new."""
+    from livetrans.cli.bench_views import show_case
+
+    show_case(file, segment_id, methods, markdown=markdown)
+
+
+@command.command("plot")
+@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "-o", "--output", "folder", type=click.Path(file_okay=False, path_type=Path), default=Path("."), show_default=True
+)
+@click.option("--unit", metavar="UNIT", help="Tokens in which erasure is counted.")
+@click.option("--date", metavar="TEXT", help="When, in the plot's title; else the day the run file was written.")
+@click.option("--force", is_flag=True, help="Overwrite plots that exist.")
+def plot_command(files: tuple[Path, ...], folder: Path, unit: str | None, date: str | None, force: bool) -> None:
+    """Draw erasure, acceptance, speedup and quality over the bias, and lag, as PNG and SVG."""
+    from livetrans.cli.bench_views import make_plots
+
+    make_plots(files, folder, unit, date, force=force)
+
+
+@command.command("export")
+@click.argument("file", type=_FILE)
+@click.option("--method", required=True, metavar="METHOD", help="One of the run's methods.")
+@click.option("--format", "format_", type=click.Choice(("stream", "simulstream")), default="stream", show_default=True)
+@click.option("--unit", default="word", show_default=True, metavar="UNIT", help="Tokens that simulstream shall count.")
+@click.option("-o", "--output", type=_FILE, required=True, metavar="FILE", help="File to write.")
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+def export_command(file: Path, method: str, format_: str, unit: str, output: Path, force: bool) -> None:
+    """Write one method's outputs for an outside scorer: the authors' stream.jsonl, or simulstream's log."""
+    from livetrans.cli.bench_views import export_run
+
+    export_run(file, method, format_, unit, output, force=force)
+
+
+@command.command("cost")
+@click.argument("model", required=False)
+@click.option("--threads", type=click.IntRange(1, 512), default=1, show_default=True, help="Threads of the translator.")
+@click.option("--time", "measured", type=click.Choice(TIMES), default="wall", show_default=True, help="As for run.")
+@click.option("--rounds", type=click.IntRange(1, 999), default=11, show_default=True, help="Medians are over them.")
+def cost_command(model: str | None, threads: int, measured: str, rounds: int) -> None:
+    """Measure one pass of MODEL over 1, 2, 4 ... 128 new tokens: what verifying a draft costs on this machine.
+
+    MODEL is a GGUF file or a name from `livetrans models`; without it, the translator that runs by default.
+    """
+    from livetrans.cli.bench_views import show_cost
+
+    show_cost(model, threads, measured, rounds)

@@ -12,10 +12,11 @@ import click
 
 from livetrans.bench.corpora import Corpus, recorded_corpus, text_corpus
 from livetrans.bench.methods import parse_methods
+from livetrans.bench.processor_clock import clock_for
 from livetrans.bench.run import Bench, RunWriter
 from livetrans.bench.signature import make_header, model_record
 from livetrans.catalogue import find_translator
-from livetrans.clock import SystemClock
+from livetrans.clock import Clock
 from livetrans.config import DecodingSettings, LanguageModelSettings
 from livetrans.errors import UsageError
 from livetrans.events import Notice
@@ -44,6 +45,7 @@ class BenchOptions:
     words: int
     sentences: int | None
     repeats: int
+    time: str
     output: Path | None
     force: bool
 
@@ -58,6 +60,7 @@ def run_bench(options: BenchOptions) -> Path:
     """
     languages = parse_language(options.from_), parse_language(options.to)
     methods = parse_methods(options.methods)
+    clock = clock_for(options.time, options.threads)
     corpus = _corpus(options, languages)
     file = find_translator(options.mt, source=languages[0].code, target=languages[1].code).path
     corpus_name = corpus.record.name.removesuffix(".jsonl").removesuffix(".txt")
@@ -65,10 +68,10 @@ def run_bench(options: BenchOptions) -> Path:
     output = options.output or Path(f"{corpus_name}.{pair}.{file.stem}.jsonl")
     maximum = DecodingSettings().maximum_output_tokens
     say(f"loading the translator {file.name} …")
-    with _model(file, options, maximum) as model:
+    with _model(file, options, maximum, clock) as model:
         prompt = build_prompt(model, options.prompt, *languages)
         record = model_record(model, file, prompt, options.threads)
-        header = make_header(methods, options.repeats, record, corpus.record, maximum)
+        header = make_header(methods, options.repeats, record, corpus.record, maximum, options.time)
         others: list[LlamaModel] = []
         segments = [one.segment for one in corpus.segments]
         try:
@@ -77,7 +80,7 @@ def run_bench(options: BenchOptions) -> Path:
                     say(f"{output} goes on after {len(writer.done)} units")
                 others += (model.another_context() for _ in methods[1:])
                 models = dict(zip((method.label for method in methods), (model, *others), strict=True))
-                bench = Bench(dict(models), prompt, header, SystemClock(), writer)
+                bench = Bench(dict(models), prompt, header, clock, writer)
                 total = sum(len(one.updates) for one in corpus.segments) * len(methods) * options.repeats
                 with _progress(total) as advance:
                     bench.run(corpus, advance)
@@ -102,11 +105,11 @@ def _corpus(options: BenchOptions, languages: tuple[Language, Language]) -> Corp
 
 
 @contextmanager
-def _model(file: Path, options: BenchOptions, maximum_output_tokens: int) -> Iterator[LlamaModel]:
+def _model(file: Path, options: BenchOptions, maximum_output_tokens: int, clock: Clock) -> Iterator[LlamaModel]:
     from livetrans.lm.llama import LlamaModel
 
     settings = LanguageModelSettings(file, options.context, options.threads, prompt=options.prompt)
-    model = LlamaModel(settings, maximum_rows=maximum_output_tokens + 1)
+    model = LlamaModel(settings, maximum_rows=maximum_output_tokens + 1, clock=clock)
     try:
         yield model
     finally:

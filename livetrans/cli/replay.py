@@ -94,7 +94,8 @@ def open_source(file: str, settings: Settings, clock: Clock, *, recorded: bool, 
 
         if sys.stdin.isatty():
             raise UsageError("standard input is a terminal; pipe raw PCM into `livetrans replay -` or name a file")
-        source: AudioSource = PcmStream(sys.stdin.buffer, clock, notices)
+        # Unbuffered: a reading thread would hold the buffer's lock, and the interpreter could not exit.
+        source: AudioSource = PcmStream(open(sys.stdin.fileno(), "rb", 0, closefd=False), clock, notices)  # noqa: SIM115
     else:
         from livetrans.audio.file import AudioFile
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import sys
@@ -33,6 +34,11 @@ OpenHearing = Callable[[Publish, Callable[[AudioChunk], None] | None], Hearing]
 """Builds the listening side, on the thread that will own it; the second argument keeps the sound, where that was
 asked.
 """
+
+_HANGUP = getattr(signal, "SIGHUP", None)
+"""What a terminal sends when it closes; Windows has no such signal."""
+
+_ENDING_SIGNALS = [signal.SIGINT, signal.SIGTERM, *([_HANGUP] if _HANGUP else [])]
 
 _LAST_WAIT = 3.0
 """Seconds given to the threads after the screen has gone."""
@@ -111,7 +117,12 @@ def _lines(options: RunOptions) -> list[Sink]:
 
 
 def _run_as_lines(run: Pipeline | PlainLoop) -> None:
-    with _interruptible(run.stop):
+    def ask() -> None:
+        for kind in _ENDING_SIGNALS:
+            signal.signal(kind, signal.default_int_handler)
+        run.stop()
+
+    with _signals_to(ask):
         run.start()
         run.join()
     if _reader_has_gone():
@@ -128,21 +139,39 @@ def _reader_has_gone() -> bool:
 
 
 @contextlib.contextmanager
-def _interruptible(stop: Callable[[], None]) -> Iterator[None]:
-    """Ctrl-C and a polite kill end the run well: what was heard is finished; a second one ends it at once."""
+def _signals_to(ask: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C, a polite kill and a terminal that closes call `ask` instead of killing: what was heard is finished."""
 
-    def ask(number: int, _frame: FrameType | None) -> None:
-        for kind in kinds:
-            signal.signal(kind, signal.default_int_handler)
-        stop()
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if number == _HANGUP:
+            _leave_terminal()
+        ask()
 
-    kinds = [signal.SIGINT, signal.SIGTERM]
-    before = [signal.signal(kind, ask) for kind in kinds]
+    before = {kind: signal.getsignal(kind) for kind in _ENDING_SIGNALS}
+    for kind in before:
+        # `nohup` asks for hangups to be ignored.
+        if kind != _HANGUP or before[kind] is not signal.SIG_IGN:
+            signal.signal(kind, handle)
     try:
         yield
     finally:
-        for kind, handler in zip(kinds, before, strict=True):
+        for kind, handler in before.items():
             signal.signal(kind, handler)
+
+
+def _leave_terminal() -> None:
+    """Let what is still written to a terminal that has gone go nowhere, because a failing write would stop the rest."""
+    import termios
+
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        try:
+            termios.tcgetattr(descriptor)
+        except termios.error as error:
+            # Files and pipes say ENOTTY; a terminal can be there still, as after `kill -HUP`, and says nothing.
+            if error.args[0] == errno.EIO:
+                os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 def _run_on_screen(
@@ -170,7 +199,8 @@ def _run_on_screen(
         show_source=options.show_source is not False,
         save=finals.save,
     )
-    failure = app.run()
+    with _signals_to(app.quit_soon):
+        failure = app.run()
     pipeline.stop()
     if failure:
         raise LivetransError(failure)

@@ -43,7 +43,7 @@ def average_lagging(delays: Sequence[float], source_length: float, reference_len
     """AL = 1/tau * sum of d(i) - (i - 1) |X| / |Y*| for i up to tau, the first unit whose delay reaches |X|.
 
     Ma et al. 2019 (STACL, arXiv 1810.08398), equations 8 and 9, with the reference's length for |Y*|, as SimulEval
-    computes it: without such a unit tau is the last one, and an output that starts after the source ended has its first
+    computes it. Without such a unit tau is the last one; an output that starts after the source ended has its first
     delay for AL. Delays and `source_length` share one unit; a corpus's AL is the mean over its sentences.
 
     Raises:
@@ -67,8 +67,6 @@ def length_adaptive_average_lagging(delays: Sequence[float], source_length: floa
 def _mean_lag(delays: Sequence[float], source_length: float, target_length: int) -> float:
     if not delays or source_length <= 0 or target_length <= 0:
         raise ValueError("lagging needs an output, a source and a reference that are not empty")
-    if delays[0] > source_length:
-        return delays[0]
     reached = next((index for index, delay in enumerate(delays) if delay >= source_length), len(delays) - 1)
     return fsum(unit_lags(delays, source_length, target_length)[: reached + 1]) / (reached + 1)
 

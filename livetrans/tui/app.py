@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -70,6 +71,8 @@ class LivetransApp(App[str]):
         self._paused = False
         self._phase = Phase.LOADING
         self._quitting = False
+        self._quit_before_start = False
+        self._event_loop: asyncio.AbstractEventLoop | None = None
         self._failure: str | None = None
         self._board = Board()
         self._sink = ScreenSink(self)
@@ -96,6 +99,7 @@ class LivetransApp(App[str]):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
+        self._event_loop = asyncio.get_running_loop()
         self._enter(Phase.LOADING)
         self.set_interval(POLL_SECONDS, self._show_numbers)
         # After the first frame, so that loading, which keeps the interpreter busy, can't delay it.
@@ -104,7 +108,17 @@ class LivetransApp(App[str]):
     def on_unmount(self) -> None:
         self._sink.close()
 
+    def quit_soon(self) -> None:
+        """As the key for quitting; from a signal handler or another thread."""
+        if self._event_loop is None:
+            self._quit_before_start = True
+        else:
+            self._event_loop.call_soon_threadsafe(self.call_later, self.action_stop)
+
     def _begin(self) -> None:
+        if self._quit_before_start:
+            self.exit()
+            return
         self._show_numbers()
         try:
             self._start(self._sink)

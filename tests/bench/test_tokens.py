@@ -86,7 +86,7 @@ def test_each_unit_cuts_as_its_name_says(unit: str, text: str, tokens: list[str]
 
 
 def test_an_unknown_unit_is_told_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="flores200.*word"):
+    with pytest.raises(UsageError, match=r"flores200.*word"):
         tokenizer("bpe")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,8 +40,8 @@ def test_delays_never_fall_along_the_output(outputs: list[list[int]]) -> None:
 
 @given(OUTPUTS)
 def test_without_erasure_every_unit_keeps_the_time_it_was_written(outputs: list[list[int]]) -> None:
-    appended = [sum(outputs[: index + 1], []) for index in range(len(outputs))]
-    assert not any(erasure(left, right) for left, right in zip(appended, appended[1:], strict=False))
+    appended = [[unit for output in outputs[: index + 1] for unit in output] for index in range(len(outputs))]
+    assert not any(erasure(left, right) for left, right in pairwise(appended))
     written = [float(index) for index, output in enumerate(outputs) for _ in output]
     assert stable_delays([float(index) for index in range(len(outputs))], appended) == written
 

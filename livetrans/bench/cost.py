@@ -1,0 +1,75 @@
+"""What verification really costs: the time of one pass over n new tokens, against that of one over a single token."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from livetrans.lm.port import LanguageModel
+
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+CONTEXT_TOKENS = 64
+"""Tokens in the cache before each pass: about a prompt with its sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of passes over `new_tokens` tokens, logits read at each of them."""
+
+    new_tokens: int
+    seconds: float
+    """Median of the rounds."""
+    ratio: float
+    """To the median pass over a single token: below `new_tokens`, verifying is cheaper than decoding."""
+    least_seconds: float
+    """The fastest round: on a busy machine long passes are interrupted more often than short ones."""
+    least_ratio: float
+
+
+def measure_cost(
+    model: LanguageModel,
+    rounds: int,
+    sizes: Sequence[int] = SIZES,
+    on_pass: Callable[[], None] = lambda: None,
+) -> list[Cost]:
+    """Sizes take turns within each round, another one first each time, so that a drifting machine moves them alike.
+
+    `sizes` begins with 1. A first round that warms the memory up is not counted.
+
+    Raises:
+        ContextError: the model's context is smaller than the largest pass.
+    """
+    vocabulary = model.evaluate(_beginning(model)).logits.shape[1]
+    # Which tokens they are does not matter for time; the seed makes the passes the same in every run.
+    tokens = np.random.default_rng(0).integers(0, vocabulary, CONTEXT_TOKENS + max(sizes)).tolist()
+    seconds: dict[int, list[float]] = {size: [] for size in sizes}
+    for number in range(rounds + 1):
+        turn = number % len(sizes)
+        for size in (*sizes[turn:], *sizes[:turn]):
+            model.evaluate(tokens[:CONTEXT_TOKENS])
+            evaluation = model.evaluate(tokens[: CONTEXT_TOKENS + size], size)
+            if number:
+                seconds[size].append(evaluation.seconds)
+            on_pass()
+    one = seconds[sizes[0]]
+    return [
+        Cost(
+            new_tokens=size,
+            seconds=statistics.median(own),
+            ratio=_ratio(statistics.median(own), statistics.median(one)),
+            least_seconds=min(own),
+            least_ratio=_ratio(min(own), min(one)),
+        )
+        for size, own in seconds.items()
+    ]
+
+
+def _ratio(above: float, below: float) -> float:
+    return above / below if below else 0.0
+
+
+def _beginning(model: LanguageModel) -> tuple[int, ...]:
+    return model.beginning_tokens or tuple(model.tokenize("a"))[:1]

@@ -1,0 +1,42 @@
+"""Methods are read as the user writes them, and what does not exist is refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.bench.methods import PAPER_METHODS, parse_method, parse_methods, settings_of
+from livetrans.errors import UsageError
+
+
+def test_the_papers_methods_are_in_their_usual_spelling() -> None:
+    assert tuple(method.label for method in parse_methods(",".join(PAPER_METHODS))) == PAPER_METHODS
+
+
+def test_the_baseline_is_always_there_and_doubles_are_not() -> None:
+    assert [method.label for method in parse_methods("ssbd@0.2, ssbd, ssbd@0.20,cd")] == ["rt", "ssbd@0.2", "cd"]
+
+
+def test_a_display_only_mask_is_run_plain() -> None:
+    assert parse_method("ssbd@0.3+display3") == parse_method("ssbd@0.3")
+
+
+@given(st.floats(0, 1), st.integers(1, 99))
+def test_any_bias_and_mask_reach_the_decoder(bias: float, k: int) -> None:
+    method = parse_method(f"ssbd@{bias!r}+mask{k}")
+    decoding, mask = settings_of(method, 80)
+    assert (decoding.method, decoding.bias, decoding.final_bias) == ("ssbd", bias, None)
+    assert (mask.mode, mask.k) == ("output", k)
+    assert parse_method(parse_method("ssbd@0.25").label) == parse_method("ssbd@0.25")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "bild", "ssbd@", "ssbd@2", "ssbd@-0.1", "ssbd@nan", "ssbd@x", "rt@0.2", "cd@0", "ssbd+mask", "ssbd+mask0",
+     "ssbd@0.2+hide3", "ssbd@0.2+mask3+mask5", "RT"],
+)  # fmt: skip
+def test_what_does_not_exist_is_one_sentence(text: str) -> None:
+    with pytest.raises(UsageError) as fault:
+        parse_methods(text)
+    assert "\n" not in str(fault.value)

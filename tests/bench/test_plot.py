@@ -1,0 +1,212 @@
+"""Plots from table rows: the same bytes for the same rows, readable colours, nothing overwritten."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import fields, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from livetrans.bench import plot as plotting
+from livetrans.bench.plot import COLOURS, INK, PALE_INK, SHEET, plot
+from livetrans.bench.rows import TableRow
+from livetrans.errors import UsageError
+
+pytest.importorskip("matplotlib", reason="comes with livetrans[bench]")
+
+DATE = "2026-11-21"
+COMMON = {
+    "model": "tower-2b-Q4_K_M",
+    "pair": "en-de",
+    "corpus": "flores200.devtest",
+    "mask": "none",
+    "ne_unit": "13a",
+    "lags": (),
+}
+
+
+def row(method: str, bias: float | None = None, **figures: Any) -> TableRow:
+    empty = {field.name: None for field in fields(TableRow)}
+    named = {"method": method, "decoder": method.partition("@")[0], "bias": bias}
+    return TableRow(**{**empty, **COMMON, **named, **figures})
+
+
+def sweep(**shared: Any) -> list[TableRow]:
+    """Rows as a sweep of the bias gives them, beside `rt` and `cd`."""
+    biased = [
+        row(f"ssbd@{bias}", bias, ne_mean=1 - bias, accepted_per_draft=bias, speedup=1 + bias, bleu=20 - bias, **shared)
+        for bias in (0.4, 0.0, 0.2)
+    ]
+    return [row("rt", ne_mean=1.4, speedup=1.0, bleu=20.0, **shared), *biased, row("cd", ne_mean=0.0, **shared)]
+
+
+def lagging(**shared: Any) -> list[TableRow]:
+    return [row(method, lags=(0.5, 1.0, 3.0), **shared) for method in ("rt", "ssbd@0.2")]
+
+
+def names(paths: list[Path]) -> set[str]:
+    return {path.name for path in paths}
+
+
+def both(*stems: str) -> set[str]:
+    return {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")}
+
+
+def test_only_what_was_measured_is_plotted(tmp_path: Path) -> None:
+    assert names(plot(sweep(), tmp_path / "text", date=DATE)) == both("bias", "quality")
+    assert names(plot(lagging(), tmp_path / "recorded", date=DATE)) == both("lag")
+    unscored = [replace(row, bleu=None) for row in sweep()]
+    assert names(plot(unscored, tmp_path / "unscored", date=DATE)) == both("bias")
+    assert names(list((tmp_path / "text").iterdir())) == both("bias", "quality")
+
+
+@pytest.mark.parametrize("rows", [[], [row("rt", ne_mean=1.0)], [row("ssbd@0.2", 0.2)]])
+def test_nothing_to_plot_is_a_sentence(rows: list[TableRow], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nothing to plot"):
+        plot(rows, tmp_path / "new", date=DATE)
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_same_rows_give_the_same_bytes_whatever_the_users_style(tmp_path: Path) -> None:
+    import matplotlib
+
+    first = plot(sweep() + lagging(pair="en-ja"), tmp_path / "one", date=DATE)
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black", "svg.hashsalt": "other"}):
+        second = plot(sweep() + lagging(pair="en-ja"), tmp_path / "two", date=DATE)
+        assert matplotlib.rcParams["font.size"] == 30
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    assert not any(b"dc:date" in path.read_bytes() for path in first)
+
+
+def test_a_title_names_model_corpus_and_date(tmp_path: Path) -> None:
+    for path in plot(sweep() + lagging(), tmp_path, date=DATE):
+        if path.suffix == ".svg":  # which has every text as a comment beside its outline
+            text = path.read_text(encoding="utf-8")
+            assert all(part in text for part in ("tower-2b-Q4_K_M", "flores200.devtest", DATE))
+
+
+def test_masked_rows_have_no_place_on_a_line_over_the_bias(tmp_path: Path) -> None:
+    masked = [replace(row, mask="display", mask_k=3, ne_mean=0.1) for row in sweep()]
+    plain = plot(sweep(), tmp_path / "plain", date=DATE)
+    more = plot(sweep() + masked, tmp_path / "more", date=DATE)
+    assert [path.read_bytes() for path in plain] == [path.read_bytes() for path in more]
+
+
+def test_one_existing_file_keeps_all_from_being_written(tmp_path: Path) -> None:
+    (tmp_path / "quality.svg").write_text("mine", encoding="utf-8")
+    with pytest.raises(UsageError, match="--force"):
+        plot(sweep(), tmp_path, date=DATE)
+    assert [path.name for path in tmp_path.iterdir()] == ["quality.svg"]
+    assert (tmp_path / "quality.svg").read_text(encoding="utf-8") == "mine"
+    assert names(plot(sweep(), tmp_path, date=DATE, force=True)) == both("bias", "quality")
+    assert (tmp_path / "quality.svg").read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot be written"):
+        plot(sweep(), tmp_path / "file", date=DATE)
+
+
+def test_without_matplotlib_the_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(UsageError, match=r"livetrans\[bench\]"):
+        plot(sweep(), tmp_path, date=DATE)
+
+
+LONG = "EuroLLM-1.7B-Instruct-unreasonably-long-name.Q4_K_M"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        sweep() + lagging(),
+        sweep(model=LONG) + lagging(model=LONG),
+        [row for pair in ("en-de", "en-ja", "en-zh") for row in sweep(pair=pair) + lagging(pair=pair)],
+        [row for number in range(6) for row in sweep(model=f"{LONG}-{number}")],
+        sweep() + [replace(row, bleu=None, ne_mean=None) for row in sweep(pair="en-ja")],
+    ],
+    ids=["one", "long", "three", "six long", "one unscored"],
+)
+def test_every_text_is_on_the_sheet(rows: list[TableRow], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    rendered: Callable[..., bytes] = plotting._rendered
+
+    def checked(figure: Any, kind: str) -> bytes:
+        picture = rendered(figure, kind)
+        if kind == "png":
+            FigureCanvasAgg(figure).draw()
+            sheet = figure.bbox
+            for text in figure.findobj(lambda artist: hasattr(artist, "get_text") and artist.get_text().strip()):
+                box = text.get_window_extent()
+                inside = box.x0 >= 0 and box.x1 <= sheet.x1 and box.y0 >= 0 and box.y1 <= sheet.y1
+                assert inside or not text.get_visible() or text.get_text() in hidden_ticks(figure), text.get_text()
+        return picture
+
+    monkeypatch.setattr(plotting, "_rendered", checked)
+    plot(rows, tmp_path, date=DATE)
+
+
+def hidden_ticks(figure: Any) -> set[str]:
+    """Labels of scale steps outside the panels, which are not drawn."""
+    axes = [(panel.xaxis, panel.get_xlim()) for panel in figure.axes]
+    axes += [(panel.yaxis, sorted(panel.get_ylim())) for panel in figure.axes]
+    return {
+        tick.label1.get_text()
+        for axis, (low, high) in axes
+        for tick in axis.get_major_ticks()
+        if not low <= tick.get_loc() <= high
+    }
+
+
+def linear(colour: str) -> NDArray[np.float64]:
+    """Linear red, green and blue of `#rrggbb`."""
+    values = np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(colour: str, other: str) -> float:
+    """WCAG's ratio, 1 to 21."""
+    dark, light = sorted(float(linear(each) @ [0.2126, 0.7152, 0.0722]) for each in (colour, other))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_text_and_lines_stand_out_from_a_sheet_that_no_page_shines_through(tmp_path: Path) -> None:
+    from matplotlib.image import imread
+
+    assert all(contrast(ink, SHEET) >= 4.5 for ink in (INK, PALE_INK))
+    assert all(contrast(colour, SHEET) >= 3 for colour in COLOURS)
+    for path in plot(sweep() + lagging(), tmp_path, date=DATE):
+        if path.suffix == ".png":
+            pixels = imread(path)
+            assert np.all(pixels[0, 0] == 1.0)
+            assert np.all(pixels[..., 3:] == 1.0)
+
+
+# Machado et al. 2009, severity 1: what is left of linear red, green and blue.
+BLINDNESS = {
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+def lab(colour: NDArray[np.float64]) -> NDArray[np.float64]:
+    """CIELAB of linear red, green and blue, white D65."""
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    xyz = np.array(to_xyz) @ colour / np.array([0.9505, 1.0, 1.089])
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("blindness", BLINDNESS)
+def test_a_colour_blind_reader_tells_the_curves_apart(blindness: str) -> None:
+    seen = [lab(np.clip(np.array(BLINDNESS[blindness]) @ linear(colour), 0, 1)) for colour in COLOURS]
+    assert min(float(np.linalg.norm(one - other)) for one, other in combinations(seen, 2)) >= 20
