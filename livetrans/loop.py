@@ -57,8 +57,12 @@ class PlainLoop:
     def _run(self) -> None:
         self._hearing = hearing = self._hear(self._publish)
         try:
+            if self._was_stopped():
+                return
             side = self._speak(self._publish)
             try:
+                if self._was_stopped():
+                    return
                 self._publish(RunStarted(side.signature))
                 for transcript in hearing.transcripts(self._watch):
                     self._publish(transcript)
@@ -67,6 +71,10 @@ class PlainLoop:
                 side.close()
         finally:
             hearing.close()
+
+    def _was_stopped(self) -> bool:
+        """Asked anew each time: a signal may come while models load."""
+        return self._stopping
 
     def _watch(self, event: Event) -> None:
         if isinstance(event, SourceProgress):

@@ -84,9 +84,8 @@ class Pipeline:
     def pause(self, paused: bool) -> None:
         with self._change:
             self._paused = paused
-            hearing = self._hearing
-        if hearing:
-            hearing.pause(paused)
+            if self._hearing:
+                self._hearing.pause(paused)
         self._publish(SettingChanged("paused", paused))
 
     def set_bias(self, bias: float) -> None:
@@ -120,11 +119,12 @@ class Pipeline:
                 if self._stopping:
                     return
                 translation = self._translation
-                paused = self._paused
-            if paused:
-                hearing.pause(True)
+                if self._paused:
+                    hearing.pause(True)
+                # Controls that moved while models loaded hold from the start.
+                wanted = dict(self._wanted)
             if translation:
-                self._publish(RunStarted(translation.signature))
+                self._publish(RunStarted({**translation.signature, **wanted}))
             for transcript in hearing.transcripts(self._watch):
                 self._publish(transcript)
                 with self._change:
@@ -185,9 +185,5 @@ class Pipeline:
             thread.join()
         reason = "failed" if self._failure else "stopped" if self._stopping else "end of source"
         self._publish(RunEnded(self._heard, reason))
-        try:
-            self._publish.close()
-        except Exception as error:
-            self._failure = self._failure or error
-        finally:
-            self._ended.set()
+        self._publish.close()
+        self._ended.set()

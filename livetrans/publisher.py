@@ -37,7 +37,14 @@ class Publisher:
             self._on_failure(failure)
 
     def close(self) -> None:
+        """Close every sink, also after one that fails to close."""
         with self._lock:
             sinks, self._sinks = self._sinks, []
+            failures: list[BaseException] = []
             for sink in sinks:
-                sink.close()
+                try:
+                    sink.close()
+                except Exception as error:
+                    failures.append(error)
+        for failure in failures:
+            self._on_failure(failure)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from livetrans.events import AudioChunk, Caption, Event, SourceProgress, SpeechChunk, Transcript, Translation
+from livetrans.errors import ContextError
+from livetrans.events import AudioChunk, Caption, Event, Notice, SourceProgress, SpeechChunk, Transcript, Translation
 
 if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource
@@ -109,8 +110,32 @@ def _level(chunk: AudioChunk) -> float:
 
 
 def translate(translator: Translating, presenter: Presenting, transcript: Transcript, publish: Publish) -> None:
-    """Translate and present one update."""
-    for translation in translator.feed(transcript):
+    """Translate and present one update; a final that does not fit in the model's context is shown as it was said."""
+    try:
+        translations = translator.feed(transcript)
+    except ContextError as error:
+        if transcript.final:
+            publish(Notice("warning", f"Shown untranslated: {error}."))
+            publish(_untranslated(transcript))
+        return
+    for translation in translations:
         publish(translation)
         for caption in presenter.feed(translation, transcript):
             publish(caption)
+
+
+def _untranslated(transcript: Transcript) -> Caption:
+    return Caption(
+        segment_id=transcript.segment_id,
+        revision=transcript.revision,
+        final=transcript.final,
+        text=transcript.text,
+        source=transcript.text,
+        committed_source=transcript.committed,
+        tokens=(),
+        accepted_characters=0,
+        masked_tokens=0,
+        start=transcript.start,
+        end=transcript.end,
+        captured_at=transcript.captured_at,
+    )

@@ -69,7 +69,8 @@ def _bias(text: str, written: str | None) -> float:
         bias = -1.0
     if not 0.0 <= bias <= 1.0:
         raise UsageError(f"the bias in {text!r} is not a number from 0 to 1")
-    return abs(bias)
+    # As many decimals as the label and the run file keep; no minus zero.
+    return abs(round(bias, 6))
 
 
 def settings_of(method: MethodRecord, maximum_output_tokens: int) -> tuple[DecodingSettings, MaskSettings]:

@@ -8,14 +8,17 @@ from livetrans.clock import Clock, SystemClock
 from livetrans.errors import UsageError
 
 TIMES = ("wall", "cpu")
-"""How durations are measured: as they were lived, or the processor's time of this process."""
+"""How durations are measured: as they were lived, or the processor's time of the measuring thread."""
 
 
 class ProcessorClock:
-    """Seconds that this process has computed; others' turns on the same core do not count."""
+    """Seconds that the calling thread has computed; others' turns on the same core do not count.
+
+    llama.cpp computes in the calling thread when it has one thread.
+    """
 
     def now(self) -> float:
-        return time.process_time()
+        return time.thread_time()
 
     def sleep(self, seconds: float) -> None:
         """Waiting takes no processor time."""

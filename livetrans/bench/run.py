@@ -37,7 +37,7 @@ class RunWriter:
         self._path = path
         self.done: frozenset[tuple[int, int, str]] = frozenset()
         try:
-            if overwrite or _is_unbegun(path):
+            if overwrite or _is_unbegun(path, to_line(header).encode()):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 self._stream: BinaryIO = path.open("wb")
                 self._write(to_line(header))
@@ -95,13 +95,13 @@ class RunWriter:
         self._stream.close()
 
 
-def _is_unbegun(path: Path) -> bool:
-    """Whether nothing would be lost by beginning anew: no file, an empty one, or less than a header of ours."""
+def _is_unbegun(path: Path, header: bytes) -> bool:
+    """Whether nothing would be lost by beginning anew: no file, an empty one, or a part of our own header line."""
     if not path.exists():
         return True
     with path.open("rb") as stream:
         line = stream.readline()
-    return not line or (line.startswith(b'{"line": "header"') and not line.endswith(b"\n"))
+    return line != header and header.startswith(line)
 
 
 def _difference(old: Header, new: Header) -> str:

@@ -5,9 +5,11 @@ Commands are imported when they are called, so that `livetrans --help` loads no 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Sequence
 from typing import NoReturn
@@ -33,7 +35,7 @@ COMPLETION_VARIABLE = "_LIVETRANS_COMPLETE"
 DEBUG_VARIABLE = "LIVETRANS_DEBUG"
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-"""What writing to stdout ends with when its disk is full or its terminal gone; every other file has its own sentence."""
+"""What writing to stdout ends with when its disk is full or its terminal gone; other files have their own sentences."""
 
 cli = LazyGroup(
     "livetrans",
@@ -48,7 +50,11 @@ click.version_option(__version__, message="livetrans %(version)s")(cli)
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """The console script: run a command and leave with its exit code."""
     _open_closed_streams()
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    exit_code = run(sys.argv[1:] if arguments is None else arguments)
+    if any(thread.daemon for thread in threading.enumerate()):
+        # Whoever asked twice does not wait for a thread inside a model, and such a thread must not see it destroyed.
+        _leave_at_once(exit_code)
+    sys.exit(exit_code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -84,10 +90,7 @@ def run(arguments: Sequence[str]) -> int:
         _discard_output()
         return 0
     except OSError as fault:
-        if fault.errno not in _FULL:
-            return _bug(fault, debug)
-        _discard_output()
-        return _complain(f"the output cannot be written ({fault.strerror}); free space or choose another place", 1, debug)
+        return _complain_of_system(fault, debug)
     except Exception as fault:  # the outermost place: whatever comes this far is our bug, and is said to be
         return _bug(fault, debug)
 
@@ -96,7 +99,26 @@ def _open_closed_streams() -> None:
     """Put nothing in place of the standard streams that whoever started us has closed (`<&-`), so that nobody fails."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+
+
+def _leave_at_once(exit_code: int) -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    os._exit(exit_code)
+
+
+def _complain_of_system(fault: OSError, debug: bool) -> int:
+    """A file that the system refuses is the user's to mend; so is a stdout that takes no more."""
+    if fault.filename is not None:
+        return _complain(f"{fault.filename} cannot be used ({fault.strerror}); check its permissions", 1, debug)
+    if fault.errno in _FULL:
+        _discard_output()
+        return _complain(
+            f"the output cannot be written ({fault.strerror}); free space or choose another place", 1, debug
+        )
+    return _bug(fault, debug)
 
 
 def _bug(fault: Exception, debug: bool) -> int:

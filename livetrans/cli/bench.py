@@ -24,7 +24,7 @@ def command() -> None:
     """
 
 
-@command.command("run")
+@command.command("run", short_help="Translate a corpus by several methods and write a run file.")
 @click.option("--source", type=_ANY, metavar="FILE", help="Text to translate, a sentence a line.")
 @click.option("--reference", type=_ANY, metavar="FILE", help="Its translation, line by line, to score against.")
 @click.option(
@@ -43,12 +43,23 @@ def command() -> None:
     help="Translator: a GGUF file, or a name from `livetrans models`.",
 )
 @click.option("--prompt", type=click.Choice(PROMPTS), help="Form in which a sentence is put to the translator.")
-@click.option("--methods", metavar="LIST", default=",".join(PAPER_METHODS), show_default=True, help="What to compare.")
-@click.option("--words", type=click.IntRange(min=1), default=3, show_default=True, help="Words revealed at a time.")
-@click.option("--sentences", type=click.IntRange(min=1), help="Only the first so many.")
-@click.option("--repeats", type=click.IntRange(1, 99), default=3, show_default=True, help="Medians are over them.")
+@click.option(
+    "--methods",
+    metavar="LIST",
+    default=",".join(PAPER_METHODS),
+    show_default="the paper's tables'",
+    help="What to compare.",
+)
+@click.option(
+    "--words", metavar="W", type=click.IntRange(min=1), default=3, show_default=True, help="Revealed at a time."
+)
+@click.option("--sentences", metavar="N", type=click.IntRange(min=1), help="Only the first so many.")
+@click.option(
+    "--repeats", metavar="N", type=click.IntRange(1, 99), default=3, show_default=True, help="Medians are over them."
+)
 @click.option(
     "--threads",
+    metavar="N",
     type=click.IntRange(1, 512),
     default=1,
     show_default=True,
@@ -61,7 +72,14 @@ def command() -> None:
     show_default=True,
     help="Measure time as it passes, or the processor's, which a busy machine does not lengthen.",
 )
-@click.option("--context", type=click.IntRange(min=32), default=1024, show_default=True, help="Room in tokens.")
+@click.option(
+    "--context",
+    metavar="TOKENS",
+    type=click.IntRange(min=32),
+    default=1024,
+    show_default=True,
+    help="Room for a sentence.",
+)
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Run file; without it, named by corpus and model.")
 @click.option("--force", is_flag=True, help="Overwrite the run file if it exists, instead of going on with it.")
 def run_command(**values: Any) -> None:
@@ -80,7 +98,7 @@ def run_command(**values: Any) -> None:
     click.echo(output)
 
 
-@command.command("table")
+@command.command("table", short_help="Make the paper's tables from run files.")
 @click.argument("files", type=_FILE, nargs=-1, required=True, metavar="FILE...")
 @click.option(
     "--table",
@@ -90,8 +108,12 @@ def run_command(**values: Any) -> None:
     help="Which table, several times for several; without it, those the files have the material for.",
 )
 @click.option("--format", "format_", type=click.Choice(("text", "markdown", "csv")), default="text", show_default=True)
-@click.option("--bias", type=click.FloatRange(0, 1), default=0.2, show_default=True, help="Of ssbd in 2, 4 and 6.")
-@click.option("--mask-k", type=click.IntRange(1, 99), multiple=True, help="Display-only masks; else 3 and 5.")
+@click.option(
+    "--bias", metavar="0..1", type=click.FloatRange(0, 1), default=0.2, show_default=True, help="Of ssbd in 2, 4 and 6."
+)
+@click.option(
+    "--mask-k", metavar="K", type=click.IntRange(1, 99), multiple=True, help="Display-only masks; else 3 and 5."
+)
 @click.option("--unit", metavar="UNIT", help="Tokens in which erasure is counted: 13a, zh, char, word, model, ...")
 @click.option("--comet", type=_ANY, metavar="MODEL", help="Score with COMET too, by this model on disk.")
 @click.option("--paper", is_flag=True, help="Put the paper's figures beside ours.")
@@ -104,7 +126,7 @@ def table_command(**values: Any) -> None:
     make_tables(TableOptions(**values))
 
 
-@command.command("case")
+@command.command("case", short_help="Show how one segment was translated, update by update.")
 @click.argument("file", type=_FILE)
 @click.option("--id", "segment_id", type=int, required=True, metavar="N", help="The segment's `segment_id` there.")
 @click.option("--methods", default="", metavar="LIST", help="Whose outputs; else rt, a modest bias, and the greatest.")
@@ -116,7 +138,7 @@ def case_command(file: Path, segment_id: int, methods: str, markdown: bool) -> N
     show_case(file, segment_id, methods, markdown=markdown)
 
 
-@command.command("plot")
+@command.command("plot", short_help="Draw figures over the bias, and lag.")
 @click.argument("files", type=_FILE, nargs=-1, required=True, metavar="FILE...")
 @click.option(
     "-o", "--output", "folder", type=click.Path(file_okay=False, path_type=Path), default=Path("."), show_default=True
@@ -131,7 +153,7 @@ def plot_command(files: tuple[Path, ...], folder: Path, unit: str | None, date: 
     make_plots(files, folder, unit, date, force=force)
 
 
-@command.command("export")
+@command.command("export", short_help="Write a run for an outside scorer.")
 @click.argument("file", type=_FILE)
 @click.option("--method", required=True, metavar="METHOD", help="One of the run's methods.")
 @click.option("--format", "format_", type=click.Choice(("stream", "simulstream")), default="stream", show_default=True)
@@ -145,11 +167,20 @@ def export_command(file: Path, method: str, format_: str, unit: str, output: Pat
     export_run(file, method, format_, unit, output, force=force)
 
 
-@command.command("cost")
+@command.command("cost", short_help="Measure what verifying a draft costs on this machine.")
 @click.argument("model", required=False)
-@click.option("--threads", type=click.IntRange(1, 512), default=1, show_default=True, help="Threads of the translator.")
+@click.option(
+    "--threads",
+    metavar="N",
+    type=click.IntRange(1, 512),
+    default=1,
+    show_default=True,
+    help="Threads of the translator.",
+)
 @click.option("--time", "measured", type=click.Choice(TIMES), default="wall", show_default=True, help="As for run.")
-@click.option("--rounds", type=click.IntRange(1, 999), default=11, show_default=True, help="Medians are over them.")
+@click.option(
+    "--rounds", metavar="N", type=click.IntRange(1, 999), default=11, show_default=True, help="Medians are over them."
+)
 def cost_command(model: str | None, threads: int, measured: str, rounds: int) -> None:
     """Measure one pass of MODEL over 1, 2, 4 ... 128 new tokens: what verifying a draft costs on this machine.
 

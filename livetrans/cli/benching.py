@@ -138,7 +138,9 @@ def _progress(total: int) -> Iterator[Callable[[int], None]]:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, disable=not console.is_terminal, speed_estimate_period=120) as progress:
+    with Progress(
+        *columns, console=console, disable=not console.is_terminal, refresh_per_second=2, speed_estimate_period=120
+    ) as progress:
         task = progress.add_task("", total=total)
         yield lambda updates: progress.advance(task, updates)
 

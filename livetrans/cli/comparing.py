@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from io import TextIOWrapper
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -140,6 +141,9 @@ def _print_table(
     from rich.console import Console
     from rich.table import Table
 
+    if isinstance(sys.stdout, TextIOWrapper):
+        # The table's dashes are not worth failing where the terminal's encoding lacks them.
+        sys.stdout.reconfigure(errors="replace")
     base = rows[0].method
     final_bias = settings.decoding.final_bias
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -12,6 +12,7 @@ from livetrans.errors import SessionError, UsageError
 from livetrans.events import Notice
 from livetrans.session.export import Format, Which, export
 from livetrans.session.recorder import default_session_folder
+from livetrans.text import visible
 
 
 @click.command()
@@ -80,4 +81,4 @@ def _format_of(output: Path | None) -> Format:
 
 
 def _warn(notice: Notice) -> None:
-    click.echo(f"livetrans: {notice.text}", err=True)
+    click.echo(f"livetrans: {visible(notice.text)}", err=True)

@@ -21,6 +21,8 @@ class GroupedCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
         for parameter in self.get_params(ctx):
+            if not isinstance(parameter, click.Option):
+                continue  # The usage line names arguments, and the text below it explains them.
             line = parameter.get_help_record(ctx)
             if line is not None:
                 sections.setdefault(getattr(parameter, "heading", "Options"), []).append(line)

@@ -8,6 +8,7 @@ import click
 
 from livetrans.catalogue import FoundModel, find_models, find_recogniser, find_translator, search_folders
 from livetrans.errors import ModelError
+from livetrans.text import visible
 
 
 @click.command()
@@ -21,11 +22,11 @@ def command() -> None:
     models += [model for model in defaults if model.path not in {found.path for found in models}]
     for model in models:
         mark = "*" if model.path in {default.path for default in defaults} else " "
-        click.echo(f"{mark} {model.kind:<10}  {_size(model.size_bytes):>8}  {model.name}")
-        click.echo(f"  {'':<10}  {'':>8}  {model.place}: {model.path}")
+        click.echo(f"{mark} {model.kind:<10}  {_size(model.size_bytes):>8}  {visible(model.name)}")
+        click.echo(f"  {'':<10}  {'':>8}  {visible(f'{model.place}: {model.path}')}")
     click.echo("\nSearched, first to last:")
     for folder in search_folders():
-        click.echo(f"  {folder.place}: {folder.path}" + ("" if folder.path.is_dir() else " (not there)"))
+        click.echo(f"  {visible(f'{folder.place}: {folder.path}')}" + ("" if folder.path.is_dir() else " (not there)"))
     click.echo("\nFor a model elsewhere: --asr FOLDER, --mt FILE.gguf, or name its parent folder in LIVETRANS_MODELS.")
 
 
@@ -40,7 +41,7 @@ def _defaults() -> list[FoundModel]:
         try:
             defaults.append(find())
         except ModelError as fault:
-            click.echo(f"livetrans: {fault}", err=True)
+            click.echo(f"livetrans: {visible(str(fault))}", err=True)
     return defaults
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,10 +33,23 @@ from livetrans.languages import AUTO, parse_language
 _SHORT_BUFFER = 6.0
 """Seconds past which the buffer of a small recogniser is trimmed."""
 
+_MOST_THREADS = 512
+"""llama.cpp crashes past its own limit, and CTranslate2 where the system gives no more."""
+
 METHODS = ("rt", "ssbd", "cd")
 MASKS = ("display", "output", "none")
 PROMPTS = ("tower", "qwen3", "chat", "plain")
 COMMANDS_WITH_CONFIG = ("mic", "replay")
+
+
+class _NumberRange(click.FloatRange):
+    """A range without nan, which no comparison finds to be outside."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number.", param, ctx)
+        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +235,7 @@ _MODELS = [
         "Models",
         "--context",
         metavar="TOKENS",
-        type=click.IntRange(min=32),
+        type=click.IntRange(32, 131_072),
         default=LanguageModelSettings(Path()).context_tokens,
         help="Room of the translator for prompt and output together.",
     ),
@@ -229,7 +243,7 @@ _MODELS = [
         "Models",
         "--threads",
         metavar="N",
-        type=click.IntRange(min=0),
+        type=click.IntRange(0, _MOST_THREADS),
         default=0,
         help="Threads of the translator; 0 takes half of the cores.",
     ),
@@ -237,7 +251,7 @@ _MODELS = [
         "Models",
         "--asr-threads",
         metavar="N",
-        type=click.IntRange(min=0),
+        type=click.IntRange(0, _MOST_THREADS),
         default=0,
         help="Threads of the recogniser; 0 leaves the choice to it.",
     ),
@@ -255,7 +269,7 @@ _TRANSLATION = [
         "Translation",
         "--bias",
         metavar="0..1",
-        type=click.FloatRange(0, 1),
+        type=_NumberRange(0, 1),
         default=DecodingSettings().bias,
         help="How much ssbd prefers its draft: 0 writes what rt would, more is calmer and faster.",
     ),
@@ -289,7 +303,7 @@ _LISTENING = [
         "Listening",
         "--pause",
         metavar="SECONDS",
-        type=click.FloatRange(min=0.1),
+        type=_NumberRange(0.1, 60),
         default=GateSettings().pause,
         help="Silence that ends a segment.",
     ),
@@ -297,7 +311,7 @@ _LISTENING = [
         "Listening",
         "--step",
         metavar="SECONDS",
-        type=click.FloatRange(min=0.1),
+        type=_NumberRange(0.1, 60),
         default=TranscriberSettings().step,
         help="New sound after which the recogniser looks again; a slow machine waits longer by itself.",
     ),

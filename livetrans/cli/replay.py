@@ -95,7 +95,7 @@ def open_source(file: str, settings: Settings, clock: Clock, *, recorded: bool, 
         if sys.stdin.isatty():
             raise UsageError("standard input is a terminal; pipe raw PCM into `livetrans replay -` or name a file")
         # Unbuffered: a reading thread would hold the buffer's lock, and the interpreter could not exit.
-        source: AudioSource = PcmStream(open(sys.stdin.fileno(), "rb", 0, closefd=False), clock, notices)  # noqa: SIM115
+        source: AudioSource = PcmStream(open(sys.stdin.fileno(), "rb", 0, closefd=False), clock, notices)
     else:
         from livetrans.audio.file import AudioFile
 

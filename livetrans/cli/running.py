@@ -7,7 +7,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
@@ -18,11 +18,12 @@ from livetrans.cli.options import RunOptions
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import LivetransError, SessionError
-from livetrans.events import AudioChunk, Caption, Record
+from livetrans.events import AudioChunk, Caption, Notice, Record
 from livetrans.loop import PlainLoop
 from livetrans.metrics.monitor import Monitor
 from livetrans.metrics.snapshot import Snapshot
 from livetrans.pipeline import Pipeline
+from livetrans.session.expendable import Expendable
 from livetrans.session.jsonl import JsonLinesOutput
 from livetrans.session.plain import PlainOutput
 from livetrans.session.recorder import SessionRecorder, default_session_folder
@@ -51,26 +52,44 @@ def wants_screen(options: RunOptions) -> bool:
 
 def run_live(options: RunOptions, settings: Settings, clock: Clock, title: str, open_hearing: OpenHearing) -> None:
     """Run in two threads, on the screen or as lines, until the source ends or the listener quits."""
-    with _kept(options) as (sinks, on_audio):
-        hear, speak = _sides(settings, clock, open_hearing, on_audio)
+    with _kept(options) as kept:
+        hear, speak = _sides(settings, clock, open_hearing, kept)
         if wants_screen(options):
-            _run_on_screen(options, settings, clock, title, hear, speak, sinks)
+            _run_on_screen(options, settings, clock, title, hear, speak, kept.sinks)
         else:
-            _run_as_lines(Pipeline(hear, speak, clock, [*sinks, *_lines(options)]))
+            _run_as_lines(Pipeline(hear, speak, clock, [*kept.sinks, *_lines(options)]))
 
 
 def run_at_once(options: RunOptions, settings: Settings, clock: Clock, open_hearing: OpenHearing) -> None:
     """Run in one plain loop, as fast as the machine can, always as lines."""
-    with _kept(options) as (sinks, on_audio):
-        hear, speak = _sides(settings, clock, open_hearing, on_audio)
-        _run_as_lines(PlainLoop(hear, speak, clock, [*sinks, *_lines(options)]))
+    with _kept(options) as kept:
+        hear, speak = _sides(settings, clock, open_hearing, kept)
+        _run_as_lines(PlainLoop(hear, speak, clock, [*kept.sinks, *_lines(options)]))
+
+
+class _Kept:
+    """What keeps the run: its sinks, and what keeps its sound."""
+
+    def __init__(self) -> None:
+        self.sinks: list[Expendable] = []
+        self.on_audio: Callable[[AudioChunk], None] | None = None
+        self.publish: Publish | None = None
+
+    def add(self, sink: Sink) -> Expendable:
+        self.sinks.append(Expendable(sink, self._tell))
+        return self.sinks[-1]
+
+    def _tell(self, notice: Notice) -> None:
+        if self.publish:
+            self.publish(notice)
 
 
 def _sides(
-    settings: Settings, clock: Clock, open_hearing: OpenHearing, on_audio: Callable[[AudioChunk], None] | None
+    settings: Settings, clock: Clock, open_hearing: OpenHearing, kept: _Kept
 ) -> tuple[Callable[[Publish], Hearing], Callable[[Publish], TranslatingSide]]:
     def hear(publish: Publish) -> Hearing:
-        return open_hearing(publish, on_audio)
+        kept.publish = publish
+        return open_hearing(publish, kept.on_audio)
 
     def speak(publish: Publish) -> TranslatingSide:
         model = load_model(settings, clock, publish)
@@ -84,21 +103,29 @@ def _sides(
 
 
 @contextlib.contextmanager
-def _kept(options: RunOptions) -> Iterator[tuple[list[Sink], Callable[[AudioChunk], None] | None]]:
-    """The sinks that keep the run, and what keeps its sound: made before models load, so that a bad place is seen at
-    once.
+def _kept(options: RunOptions) -> Iterator[_Kept]:
+    """What keeps the run, made before models load, so that a bad place is seen at once.
+
+    Raises:
+        SessionError: a place that cannot be written, at once; or, at the end, a record that is incomplete.
     """
+    kept = _Kept()
     with contextlib.ExitStack() as stack:
-        sinks: list[Sink] = []
-        on_audio = None
         if not options.no_session:
             folder = options.session.expanduser() if options.session else default_session_folder(datetime.now())
             recorder = SessionRecorder(folder, keep_audio=options.keep_audio)
-            sinks.append(recorder)
-            on_audio = recorder.write_audio if options.keep_audio else None
+            sink = kept.add(recorder)
+            kept.on_audio = sink.guarded(recorder.write_audio) if options.keep_audio else None
         if options.jsonl and options.jsonl != "-":
-            sinks.append(JsonLinesOutput(stack.enter_context(_create(Path(options.jsonl).expanduser()))))
-        yield sinks, on_audio
+            file = _create(Path(options.jsonl).expanduser())
+            # Every line was flushed: closing fails only where writing has failed before.
+            stack.enter_context(contextlib.suppress(OSError))
+            stack.enter_context(file)
+            kept.add(JsonLinesOutput(file))
+        yield kept
+    for sink in kept.sinks:
+        if sink.failure:
+            raise SessionError(f"The record of this run is incomplete: {sink.failure}")
 
 
 def _create(path: Path) -> TextIO:
@@ -181,7 +208,7 @@ def _run_on_screen(
     title: str,
     hear: Callable[[Publish], Hearing],
     speak: Callable[[Publish], TranslatingSide],
-    sinks: list[Sink],
+    sinks: Sequence[Sink],
 ) -> None:
     from livetrans.tui.app import LivetransApp
 

@@ -71,13 +71,12 @@ class Decoding:
         """Go on greedily from an already chosen token to the end of generation, the length cap or a loop."""
         context = [*self.prompt, *self.output]
         while not self.model.is_end_of_generation(next_token):
-            if len(self.output) < self.maximum_tokens:
+            # Asked before too: a draft that was accepted whole may end as a loop did.
+            if not self._is_over():
                 self.output.append(next_token)
                 context.append(next_token)
-            looping = loop_length(self.output)
-            if looping or len(self.output) >= self.maximum_tokens:
+            if self._is_over():
                 self.truncated = True
-                del self.output[len(self.output) - looping :]
                 break
             evaluation = self.model.evaluate(context)
             self.forward_passes += evaluation.forward_passes
@@ -86,12 +85,15 @@ class Decoding:
             next_token = int(evaluation.logits[-1].argmax())
         return Decoded(tuple(self.output), self._stats())
 
+    def _is_over(self) -> bool:
+        return len(self.output) >= self.maximum_tokens or loop_length(self.output) > 0
+
     def _stats(self) -> DecodingStats:
         return DecodingStats(
             prompt_tokens=len(self.prompt),
             reused_tokens=self.reused_tokens,
             draft_tokens=self.draft_tokens,
-            accepted_tokens=min(self.accepted_tokens, len(self.output)),
+            accepted_tokens=self.accepted_tokens,
             output_tokens=len(self.output),
             forward_passes=self.forward_passes,
             decoding_steps=self.decoding_steps,

@@ -30,16 +30,16 @@ _CPU_PASS_TOKENS = 32
 """llama.cpp's CPU attention changes its kernel, hence its rounding, from 64 tokens on (measured, docs/LOG.md). Below
 that a Q8_0 model gives bit-identical logits in any batch, and SSBD without bias is re-translation token for token."""
 _SEQUENCE = 0
-_LOG_WARNING, _LOG_ERROR = 2, 3
-"""ggml_log_level: the binding does not name its values."""
-_log_tail: deque[str] = deque(maxlen=8)
-"""llama.cpp's last complaints: kept to explain a failed load, never printed (they would tear the screen)."""
+_LOG_ERROR = 4
+"""ggml_log_level; the binding does not name its values, and its comment on them is out of date."""
+_complaints: deque[str] = deque(maxlen=8)
+"""llama.cpp's last errors: kept to explain a failed load, never printed (they would tear the screen)."""
 
 
 @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
 def _keep_log(level: int, text: bytes, _user_data: ctypes.c_void_p) -> None:
-    if level in (_LOG_WARNING, _LOG_ERROR) and text.strip():
-        _log_tail.append(text.decode("utf-8", "replace").strip())
+    if level == _LOG_ERROR and text.strip():
+        _complaints.append(text.decode("utf-8", "replace").strip())
 
 
 class LlamaModel:
@@ -94,17 +94,25 @@ class LlamaModel:
         params = llama_cpp.llama_model_default_params()
         params.n_gpu_layers = settings.gpu_layers
 
+        raised: list[BaseException] = []
+
         @llama_cpp.llama_progress_callback  # type: ignore[untyped-decorator]
         def progress(fraction: float, _user_data: ctypes.c_void_p) -> bool:
-            if on_progress:
-                on_progress(fraction)
-            return True
+            try:
+                if on_progress:
+                    on_progress(fraction)
+            except BaseException as error:  # ctypes would print it and go on
+                raised.append(error)
+            return not raised
 
         params.progress_callback = progress
-        _log_tail.clear()
+        _complaints.clear()
         self._model = llama_cpp.llama_model_load_from_file(str(self._path).encode(), params)
+        if raised:
+            raise raised[0]
         if not self._model:
-            reason = f" ({_log_tail[-1]})" if _log_tail else ""
+            # The first complaint names the fault, the later ones only that loading failed.
+            reason = f" ({' '.join(_complaints[0].split())})" if _complaints else ""
             raise ModelError(f"{self._path} cannot be loaded as a GGUF model{reason}; download or convert it again")
         self._describe()
         if llama_cpp.llama_model_has_encoder(self._model):
@@ -118,14 +126,16 @@ class LlamaModel:
         self._window: int = llama_cpp.llama_model_n_swa(self._model)
 
     def _create_context(self, settings: LanguageModelSettings) -> None:
-        if settings.context_tokens < self.maximum_rows + 32:
+        params = llama_cpp.llama_context_default_params()
+        # Beyond the length it was trained on a model writes nonsense without a word of warning.
+        trained: int = llama_cpp.llama_model_n_ctx_train(self._model)
+        params.n_ctx = min(settings.context_tokens, trained) if trained > 0 else settings.context_tokens
+        if params.n_ctx < self.maximum_rows + 32:
             raise ContextError(
-                f"a context of {settings.context_tokens} tokens is too small for prompt and translation; "
+                f"a context of {params.n_ctx} tokens is too small for prompt and translation; "
                 f"give --context at least {2 * (self.maximum_rows + 32)}"
             )
-        params = llama_cpp.llama_context_default_params()
-        params.n_ctx = settings.context_tokens
-        params.n_batch = min(_BATCH_TOKENS, settings.context_tokens)
+        params.n_batch = min(_BATCH_TOKENS, params.n_ctx)
         on_cpu = settings.gpu_layers == 0 or not llama_cpp.llama_supports_gpu_offload()
         params.n_ubatch = min(_CPU_PASS_TOKENS, params.n_batch) if on_cpu else params.n_batch
         params.n_seq_max = 1
@@ -221,7 +231,8 @@ class LlamaModel:
         length = len(context)
         if length > self.context_tokens:
             raise ContextError(
-                f"{length} tokens do not fit in the context of {self.context_tokens}; give a larger --context"
+                f"{length} tokens do not fit in the context of {self.context_tokens}; "
+                "give a larger --context, or choose a model that was trained with a longer one"
             )
         # llama.cpp aborts the process on more outputs than it reserved, so refuse here.
         if not 0 < last_rows <= min(self.maximum_rows, length):
@@ -296,7 +307,7 @@ _is_quiet = False
 
 
 def _quieten() -> None:
-    """Send llama.cpp's log to `_log_tail`; importing the binding installed one that prints."""
+    """Send llama.cpp's errors to `_complaints`; importing the binding installed one that prints."""
     global _is_quiet
     if not _is_quiet:
         llama_cpp.llama_log_set(_keep_log, ctypes.c_void_p(0))

@@ -132,6 +132,8 @@ def build_prompt(model: LanguageModel, name: str | None, source: Language, targe
     if rendered.count(_PLACE) != 1:
         raise ModelError(f"{model.name}'s chat template does not show the user's text once; choose one with --prompt")
     before, after = rendered.split(_PLACE)
+    if after.rfind("<think>") > after.rfind("</think>"):
+        after += "\n\n</think>\n\n"  # A template that opens the block itself would spend the output on reasoning.
     spaced = before.endswith(" ")
     tokens = (*model.beginning_tokens, *model.tokenize(before.removesuffix(" "), special=True))
     leading_space = spaced and not _adds_space(model)
@@ -145,9 +147,10 @@ def _adds_space(model: LanguageModel) -> bool:
     return (model.metadata("tokenizer.ggml.add_space_prefix") or "true") == "true"
 
 
-_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)|\A.*</think>", re.DOTALL)
+_OPENING = re.compile(r"<(?:t(?:h(?:i(?:n(?:k)?)?)?)?)?\Z")
 
 
 def without_thinking(text: str) -> str:
-    """The text without reasoning blocks, an unclosed one included."""
-    return _THINKING.sub("", text)
+    """The text without reasoning: whole blocks, one left open, one that began in the prompt, and a tag cut off at the end."""
+    return _OPENING.sub("", _THINKING.sub("", text))

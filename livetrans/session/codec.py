@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -200,10 +201,10 @@ def _decode(hint: Any, value: Any, name: str) -> Any:
     elif origin is dict and isinstance(value, Mapping):
         return {key: _decode(get_args(hint)[1], item, f"{name}.{key}") for key, item in value.items()}
     elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        try:
-            return float(value)
-        except OverflowError as error:
-            raise ValueError(f"`{name}` is too large") from error
+        # JSON has numbers that a float cannot hold: 1e999 comes as infinity, a long row of digits as an int.
+        if abs(value) > sys.float_info.max:
+            raise ValueError(f"`{name}` is too large")
+        return float(value)
     elif hint is type(None) and value is None:
         return None
     elif hint in (int, str, bool) and type(value) is hint:

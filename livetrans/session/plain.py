@@ -28,8 +28,8 @@ class PlainOutput:
       anew on the next line if it differs; so a line that is not the last of its segment is an earlier wording.
     - `show_source`: what was said follows each final on a line of its own that begins with `> `.
     - A segment that was given up without a final is printed when the output is closed: what was heard is kept.
-    - Warnings go to `notices` (standard error), so that a file holds captions only. Progress is not printed, and neither
-      is the error that ends a run: whoever started the run says that once.
+    - Warnings go to `notices` (standard error), so that a file holds captions only. Progress is not printed, and
+      neither is the error that ends a run: whoever started the run says that once.
     """
 
     def __init__(

@@ -1,8 +1,11 @@
-"""The presenting stage: mask-k on non-final captions (paper section 3.4), cut to whole words."""
+"""The presenting stage: mask-k on non-final captions (paper section 3.4), cut to whole words; loops said once."""
 
 from __future__ import annotations
 
+import unicodedata
+
 from livetrans.config import MaskSettings
+from livetrans.decoding.repetition import loop_length
 from livetrans.events import Caption, Transcript, Translation
 from livetrans.translation.rendering import Render
 
@@ -40,16 +43,13 @@ class Presenter:
             )
         ]
 
-    def flush(self) -> list[Caption]:
-        """Nothing waits in this stage."""
-        return []
-
     def _shown(self, translation: Translation) -> tuple[str, int]:
         """The visible text and the number of tokens wholly in it."""
         tokens = translation.tokens
-        if translation.final or not self._masks or self.k == 0:
-            return translation.text, len(tokens)
-        kept = max(len(tokens) - self.k, 0)
+        masked = 0 if translation.final or not self._masks else self.k
+        kept = max(len(tokens) - max(masked, loop_length(tokens)), 0)
+        if kept == len(tokens):
+            return translation.text, kept
         text = self._render(tokens[:kept])
         if self._spaced:
             text = cut_to_word(text, translation.text)
@@ -60,11 +60,19 @@ class Presenter:
 
 def cut_to_word(text: str, whole: str) -> str:
     """The longest part of `text` that ends where a word of `whole` ends."""
-    following = whole[len(text) : len(text) + 1]
-    if not text or not following or not _is_word(following) or not _is_word(text[-1]):
+    following = whole[len(text) : len(text) + 2]
+    if not text or not following or not _goes_on(text[-1], following):
         return text
     return text[: text.rfind(" ") + 1].rstrip()
 
 
+def _goes_on(last: str, following: str) -> bool:
+    """Whether a word is cut between `last` and `following`; a separator between digits is inside a number."""
+    if last.isdigit() and following[0] in ".,":
+        return following[1:].isdigit()
+    return _is_word(last) and _is_word(following[0])
+
+
 def _is_word(character: str) -> bool:
-    return character.isalnum() or character in "-'’_"
+    """Letters, digits, the marks that combine with them, joiners, hyphen and apostrophes."""
+    return character.isalnum() or unicodedata.category(character)[0] == "M" or character in "-'’_\u200c\u200d"

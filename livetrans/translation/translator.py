@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from livetrans.config import DecodingSettings, MaskSettings
-from livetrans.decoding import DECODERS
-from livetrans.errors import UsageError
-from livetrans.events import Transcript, Translation
+from livetrans.decoding import DECODERS, Decoded
+from livetrans.errors import ContextError, UsageError
+from livetrans.events import DecodingStats, Transcript, Translation
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt
 from livetrans.translation.rendering import renderer
@@ -33,7 +33,8 @@ class Translator:
         self._settings = decoding
         self._label = label or decoding.method
         self._render = renderer(model)
-        self._output_mask = mask.k if mask.mode == "output" else 0
+        self._masks_output = mask.mode == "output"
+        self._mask_k = mask.k
         self.bias = decoding.bias
         self._segment_id: int | None = None
         self._draft: tuple[int, ...] = ()
@@ -41,8 +42,7 @@ class Translator:
 
     def set_mask_k(self, k: int) -> None:
         """Move k of an output mask; a display-only mask does not concern the draft."""
-        if self._output_mask:
-            self._output_mask = k
+        self._mask_k = k
 
     def feed(self, transcript: Transcript) -> list[Translation]:
         """Translate one update.
@@ -53,31 +53,37 @@ class Translator:
         if transcript.segment_id != self._segment_id:
             self._segment_id, self._draft, self._cap = transcript.segment_id, (), 0
         source = transcript.text
+        if not any(character.isalnum() for character in source):
+            # Asked to translate nothing, a model invents something.
+            return [self._translation(transcript, Decoded((), DecodingStats()))]
         prompt = self._prompt.tokens(self._model, source)
         speech_tokens = len(prompt) - len(self._prompt.before) - len(self._prompt.after)
         # The cap never falls within a segment: a shorter source must not cut a draft that continuous decoding has to
         # keep.
         self._cap = max(self._cap, _OUTPUT_PER_SOURCE_TOKEN * speech_tokens + _OUTPUT_AT_LEAST)
-        maximum = min(self._settings.maximum_output_tokens, self._cap, self._model.maximum_rows - 1)
+        room = self._model.context_tokens - len(prompt)
+        if room < 1:
+            raise ContextError(
+                f"a segment of {len(source.split())} words does not fit in the context of {self._model.context_tokens} "
+                "tokens; give a larger --context"
+            )
+        maximum = min(self._settings.maximum_output_tokens, self._cap, self._model.maximum_rows - 1, room)
         final_bias = self._settings.final_bias
         bias = final_bias if transcript.final and final_bias is not None else self.bias
         decoded = self._decoder.decode(prompt, self._draft, bias=bias, maximum_tokens=maximum)
         self._draft = decoded.tokens
-        if self._output_mask and not transcript.final:
-            self._draft = decoded.tokens[: -self._output_mask]
-        return [
-            Translation(
-                segment_id=transcript.segment_id,
-                revision=transcript.revision,
-                final=transcript.final,
-                source=source,
-                text=self._render(decoded.tokens),
-                tokens=decoded.tokens,
-                stats=decoded.stats,
-                method=self._label,
-            )
-        ]
+        if self._masks_output and not transcript.final:
+            self._draft = decoded.tokens[: max(len(decoded.tokens) - self._mask_k, 0)]
+        return [self._translation(transcript, decoded)]
 
-    def flush(self) -> list[Translation]:
-        """Nothing waits in this stage: every update was translated when it came."""
-        return []
+    def _translation(self, transcript: Transcript, decoded: Decoded) -> Translation:
+        return Translation(
+            segment_id=transcript.segment_id,
+            revision=transcript.revision,
+            final=transcript.final,
+            source=transcript.text,
+            text=self._render(decoded.tokens),
+            tokens=decoded.tokens,
+            stats=decoded.stats,
+            method=self._label,
+        )

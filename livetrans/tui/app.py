@@ -177,7 +177,7 @@ class LivetransApp(App[str]):
 
     def _show_current(self) -> None:
         waiting = ""
-        if not self._history.captions:
+        if not self._board.spoken:
             waiting = {Phase.RUNNING: "listening …", Phase.ENDED: "nothing was said"}.get(self._phase, "")
         self._current.show(self._board.current, self._board.source(), waiting)
 

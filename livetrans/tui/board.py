@@ -18,6 +18,8 @@ class Board:
 
     def __init__(self) -> None:
         self.current: Caption | None = None
+        self.spoken = False
+        """Whether there ever was a caption, cleared or not."""
         self._transcript: Transcript | None = None
         self._finished: deque[int] = deque(maxlen=REMEMBERED_FINALS)
 
@@ -28,6 +30,7 @@ class Board:
         if caption.final:
             self._finished.append(caption.segment_id)
         empty = not caption.text.strip()
+        self.spoken = self.spoken or not empty
         current = self.current
         if current is None or caption.segment_id == current.segment_id:
             self.current = None if empty and caption.final else caption

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from livetrans.decoding import DECODERS, Decoded
-from livetrans.decoding.repetition import loop_length
+from livetrans.decoding.repetition import REPEATS, loop_length
 from livetrans.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
 
 _sources = st.lists(st.integers(4, 20), min_size=1, max_size=8)
@@ -126,14 +126,14 @@ def test_time_is_split_by_kind_of_pass(bias: float) -> None:
 
 @given(st.lists(st.integers(1, 9), max_size=12), st.lists(st.integers(1, 9), min_size=1, max_size=8))
 def test_a_loop_is_found_and_said_once(before: list[int], phrase: list[int]) -> None:
-    looping = [*before, *(phrase * 8)]
+    looping = [*before, *(phrase * REPEATS)]
     cut = looping[: len(looping) - loop_length(looping)]
     assert len(cut) < len(looping)
     assert cut == looping[: len(cut)]
 
 
 def test_what_speech_repeats_is_no_loop() -> None:
-    for said in ([1] * 7, [1, 2] * 3, [5, 1, 2, 3, 1, 2, 3, 1, 2, 3], []):
+    for said in ([1] * 7, [1, 2] * 7, [5, *[1, 2, 3] * 5], []):
         assert loop_length(said) == 0
 
 
@@ -147,6 +147,22 @@ def test_every_decoder_ends_a_loop_at_the_same_token(method: str) -> None:
 
     outputs = _stream(ScriptedModel(endless, vocabulary_size=24), method, [4, 5, 6], 0.2, maximum=60)
     for one in outputs:
-        assert one.tokens == (10, 11, 12, 13)
+        assert one.tokens == (10, 11, 12, *[13] * REPEATS)
         assert one.stats.truncated
-        assert one.stats.accepted_tokens <= one.stats.output_tokens == 4
+
+
+@given(st.integers(2, 5), st.integers(1, 3), st.sampled_from([("cd", 0.0), ("ssbd", 0.5)]))
+def test_loops_erase_nothing_that_was_forced(updates: int, phrase: int, method: tuple[str, float]) -> None:
+    """The loop grows with the source: each update writes the phrase more often than the one before."""
+
+    def growing(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+        logits = np.zeros(model.vocabulary_size, dtype=np.float32)
+        spoken = context.index(TARGET) - context.index(SOURCE) - 1
+        written = len(context) - 1 - context.index(TARGET)
+        logits[10 + written % phrase if written < 5 * phrase * spoken else END] = 5.0
+        return logits
+
+    model = ScriptedModel(growing, vocabulary_size=24)
+    outputs = _stream(model, method[0], list(range(4, 4 + updates)), method[1], maximum=90)
+    for before, after in pairwise(outputs):
+        assert after.tokens[: len(before.tokens)] == before.tokens

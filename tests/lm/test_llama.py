@@ -15,6 +15,7 @@ from livetrans.config import LanguageModelSettings
 from livetrans.decoding import DECODERS
 from livetrans.errors import ContextError, ModelError
 from livetrans.languages import parse_language
+from livetrans.lm import llama
 from livetrans.lm.llama import LlamaModel
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.metrics.erasure import erasure
@@ -93,15 +94,22 @@ def test_rows_are_those_of_single_steps(model: LlamaModel, prompt: Prompt) -> No
         np.testing.assert_array_equal(model.evaluate(tokens[:length]).logits[-1], rows[length - 1])
 
 
-def test_rows_that_span_batches_are_whole(translator_path: Path) -> None:
+def test_rows_that_span_batches_are_whole(translator_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More tokens than one llama.cpp batch: the rows of both batches come back, in order."""
-    long = LlamaModel(LanguageModelSettings(translator_path, context_tokens=1024, threads=1))
-    tokens = [5 + n % 900 for n in range(600)]
-    rows = long.evaluate(tokens, 120).logits.copy()
-    assert rows.shape == (120, long.vocabulary_size)
-    np.testing.assert_array_equal(long.evaluate(tokens[:481]).logits[-1], rows[0])
-    np.testing.assert_array_equal(long.evaluate(tokens).logits[-1], rows[-1])
-    long.close()
+    monkeypatch.setattr(llama, "_BATCH_TOKENS", 64)
+    small = LlamaModel(LanguageModelSettings(translator_path, context_tokens=512, threads=1))
+    tokens = [5 + n % 900 for n in range(150)]
+    rows = small.evaluate(tokens, 60).logits.copy()
+    assert rows.shape == (60, small.vocabulary_size)
+    for row, length in ((0, 91), (37, 128), (38, 129), (59, 150)):
+        np.testing.assert_array_equal(small.evaluate(tokens[:length]).logits[-1], rows[row])
+    small.close()
+
+
+def test_the_context_is_never_longer_than_the_training(translator_path: Path) -> None:
+    model = LlamaModel(LanguageModelSettings(translator_path, context_tokens=1_000_000))
+    assert model.context_tokens == int(model.metadata("llama.context_length") or 0)
+    model.close()
 
 
 def test_what_would_abort_the_process_is_refused(model: LlamaModel) -> None:
@@ -131,7 +139,7 @@ def test_files_that_are_no_model_get_one_sentence(tmp_path: Path, translator_pat
     text.write_text("hello")
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(translator_path.read_bytes()[:200_000])
-    cases = {text: "not a GGUF", cut: "cannot be loaded", tmp_path: "folder", tmp_path / "none.gguf": "no model file"}
+    cases = {text: "not a GGUF", cut: "cannot be loaded.*file bounds", tmp_path: "folder", tmp_path / "none.gguf": "no model file"}
     for path, words in cases.items():
         with pytest.raises(ModelError, match=words) as caught:
             LlamaModel(LanguageModelSettings(path))

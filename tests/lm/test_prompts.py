@@ -108,6 +108,13 @@ def test_an_unknown_template_is_refused() -> None:
     assert set(TEMPLATES) == {"tower", "qwen3", "plain", "chat"}
 
 
+def test_a_template_that_opens_a_think_block_gets_it_closed() -> None:
+    template = "<user>{{ messages[0]['content'] }}</user><bot><think>\n"
+    model = Described({"tokenizer.chat_template": template})
+    prompt = build_prompt(model, "chat", ENGLISH, GERMAN)
+    assert model.detokenize(prompt.after).decode().split()[-1] == "</think>"
+
+
 def test_thinking_is_left_out() -> None:
     assert without_thinking("<think>a\nb</think>Ja") == "Ja"
     assert without_thinking("Ja<think>endless") == "Ja"

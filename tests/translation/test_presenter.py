@@ -24,7 +24,7 @@ def _render(vocabulary: list[str]):  # type: ignore[no-untyped-def]
 
 def _caption(pieces: list[str], k: int, *, final: bool = False, mode: str = "display", accepted: int = 0, spaced=True):  # type: ignore[no-untyped-def]
     render = _render(pieces)
-    tokens = tuple(range(len(pieces)))
+    tokens = tuple(pieces.index(piece) for piece in pieces)
     stats = DecodingStats(output_tokens=len(tokens), accepted_tokens=accepted)
     translation = Translation(0, 0, final, "source", render(tokens), tokens, stats)
     transcript = Transcript(0, 0, "source", "", final, 0.0, 1.0)
@@ -71,6 +71,21 @@ def test_cut_to_word_keeps_a_word_that_only_loses_its_punctuation() -> None:
     assert cut_to_word("Haus", "Hausboot") == ""
 
 
+def test_cut_to_word_knows_marks_and_numbers() -> None:
+    assert cut_to_word("यह हिन", "यह हिन्दी") == "यह"
+    assert cut_to_word("Das Mu", "Das Mu\u0308ll") == "Das"
+    assert cut_to_word("nur 3", "nur 3.5 Liter") == "nur"
+    assert cut_to_word("nur 3", "nur 3. Dann") == "nur 3"
+
+
+def test_a_loop_is_shown_once() -> None:
+    pieces = [" Er", " sagt", *[" ja"] * 8]
+    for final in (False, True):
+        caption, translation = _caption(pieces, 3, final=final)
+        assert caption.text == "Er sagt ja"
+        assert translation.text.count("ja") == 8
+
+
 def test_an_incomplete_character_is_held_back() -> None:
     whole = "Käse".encode()
     assert render_bytes(whole[:2]) == "K"
@@ -80,4 +95,7 @@ def test_an_incomplete_character_is_held_back() -> None:
 def test_reasoning_and_escapes_never_reach_a_caption() -> None:
     assert render_bytes(b"<think>hm, \n what</think> Hallo") == "Hallo"
     assert render_bytes(b"<think>never closed") == ""
+    assert render_bytes(b"begun in the prompt</think> Hallo") == "Hallo"
+    assert render_bytes(b"Hallo <thi") == "Hallo"
+    assert render_bytes(b"a < b") == "a < b"
     assert "\x1b" not in render_bytes(b"\x1b[31mrot\x1b[0m")

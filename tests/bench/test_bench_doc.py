@@ -1,0 +1,37 @@
+"""docs/bench.md names every field of the run file and every column of the tables, and no other."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import pytest
+
+from livetrans.bench.records import Header, Segment, Update
+from livetrans.bench.tables import LATENCY_COLUMNS, OVERVIEW_COLUMNS
+
+TEXT = (Path(__file__).parents[2] / "docs" / "bench.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^#{2,3} (.*?)\n(.*?)(?=^#{2,3} |\Z)", TEXT, re.M | re.S))
+ROW = re.compile(r"^\| `([^`]+)` \| [^|]+ \|$", re.M)
+
+
+def _names(kind: type, prefix: str = "") -> set[str]:
+    found = set()
+    for field, hint in get_type_hints(kind).items():
+        found.add(prefix + field)
+        for option in (hint, *get_args(hint)):
+            if is_dataclass(option) and isinstance(option, type):
+                found |= _names(option, f"{prefix}{field}.")
+    return found
+
+
+@pytest.mark.parametrize(("section", "kind"), [("`header`", Header), ("`segment`", Segment), ("`update`", Update)])
+def test_every_field_is_documented_and_no_other(section: str, kind: type) -> None:
+    assert set(ROW.findall(SECTIONS[section])) == _names(kind)
+
+
+def test_every_column_is_documented() -> None:
+    documented = set(ROW.findall(SECTIONS["Columns"]))
+    assert {column.name for column in (*OVERVIEW_COLUMNS, *LATENCY_COLUMNS)} <= documented

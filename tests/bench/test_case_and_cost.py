@@ -1,0 +1,100 @@
+"""The case study splits texts without losing a letter; the cost of passes is measured fairly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from livetrans.bench.case import as_markdown, case_of
+from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, measure_cost
+from livetrans.bench.processor_clock import ProcessorClock, clock_for
+from livetrans.bench.records import Run
+from livetrans.bench.runfile import read_run
+from livetrans.errors import UsageError
+from livetrans.lm.scripted import ScriptedModel, hashed_rule
+from tests.bench.runs import METHODS, corpus_of, header_of, run_to
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("run")
+    corpus = corpus_of(folder)
+    run_to(folder / "run.jsonl", corpus, header_of(corpus, repeats=1))
+    return read_run(folder / "run.jsonl")
+
+
+def test_parts_make_the_whole_and_the_kept_part_was_there_before(run: Run) -> None:
+    for segment in run.segments:
+        case = case_of(run, segment.segment_id, METHODS.split(","))
+        updates = run.unit(0, segment.segment_id, "rt")
+        assert [split.kept + split.new for split in case.source] == [update.source for update in updates]
+        for method, splits in case.outputs.items():
+            outputs = run.unit(0, segment.segment_id, method)
+            assert [split.kept + split.new for split in splits] == [update.text for update in outputs]
+            for split, update in zip(splits, outputs, strict=True):
+                assert len(split.kept.split()) == update.stats.accepted_tokens
+        for before, split in zip(updates, case.source[1:], strict=False):
+            assert before.source.startswith(split.kept)
+
+
+def test_the_papers_three_methods_are_shown(run: Run) -> None:
+    assert list(case_of(run, 0).outputs) == ["rt", "ssbd@0.2", "cd"]
+
+
+def test_markdown_shows_letters_that_markdown_would_act_on(run: Run) -> None:
+    case = case_of(run, 0)
+    assert "**THE OLD" in as_markdown(case) and "<u>the old man</u>" in as_markdown(case)
+    from dataclasses import replace
+
+    wild = replace(case, segment=replace(case.segment, reference="<b>1*2</b> | [x]"))
+    assert r"&lt;b>1\*2&lt;/b> \| \[x\]" in as_markdown(wild)
+
+
+def test_what_is_not_there_is_refused(run: Run) -> None:
+    for segment_id, methods in ((99, []), (-1, []), (0, ["ssbd@0.7"])):
+        with pytest.raises(UsageError):
+            case_of(run, segment_id, methods)
+
+
+def test_a_pass_costs_what_the_model_says() -> None:
+    """A pass of 10 ms and 1 ms a token: the cache holds the context, so that only new tokens count."""
+    model = ScriptedModel(hashed_rule(), maximum_rows=max(SIZES), seconds_per_pass=0.01, seconds_per_token=0.001)
+    passes = 0
+
+    def on_pass() -> None:
+        nonlocal passes
+        passes += 1
+
+    costs = measure_cost(model, 3, on_pass=on_pass)
+    assert passes == 4 * len(SIZES)
+    assert [cost.new_tokens for cost in costs] == list(SIZES)
+    for cost in costs:
+        assert cost.seconds == cost.least_seconds == pytest.approx(0.01 + 0.001 * cost.new_tokens)
+        assert cost.ratio == cost.least_ratio == pytest.approx((10 + cost.new_tokens) / 11)
+    assert CONTEXT_TOKENS + max(SIZES) <= model.context_tokens
+
+
+def test_processor_time_is_of_one_thread() -> None:
+    assert isinstance(clock_for("cpu", 1), ProcessorClock)
+    with pytest.raises(UsageError):
+        clock_for("cpu", 2)
+    clock_for("wall", 2)
+    clock = ProcessorClock()
+    before = clock.now()
+    clock.sleep(1000.0)
+    sum(range(100_000))
+    assert before < clock.now() < before + 100.0
+
+
+def test_a_random_model_is_a_gguf_of_its_shape(tmp_path: Path) -> None:
+    pytest.importorskip("gguf")
+    from tests.benchmarks.random_gguf import shapes
+
+    weights = 0
+    for _, shape in shapes(28):
+        size = 1
+        for length in shape:
+            size *= length
+        weights += size
+    assert 1.5e9 < weights < 2e9

@@ -1,0 +1,143 @@
+"""`livetrans bench` as a user meets it: on the real translator, and one sentence for whatever is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from livetrans.bench.runfile import read_run
+from livetrans.cli import run
+from livetrans.session.codec import without_times
+from tests.bench.runs import corpus_of, header_of, run_to
+
+
+@pytest.fixture
+def run_file(tmp_path: Path) -> Path:
+    """A run on the scripted model."""
+    corpus = corpus_of(tmp_path)
+    run_to(tmp_path / "run.jsonl", corpus, header_of(corpus))
+    return tmp_path / "run.jsonl"
+
+
+def test_the_real_translator_goes_through_run_and_table(
+    tmp_path: Path, translator_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.en").write_text("A man in a red shirt is riding a bicycle.\nTwo dogs run on the beach.\n")
+    (tmp_path / "a.de").write_text("Ein Mann in einem roten Hemd fährt Fahrrad.\nZwei Hunde rennen am Strand.\n")
+    file = tmp_path / "run.jsonl"
+    command = ["bench", "run", "--source", str(tmp_path / "a.en"), "--reference", str(tmp_path / "a.de")]
+    command += ["--mt", str(translator_path), "--methods", "rt,ssbd@0,ssbd@0.2,cd,ssbd@0.2+mask3", "--repeats", "2"]
+    command += ["-o", str(file)]
+    assert run(command) == 0
+    whole = file.read_bytes()
+    done = read_run(file)
+    assert done.complete
+    for update in done.updates:
+        if update.method == "ssbd@0":
+            [other] = [one for one in done.unit(update.repeat, update.segment_id, "rt") if one.update == update.update]
+            assert update.tokens == other.tokens
+        assert update.ends == tuple(sorted(update.ends))
+        assert not update.ends or update.ends[-1] == len(update.text)
+
+    # Cut in the middle of a line, the same command goes on to the same lines.
+    file.write_bytes(whole[: len(whole) * 2 // 3])
+    assert run(command) == 0
+    assert [without_times(json.loads(line)) for line in file.read_bytes().splitlines()] == [
+        without_times(json.loads(line)) for line in whole.splitlines()
+    ]
+    capsys.readouterr()
+    outputs = []
+    for _ in range(2):
+        assert run(["bench", "table", str(file), "--paper", "--unit", "word"]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+    tables = json.loads(outputs[0].splitlines()[-1])["tables"]
+    assert [table["table"] for table in tables] == ["table 2", "table 3", "table 4"]
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown", "csv"])
+def test_the_last_line_is_always_json(run_file: Path, format_: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "table", str(run_file), "--format", format_]) == 0
+    assert len(json.loads(capsys.readouterr().out.splitlines()[-1])["tables"]) == 3
+
+
+def test_a_table_file_is_not_overwritten_without_being_asked(
+    run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "table.md"
+    command = ["bench", "table", str(run_file), "--table", "3", "--format", "markdown", "-o", str(output)]
+    assert run(command) == 0
+    written = output.read_bytes()
+    assert written.startswith(b"**Table 3")
+    assert json.loads(capsys.readouterr().out)
+    assert run([*command, "--unit", "char"]) == 2
+    assert output.read_bytes() == written
+    assert run([*command, "--unit", "char", "--force"]) == 0
+    assert output.read_bytes() != written
+
+
+def test_a_case_is_shown_in_colour_and_as_markdown(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "case", str(run_file), "--id", "1"]) == 0
+    assert "two dogs sleep ." in capsys.readouterr().out
+    assert run(["bench", "case", str(run_file), "--id", "1", "--markdown", "--methods", "rt,cd"]) == 0
+    assert "<u>two dogs sleep</u> **.**" in capsys.readouterr().out
+
+
+def test_an_export_is_written(run_file: Path, tmp_path: Path) -> None:
+    output = tmp_path / "stream.jsonl"
+    assert run(["bench", "export", str(run_file), "--method", "ssbd@0.2", "-o", str(output)]) == 0
+    lines = [json.loads(line) for line in output.read_text().splitlines()]
+    assert [line["stream_ins"][-1] for line in lines] == [one.source for one in read_run(run_file).segments]
+    assert run(["bench", "export", str(run_file), "--method", "ssbd@0.2", "-o", str(output)]) == 2
+
+
+BAD = [
+    (["run"], 2),
+    (["run", "--source", "no"], 2),
+    (["run", "--source", "{a}", "--reference", "no"], 2),
+    (["run", "--source", "{a}", "--recorded", "{a}"], 2),
+    (["run", "--source", "{a}", "--methods", "bild"], 2),
+    (["run", "--source", "{a}", "--methods", ""], 2),
+    (["run", "--source", "{a}", "--words", "0"], 2),
+    (["run", "--source", "{a}", "--repeats", "0"], 2),
+    (["run", "--source", "{a}", "--to", "klingon"], 2),
+    (["run", "--source", "{a}", "--mt", "no.gguf"], 1),
+    (["run", "--source", "{a}", "--time", "cpu", "--threads", "2"], 2),
+    (["run", "--recorded", "no"], 2),
+    (["table"], 2),
+    (["table", "no"], 1),
+    (["table", "{a}"], 1),
+    (["table", "{run}", "--table", "6"], 2),
+    (["table", "{run}", "--table", "4", "--bias", "0.7"], 2),
+    (["table", "{run}", "--unit", "furlong"], 2),
+    (["table", "{run}", "--comet", "no"], 1),
+    (["case", "{run}", "--id", "99"], 2),
+    (["case", "{run}", "--id", "0", "--methods", "bild"], 2),
+    (["case", "{run}"], 2),
+    (["plot", "no"], 1),
+    (["export", "{run}", "--method", "ssbd@0.7", "-o", "{new}"], 2),
+    (["cost", "no.gguf"], 1),
+    (["cost", "--time", "cpu", "--threads", "2"], 2),
+]
+
+
+@pytest.mark.parametrize(("arguments", "exit_code"), BAD, ids=lambda part: " ".join(part) if type(part) is list else "")
+def test_what_is_wrong_is_one_sentence(
+    run_file: Path,
+    arguments: list[str],
+    exit_code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LIVETRANS_DEBUG", raising=False)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    places = {"{a}": str(tmp_path / "source.en"), "{run}": str(run_file), "{new}": str(tmp_path / "new")}
+    assert run(["bench", *(places.get(part, part) for part in arguments)]) == exit_code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("livetrans: ") and captured.err.count("\n") == 1
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

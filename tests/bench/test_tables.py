@@ -1,0 +1,188 @@
+"""Tables hold the paper's rows, in every dress the same, and refuse runs that do not belong together."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from livetrans.bench.layout import FORMATS, NOTHING, Column, Table, as_csv, as_markdown, as_text
+from livetrans.bench.records import Run
+from livetrans.bench.runfile import read_run
+from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
+from livetrans.bench.tables import (
+    TableSettings,
+    fitting_tables,
+    latency_table,
+    table_2,
+    table_3,
+    table_4,
+    table_6,
+)
+from livetrans.errors import UsageError
+from tests.bench.runs import SCRIPTED, corpus_of, header_of, run_to
+
+PLAIN = TableSettings()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("run")
+    corpus = corpus_of(folder)
+    run_to(folder / "run.jsonl", corpus, header_of(corpus))
+    return read_run(folder / "run.jsonl")
+
+
+@pytest.fixture(scope="module")
+def scored(run: Run) -> ScoredRun:
+    return score(run, ScoringSettings("word", (3, 5)))
+
+
+def _of_another_model(run: ScoredRun, name: str = "other.gguf") -> ScoredRun:
+    header = replace(run.run.header, model=replace(SCRIPTED, file=name))
+    return replace(run, run=replace(run.run, header=header))
+
+
+def _of_another_corpus(run: ScoredRun, **changes: object) -> ScoredRun:
+    header = run.run.header
+    return replace(run, run=replace(run.run, header=replace(header, corpus=replace(header.corpus, **changes))))
+
+
+def test_table_3_sweeps_the_bias(scored: ScoredRun) -> None:
+    table = table_3([scored], PLAIN)
+    assert [row[0] for row in table.rows] == ["rt", "ssbd@0", "ssbd@0.2", "ssbd@0.5", "cd"]
+
+
+def test_table_4_sets_output_masks_against_display_only_ones(scored: ScoredRun) -> None:
+    assert [row[0] for row in table_4([scored], PLAIN).rows] == [
+        "ssbd@0.2",
+        "ssbd@0.2+mask3",
+        "ssbd@0.2+display3",
+        "ssbd@0.2+display5",
+    ]
+
+
+def test_table_2_has_a_group_of_columns_for_each_model(scored: ScoredRun) -> None:
+    other = _of_another_model(scored)
+    table = table_2([scored, other], PLAIN)
+    assert [row[0] for row in table.rows] == ["en-de rt", "en-de ssbd@0.2"]
+    assert {column.group for column in table.columns[1:]} == {"scripted", "other"}
+    text = as_text(table).splitlines()
+    assert text[2].split() == ["scripted", "other"]
+    # Figures stand to the right of their columns, so the name begins where the widest cell of the column does.
+    assert text[2].index("other") == text[4].index("─", text[3].index("update speedup") + len("update speedup"))
+
+
+def test_the_papers_figures_stand_beside_ours(scored: ScoredRun) -> None:
+    for make in (table_2, table_3, table_4):
+        table = make([scored], TableSettings(paper=True))
+        beside = [index for index, column in enumerate(table.columns) if column.group.startswith("paper")]
+        assert beside
+        ssbd = next(row for row in table.rows if str(row[0]).endswith("ssbd@0.2"))
+        assert all(ssbd[index] is not None for index in beside if table.columns[index].name != "TPS")
+
+
+def test_tables_3_and_4_are_of_one_model(scored: ScoredRun) -> None:
+    for make in (table_3, table_4):
+        with pytest.raises(UsageError, match="different models"):
+            make([scored, _of_another_model(scored)], PLAIN)
+        same = _of_another_corpus(scored, name="another", sha256="x")
+        assert len(make([scored, same], PLAIN).rows) == 2 * len(make([scored], PLAIN).rows)
+
+
+def test_table_2_compares_on_the_same_sentences_and_once(scored: ScoredRun) -> None:
+    with pytest.raises(UsageError, match="both of"):
+        table_2([scored, scored], PLAIN)
+    with pytest.raises(UsageError, match="other en-de sentences"):
+        table_2([scored, _of_another_model(_of_another_corpus(scored, sha256="x"))], PLAIN)
+    pairs = table_2([scored, _of_another_corpus(scored, sha256="x", target_language="ja")], PLAIN)
+    assert len(pairs.rows) == 4
+
+
+def test_text_and_recorded_runs_have_their_own_tables(scored: ScoredRun) -> None:
+    recorded = _of_another_corpus(scored, kind="recorded")
+    for make, wrong in ((table_2, recorded), (table_6, scored), (latency_table, scored)):
+        with pytest.raises(UsageError):
+            make([wrong], PLAIN)
+    assert table_6([recorded], PLAIN).rows
+    assert latency_table([recorded], PLAIN).rows
+    assert fitting_tables([recorded], PLAIN) == ["6", "latency"]
+    assert fitting_tables([scored], PLAIN) == ["2", "3", "4"]
+    assert fitting_tables([scored, _of_another_model(scored)], PLAIN) == ["2"]
+
+
+def test_a_bias_that_was_not_run_is_refused_with_those_that_were(scored: ScoredRun) -> None:
+    settings = TableSettings(bias=0.7)
+    for make in (table_2, table_4):
+        with pytest.raises(UsageError, match=r"0, 0\.2, 0\.5"):
+            make([scored], settings)
+    assert fitting_tables([scored], settings) == ["3"]
+
+
+def test_every_table_names_the_unit_and_what_produced_it(scored: ScoredRun) -> None:
+    for make in (table_2, table_3, table_4):
+        notes = " ".join(make([scored], PLAIN).notes)
+        for part in ("word tokens", "scripted.gguf", "run.jsonl", "2 repeats", "BLEU|", "COMET was not computed"):
+            assert part in notes
+
+
+def test_one_file_gives_one_table_byte_by_byte(run: Run) -> None:
+    def texts() -> list[str]:
+        scored = score(read_run(run.path), ScoringSettings("13a", (3, 5)))
+        tables = [make([scored], TableSettings(paper=True)) for make in (table_2, table_3, table_4)]
+        return [dress(table) for table in tables for dress in FORMATS.values()] + [
+            json.dumps(table.values()) for table in tables
+        ]
+
+    assert texts() == texts()
+
+
+TABLE = Table(
+    "table 9",
+    "dresses",
+    (Column("method"), Column("NE", 2), Column("COMET", 3), Column("paper | NE", 1, "a|b")),
+    (("rt", 1.256, None, None), ("犬 ssbd", None, None, 12)),
+    ("A note.",),
+)
+
+
+def test_text_lines_up_and_leaves_empty_columns_out() -> None:
+    lines = as_text(TABLE).splitlines()
+    assert lines[0] == "Table 9: dresses"
+    assert lines[2:7] == [
+        "               a|b",
+        "method     NE  paper | NE",
+        "───────  ────  ──────────",
+        "rt       1.26           –",
+        "犬 ssbd     –          12",
+    ]
+    assert lines[-1] == "A note."
+
+
+def test_markdown_escapes_its_bars() -> None:
+    lines = as_markdown(TABLE).splitlines()
+    assert lines[2] == r"| method | NE | paper \| NE (a\|b) |"
+    assert lines[4] == f"| rt | 1.26 | {NOTHING} |"
+
+
+def test_csv_is_read_back_with_every_column() -> None:
+    rows = list(csv.reader(io.StringIO(as_csv(TABLE))))
+    assert rows[0] == ["table", "method", "NE", "COMET", "paper | NE (a|b)"]
+    assert rows[1] == ["table 9", "rt", "1.26", "", ""]
+
+
+def test_json_keeps_numbers_whole() -> None:
+    assert TABLE.values()["rows"] == [
+        {"method": "rt", "NE": 1.256, "COMET": None, "paper | NE (a|b)": None},
+        {"method": "犬 ssbd", "NE": None, "COMET": None, "paper | NE (a|b)": 12},
+    ]
+
+
+def test_the_run_file_is_never_touched(run: Run, tmp_path: Path) -> None:
+    before = run.path.read_bytes()
+    score(read_run(run.path), ScoringSettings("word"))
+    assert run.path.read_bytes() == before

@@ -1,0 +1,105 @@
+"""The translating stage: whose draft is used, what caps an output, and which bias a final gets."""
+
+from __future__ import annotations
+
+import pytest
+
+from livetrans.config import DecodingSettings, MaskSettings
+from livetrans.errors import ContextError, UsageError
+from livetrans.events import Caption, Event, Notice, Transcript, Translation
+from livetrans.lm.prompts import Prompt
+from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
+from livetrans.stages import translate
+from livetrans.translation.presenter import Presenter
+from livetrans.translation.rendering import renderer
+from livetrans.translation.translator import Translator
+
+PROMPT = Prompt("plain", (BEGIN, SOURCE), (TARGET,), False)
+
+
+def _translator(
+    *, mask: MaskSettings | None = None, context: int = 1024, certainty: float = 6.0, **decoding: object
+) -> Translator:
+    model = ScriptedModel(word_by_word_rule(certainty=certainty), context_tokens=context)
+    return Translator(model, PROMPT, DecodingSettings(**decoding), mask or MaskSettings())  # type: ignore[arg-type]
+
+
+def _update(text: str, segment: int = 0, revision: int = 0, final: bool = False) -> Transcript:
+    return Transcript(segment, revision, text if final else "", "" if final else text, final, 0.0, 1.0)
+
+
+def _feed(translator: Translator, *updates: Transcript) -> list[Translation]:
+    return [translation for update in updates for translation in translator.feed(update)]
+
+
+def test_the_draft_is_the_previous_output_also_where_the_source_was_rewritten() -> None:
+    first, rewritten = _feed(_translator(), _update("one two three"), _update("one two tree house", revision=1))
+    assert first.stats.draft_tokens == 0
+    assert rewritten.stats.draft_tokens == len(first.tokens) == 3
+    assert rewritten.stats.accepted_tokens == 2
+
+
+def test_the_draft_ends_with_its_segment() -> None:
+    _, other = _feed(_translator(), _update("one two three."), _update("one two three.", segment=1))
+    assert other.stats.draft_tokens == 0
+    assert other.text == "ONE TWO THREE."
+
+
+def test_an_output_mask_takes_tokens_from_the_draft_and_comes_back() -> None:
+    translator = _translator(mask=MaskSettings("output", 0))
+    updates = [_update("one two three four five", revision=revision) for revision in range(4)]
+    _feed(translator, updates[0])
+    assert _feed(translator, updates[1])[0].stats.draft_tokens == 5
+    translator.set_mask_k(2)
+    _feed(translator, updates[2])
+    assert _feed(translator, updates[3])[0].stats.draft_tokens == 3
+
+
+def test_a_display_mask_leaves_the_draft_whole() -> None:
+    translator = _translator(mask=MaskSettings("display", 2))
+    _, second = _feed(translator, _update("one two three"), _update("one two three four", revision=1))
+    assert second.stats.draft_tokens == 3
+
+
+@pytest.mark.parametrize(("final_bias", "kept"), [(0.0, False), (None, True)])
+def test_a_final_gets_its_own_bias(final_bias: float | None, kept: bool) -> None:
+    """A wrong guess that the bias holds on to survives into the final only where finals are decoded like partials."""
+    translator = _translator(bias=0.5, final_bias=final_bias)
+    _, final = _feed(translator, _update("one two"), _update("one two three.", revision=1, final=True))
+    assert final.text == ("ONE (TWO) THREE." if kept else "ONE TWO THREE.")
+
+
+def test_the_output_takes_no_more_than_the_context_has_left() -> None:
+    [translation] = _feed(_translator(context=16), _update("a b c d e f g h."))
+    assert len(translation.tokens) == 16 - 11
+    assert translation.stats.truncated
+
+
+def test_a_final_that_does_not_fit_is_shown_as_it_was_said() -> None:
+    translator = _translator(context=16)
+    model = ScriptedModel(word_by_word_rule())
+    presenter = Presenter(renderer(model), MaskSettings(), spaced=True)
+    events: list[Event] = []
+    text = " ".join(["word"] * 30)
+    with pytest.raises(ContextError, match="--context"):
+        translator.feed(_update(text))
+    for update in (_update(text), _update(text, revision=1, final=True), _update("short one.", segment=1, final=True)):
+        translate(translator, presenter, update, events.append)
+    shown = [event for event in events if isinstance(event, Caption)]
+    assert [caption.segment_id for caption in shown] == [0, 1]
+    assert shown[0].text == text
+    assert [event.level for event in events if isinstance(event, Notice)] == ["warning"]
+
+
+@pytest.mark.parametrize("text", ["", ".", "…", "- -"])
+def test_nothing_said_is_not_translated(text: str) -> None:
+    translator = _translator()
+    _feed(translator, _update("one two"))
+    [nothing] = _feed(translator, _update(text, revision=1))
+    assert (nothing.text, nothing.tokens, nothing.stats.forward_passes) == ("", (), 0)
+    assert _feed(translator, _update("one two three", revision=2))[0].stats.draft_tokens == 2
+
+
+def test_an_unknown_method_is_refused() -> None:
+    with pytest.raises(UsageError, match="ssbd"):
+        _translator(method="sbd")
