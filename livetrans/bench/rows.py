@@ -55,3 +55,6 @@ class TableRow:
     laal_aware: float | None
     lags: tuple[float, ...]
     """Seconds from hearing a segment's newest word to its translation, one an update, computation-aware."""
+    shared_speedup: float | None = None
+    """As `speedup`, but of the verifying pass only the draft's share of its tokens counts: the paper's prompt is a pass of
+    its own and does not count, ours shares one with the draft."""

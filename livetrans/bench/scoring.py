@@ -14,7 +14,7 @@ from livetrans.bench.methods import BASELINE
 from livetrans.bench.records import MethodRecord, Run, Segment, Update
 from livetrans.bench.rows import TableRow
 from livetrans.errors import UsageError
-from livetrans.events import join_text
+from livetrans.events import DecodingStats, join_text
 from livetrans.metrics import quality
 from livetrans.metrics.acceptance import Acceptance
 from livetrans.metrics.erasure import NormalizedErasure
@@ -173,6 +173,10 @@ def _row(
         laal=latency.laal,
         laal_aware=latency.laal_aware,
         lags=latency.lags,
+        shared_speedup=_median(
+            _ratio(speed.shared_tokens_per_second, base.shared_tokens_per_second)
+            for speed, base in zip(speeds, bases, strict=True)
+        ),
     )
 
 
@@ -220,15 +224,28 @@ class _Speed:
     """Of one method in one repeat."""
 
     tokens_per_second: float | None
+    shared_tokens_per_second: float | None
+    """Of the verifying passes only the draft's share counts."""
     update_seconds: float | None
 
     @classmethod
     def of(cls, done: _Done, method: str) -> _Speed:
         updates = _updates(done, method)
         generation = sum(update.stats.verification_seconds + update.stats.decoding_seconds for update in updates)
+        prompt = sum(update.stats.verification_seconds * _prompt_share(update.stats) for update in updates)
         output_tokens = sum(update.stats.output_tokens for update in updates)
         seconds = sum(update.update_seconds for update in updates)
-        return cls(_ratio(output_tokens, generation), _ratio(seconds, len(updates)))
+        return cls(
+            _ratio(output_tokens, generation),
+            _ratio(output_tokens, generation - prompt),
+            _ratio(seconds, len(updates)),
+        )
+
+
+def _prompt_share(stats: DecodingStats) -> float:
+    """The prompt's part of the tokens in a verifying pass, 0..1."""
+    rest = max(stats.prompt_tokens - stats.reused_tokens, 0)
+    return rest / (rest + stats.draft_tokens) if stats.draft_tokens else 0.0
 
 
 def _latency(

@@ -38,6 +38,7 @@ _FIGURES: tuple[tuple[Column, _Cell], ...] = (
     (Column("A/O %", 1), lambda row: _percent(row.accepted_per_output)),
     (Column("TPS", 0), lambda row: row.tokens_per_second),
     (Column("speedup", 2), lambda row: row.speedup),
+    (Column("speedup*", 2), lambda row: row.shared_speedup),
     (Column("update ms", 2), lambda row: None if row.update_seconds is None else row.update_seconds * 1000),
     (Column("update speedup", 2), lambda row: row.wall_speedup),
 )
@@ -267,8 +268,9 @@ def _described(run: ScoredRun) -> str:
 def _legend(settings: TableSettings) -> list[str]:
     lines = [
         "NE: mean of the utterances' normalized erasure (as the paper); NE sums: all erased tokens / all final tokens.",
-        "TPS: output tokens / (verification + decoding time); speedup: TPS / TPS of rt. What ssbd and cd lack of the "
-        "prompt is in the verifying pass and counts here, rt's own pass over it does not.",
+        "TPS: output tokens / (verification + decoding time); speedup: TPS / TPS of rt. The verifying pass counts "
+        "whole, with the prompt's new part; speedup*: with the draft's share of its tokens alone (the paper's count, "
+        "whose prompt is a pass of its own).",
         "update ms: time of an update with the prompt and all else; update speedup: rt's / the method's.",
     ]
     if settings.paper:

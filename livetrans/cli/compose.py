@@ -11,7 +11,7 @@ from livetrans import __version__
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import ContextError, UsageError
-from livetrans.events import AudioChunk, Notice, Transcript
+from livetrans.events import AudioChunk, Notice, SourceProgress, Transcript
 from livetrans.languages import AUTO, Language, parse_language
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.sides import TranslatingSide
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 _LONGEST_SOURCE_TOKENS = 160
 """Room for a segment at its length cap of 40 words, at four tokens a word."""
 
-_TELL_EVERY = 0.5
-"""Seconds between two words about loading: small models load without any."""
+_LARGE_MODEL_BYTES = 200_000_000
+"""From this size on loading takes long enough to tell how far it is. Told by size and not by time, because the events of a
+run at full speed may not depend on the machine."""
 
 UNKNOWN_LANGUAGE = Language(AUTO, "spoken", True, None)
 """Stands in prompts for a source language that the recogniser has to find out: "Translate the spoken source text"."""
@@ -37,6 +38,9 @@ UNKNOWN_LANGUAGE = Language(AUTO, "spoken", True, None)
 
 class RecordedSource(Protocol):
     """A recorded transcript stream."""
+
+    @property
+    def duration(self) -> float | None: ...
 
     def __iter__(self) -> Iterator[Transcript]: ...
 
@@ -64,7 +68,11 @@ class AudioHearing:
         if settings.recogniser is None:
             raise UsageError("sound needs a recogniser; name one with --asr")
         publish(Notice("info", f"loading the recogniser {settings.recogniser.model.name} …"))
-        recogniser = WhisperRecogniser(settings.recogniser)
+        try:
+            recogniser = WhisperRecogniser(settings.recogniser)
+        except BaseException:
+            source.close()
+            raise
         self._source = source
         self._gate = Segmenter(settings.gate, VoiceDetector(settings.gate.aggressiveness).is_speech)
         self._transcriber = Transcriber(recogniser, settings.transcriber, clock)
@@ -87,7 +95,9 @@ class RecordedHearing:
         self._source = source
 
     def transcripts(self, publish: Publish) -> Iterator[Transcript]:
-        return iter(self._source)
+        for transcript in self._source:
+            publish(SourceProgress(transcript.end, self._source.duration, not transcript.final))
+            yield transcript
 
     def pause(self, paused: bool) -> None:
         self._source.pause(paused)
@@ -100,15 +110,17 @@ def load_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel
     """Load the translator, telling how far it is when that takes long."""
     from livetrans.lm.llama import LlamaModel
 
-    name = settings.language_model.model.name
-    publish(Notice("info", f"loading the translator {name} …"))
-    told_at = clock.now()
+    path = settings.language_model.model
+    publish(Notice("info", f"loading the translator {path.name} …"))
+    is_large = path.is_file() and path.stat().st_size >= _LARGE_MODEL_BYTES
+    told = 0
 
     def tell(fraction: float) -> None:
-        nonlocal told_at
-        if clock.now() - told_at >= _TELL_EVERY:
-            told_at = clock.now()
-            publish(Notice("info", f"loading the translator {name} … {fraction:.0%}"))
+        nonlocal told
+        quarter = int(fraction * 4)
+        if is_large and told < quarter < 4:
+            told = quarter
+            publish(Notice("info", f"loading the translator {path.name} … {quarter * 25} %"))
 
     rows = settings.decoding.maximum_output_tokens + 1
     return LlamaModel(settings.language_model, maximum_rows=rows, clock=clock, on_progress=tell)
@@ -145,7 +157,7 @@ def make_translation(model: LlamaModel, prompt: Prompt, settings: Settings) -> T
     return TranslatingSide(translator, presenter, signature(settings, model, prompt), model.close)
 
 
-def signature(settings: Settings, model: LanguageModel, prompt: Prompt) -> dict[str, str | int | float | bool | None]:
+def signature(settings: Settings, model: LlamaModel, prompt: Prompt) -> dict[str, str | int | float | bool | None]:
     """What produced the numbers of a run."""
     recogniser = settings.recogniser
     return {
@@ -161,7 +173,8 @@ def signature(settings: Settings, model: LanguageModel, prompt: Prompt) -> dict[
         "translator_name": model.name,
         "prompt": prompt.name,
         "context_tokens": model.context_tokens,
-        "translator_threads": settings.language_model.threads,
+        "translator_threads": model.threads,
+        "maximum_output_tokens": settings.decoding.maximum_output_tokens,
         "recogniser": recogniser.model.name if recogniser else None,
         "recogniser_threads": recogniser.threads if recogniser else None,
         "compute_type": recogniser.compute_type if recogniser else None,

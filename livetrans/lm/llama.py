@@ -140,7 +140,8 @@ class LlamaModel:
         params.n_ubatch = min(_CPU_PASS_TOKENS, params.n_batch) if on_cpu else params.n_batch
         params.n_seq_max = 1
         params.n_outputs_max = min(self.maximum_rows, params.n_batch)
-        params.n_threads = params.n_threads_batch = settings.threads or max(1, (os.cpu_count() or 2) // 2)
+        self.threads = settings.threads or max(1, (os.cpu_count() or 2) // 2)
+        params.n_threads = params.n_threads_batch = self.threads
         # With a partial sliding-window cache a rewind succeeds and later logits are silently wrong.
         params.swa_full = True
         params.no_perf = True

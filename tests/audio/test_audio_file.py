@@ -187,3 +187,15 @@ def test_the_file_is_never_whole_in_memory(tmp_path: Path) -> None:
     next(iter(source))
     assert len(source._pending) + len(source._decoder._rest) < 2 * SAMPLE_RATE
     source.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_named_pipe_is_heard_from_its_first_byte(tmp_path: Path) -> None:
+    sound = write_wav(tmp_path / "a.wav", tone(1.0)).read_bytes()
+    pipe = tmp_path / "pipe.wav"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(sound,), daemon=True)
+    writer.start()
+    source = AudioFile(pipe, ManualClock(), real_time=False)
+    assert sum(len(chunk.samples) for chunk in source) == SAMPLE_RATE
+    writer.join()

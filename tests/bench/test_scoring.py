@@ -96,6 +96,23 @@ def test_speed_counts_verification_and_leaves_the_prompts_own_pass_out(run: Run,
         assert row.tokens_per_second == pytest.approx(row.output_tokens / seconds)
 
 
+def test_of_a_verifying_pass_the_drafts_share_can_be_counted_alone(run: Run, scored: ScoredRun) -> None:
+    def rate(method: str) -> float:
+        tokens, seconds = 0, 0.0
+        for update in _own(run, method):
+            stats = update.stats
+            new = stats.prompt_tokens - stats.reused_tokens + stats.draft_tokens
+            tokens += stats.output_tokens
+            seconds += stats.decoding_seconds + stats.verification_seconds * stats.draft_tokens / new
+        return tokens / seconds
+
+    for row in scored.rows:
+        if row.mask == "none":
+            assert row.shared_speedup == pytest.approx(rate(row.method) / rate("rt"))
+            assert row.speedup is not None and row.shared_speedup is not None
+            assert row.shared_speedup >= row.speedup
+
+
 def test_a_display_only_mask_changes_what_is_shown_and_nothing_else(scored: ScoredRun) -> None:
     plain = scored.row("ssbd@0.2")
     assert plain is not None and plain.ne_ratio is not None

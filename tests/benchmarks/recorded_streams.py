@@ -1,8 +1,8 @@
 """Makes recorded transcript streams for Table 6: sentences spoken by espeak-ng, recognised by the real recogniser.
 
-    python tests/benchmarks/recorded_streams.py OUTPUT_FOLDER --source a.txt --reference b.txt [--streams 24] [--lines 3]
+    python tests/benchmarks/recorded_streams.py FOLDER --source a.txt --reference b.txt [--streams 24] [--lines 3]
 
-Stream NN says `lines` consecutive lines with pauses between them; OUTPUT_FOLDER then holds NN.jsonl, the events of
+Stream NN says `lines` consecutive lines with pauses between them; FOLDER then holds NN.jsonl, the events of
 `livetrans replay --speed max`, rewrites of the recogniser included, and NN.LANGUAGE.txt, the reference.
 """
 

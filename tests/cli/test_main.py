@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shlex
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from typing import NoReturn
 
 import click
 import pytest
 
 from livetrans import __version__
-from livetrans.cli import COMMANDS, cli, run
+from livetrans.cli import COMMANDS, cli, main, run
 from livetrans.errors import ModelError, UsageError
 
 
@@ -147,3 +151,53 @@ def test_completion_needs_a_known_shell(monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.setenv("SHELL", "/bin/tcsh")
     assert run(["completion"]) == 2
     assert "bash|zsh|fish" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_behind_stdout_is_one_sentence() -> None:
+    with open("/dev/full", "w") as full:
+        program = [sys.executable, "-m", "livetrans", "completion", "zsh"]
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "free space" in done.stderr
+
+
+def test_a_file_that_the_system_refuses_is_named(
+    failing: Callable[[BaseException | None], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(PermissionError(errno.EACCES, "Permission denied", "/root/sessions"))
+    assert run(["mic"]) == 1
+    said = capsys.readouterr().err
+    assert said == "livetrans: /root/sessions cannot be used (Permission denied); check its permissions.\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_are_no_fault(closed: str) -> None:
+    shell = f"exec {shlex.quote(sys.executable)} -m livetrans completion zsh {closed}"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_thread_inside_a_model_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+
+    def leave(exit_code: int) -> NoReturn:
+        left.append(exit_code)
+        raise SystemExit(exit_code)
+
+    monkeypatch.setattr("livetrans.cli.os._exit", leave)
+    ended = threading.Event()
+    threading.Thread(target=ended.wait, daemon=True).start()
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    ended.set()
+    assert left == [0]
+
+
+def test_help_lists_options_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "FILE" in said.splitlines()[0]
+    assert "  FILE" not in said.splitlines()

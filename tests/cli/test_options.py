@@ -155,7 +155,11 @@ def test_a_named_file_must_be_there(seen: Seen, tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize(
-    "line", ["--bias 2", "--mask-k -1", "--vad 4", "--method x", "--mask x", "--prompt x", "--pause 0", "--threads x"]
+    "line",
+    [
+        *("--bias 2", "--bias nan", "--mask-k -1", "--vad 4", "--method x", "--mask x", "--prompt x", "--threads x"),
+        *("--pause 0", "--pause nan", "--pause inf", "--step inf", "--threads 99999", "--context 99999999999"),
+    ],
 )
 def test_a_value_out_of_range_is_refused(seen: Seen, line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", "demo.flac", *line.split()]) == 2

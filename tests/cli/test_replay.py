@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import wave
 from collections.abc import Iterator
 from pathlib import Path
@@ -105,6 +108,14 @@ def test_methods_are_compared_in_a_table(short_recording: Path, capfd: pytest.Ca
     assert rows["cd"][7:10] == ["0.00", "0.00", "100.0"]
     assert float(rows["rt"][7]) > 0
     assert rows["rt"][9] == "–"
+
+
+def test_a_comparison_can_be_read_in_any_encoding(short_recording: Path) -> None:
+    program = [sys.executable, "-m", "livetrans", "replay", str(short_recording), "--compare", "rt,cd"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[1].split()[1] == "?"
 
 
 def _speech_files() -> Iterator[str]:

@@ -139,7 +139,12 @@ def test_files_that_are_no_model_get_one_sentence(tmp_path: Path, translator_pat
     text.write_text("hello")
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(translator_path.read_bytes()[:200_000])
-    cases = {text: "not a GGUF", cut: "cannot be loaded.*file bounds", tmp_path: "folder", tmp_path / "none.gguf": "no model file"}
+    cases = {
+        text: "not a GGUF",
+        cut: "cannot be loaded.*file bounds",
+        tmp_path: "folder",
+        tmp_path / "none.gguf": "no model file",
+    }
     for path, words in cases.items():
         with pytest.raises(ModelError, match=words) as caught:
             LlamaModel(LanguageModelSettings(path))

@@ -153,3 +153,9 @@ def test_what_is_no_session_is_said_in_one_sentence(tmp_path: Path) -> None:
     sound.write_bytes(b"RIFF\x00\x01\x02\xff" * 100)
     with pytest.raises(SessionError, match="line 1 of"):
         list(read_records(sound))
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "1" + "0" * 400])
+def test_a_number_that_no_float_holds_is_refused(number: str) -> None:
+    with pytest.raises(ValueError, match="too large"):
+        from_dict(json.loads(f'{{"event": "notice", "level": "info", "text": "x", "at": {number}}}'))

@@ -300,6 +300,37 @@ async def test_clear_empties_the_history_and_keeps_what_is_being_spoken() -> Non
         assert "Das Wasser stand" in screen_text(app)
 
 
+async def test_a_cleared_screen_does_not_say_that_nothing_was_said() -> None:
+    screenplay = Screenplay(started(), caption(0, "Guten Tag.", final=True), ended())
+    app = make_app(screenplay)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await pilot.press("ctrl+l")
+        await settle(pilot)
+        assert "Guten Tag." not in screen_text(app)
+        assert "nothing was said" not in screen_text(app)
+
+
+async def test_quitting_from_elsewhere_is_the_key_for_quitting() -> None:
+    controls = FakeControls()
+    app = make_app(Screenplay(started()), controls)
+    async with app.run_test() as pilot:
+        app.quit_soon()
+        await settle(pilot)
+        assert controls.calls == [("stop", None)]
+        assert not leaving(app)
+
+
+async def test_quitting_before_the_first_frame_starts_nothing() -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    app.quit_soon()
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert leaving(app)
+    assert screenplay.sink is None
+
+
 async def test_help_opens_and_closes() -> None:
     app = make_app(Screenplay(started()))
     async with app.run_test() as pilot:
