@@ -56,5 +56,5 @@ class TableRow:
     lags: tuple[float, ...]
     """Seconds from hearing a segment's newest word to its translation, one an update, computation-aware."""
     shared_speedup: float | None = None
-    """As `speedup`, but of the verifying pass only the draft's share of its tokens counts: the paper's prompt is a pass of
-    its own and does not count, ours shares one with the draft."""
+    """As `speedup`, but of the verifying pass only the draft's share of its tokens counts: the paper evaluates the
+    prompt in a pass before, which does not count, we in the draft's."""

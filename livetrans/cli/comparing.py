@@ -172,8 +172,10 @@ def _print_table(
     finals = "like partials" if final_bias is None else f"bias {final_bias:g}"
     click.echo(
         f"speedup: time of {base} / time of the method, per update with the prompt; "
-        f"speedup*: output tokens per second, the prompt's own pass left out, as the paper counts.\n"
-        f"NE: ratio of sums over segments, in the translator's tokens; {said}; finals decoded with {finals}.\n"
+        f"speedup*: ratio of output tokens per second; "
+        f"{base}'s pass over the prompt is left out, SSBD's one pass over prompt rest and draft counts whole.\n"
+        f"NE: ratio of sums over segments, in the translator's tokens; {said}; finals decoded with {finals}; "
+        f"outputs differ in length, see tokens.\n"
         f"translator {settings.language_model.model.name}, {settings.source_language} to {settings.target_language}; "
         f"median of {repeats} run{'s' if repeats > 1 else ''} on the same updates, methods taking turns by segment."
     )

@@ -29,8 +29,8 @@ _LONGEST_SOURCE_TOKENS = 160
 """Room for a segment at its length cap of 40 words, at four tokens a word."""
 
 _LARGE_MODEL_BYTES = 200_000_000
-"""From this size on loading takes long enough to tell how far it is. Told by size and not by time, because the events of a
-run at full speed may not depend on the machine."""
+"""From this size on loading takes long enough to tell how far it is. Told by size and not by time, because the events
+of a run at full speed may not depend on the machine."""
 
 UNKNOWN_LANGUAGE = Language(AUTO, "spoken", True, None)
 """Stands in prompts for a source language that the recogniser has to find out: "Translate the spoken source text"."""

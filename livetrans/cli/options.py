@@ -67,6 +67,7 @@ class RunOptions:
     asr_threads: int
     method: str
     bias: float
+    final_bias: float
     mask: str
     mask_k: int
     vad: int
@@ -133,7 +134,7 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
         target_language=target.code,
         gate=GateSettings(aggressiveness=options.vad, pause=options.pause),
         transcriber=transcriber,
-        decoding=DecodingSettings(method=options.method, bias=options.bias),
+        decoding=DecodingSettings(method=options.method, bias=options.bias, final_bias=options.final_bias),
         mask=MaskSettings(mode=options.mask, k=options.mask_k),
     )
 
@@ -272,6 +273,14 @@ _TRANSLATION = [
         type=_NumberRange(0, 1),
         default=DecodingSettings().bias,
         help="How much ssbd prefers its draft: 0 writes what rt would, more is calmer and faster.",
+    ),
+    _option(
+        "Translation",
+        "--final-bias",
+        metavar="0..1",
+        type=_NumberRange(0, 1),
+        default=DecodingSettings().final_bias,
+        help="The bias for finals: 0 makes them what a translation from scratch would say.",
     ),
     _option(
         "Translation",

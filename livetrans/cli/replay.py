@@ -59,6 +59,8 @@ def command(options: RunOptions, file: str, speed: str, compare: str | None, rep
         settings = replace(settings, transcriber=replace(settings.transcriber, adaptive=False))
     hearing = open_source(file, settings, clock, recorded=recorded, real_time=real_time)
     if compare is not None:
+        if options.jsonl or options.session or options.keep_audio:
+            raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
         from livetrans.cli.comparing import compare_methods
 
         compare_methods(options, settings, clock, hearing, compare.split(","), repeats)

@@ -229,10 +229,10 @@ def _run_on_screen(
     with _signals_to(app.quit_soon):
         failure = app.run()
     pipeline.stop()
-    if failure:
-        raise LivetransError(failure)
     # Whoever pressed q twice does not wait for what was heard; everything until now is in the session file.
     pipeline.join(timeout=_LAST_WAIT)
+    if failure:
+        raise LivetransError(failure)
 
 
 def _heading(title: str, settings: Settings) -> str:

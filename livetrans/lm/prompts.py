@@ -152,5 +152,5 @@ _OPENING = re.compile(r"<(?:t(?:h(?:i(?:n(?:k)?)?)?)?)?\Z")
 
 
 def without_thinking(text: str) -> str:
-    """The text without reasoning: whole blocks, one left open, one that began in the prompt, and a tag cut off at the end."""
+    """The text without reasoning: whole blocks, one left open, one begun in the prompt, a tag cut off at the end."""
     return _OPENING.sub("", _THINKING.sub("", text))

@@ -25,4 +25,7 @@ class Recogniser(Protocol):
     """Recognises a buffer of speech from scratch; owned by one thread."""
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
-        """`samples`: mono 16 kHz in -1..1, shape (n,); `prompt`: text said before the buffer; `final`: last pass of a segment."""
+        """Read the whole buffer.
+
+        `samples`: mono 16 kHz in -1..1, shape (n,); `prompt`: text said before it; `final`: a segment's last pass.
+        """

@@ -98,8 +98,8 @@ class Transcriber:
     def _wanted_samples(self, waiting: int) -> int:
         """How much of the waiting sound to take before looking whether a pass is due.
 
-        Exactly up to the next step, so that passes depend neither on the chunks' sizes nor, on a machine that keeps up, on
-        its speed; but all that fits where whole steps wait, so that a listener who fell behind catches up in one pass.
+        Exactly up to the next step, so that passes depend neither on the chunks' sizes nor, on a machine that keeps up,
+        on its speed; but all that fits where whole steps wait, so that a listener who fell behind catches up at once.
         """
         step = self._step_samples()
         missing = max(step - self._new_samples, 1)

@@ -13,7 +13,7 @@ from livetrans.cli import options as options_module
 from livetrans.cli import run
 from livetrans.cli.grouped import GroupedCommand, GroupedOption
 from livetrans.cli.options import RunOptions, run_options, settings_from
-from livetrans.config import DecodingSettings, GateSettings, MaskSettings
+from livetrans.config import DecodingSettings, GateSettings, MaskSettings, TranscriberSettings
 from livetrans.errors import ModelError, UsageError
 
 
@@ -71,7 +71,7 @@ def test_defaults_are_those_of_the_settings(seen: Seen, models: Path) -> None:
     assert settings.language_model.model.name == "livetrans-en-de.q8_0.gguf"
     assert settings.recogniser is not None
     assert settings.recogniser.model.name == "livetrans-recogniser-en"
-    assert settings.transcriber.prompt_characters == 0, "the small recogniser was not trained with prompts"
+    assert settings.transcriber.trim_after < TranscriberSettings().trim_after, "it was trained on short clips"
 
 
 def test_every_option_reaches_its_setting(seen: Seen, models: Path) -> None:
