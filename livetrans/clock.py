@@ -28,6 +28,19 @@ class SystemClock:
             time.sleep(seconds)
 
 
+class ProcessorClock:
+    """Seconds that the calling thread has computed: on a busy machine, what it would have taken on a quiet one.
+
+    llama.cpp computes in the calling thread when it has one thread; the turns of others on the same core do not count.
+    """
+
+    def now(self) -> float:
+        return time.thread_time()
+
+    def sleep(self, seconds: float) -> None:
+        """Waiting takes no processor time."""
+
+
 class ManualClock:
     """Time that moves only when told to: for tests, and for runs whose result must not depend on the machine's
     speed.

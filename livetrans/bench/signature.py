@@ -48,7 +48,7 @@ def make_header(
     maximum_output_tokens: int,
     time: str,
 ) -> Header:
-    """The header of a run on this machine; `time` is one of `livetrans.bench.processor_clock.TIMES`."""
+    """The header of a run on this machine; `time` is one of `livetrans.bench.timing.TIMES`."""
     return Header(FORMAT, methods, repeats, model, corpus, maximum_output_tokens, time, versions(), machine())
 
 

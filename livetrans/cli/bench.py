@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from livetrans.bench.methods import PAPER_METHODS
-from livetrans.bench.processor_clock import TIMES
+from livetrans.bench.timing import TIMES
 from livetrans.catalogue import TRANSLATOR_VARIABLE
 from livetrans.cli.options import PROMPTS
 

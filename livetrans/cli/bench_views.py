@@ -17,10 +17,10 @@ from rich.text import Text
 from livetrans.bench.case import Case, Split, as_markdown, case_of
 from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, Cost, measure_cost
 from livetrans.bench.methods import parse_method
-from livetrans.bench.processor_clock import clock_for
 from livetrans.bench.runfile import read_run
 from livetrans.bench.scoring import ScoringSettings, score
 from livetrans.bench.signature import machine, quantisation, versions
+from livetrans.bench.timing import clock_for
 from livetrans.catalogue import find_translator
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import UsageError

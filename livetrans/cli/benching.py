@@ -12,9 +12,9 @@ import click
 
 from livetrans.bench.corpora import Corpus, recorded_corpus, text_corpus
 from livetrans.bench.methods import parse_methods
-from livetrans.bench.processor_clock import clock_for
 from livetrans.bench.run import Bench, RunWriter
 from livetrans.bench.signature import make_header, model_record
+from livetrans.bench.timing import clock_for
 from livetrans.catalogue import find_translator
 from livetrans.clock import Clock
 from livetrans.config import DecodingSettings, LanguageModelSettings

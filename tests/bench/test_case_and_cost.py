@@ -8,9 +8,10 @@ import pytest
 
 from livetrans.bench.case import as_markdown, case_of
 from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, measure_cost
-from livetrans.bench.processor_clock import ProcessorClock, clock_for
 from livetrans.bench.records import Run
 from livetrans.bench.runfile import read_run
+from livetrans.bench.timing import clock_for
+from livetrans.clock import ProcessorClock
 from livetrans.errors import UsageError
 from livetrans.lm.scripted import ScriptedModel, hashed_rule
 from tests.bench.runs import METHODS, corpus_of, header_of, run_to
