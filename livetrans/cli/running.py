@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import os
@@ -46,8 +47,10 @@ _LAST_WAIT = 3.0
 
 
 def wants_screen(options: RunOptions) -> bool:
-    """A screen needs a terminal on both ends, and nothing else may write to it."""
-    return not options.plain and options.jsonl != "-" and sys.stdout.isatty() and sys.stdin.isatty()
+    """A screen needs a terminal on both ends that can draw it, and nothing else may write to it."""
+    if options.plain or options.jsonl == "-" or not (sys.stdout.isatty() and sys.stdin.isatty()):
+        return False
+    return os.environ.get("TERM") != "dumb" and codecs.lookup(sys.stdout.encoding).name.startswith("utf")
 
 
 def run_live(options: RunOptions, settings: Settings, clock: Clock, title: str, open_hearing: OpenHearing) -> None:

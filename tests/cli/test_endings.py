@@ -62,9 +62,9 @@ def assert_finished(session: Path) -> None:
 
 
 class Terminal:
-    """A livetrans with the screen on a terminal of its own."""
+    """A livetrans with the screen on a terminal of its own; `variables` change its environment."""
 
-    def __init__(self, *arguments: str | Path) -> None:
+    def __init__(self, *arguments: str | Path, **variables: str) -> None:
         def own_terminal() -> None:
             import fcntl
             import termios
@@ -79,7 +79,7 @@ class Terminal:
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"},
+            env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **variables},
             preexec_fn=own_terminal,
         )
         os.close(theirs)
@@ -120,6 +120,17 @@ def test_a_signal_ends_the_screen_as_q_does(number: int, recorded: Path, tmp_pat
     # The alternate screen was left, and not entered again.
     assert terminal.screen.rfind(b"\x1b[?1049l") > terminal.screen.rfind(b"\x1b[?1049h") >= 0
     assert_finished(session)
+
+
+@pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"PYTHONIOENCODING": "latin-1"}])
+def test_a_terminal_that_cannot_draw_gets_lines(variables: dict[str, str], recorded: Path, tmp_path: Path) -> None:
+    terminal = Terminal(recorded, "--session", tmp_path / "session", **variables)
+    wait_until(lambda: terminal.read() and is_heard(tmp_path / "session"))
+    terminal.send(signal.SIGINT)
+    assert terminal.wait() == 0
+    terminal.close()
+    assert b"\x1b" not in terminal.screen
+    assert terminal.screen.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("plain", [False, True])
