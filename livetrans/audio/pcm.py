@@ -19,6 +19,9 @@ BUFFERED_SECONDS = 10
 AHEAD_SECONDS = 1.0
 """Sound that is this much ahead of the clock was not spoken just now, so that its lag means nothing."""
 
+_FILE_BEGINNINGS = (b"RIFF", b"fLaC", b"OggS", b"ID3")
+_NOT_RAW = "Standard input holds an audio file, not raw PCM: name the file, or /dev/stdin in place of -."
+
 
 class PcmStream:
     """Sound from a binary stream, read by a thread of its own into a bounded channel.
@@ -81,6 +84,9 @@ class PcmStream:
         self._began = self._clock.now()
         try:
             while data := read(READ_BYTES):
+                if frame == 0 and data.startswith(_FILE_BEGINNINGS):
+                    self._channel.end(SourceError(_NOT_RAW))
+                    return
                 data = odd + data
                 whole = len(data) // 2 * 2
                 data, odd = data[:whole], data[whole:]
