@@ -71,6 +71,10 @@ def write_gguf(work: Path, path: Path) -> None:
         f"{progress['step']} steps, {progress['tokens']} tokens, {progress['seconds'] / 60:.0f} minutes of training"
     )
     writer.add_languages(["en", "de"])
+    # llama.cpp gives no access to lists of the metadata, and livetrans refuses other language pairs.
+    writer.add_string("livetrans.source_language", "en")
+    writer.add_string("livetrans.target_language", "de")
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0)
     writer.add_license("CC-BY-2.0-FR")
     writer.add_author("trained by livetrans from sentences of the Tatoeba Project's contributors and MLQE-PE")
     writer.add_context_length(shape["context"])
