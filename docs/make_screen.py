@@ -1,4 +1,4 @@
-"""Makes docs/screen.svg: the screen in the middle of a real replay of the demo, headless.
+"""Makes docs/screen.svg: the screen in a real replay of the demo, headless, at a caption that grows.
 
 python docs/make_screen.py [SECONDS] [COLUMNSxROWS] [OUTPUT.svg]
 """
@@ -15,6 +15,7 @@ from livetrans.catalogue import find_recogniser, find_translator
 from livetrans.cli.compose import AudioHearing, load_model, make_translation, prepare_prompt
 from livetrans.clock import SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
+from livetrans.events import Caption, Record
 from livetrans.metrics.monitor import Monitor
 from livetrans.pipeline import Pipeline
 from livetrans.sides import Hearing, TranslatingSide
@@ -22,6 +23,23 @@ from livetrans.stages import Publish
 from livetrans.tui.app import LivetransApp
 
 DEMO = Path(__file__).parents[1] / "recordings" / "demo.flac"
+
+
+class Latest:
+    """Watches for a caption that is worth a picture: unfinished, partly accepted from the draft, partly new."""
+
+    def __init__(self) -> None:
+        self._caption: Caption | None = None
+
+    def write(self, record: Record) -> None:
+        if isinstance(record.event, Caption):
+            self._caption = record.event
+
+    def close(self) -> None: ...
+
+    def is_half_new(self) -> bool:
+        caption = self._caption
+        return caption is not None and not caption.final and 8 < caption.accepted_characters < len(caption.text) - 5
 
 
 async def main(seconds: float, size: tuple[int, int], output: Path) -> None:
@@ -39,12 +57,14 @@ async def main(seconds: float, size: tuple[int, int], output: Path) -> None:
         model = load_model(settings, clock, publish)
         return make_translation(model, prepare_prompt(model, settings), settings)
 
-    monitor = Monitor()
-    pipeline = Pipeline(hear, speak, clock, [monitor])
+    monitor, latest = Monitor(), Latest()
+    pipeline = Pipeline(hear, speak, clock, [monitor, latest])
     title = f"{DEMO.name} · en → de · {settings.language_model.model.stem}"
     app = LivetransApp(pipeline, monitor.snapshot, pipeline.start, title, settings.mask.k, settings.decoding.bias)
     async with app.run_test(size=size) as pilot:
         await asyncio.sleep(seconds)
+        while not latest.is_half_new():
+            await asyncio.sleep(0.02)
         await pilot.pause()
         picture = app.export_screenshot()
     # Textual's picture loads its font from the network; whatever monospaced font is here does as well.
