@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from livetrans.clock import Clock
@@ -18,6 +19,7 @@ class Publisher:
         self._sinks = list(sinks)
         self._on_failure = on_failure
         self._lock = threading.RLock()
+        self._pending: deque[Event] = deque()
 
     def add(self, sink: Sink) -> None:
         with self._lock:
@@ -26,15 +28,25 @@ class Publisher:
     def __call__(self, event: Event) -> None:
         failures: list[BaseException] = []
         with self._lock:
-            record = Record(self._clock.now(), event)
-            for sink in tuple(self._sinks):
-                try:
-                    sink.write(record)
-                except Exception as error:
-                    self._sinks.remove(sink)
-                    failures.append(error)
+            self._pending.append(event)
+            # A sink may publish while it is written to: what it says comes after the record in hand, for every sink.
+            if len(self._pending) > 1:
+                return
+            while self._pending:
+                failures += self._write(Record(self._clock.now(), self._pending[0]))
+                self._pending.popleft()
         for failure in failures:
             self._on_failure(failure)
+
+    def _write(self, record: Record) -> list[BaseException]:
+        failures: list[BaseException] = []
+        for sink in tuple(self._sinks):
+            try:
+                sink.write(record)
+            except Exception as error:
+                self._sinks.remove(sink)
+                failures.append(error)
+        return failures
 
     def close(self) -> None:
         """Close every sink, also after one that fails to close."""
