@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from livetrans.clock import Clock
-from livetrans.errors import sentence
-from livetrans.events import Event, Notice, RunEnded, RunStarted, SourceProgress
-from livetrans.publisher import Publisher
-from livetrans.session.plain import OutputClosed
+from livetrans.events import RunStarted
+from livetrans.publisher import Run
 from livetrans.session.sink import Sink
 from livetrans.sides import Hearing, TranslatingSide
 from livetrans.stages import Publish, translate
 
 
-class PlainLoop:
+class PlainLoop(Run):
     """A run that takes what time it needs: `start` does nothing, `join` does everything, `stop` ends it from a
     signal.
     """
@@ -26,13 +24,10 @@ class PlainLoop:
         clock: Clock,
         sinks: Sequence[Sink],
     ) -> None:
+        super().__init__(clock, sinks)
         self._hear = hear
         self._speak = speak
-        self._publish = Publisher(clock, sinks, self._fail)
         self._hearing: Hearing | None = None
-        self._stopping = False
-        self._heard = 0.0
-        self._failure: BaseException | None = None
 
     def start(self) -> None:
         """Nothing: there is no thread to start."""
@@ -48,9 +43,7 @@ class PlainLoop:
             self._run()
         except Exception as error:
             self._fail(error)
-        reason = "failed" if self._failure else "stopped" if self._stopping else "end of source"
-        self._publish(RunEnded(self._heard, reason))
-        self._publish.close()
+        self._end()
         if self._failure:
             raise self._failure
 
@@ -75,17 +68,3 @@ class PlainLoop:
     def _was_stopped(self) -> bool:
         """Asked anew each time: a signal may come while models load."""
         return self._stopping
-
-    def _watch(self, event: Event) -> None:
-        if isinstance(event, SourceProgress):
-            self._heard = event.heard
-        self._publish(event)
-
-    def _fail(self, error: BaseException) -> None:
-        first = self._failure is None
-        self.stop()
-        if isinstance(error, OutputClosed):
-            return
-        if first:
-            self._failure = error
-            self._publish(Notice("error", sentence(error)))

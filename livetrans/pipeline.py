@@ -11,17 +11,15 @@ import threading
 from collections.abc import Callable, Sequence
 
 from livetrans.clock import Clock
-from livetrans.errors import sentence
-from livetrans.events import Event, Notice, RunEnded, RunStarted, SettingChanged, SourceProgress
-from livetrans.publisher import Publisher
-from livetrans.session.plain import OutputClosed
+from livetrans.events import RunStarted, SettingChanged
+from livetrans.publisher import Run
 from livetrans.session.sink import Sink
 from livetrans.sides import Hearing, TranslatingSide
 from livetrans.stages import Publish, translate
 from livetrans.translation.coalescing import LatestPerSegment
 
 
-class Pipeline:
+class Pipeline(Run):
     """A run in two threads. `start` returns at once; models load on the threads that will own them.
 
     `hear` and `speak` build the two sides and are called on their threads. A failure on either side ends the run: what
@@ -35,18 +33,15 @@ class Pipeline:
         clock: Clock,
         sinks: Sequence[Sink],
     ) -> None:
+        super().__init__(clock, sinks)
         self._hear = hear
         self._speak = speak
-        self._publish = Publisher(clock, sinks, self._fail)
         self._waiting = LatestPerSegment()
         self._change = threading.Condition()
         self._hearing: Hearing | None = None
         self._translation: TranslatingSide | None = None
         self._heard_all = False
-        self._stopping = False
         self._paused = False
-        self._heard = 0.0
-        self._failure: BaseException | None = None
         self._wanted: dict[str, float] = {}
         self._threads = [
             threading.Thread(target=self._guard, args=(self._listen,), name="listening", daemon=True),
@@ -139,11 +134,6 @@ class Pipeline:
             if self._hearing:
                 self._hearing.close()
 
-    def _watch(self, event: Event) -> None:
-        if isinstance(event, SourceProgress):
-            self._heard = event.heard
-        self._publish(event)
-
     def _translate(self) -> None:
         translation = self._speak(self._publish)
         try:
@@ -167,23 +157,8 @@ class Pipeline:
         except BaseException as error:
             self._fail(error)
 
-    def _fail(self, error: BaseException) -> None:
-        if isinstance(error, OutputClosed):
-            # Nobody reads any more: the run ends well, and the session still gets what was heard.
-            self.stop()
-            return
-        with self._change:
-            first = self._failure is None
-            if first:
-                self._failure = error
-        self.stop()
-        if first:
-            self._publish(Notice("error", sentence(error)))
-
     def _finish(self) -> None:
         for thread in self._threads:
             thread.join()
-        reason = "failed" if self._failure else "stopped" if self._stopping else "end of source"
-        self._publish(RunEnded(self._heard, reason))
-        self._publish.close()
+        self._end()
         self._ended.set()
