@@ -161,7 +161,7 @@ class Translation:
     """Output token ids: the draft of the segment's next update."""
     stats: DecodingStats
     method: str = "ssbd"
-    """The decoder's name in `livetrans.decoding.DECODERS`, or that name and its bias in a comparison."""
+    """The decoder's name in `livetrans.decoding.DECODERS`."""
 
 
 @dataclass(frozen=True, slots=True)

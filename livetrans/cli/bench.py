@@ -88,7 +88,8 @@ def run_command(**values: Any) -> None:
     Methods: rt, ssbd@BIAS, cd, and ssbd@BIAS+maskK for an output mask. An interrupted run goes on where it stopped
     when the same command is given again.
     """
-    from livetrans.cli.benching import BenchOptions, run_bench, say
+    from livetrans.cli.benching import BenchOptions, run_bench
+    from livetrans.cli.saying import say
 
     try:
         output = run_bench(BenchOptions(**values))

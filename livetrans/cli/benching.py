@@ -8,21 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from livetrans.bench.corpora import Corpus, recorded_corpus, text_corpus
 from livetrans.bench.methods import parse_methods
 from livetrans.bench.run import Bench, RunWriter
 from livetrans.bench.signature import make_header, model_record
 from livetrans.bench.timing import clock_for
 from livetrans.catalogue import find_translator
+from livetrans.cli.saying import say
 from livetrans.clock import Clock
 from livetrans.config import DecodingSettings, LanguageModelSettings
 from livetrans.errors import UsageError
 from livetrans.events import Notice
 from livetrans.languages import Language, parse_language
 from livetrans.lm.prompts import build_prompt
-from livetrans.text import visible
 
 if TYPE_CHECKING:
     from livetrans.lm.llama import LlamaModel
@@ -143,10 +141,6 @@ def _progress(total: int) -> Iterator[Callable[[int], None]]:
     ) as progress:
         task = progress.add_task("", total=total)
         yield lambda updates: progress.advance(task, updates)
-
-
-def say(text: str) -> None:
-    click.echo(visible(text), err=True)
 
 
 def _say_notice(notice: Notice) -> None:

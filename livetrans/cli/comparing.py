@@ -13,19 +13,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from livetrans.cli.compose import load_model, prepare_prompt
-from livetrans.cli.options import RunOptions
+from livetrans.cli.compose import load_model, make_stages, prepare_prompt
+from livetrans.cli.saying import say
 from livetrans.clock import Clock
 from livetrans.config import DecodingSettings, Settings
 from livetrans.decoding import DECODERS
 from livetrans.errors import SourceError, UsageError
 from livetrans.events import Event, Notice, SourceProgress, Transcript
-from livetrans.languages import parse_language
 from livetrans.metrics.comparison import ComparisonRow, MethodRun, compare
-from livetrans.text import visible
-from livetrans.translation.presenter import Presenter
-from livetrans.translation.rendering import renderer
-from livetrans.translation.translator import Translator
 
 if TYPE_CHECKING:
     from livetrans.cli.running import OpenHearing
@@ -33,7 +28,6 @@ if TYPE_CHECKING:
 
 
 def compare_methods(
-    options: RunOptions,
     settings: Settings,
     clock: Clock,
     open_hearing: OpenHearing,
@@ -54,19 +48,20 @@ def compare_methods(
         raise SourceError("nothing was recognised, so there is nothing to compare; choose a recording with speech")
     finals = sum(transcript.final for transcript in transcripts)
     labels = ", ".join(label for label, _ in decodings)
-    _say(f"{len(transcripts)} updates of {finals} segments; translating by {labels} …")
+    say(f"{len(transcripts)} updates of {finals} segments; translating by {labels} …")
     first = load_model(settings, clock, _say_event)
-    models = [first, *(first.another_context() for _ in decodings[1:])]
+    models = [first]
     try:
+        models += (first.another_context() for _ in decodings[1:])
         runs = []
         for repeat in range(repeats):
             runs.append(_translate_all(models, decodings, settings, transcripts, rotate=repeat))
             if repeats > 1:
-                _say(f"repeat {repeat + 1} of {repeats} done")
+                say(f"repeat {repeat + 1} of {repeats} done")
     finally:
         for model in reversed(models):
             model.close()
-    _print_table(options, settings, compare(runs), decodings, repeats)
+    _print_table(settings, compare(runs), decodings, repeats)
 
 
 def parse_method(text: str, decoding: DecodingSettings) -> tuple[str, DecodingSettings]:
@@ -102,11 +97,10 @@ def _translate_all(
     rotate: int,
 ) -> list[MethodRun]:
     """Methods take turns segment by segment, so that a machine that drifts moves all of them alike."""
-    spaced = parse_language(settings.target_language).spaced
     stages = []
     for model, (label, decoding) in zip(models, decodings, strict=True):
-        translator = Translator(model, prepare_prompt(model, settings), decoding, settings.mask, label=label)
-        stages.append((translator, Presenter(renderer(model), settings.mask, spaced=spaced), MethodRun(label)))
+        own = replace(settings, decoding=decoding)
+        stages.append((*make_stages(model, prepare_prompt(model, own), own), MethodRun(label)))
     for number, (_, updates) in enumerate(groupby(transcripts, key=lambda transcript: transcript.segment_id)):
         segment = list(updates)
         turn = (number + rotate) % len(stages)
@@ -118,13 +112,9 @@ def _translate_all(
     return [run for _, _, run in stages]
 
 
-def _say(text: str) -> None:
-    click.echo(visible(text), err=True)
-
-
 def _say_event(event: Event) -> None:
     if isinstance(event, Notice):
-        _say(event.text)
+        say(event.text)
     elif isinstance(event, SourceProgress) and event.total and sys.stderr.isatty():
         click.echo(f"\rheard {event.heard:.0f} of {event.total:.0f} s", nl=False, err=True)
         if event.heard >= event.total:
@@ -132,7 +122,6 @@ def _say_event(event: Event) -> None:
 
 
 def _print_table(
-    options: RunOptions,
     settings: Settings,
     rows: Sequence[ComparisonRow],
     decodings: Sequence[tuple[str, DecodingSettings]],

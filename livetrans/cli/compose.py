@@ -149,11 +149,16 @@ def prepare_prompt(model: LanguageModel, settings: Settings) -> Prompt:
     return prompt
 
 
-def make_translation(model: LlamaModel, prompt: Prompt, settings: Settings) -> TranslatingSide:
-    """The translating side over a loaded model."""
+def make_stages(model: LanguageModel, prompt: Prompt, settings: Settings) -> tuple[Translator, Presenter]:
+    """The translating stages over a loaded model."""
     target = parse_language(settings.target_language)
     translator = Translator(model, prompt, settings.decoding, settings.mask)
-    presenter = Presenter(renderer(model), settings.mask, spaced=target.spaced)
+    return translator, Presenter(renderer(model), settings.mask, spaced=target.spaced)
+
+
+def make_translation(model: LlamaModel, prompt: Prompt, settings: Settings) -> TranslatingSide:
+    """The translating side over a loaded model."""
+    translator, presenter = make_stages(model, prompt, settings)
     return TranslatingSide(translator, presenter, signature(settings, model, prompt), model.close)
 
 

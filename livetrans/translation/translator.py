@@ -22,16 +22,13 @@ class Translator:
     only when the segment changes. `bias` may be set between updates, from any thread.
     """
 
-    def __init__(
-        self, model: LanguageModel, prompt: Prompt, decoding: DecodingSettings, mask: MaskSettings, *, label: str = ""
-    ) -> None:
+    def __init__(self, model: LanguageModel, prompt: Prompt, decoding: DecodingSettings, mask: MaskSettings) -> None:
         if decoding.method not in DECODERS:
             raise UsageError(f"there is no method {decoding.method!r}; choose one of {', '.join(DECODERS)}")
         self._model = model
         self._prompt = prompt
         self._decoder = DECODERS[decoding.method](model)
         self._settings = decoding
-        self._label = label or decoding.method
         self._render = renderer(model)
         self._masks_output = mask.mode == "output"
         self._mask_k = mask.k
@@ -85,5 +82,5 @@ class Translator:
             text=self._render(decoded.tokens),
             tokens=decoded.tokens,
             stats=decoded.stats,
-            method=self._label,
+            method=self._settings.method,
         )

@@ -9,12 +9,15 @@ import click
 import pytest
 
 from livetrans import catalogue
+from livetrans.bench.methods import _KINDS
 from livetrans.cli import options as options_module
 from livetrans.cli import run
 from livetrans.cli.grouped import GroupedCommand, GroupedOption
-from livetrans.cli.options import RunOptions, run_options, settings_from
+from livetrans.cli.options import METHODS, PROMPTS, RunOptions, run_options, settings_from
 from livetrans.config import DecodingSettings, GateSettings, MaskSettings, TranscriberSettings
+from livetrans.decoding import DECODERS
 from livetrans.errors import ModelError, UsageError
+from livetrans.lm.prompts import TEMPLATES
 
 
 class Seen:
@@ -197,3 +200,10 @@ def test_every_shared_option_has_a_sentence() -> None:
     parameters: list[Any] = getattr(command, "__click_params__")  # noqa: B009
     for parameter in parameters:
         assert isinstance(parameter, GroupedOption) and parameter.help and parameter.help.endswith(".")
+
+
+def test_the_choices_are_those_of_the_tables() -> None:
+    """Written again beside the options, because `--help` may not load the tables and what they need."""
+    assert tuple(DECODERS) == METHODS
+    assert set(TEMPLATES) == set(PROMPTS)
+    assert set(_KINDS) == set(DECODERS)
