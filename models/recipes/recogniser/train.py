@@ -1,0 +1,330 @@
+"""Train the recogniser: seeded, resumable, scheduled by steps.
+
+The same command continues an interrupted run from its last checkpoint. Loss: the decoder's cross-entropy plus a
+share of CTC over characters on the encoder (Watanabe et al. 2017), without which the decoder does not learn to listen
+in the hours that a small machine has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from features import BANDS, FRAMES_PER_SECOND, WINDOW_FRAMES
+from network import Recogniser, Shape
+from pieces import CHARACTERS, Pieces, train_pieces
+from sentences import read_sentences
+from torch import Tensor
+from windows import Clip, Mixture, Window, chunk_of_windows, load_clips
+
+REPORT_STEPS = 50
+CHUNK = 2000
+PADDING = 40
+"""Frames of zeros after a batch's longest window, at most."""
+Optimizers = list[torch.optim.Optimizer]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What one run does; stored in the checkpoint."""
+
+    steps: int = 8000
+    seed: int = 1
+    batch_seconds: float = 120.0
+    learning_rate: float = 2e-3
+    warmup_steps: int = 300
+    weight_decay: float = 0.05
+    ctc: float = 0.5
+    clip: float = 1.0
+    full: float = 0.04
+    """Share of batches that are zero-padded to 30 s, as faster-whisper pads every window; they are dear."""
+    late: float = 0.8
+    """From this share of the steps on, half of the batches are."""
+
+    @property
+    def budget(self) -> int:
+        """Frames of a batch."""
+        return round(self.batch_seconds * FRAMES_PER_SECOND)
+
+
+@dataclass
+class Progress:
+    """Where the run is; enough to continue it."""
+
+    step: int = 0
+    chunk: int = 0
+    batch: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Windows side by side: features [rows, frames, 80], tokens and labels [rows, length] (-100: not learned)."""
+
+    features: Tensor
+    tokens: Tensor
+    labels: Tensor
+    characters: Tensor
+    character_counts: Tensor
+    frame_counts: Tensor
+
+
+def batch_of(windows: list[Window], frames: int) -> Batch:
+    """Pad with zeros after normalisation, as faster-whisper does; the encoder must learn to ignore them."""
+    features = np.zeros((len(windows), frames, BANDS), dtype=np.float32)
+    length = max(len(window.tokens) for window in windows) - 1
+    tokens = torch.zeros((len(windows), length), dtype=torch.long)
+    labels = torch.full((len(windows), length), -100, dtype=torch.long)
+    for row, window in enumerate(windows):
+        features[row, : len(window.features)] = window.features
+        ids = torch.tensor(window.tokens)
+        tokens[row, : len(ids) - 1] = ids[:-1]
+        labels[row, window.learned_from - 1 : len(ids) - 1] = ids[window.learned_from :]
+    return Batch(
+        torch.from_numpy(features),
+        tokens,
+        labels,
+        torch.tensor([character for window in windows for character in window.characters]),
+        torch.tensor([len(window.characters) for window in windows]),
+        torch.tensor([len(window.features) for window in windows]),
+    )
+
+
+def groups_of(windows: list[Window], budget: int, rng: random.Random) -> list[list[Window]]:
+    """Windows of about equal length together, at most `budget` frames with their padding, in random order."""
+    groups: list[list[Window]] = [[]]
+    for window in sorted(windows, key=lambda window: len(window.features)):
+        if groups[-1] and (len(window.features) + PADDING) * (len(groups[-1]) + 1) > budget:
+            groups.append([])
+        groups[-1].append(window)
+    rng.shuffle(groups)
+    return groups
+
+
+def padded_batch(group: list[Window], rng: random.Random) -> Batch:
+    """A little longer than the longest window, so that zeros are seen from the first step on."""
+    frames = max(len(window.features) for window in group) + rng.randrange(2, PADDING)
+    return batch_of(group, min(WINDOW_FRAMES, frames // 2 * 2))
+
+
+def full_batch(group: list[Window], budget: int, rng: random.Random) -> Batch:
+    """As many windows of the group as fit when each fills 30 s."""
+    return batch_of(rng.sample(group, min(len(group), max(1, budget // WINDOW_FRAMES))), WINDOW_FRAMES)
+
+
+def losses_of(model: Recogniser, batch: Batch, device: str) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy per token and mean CTC loss per character; matrix products in bfloat16."""
+    with torch.autocast(device, dtype=torch.bfloat16):
+        states = model.encode(batch.features.to(device))
+        learned = batch.labels.flatten() != -100
+        hidden = model.decode(batch.tokens.to(device), states).flatten(0, 1)[learned.to(device)]
+        logits = model.logits(hidden)
+        characters = model.characters(states)
+    attention = F.cross_entropy(logits.float(), batch.labels.flatten()[learned].to(device))
+    spoken = batch.character_counts > 0
+    if not bool(spoken.any()):
+        return attention, attention.new_zeros(())
+    ctc = F.ctc_loss(
+        characters.float().log_softmax(-1)[spoken.to(device)].transpose(0, 1),
+        batch.characters.to(device),
+        ((batch.frame_counts[spoken] + 1) // 2).to(device),
+        batch.character_counts[spoken].to(device),
+        reduction="sum",
+        zero_infinity=True,
+    )
+    return attention, ctc / batch.character_counts.sum()
+
+
+def optimizers_of(model: Recogniser, settings: Settings) -> Optimizers:
+    """Muon for the blocks' matrices, AdamW for the rest, at one rate (the translator's recipe found it faster)."""
+    blocks = [*model.encoder, *model.decoder]
+    matrices = [p for block in blocks for p in block.parameters() if p.dim() == 2]
+    chosen = {id(p) for p in matrices}
+    others = [p for p in model.parameters() if id(p) not in chosen]
+    rate, decay = settings.learning_rate, settings.weight_decay
+    groups = [
+        {"params": [p for p in others if p.dim() > 1], "weight_decay": decay},
+        {"params": [p for p in others if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+    return [
+        torch.optim.Muon(matrices, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=True),
+    ]
+
+
+def learning_rate(settings: Settings, step: int) -> float:
+    """Linear warm-up, then a cosine to 1 %."""
+    cosine = 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, step / settings.steps)))
+    return settings.learning_rate * min(1.0, (step + 1) / settings.warmup_steps) * cosine
+
+
+@dataclass
+class Training:
+    """One run in progress: everything that a step touches."""
+
+    work: Path
+    settings: Settings
+    pieces: Pieces
+    model: Recogniser
+    optimizers: Optimizers
+    progress: Progress
+    device: str
+
+    def load_checkpoint(self) -> None:
+        """Continue from the folder's checkpoint, if there is one."""
+        path = self.work / "checkpoint.pt"
+        if path.exists():
+            state = torch.load(path, map_location=self.device)
+            self.model.load_state_dict(state["model"])
+            for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
+                optimizer.load_state_dict(saved)
+            self.progress = Progress(**state["progress"])
+            print(f"continuing at step {self.progress.step}, {self.progress.seconds / 60:.1f} minutes", flush=True)
+
+    def save(self) -> None:
+        """Write the checkpoint beside its place first, so that an interruption cannot spoil it."""
+        state = {
+            "shape": dataclasses.asdict(self.model.shape),
+            "settings": dataclasses.asdict(self.settings),
+            "progress": dataclasses.asdict(self.progress),
+            "model": self.model.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+        }
+        path = self.work / "checkpoint.pt"
+        torch.save(state, path.with_suffix(".new"))
+        path.with_suffix(".new").replace(path)
+
+    def learn(self, batch: Batch) -> tuple[float, float]:
+        """One optimiser step; returns both losses before it."""
+        rate = learning_rate(self.settings, self.progress.step)
+        for group in (group for optimizer in self.optimizers for group in optimizer.param_groups):
+            group["lr"] = rate
+        attention, ctc = losses_of(self.model, batch, self.device)
+        (attention + self.settings.ctc * ctc).backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        for optimizer in self.optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
+        return attention.item(), ctc.item()
+
+    def groups(self, clips: list[Clip]) -> Iterator[tuple[int, int, list[Window]]]:
+        """(chunk, number, windows of a batch) from where the run is."""
+        chunk, first = self.progress.chunk, self.progress.batch
+        while True:
+            windows = chunk_of_windows(clips, self.pieces, Mixture(), self.settings.seed, chunk, CHUNK)
+            rng = random.Random(f"{self.settings.seed}-groups-{chunk}")
+            groups = groups_of(list(windows), self.settings.budget, rng)
+            for number in range(first, len(groups)):
+                yield chunk, number, groups[number]
+            chunk, first = chunk + 1, 0
+
+    def batch(self, group: list[Window]) -> Batch:
+        """Pad a little, or to 30 s."""
+        rng = random.Random(f"{self.settings.seed}-step-{self.progress.step}")
+        is_late = self.progress.step >= self.settings.late * self.settings.steps
+        if rng.random() < (0.5 if is_late else self.settings.full):
+            return full_batch(group, self.settings.budget, rng)
+        return padded_batch(group, rng)
+
+    def run(self, clips: list[Clip], development: dict[str, list[Batch]], save_seconds: float) -> None:
+        """Train until the schedule is over."""
+        settings, progress = self.settings, self.progress
+        before, started = progress.seconds, time.monotonic()
+        saved = started
+        sums: list[tuple[float, float]] = []
+        for chunk, number, group in self.groups(clips):
+            sums.append(self.learn(self.batch(group)))
+            now = time.monotonic()
+            progress.step, progress.chunk, progress.batch = progress.step + 1, chunk, number + 1
+            progress.seconds = before + now - started
+            if progress.step % REPORT_STEPS == 0:
+                attention, ctc = np.mean(sums, axis=0)
+                print(
+                    f"step {progress.step}  {progress.seconds / 60:.1f} min  attention {attention:.3f}  ctc {ctc:.3f}",
+                    flush=True,
+                )
+                sums = []
+            over = progress.step >= settings.steps
+            if over or now - saved > save_seconds:
+                self.save()
+                self.report(development)
+                saved = time.monotonic()
+            if over:
+                return
+
+    @torch.no_grad()
+    def report(self, development: dict[str, list[Batch]]) -> None:
+        """Log the held-out losses."""
+        line = dataclasses.asdict(self.progress)
+        for name, batches in development.items():
+            losses = [[loss.item() for loss in losses_of(self.model, batch, self.device)] for batch in batches]
+            line |= dict(
+                zip((f"{name}_attention", f"{name}_ctc"), np.mean(losses, axis=0).round(4).tolist(), strict=True)
+            )
+        with open(self.work / "log.jsonl", "a", encoding="utf-8") as log:
+            log.write(json.dumps(line) + "\n")
+        print(f"saved; held out: {line}", flush=True)
+
+
+def development_batches(work: Path, pieces: Pieces, settings: Settings) -> dict[str, list[Batch]]:
+    """Unseen sentences, as short batches and padded to 30 s."""
+    rng = random.Random(7)
+    clips = load_clips(work, "unseen")
+    windows = list(chunk_of_windows(clips, pieces, Mixture(empty=0.0), 7, 0, len(clips)))
+    groups = groups_of(windows, settings.budget, rng)[:8]
+    return {
+        "short": [padded_batch(group, rng) for group in groups],
+        "full": [full_batch(group, settings.budget, rng) for group in groups],
+    }
+
+
+def start(work: Path, settings: Settings, save_seconds: float, device: str) -> None:
+    """Begin or continue the run of a prepared folder, leaving `checkpoint.pt`, `tokenizer.json` and `log.jsonl`."""
+    clips = load_clips(work, "clips")
+    if not (work / "tokenizer.json").exists():
+        train_pieces(read_sentences()[0], work / "tokenizer.json")
+    pieces = Pieces(work / "tokenizer.json")
+    torch.manual_seed(settings.seed)
+    model = Recogniser(Shape(pieces.size, len(CHARACTERS) + 1)).to(device)
+    parameters = sum(p.numel() for p in model.parameters())
+    print(f"{parameters:,} parameters; {len(clips)} clips; {settings}", flush=True)
+    run = Training(work, settings, pieces, model, optimizers_of(model, settings), Progress(), device)
+    run.load_checkpoint()
+    run.run(clips, development_batches(work, pieces, settings), save_seconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True, help="folder that prepare.py filled")
+    parser.add_argument("--steps", type=int, default=Settings.steps)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--batch-seconds", type=float, default=Settings.batch_seconds)
+    parser.add_argument("--learning-rate", type=float, default=Settings.learning_rate)
+    parser.add_argument("--ctc", type=float, default=Settings.ctc)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--save-seconds", type=float, default=240.0)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    settings = Settings(
+        steps=options.steps,
+        seed=options.seed,
+        batch_seconds=options.batch_seconds,
+        learning_rate=options.learning_rate,
+        ctc=options.ctc,
+    )
+    start(options.work, settings, options.save_seconds, device)
+
+
+if __name__ == "__main__":
+    main()
