@@ -1,39 +1,203 @@
-"""Make demo.flac from demo.txt: one synthetic voice, one sentence a line, a pause after each, 16 kHz mono.
+"""Make the recordings: NAME.flac out of NAME.txt with synthetic voices, as the table `RECORDINGS` says.
 
-Needs espeak-ng and sox on the PATH. Run it from anywhere: `python recordings/make.py`.
+`python recordings/make.py` makes them all, `python recordings/make.py talk pauses` these two, from any folder. Needs
+sox, and of espeak-ng and flite what the voices ask for. The same texts, table and programs give the same bytes.
 """
 
 from __future__ import annotations
 
+import argparse
+import re
+import shutil
 import subprocess
+import sys
 import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 FOLDER = Path(__file__).parent
-VOICE = "en-us"
-WORDS_PER_MINUTE = 150
-PAUSE_SECONDS = 1.0
 
 
-def main() -> None:
-    """Speak every line of demo.txt, join them with pauses and write demo.flac."""
-    sentences = (FOLDER / "demo.txt").read_text(encoding="utf-8").splitlines()
+class MakeError(Exception):
+    """A recording cannot be made; the message says why, and what to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Espeak:
+    """A voice of espeak-ng, which builds speech by rule."""
+
+    name: str
+    words_per_minute: int
+    program: ClassVar[str] = "espeak-ng"
+
+    def command(self, text: str, path: Path) -> list[str]:
+        """The command that speaks `text` into the WAV file `path`."""
+        return [self.program, "-v", self.name, "-s", str(self.words_per_minute), "-w", str(path), text]
+
+
+@dataclass(frozen=True, slots=True)
+class Flite:
+    """A voice of flite, which was learnt from a speaker and keeps that speaker's pace."""
+
+    name: str
+    program: ClassVar[str] = "flite"
+
+    def command(self, text: str, path: Path) -> list[str]:
+        """The command that speaks `text` into the WAV file `path`."""
+        return [self.program, "-voice", self.name, "-t", text, "-o", str(path)]
+
+
+Voice = Espeak | Flite
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """How a text is spoken."""
+
+    voices: tuple[Voice, ...]
+    """They take turns, line by line."""
+    pause: float = 1.0
+    """Seconds of silence after every line."""
+    pauses: tuple[tuple[float, ...], ...] = ()
+    """In place of `pause`, for each line: the seconds after each of its commas, then those after the line.
+
+    At a comma with 0 the voice speaks on, as it does at every comma where there is no such plan.
+    """
+
+
+RECORDINGS = {
+    "demo": Recording((Espeak("en-us", 150),)),
+    "talk": Recording((Flite("rms"),)),
+    "dialogue": Recording((Flite("slt"), Espeak("en-us+m3", 155))),
+    "questions": Recording((Espeak("en-gb+f2", 145),), pause=1.2),
+    "numbers": Recording((Espeak("en-us+f3", 140),)),
+    "long": Recording((Flite("slt"),)),
+    "pauses": Recording(
+        (Espeak("en-gb", 140),),
+        pauses=(
+            (2.0,),
+            (4.5, 2.0),
+            (1.5, 2.0, 2.5),
+            (0.0, 2.0),
+            (5.0, 1.5),
+            (6.0,),
+            (1.0, 3.0),
+            (1.0,),
+            (2.5, 1.5, 2.0),
+            (4.0, 1.2, 2.0),
+            (2.0,),
+            (0.0, 1.0),
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Breath:
+    """What is spoken without a break, and the seconds of silence after it."""
+
+    voice: Voice
+    text: str
+    silence: float
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the recordings named, or all; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Make the recordings: NAME.flac out of NAME.txt.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(RECORDINGS)}; all if none is named")
+    names: list[str] = parser.parse_args(arguments).names
+    for name in names:
+        if name not in RECORDINGS:
+            print(f"There is no recording {name}: choose from {', '.join(RECORDINGS)}.", file=sys.stderr)
+            return 2
+    try:
+        for name in names or RECORDINGS:
+            make(name)
+    except MakeError as fault:
+        print(fault, file=sys.stderr)
+        return 1
+    return 0
+
+
+def make(name: str) -> None:
+    """Speak every line of NAME.txt, join the lines with their pauses and write NAME.flac.
+
+    Raises:
+        MakeError: a program is missing or failed, the text cannot be read, or its pauses do not fit it.
+    """
+    recording, text, target = RECORDINGS[name], FOLDER / f"{name}.txt", FOLDER / f"{name}.flac"
+    require("sox", *(voice.program for voice in recording.voices))
+    try:
+        lines = text.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise MakeError(f"{text} cannot be read ({error.strerror}): it holds what is to be spoken.") from error
+    try:
+        spoken = list(breaths(recording, lines))
+    except ValueError as error:
+        raise MakeError(f"The pauses of {name} do not fit {text}: {error}.") from error
     with tempfile.TemporaryDirectory() as folder:
-        spoken = [speak(sentence, Path(folder) / f"{number:02}.wav") for number, sentence in enumerate(sentences)]
+        parts = [speak(breath, Path(folder) / f"{number:03}.wav") for number, breath in enumerate(spoken)]
         # -R makes sox's dither the same every time, so that the same text gives the same file.
-        subprocess.run(
-            ["sox", "-R", *spoken, "--channels", "1", "--bits", "16", FOLDER / "demo.flac"],
-            check=True,
-        )
+        run(["sox", "-R", *map(str, parts), "--channels", "1", "--bits", "16", str(target)])
+    print(target)
 
 
-def speak(sentence: str, path: Path) -> Path:
-    """One sentence and the pause after it, as a WAV of 16 kHz."""
+def breaths(recording: Recording, lines: Sequence[str]) -> Iterator[Breath]:
+    """The lines, cut after those commas at which the recording pauses.
+
+    Raises:
+        ValueError: the recording has a plan of pauses that does not fit the lines.
+    """
+    if recording.pauses and len(recording.pauses) != len(lines):
+        raise ValueError(f"{len(recording.pauses)} plans for {len(lines)} lines")
+    for number, line in enumerate(lines):
+        phrases = re.split("(?<=,) ", line)
+        silences = recording.pauses[number] if recording.pauses else (0.0,) * (len(phrases) - 1) + (recording.pause,)
+        if len(silences) != len(phrases):
+            raise ValueError(f"line {number + 1} has {len(phrases) - 1} commas and {len(silences)} pauses")
+        voice = recording.voices[number % len(recording.voices)]
+        said: list[str] = []
+        for phrase, silence in zip(phrases, silences, strict=True):
+            said.append(phrase)
+            if silence:
+                yield Breath(voice, " ".join(said), silence)
+                said.clear()
+        if said:
+            yield Breath(voice, " ".join(said), 0.0)
+
+
+def speak(breath: Breath, path: Path) -> Path:
+    """The breath and the silence after it, as a WAV of 16 kHz at `path`."""
     raw = path.with_suffix(".raw.wav")
-    subprocess.run(["espeak-ng", "-v", VOICE, "-s", str(WORDS_PER_MINUTE), "-w", raw, sentence], check=True)
-    subprocess.run(["sox", "-R", raw, path, "gain", "-3", "rate", "16000", "pad", "0", str(PAUSE_SECONDS)], check=True)
+    run(breath.voice.command(breath.text, raw))
+    run(["sox", "-R", str(raw), str(path), "gain", "-3", "rate", "16000", "pad", "0", str(breath.silence)])
     return path
 
 
+def require(*programs: str) -> None:
+    """Make sure that the programs can be started.
+
+    Raises:
+        MakeError: some cannot.
+    """
+    missing = " ".join(dict.fromkeys(program for program in programs if shutil.which(program) is None))
+    if missing:
+        raise MakeError(f"Not found on the PATH: {missing}; on Debian, `apt install {missing}` brings what is missing.")
+
+
+def run(command: Sequence[str]) -> None:
+    """Run the command in silence.
+
+    Raises:
+        MakeError: it failed.
+    """
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        complaint = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise MakeError(f"{command[0]} failed and its recording was not made: {complaint}")
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
