@@ -32,14 +32,30 @@ CHARACTERS = " 'abcdefghijklmnopqrstuvwxyz"
 """What CTC spells; class 0 is its blank."""
 
 
+SPACE = "Ġ"
+"""How byte-level BPE writes a space."""
+OPENINGS = ("-", "'", "â")
+"""What must be one piece with the space before it: faster-whisper never lets a text piece begin like " -", " '" or
+a note sign, and where those are spelled with a lone space, it would forbid the space."""
+
+
 def train_pieces(sentences: Iterable[str], path: Path) -> None:
     """Write `tokenizer.json` of PIECES + special + time tokens."""
     tokenizer = tokenizers.Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=PIECES, initial_alphabet=alphabet, show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=PIECES - len(OPENINGS), initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+    )
     tokenizer.train_from_iterator((" " + sentence for sentence in sentences), trainer)
+    described = json.loads(tokenizer.to_str())
+    vocabulary, merges = described["model"]["vocab"], described["model"]["merges"]
+    for second in OPENINGS:
+        if SPACE + second in vocabulary:
+            raise ValueError(f"The space and {second} are one piece already; take it out of OPENINGS.")
+        vocabulary[SPACE + second] = len(vocabulary)
+        merges.append([SPACE, second])
+    tokenizer = tokenizers.Tokenizer.from_str(json.dumps(described))
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in (*SPECIAL, *TIMES)])
     tokenizer.save(str(path), pretty=False)
 
