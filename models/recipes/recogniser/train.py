@@ -29,6 +29,8 @@ from windows import Clip, Mixture, Window, chunk_of_windows, load_clips
 
 REPORT_STEPS = 50
 CHUNK = 2000
+LONG_PROMPT = 100
+"""Tokens of previous text, as many as livetrans gives; in every fifth chunk only, because one pads its whole batch."""
 PADDING = 40
 """Frames of zeros after a batch's longest window, at most."""
 Optimizers = list[torch.optim.Optimizer]
@@ -221,7 +223,8 @@ class Training:
         """(chunk, number, windows of a batch) from where the run is."""
         chunk, first = self.progress.chunk, self.progress.batch
         while True:
-            windows = chunk_of_windows(clips, self.pieces, Mixture(), self.settings.seed, chunk, CHUNK)
+            mixture = Mixture(prompt_tokens=LONG_PROMPT) if chunk % 5 == 4 else Mixture()
+            windows = chunk_of_windows(clips, self.pieces, mixture, self.settings.seed, chunk, CHUNK)
             rng = random.Random(f"{self.settings.seed}-groups-{chunk}")
             groups = groups_of(list(windows), self.settings.budget, rng)
             for number in range(first, len(groups)):

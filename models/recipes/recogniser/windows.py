@@ -29,6 +29,8 @@ class Mixture:
     cut_start: float = 0.25
     cut_end: float = 0.4
     prompted: float = 0.3
+    prompt_tokens: int = 24
+    """longest prompt; longer where the window is long, because its transcript is then too"""
     untimed: float = 0.1
     empty: float = 0.03
     noisy: float = 0.6
@@ -169,8 +171,7 @@ def make_window(clips: list[Clip], index: int, pieces: Pieces, mixture: Mixture,
     if rng.random() < mixture.noisy:
         log_power = with_noise(log_power, rng)
     log_power = log_power + np.float32(rng.uniform(-2.0, 0.6))
-    # Prompts about as long as the transcript, so that they do not make up most of a batch of short windows.
-    longest_prompt = max(24, len(log_power) // 12)
+    longest_prompt = max(mixture.prompt_tokens, len(log_power) // 12)
     tokens, learned_from = transcript(spoken, before, clips, pieces, mixture, longest_prompt, rng)
     characters = spell([word for _, _, text in spoken for word in words_of(text)])
     return Window(normalise(log_power), tokens, learned_from, characters)
