@@ -30,7 +30,7 @@ def array(tensor: torch.Tensor | None) -> np.ndarray | None:
     return None if tensor is None else tensor.detach().float().numpy()
 
 
-def set_linear(spec: Any, layer: nn.Linear | nn.Conv1d | nn.LayerNorm) -> None:
+def set_linear(spec: Any, layer: nn.Linear | nn.Conv1d) -> None:
     spec.weight = array(layer.weight)
     spec.bias = array(layer.bias)
 

@@ -30,4 +30,4 @@ def log_mel(samples: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def normalise(log_power: NDArray[np.float32]) -> NDArray[np.float32]:
     """What the encoder sees of a window of log10 mel power."""
-    return (np.maximum(log_power, log_power.max() - 8.0) + 4.0) / 4.0
+    return (np.maximum(log_power, max(log_power.max() - 8.0, SILENCE)) + 4.0) / 4.0

@@ -12,6 +12,7 @@ import dataclasses
 import json
 import math
 import random
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,8 +30,8 @@ from windows import Clip, Mixture, Window, chunk_of_windows, load_clips
 
 REPORT_STEPS = 50
 CHUNK = 2000
-LONG_PROMPT = 100
-"""Tokens of previous text, as many as livetrans gives; in every fifth chunk only, because one pads its whole batch."""
+LONG_PROMPTS = Mixture(prompted=0.6, prompt_tokens=90)
+"""Previous text as long as livetrans gives it; in every fifth chunk only, because one pads its whole batch."""
 PADDING = 40
 """Frames of zeros after a batch's longest window, at most."""
 Optimizers = list[torch.optim.Optimizer]
@@ -38,9 +39,9 @@ Optimizers = list[torch.optim.Optimizer]
 
 @dataclass(frozen=True)
 class Settings:
-    """What one run does; stored in the checkpoint."""
+    """What one run does; a checkpoint is continued with the same settings only."""
 
-    steps: int = 8000
+    steps: int = 7500
     seed: int = 1
     batch_seconds: float = 120.0
     learning_rate: float = 2e-3
@@ -187,6 +188,10 @@ class Training:
         path = self.work / "checkpoint.pt"
         if path.exists():
             state = torch.load(path, map_location=self.device)
+            if state["settings"] != dataclasses.asdict(self.settings):
+                sys.exit(
+                    f"{path} is of a run with {state['settings']}: repeat those settings, or choose another --work."
+                )
             self.model.load_state_dict(state["model"])
             for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
                 optimizer.load_state_dict(saved)
@@ -223,7 +228,7 @@ class Training:
         """(chunk, number, windows of a batch) from where the run is."""
         chunk, first = self.progress.chunk, self.progress.batch
         while True:
-            mixture = Mixture(prompt_tokens=LONG_PROMPT) if chunk % 5 == 4 else Mixture()
+            mixture = LONG_PROMPTS if chunk % 5 == 4 else Mixture()
             windows = chunk_of_windows(clips, self.pieces, mixture, self.settings.seed, chunk, CHUNK)
             rng = random.Random(f"{self.settings.seed}-groups-{chunk}")
             groups = groups_of(list(windows), self.settings.budget, rng)
@@ -280,14 +285,19 @@ class Training:
 
 
 def development_batches(work: Path, pieces: Pieces, settings: Settings) -> dict[str, list[Batch]]:
-    """Unseen sentences, as short batches and padded to 30 s."""
+    """Unseen sentences: as short batches, padded to 30 s, and after long previous text."""
     rng = random.Random(7)
     clips = load_clips(work, "unseen")
-    windows = list(chunk_of_windows(clips, pieces, Mixture(empty=0.0), 7, 0, len(clips)))
-    groups = groups_of(windows, settings.budget, rng)[:8]
+
+    def groups(mixture: Mixture) -> list[list[Window]]:
+        windows = list(chunk_of_windows(clips, pieces, mixture, 7, 0, len(clips)))
+        return groups_of(windows, settings.budget, random.Random(7))[:6]
+
+    plain = groups(Mixture(prompted=0.0))
     return {
-        "short": [padded_batch(group, rng) for group in groups],
-        "full": [full_batch(group, settings.budget, rng) for group in groups],
+        "short": [padded_batch(group, rng) for group in plain],
+        "full": [full_batch(group, settings.budget, rng) for group in plain],
+        "prompted": [padded_batch(group, rng) for group in groups(Mixture(prompted=1.0, prompt_tokens=90))],
     }
 
 

@@ -20,6 +20,10 @@ from sentences import words_of
 Array = NDArray[np.float32]
 
 
+MAX_TOKENS = 448
+"""The decoder's positions."""
+
+
 @dataclass(frozen=True)
 class Mixture:
     """Shares of the kinds of window."""
@@ -127,21 +131,26 @@ def with_noise(log_power: Array, rng: random.Random) -> Array:
     return np.logaddexp2(log_power * 3.3219281, floor * 3.3219281) / np.float32(3.3219281)
 
 
-def empty_window(pieces: Pieces, rng: random.Random) -> Window:
-    """Noise, hum or silence, for which there is nothing to write: by `<|nospeech|>`, or by ending at once."""
+def empty_window(clips: list[Clip], pieces: Pieces, mixture: Mixture, rng: random.Random) -> Window:
+    """Noise, hum or silence, for which there is nothing to write, whatever was said before.
+
+    Mostly `<|nospeech|>`, as faster-whisper skips what is more than 60 % of that; else an end right after the first
+    time, because CTranslate2 lets nothing but a time come first.
+    """
     frames = round(rng.uniform(0.3, 12.0) * FRAMES_PER_SECOND)
     log_power = noise_floor(frames, rng.uniform(-7.0, 1.0), rng) if rng.random() < 0.85 else silence(frames / 100)
     if rng.random() < 0.4:  # hum or whistle
         band = rng.randrange(BANDS - 2)
         log_power[:, band : band + 2] += rng.uniform(0.5, 3.0)
-    said = [pieces.no_speech] if rng.random() < 0.5 else [pieces.time(0.0)]
-    return Window(normalise(log_power), [pieces.start, *said, pieces.end], 1)
+    said = [pieces.no_speech] if rng.random() < 0.75 else [pieces.time(0.0)]
+    prompt = previous_text("", clips, pieces, mixture, mixture.prompt_tokens, rng)
+    return Window(normalise(log_power), [*prompt, pieces.start, *said, pieces.end], len(prompt) + 1)
 
 
 def make_window(clips: list[Clip], index: int, pieces: Pieces, mixture: Mixture, rng: random.Random) -> Window:
     """The window of one clip, or of it and random others after it."""
     if rng.random() < mixture.empty:
-        return empty_window(pieces, rng)
+        return empty_window(clips, pieces, mixture, rng)
     count = rng.randint(2, 8) if rng.random() < mixture.joined else 1
     chosen = [clips[index], *rng.choices(clips, k=count - 1)]
     frames: list[Array] = [silence(rng.uniform(0.0, 1.0) if rng.random() < 0.7 else 0.0)]
@@ -167,51 +176,54 @@ def make_window(clips: list[Clip], index: int, pieces: Pieces, mixture: Mixture,
     log_power = np.concatenate(frames)[: WINDOW_FRAMES - 10]
     # A mute window (cut inside its first word's silence) has no loudest sound to set noise against.
     if log_power.size == 0 or log_power.max() < -6.0:
-        return empty_window(pieces, rng)
+        return empty_window(clips, pieces, mixture, rng)
     if rng.random() < mixture.noisy:
         log_power = with_noise(log_power, rng)
     log_power = log_power + np.float32(rng.uniform(-2.0, 0.6))
-    longest_prompt = max(mixture.prompt_tokens, len(log_power) // 12)
-    tokens, learned_from = transcript(spoken, before, clips, pieces, mixture, longest_prompt, rng)
+    prompt = previous_text(before, clips, pieces, mixture, max(mixture.prompt_tokens, len(log_power) // 12), rng)
+    said, given = transcript(spoken, pieces, mixture, rng)
+    # A prompt that does not fit beside the transcript loses its mark too, and with it its meaning: leave it out.
+    prompt = prompt if len(prompt) + len(said) <= MAX_TOKENS else []
     characters = spell([word for _, _, text in spoken for word in words_of(text)])
-    return Window(normalise(log_power), tokens, learned_from, characters)
+    return Window(normalise(log_power), [*prompt, *said], len(prompt) + given, characters)
+
+
+def previous_text(
+    before: str, clips: list[Clip], pieces: Pieces, mixture: Mixture, longest: int, rng: random.Random
+) -> list[int]:
+    """`<|startofprev|>` and the end of what was said: `before`, with other sentences in front; or nothing at all.
+
+    Any length up to `longest` tokens is equally likely, because a stream soon has as much as livetrans gives.
+    """
+    if rng.random() >= mixture.prompted:
+        return []
+    wanted = rng.randint(4, longest)
+    ids = pieces.encode(before) if before else []
+    while len(ids) < wanted:
+        ids = [*pieces.encode(rng.choice(clips).text), *ids]
+    return [pieces.previous, *ids[-wanted:]]
 
 
 def transcript(
-    spoken: list[tuple[float, float, str]],
-    before: str,
-    clips: list[Clip],
-    pieces: Pieces,
-    mixture: Mixture,
-    longest_prompt: int,
-    rng: random.Random,
+    spoken: list[tuple[float, float, str]], pieces: Pieces, mixture: Mixture, rng: random.Random
 ) -> tuple[list[int], int]:
-    """The decoder's tokens, `[previous text] <|startoftranscript|> <|0.00|> text <|2.40|> ... <|endoftext|>`.
+    """`<|startoftranscript|> <|0.00|> text <|2.40|> ... <|endoftext|>`, and how many of these tokens are given.
 
-    Returns them and the index of the first that is learned. The previous text is what was cut away and sometimes a
-    few sentences before it; a segment that is cut is closed too, because faster-whisper would decode an open one again.
+    A segment that is cut is closed with its time too, because faster-whisper would decode an open one again.
     """
-    prompt: list[int] = []
-    if rng.random() < mixture.prompted:
-        count = rng.choice((1, 1, 2, 4)) if not before or rng.random() < 0.5 else 0
-        earlier = [clip.text for clip in rng.choices(clips, k=count)]
-        prompt = [pieces.previous, *pieces.encode(" ".join([*earlier, before]).strip())[-longest_prompt:]]
     untimed = bool(spoken) and rng.random() < mixture.untimed
-    tokens = [*prompt, pieces.start, *([pieces.no_times] if untimed else [])]
-    learned_from = len(tokens)
+    given = [pieces.start, *([pieces.no_times] if untimed else [])]
+    tokens: list[int] = []
     latest = 0.0
     for number, (start, end, text) in enumerate(spoken):
         start = min(start, 1.0) if number == 0 else start  # Whisper's first time is never later than 1 s
         latest = max(latest, start)
-        text_tokens = pieces.encode(text)
-        if untimed:
-            tokens += text_tokens
-        else:
-            tokens += [pieces.time(latest), *text_tokens, pieces.time(max(end, latest))]
+        ids = pieces.encode(text)
+        tokens += ids if untimed else [pieces.time(latest), *ids, pieces.time(max(end, latest))]
         latest = max(end, latest)
     if not spoken:
         tokens.append(pieces.time(0.0))
-    return [*tokens, pieces.end], learned_from
+    return [*given, *tokens, pieces.end], len(given)
 
 
 def chunk_of_windows(
