@@ -4,9 +4,7 @@ A model is looked for by what was asked (a path or a name), then in these folder
 
 1. the folders in the environment variable LIVETRANS_MODELS;
 2. `models/` of the source tree, or of the installed package;
-3. `livetrans/models` in the user's data folder;
-4. `models/` in the folder LIVETRANS_SHARED, by default `../shared` beside the source tree: prototypes that stand in
-   until our own small models are in `models/`.
+3. `livetrans/models` in the user's data folder.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from pathlib import Path
 from livetrans.errors import ModelError
 
 MODELS_VARIABLE = "LIVETRANS_MODELS"
-SHARED_VARIABLE = "LIVETRANS_SHARED"
 RECOGNISER_VARIABLE = "LIVETRANS_ASR_MODEL"
 TRANSLATOR_VARIABLE = "LIVETRANS_MT_MODEL"
 
@@ -30,7 +27,7 @@ _HOW_TO_POINT = {
     RECOGNISER: "point to a faster-whisper folder (one that holds model.bin) with --asr",
     TRANSLATOR: "point to a GGUF file with --mt",
 }
-_OWN_PREFIXES = ("livetrans-", "proto-")
+_OWN_PREFIX = "livetrans-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,7 @@ class FoundModel:
 
         Empty for any other model. Ours say it in their name: `livetrans-recogniser-en`, `livetrans-en-de.q8_0.gguf`.
         """
-        if not self.name.startswith(_OWN_PREFIXES):
+        if not self.name.startswith(_OWN_PREFIX):
             return ()
         parts = self.name.split(".")[0].split("-")
         return tuple(parts[-1:] if self.kind == RECOGNISER else parts[-2:])
@@ -91,15 +88,6 @@ def data_folder(name: str) -> Path:
     return tree / name if tree else Path(__file__).resolve().parent / "data" / name
 
 
-def shared_folder() -> Path | None:
-    """LIVETRANS_SHARED, or `../shared` beside the source tree; None where there is neither. It need not exist."""
-    told = os.environ.get(SHARED_VARIABLE)
-    if told:
-        return Path(told)
-    tree = source_tree()
-    return tree.parent / "shared" if tree else None
-
-
 def search_folders() -> list[ModelFolder]:
     """The folders searched, first to last; each need not exist."""
     import platformdirs
@@ -108,9 +96,6 @@ def search_folders() -> list[ModelFolder]:
     folders = [ModelFolder(Path(part), MODELS_VARIABLE) for part in told.split(os.pathsep) if part]
     folders.append(ModelFolder(data_folder("models"), "livetrans"))
     folders.append(ModelFolder(platformdirs.user_data_path("livetrans", appauthor=False) / "models", "user data"))
-    shared = shared_folder()
-    if shared:
-        folders.append(ModelFolder(shared / "models", "prototypes"))
     return folders
 
 
@@ -118,7 +103,7 @@ def find_models(kind: str | None = None) -> list[FoundModel]:
     """Every model in the search folders, in the order in which they are preferred."""
     found = [model for folder in search_folders() for model in _models_in(folder) if kind in (None, model.kind)]
     # Our own small models come first wherever they stand: what runs by default should not change with a download.
-    return sorted(found, key=lambda model: not model.name.startswith("livetrans-"))
+    return sorted(found, key=lambda model: not model.name.startswith(_OWN_PREFIX))
 
 
 def find_recogniser(asked: str | None = None, *, language: str | None = None) -> FoundModel:

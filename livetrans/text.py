@@ -32,6 +32,11 @@ def visible(text: str) -> str:
     return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def one_line(text: str) -> str:
+    """What is visible of the text, with one space between words and none around."""
+    return " ".join(visible(text).split())
+
+
 def display_width(text: str) -> int:
     """Columns that the text takes: two for East Asian wide characters, none for combining marks."""
     return sum(map(_character_width, text))

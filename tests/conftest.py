@@ -16,13 +16,23 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
+SHARED = Path(os.environ.get("LIVETRANS_SHARED") or Path(__file__).parents[2] / "shared")
+"""Corpora and speech that are not committed: LIVETRANS_SHARED, or `../shared` beside the checkout."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test of `speech_name` runs once for every recording; without them one name stands for all, and is skipped."""
+    if "speech_name" in metafunc.fixturenames:
+        names = sorted(path.name for path in SHARED.glob("speech/*.wav"))
+        metafunc.parametrize("speech_name", names or ["none_empty.wav"])
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of corpora, speech and prototypes: LIVETRANS_SHARED, or `../shared` beside the checkout."""
-    folder = catalogue.shared_folder()
-    if folder is None or not folder.is_dir():
-        pytest.skip(f"no shared folder: set {catalogue.SHARED_VARIABLE}")
-    return folder
+    """The shared folder."""
+    if not SHARED.is_dir():
+        pytest.skip("no shared folder: set LIVETRANS_SHARED")
+    return SHARED
 
 
 @pytest.fixture(scope="session")

@@ -14,13 +14,12 @@ from livetrans.errors import ModelError
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """Empty search folders in place of the real ones, by the name of their place."""
     monkeypatch.setenv(catalogue.MODELS_VARIABLE, str(tmp_path / "told"))
-    monkeypatch.setenv(catalogue.SHARED_VARIABLE, str(tmp_path / "shared"))
     monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
     monkeypatch.setattr(catalogue, "data_folder", lambda name: tmp_path / "tree" / name)
     for variable in (catalogue.RECOGNISER_VARIABLE, catalogue.TRANSLATOR_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
-    return {"told": tmp_path / "told", "tree": tmp_path / "tree/models", "shared": tmp_path / "shared/models"}
+    return {"told": tmp_path / "told", "tree": tmp_path / "tree/models", "user": tmp_path / "data/models"}
 
 
 def translator(folder: Path, name: str) -> Path:
@@ -44,8 +43,8 @@ def test_without_models_the_sentence_says_how_to_point_to_one(folders: dict[str,
 
 
 def test_earlier_folders_win(folders: dict[str, Path]) -> None:
-    prototype = translator(folders["shared"], "proto-en-de.q8_0.gguf")
-    assert catalogue.find_translator(source="en", target="de").path == prototype
+    own = translator(folders["user"], "own.gguf")
+    assert catalogue.find_translator(source="en", target="de").path == own
     in_tree = translator(folders["tree"], "a.gguf")
     assert catalogue.find_translator(source="en", target="de").path == in_tree
     told = translator(folders["told"], "z.gguf")

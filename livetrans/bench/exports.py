@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from livetrans.bench.records import Segment, Update
 from livetrans.errors import UsageError
@@ -118,22 +117,6 @@ def stream_lines(
                 "stream_outs": [update.output for update in own],
             }
         )
-
-
-def write_lines(lines: Iterable[str], path: Path, *, force: bool = False) -> None:
-    """Write an export, all of it or nothing.
-
-    Raises:
-        UsageError: the file exists and `force` was not given, or it cannot be written.
-    """
-    text = "".join(lines)
-    try:
-        with path.open("w" if force else "x", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-    except FileExistsError:
-        raise UsageError(f"{path} is there already; choose another name, or --force to overwrite it") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written ({error.strerror}); name another file") from None
 
 
 def _line(values: Mapping[str, object]) -> str:

@@ -19,7 +19,7 @@ import click
 from livetrans import __version__
 from livetrans.cli.lazy import CommandEntry, LazyGroup
 from livetrans.errors import LivetransError, sentence
-from livetrans.text import visible
+from livetrans.text import one_line
 
 COMMANDS = {
     "mic": CommandEntry("livetrans.cli.mic", "Show captions for what the microphone hears."),
@@ -130,7 +130,7 @@ def _complain(complaint: str, exit_code: int, debug: bool) -> int:
     """Print one sentence, made harmless; with `debug`, after the traceback in hand."""
     if debug:
         traceback.print_exc()
-    line = " ".join(visible(complaint).split())
+    line = one_line(complaint)
     click.echo(f"livetrans: {line}" if line.endswith((".", "?", "!")) else f"livetrans: {line}.", err=True)
     return exit_code
 

@@ -13,7 +13,7 @@ from livetrans.bench.methods import masks_of
 from livetrans.bench.runfile import read_run
 from livetrans.bench.scoring import ScoringSettings, score
 from livetrans.bench.tables import TABLES, TableSettings, fitting_tables
-from livetrans.errors import SessionError, UsageError
+from livetrans.files import write_new
 
 _PAPER_MASKS = (3, 5)
 
@@ -52,21 +52,5 @@ def make_tables(options: TableOptions) -> None:
     if options.output is None:
         click.echo(text)
     else:
-        write_text(options.output, text, force=options.force)
+        write_new(options.output, text, "--output", force=options.force)
     click.echo(json.dumps({"tables": [table.values() for table in tables]}, ensure_ascii=False))
-
-
-def write_text(path: Path, text: str, *, force: bool) -> None:
-    """Write a new file; one that is there only when asked.
-
-    Raises:
-        UsageError: it is there already.
-        SessionError: it cannot be written.
-    """
-    try:
-        with path.open("w" if force else "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UsageError(f"{path} is there already; choose another name, or --force to overwrite it") from None
-    except OSError as fault:
-        raise SessionError(f"{path} cannot be written ({fault.strerror}); choose another place") from None

@@ -24,6 +24,7 @@ from livetrans.bench.timing import clock_for
 from livetrans.catalogue import find_translator
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import UsageError
+from livetrans.files import write_new
 from livetrans.text import visible
 
 
@@ -86,9 +87,9 @@ def export_run(file: Path, method: str, format_: str, unit: str, output: Path, *
 
     Raises:
         UsageError: no such method or unit, or the file is there already.
-        SessionError: the run file cannot be read.
+        SessionError: the run file cannot be read, or the output cannot be written.
     """
-    from livetrans.bench.exports import exported, simulstream_lines, stream_lines, write_lines
+    from livetrans.bench.exports import exported, simulstream_lines, stream_lines
     from livetrans.bench.tokens import tokenizer
 
     run = read_run(file)
@@ -104,7 +105,8 @@ def export_run(file: Path, method: str, format_: str, unit: str, output: Path, *
     else:
         segmentation: dict[str, str | int] | None = {"policy": "interval", "n": corpus.step} if corpus.step else None
         lines = stream_lines(updates, segmentation)
-    write_lines(lines, output, force=force)
+    # Joined first: an export that is refused leaves no file.
+    write_new(output, "".join(lines), "--output", force=force)
 
 
 def show_cost(mt: str | None, threads: int, measured: str, rounds: int) -> None:

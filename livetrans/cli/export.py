@@ -10,6 +10,7 @@ import click
 
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Notice
+from livetrans.files import write_new
 from livetrans.session.export import Format, Which, export
 from livetrans.session.recorder import default_session_folder
 from livetrans.text import visible
@@ -49,13 +50,7 @@ def command(session: str, format_: Format | None, which: Which, output: Path | N
         for piece in pieces:
             click.echo(piece, nl=False)
         return
-    try:
-        with output.open("w" if force else "x", encoding="utf-8", newline="\n") as file:
-            file.writelines(pieces)
-    except FileExistsError as fault:
-        raise UsageError(f"{output} is there already; choose another name, or --force to overwrite it") from fault
-    except OSError as fault:
-        raise SessionError(f"{output} cannot be written: {fault.strerror}; choose another place") from fault
+    write_new(output, "".join(pieces), "--output", force=force)
 
 
 def _session_path(session: str) -> Path:

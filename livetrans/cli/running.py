@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import TextIO
 
 from livetrans.cli.compose import load_model, make_translation, prepare_prompt
 from livetrans.cli.options import RunOptions
@@ -20,6 +19,7 @@ from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import LivetransError, SessionError
 from livetrans.events import AudioChunk, Caption, Notice, Record
+from livetrans.files import create
 from livetrans.loop import PlainLoop
 from livetrans.metrics.monitor import Monitor
 from livetrans.metrics.snapshot import Snapshot
@@ -120,7 +120,7 @@ def _kept(options: RunOptions) -> Iterator[_Kept]:
             sink = kept.add(recorder)
             kept.on_audio = sink.guarded(recorder.write_audio) if options.keep_audio else None
         if options.jsonl and options.jsonl != "-":
-            file = _create(Path(options.jsonl).expanduser())
+            file = create(Path(options.jsonl).expanduser(), "--jsonl")
             # Every line was flushed: closing fails only where writing has failed before.
             stack.enter_context(contextlib.suppress(OSError))
             stack.enter_context(file)
@@ -129,15 +129,6 @@ def _kept(options: RunOptions) -> Iterator[_Kept]:
     for sink in kept.sinks:
         if sink.failure:
             raise SessionError(f"The record of this run is incomplete: {sink.failure}")
-
-
-def _create(path: Path) -> TextIO:
-    try:
-        return path.open("x", encoding="utf-8")
-    except FileExistsError:
-        raise SessionError(f"{path} is there already; choose another name for --jsonl") from None
-    except OSError as error:
-        raise SessionError(f"{path} cannot be written ({error.strerror}); choose another place for --jsonl") from None
 
 
 def _lines(options: RunOptions) -> list[Sink]:

@@ -13,7 +13,7 @@ from typing import Literal
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Caption, Notice
 from livetrans.session.codec import read_records
-from livetrans.text import display_width, visible, wrap
+from livetrans.text import display_width, one_line, wrap
 
 Format = Literal["srt", "vtt", "txt", "jsonl"]
 Which = Literal["target", "source", "both"]
@@ -89,7 +89,7 @@ def cues(captions: list[Caption], which: Which = "target") -> Iterator[Cue]:
 
 def _texts(caption: Caption, which: Which) -> tuple[str, ...]:
     """What is exported of the caption, made harmless, on one line each: source above target."""
-    source, target = (" ".join(visible(text).split()) for text in (caption.source, caption.text))
+    source, target = map(one_line, (caption.source, caption.text))
     return {"target": (target,), "source": (source,), "both": (source, target)}[which]
 
 

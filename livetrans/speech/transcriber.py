@@ -16,7 +16,8 @@ from livetrans.speech.buffer import PromptText, SoundBuffer
 from livetrans.speech.loops import drop_loops
 from livetrans.speech.recogniser import Hypothesis, Recogniser
 from livetrans.speech.segment import OpenSegment
-from livetrans.speech.words import clean_text, says_something
+from livetrans.speech.words import says_something
+from livetrans.text import one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,7 +130,7 @@ class Transcriber:
         start, end = self._buffer.start, self._buffer.end
         words: list[Word] = []
         for word in hypothesis.words:
-            text = clean_text(word.text)
+            text = one_line(word.text)
             if says_something(text):
                 first = min(max(start + word.start, start), end)
                 words.append(Word(text, first, min(max(start + word.end, first), end), word.probability))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import without_thinking
-from livetrans.text import visible
+from livetrans.text import one_line
 
 Render = Callable[[Sequence[int]], str]
 """Text of output tokens; the text of a token prefix is a prefix of the text, once both are cut to whole characters."""
@@ -25,4 +25,4 @@ def render_bytes(data: bytes) -> str:
     out.
     """
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(data)
-    return " ".join(visible(without_thinking(text)).split())
+    return one_line(without_thinking(text))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.bench.exports import ExportedUpdate, exported, simulstream_lines, stream_lines, write_lines
+from livetrans.bench.exports import ExportedUpdate, exported, simulstream_lines, stream_lines
 from livetrans.bench.records import Segment, Update
 from livetrans.errors import UsageError
 from livetrans.events import DecodingStats
@@ -97,22 +97,3 @@ def test_a_recorded_update_is_timed_in_its_segment_and_a_text_by_what_was_read()
     typed = [record("the old", "das alte")]
     assert exported(typed, [segment], str.split)[0].source_time == 2.0
     assert exported(typed, [segment], str.split, step_unit="characters")[0].source_time == 7.0
-
-
-def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
-    path = tmp_path / "stream.jsonl"
-    write_lines(["1\n"], path)
-    with pytest.raises(UsageError, match="--force"):
-        write_lines(["2\n"], path)
-    assert path.read_bytes() == b"1\n"
-    write_lines(["2\n"], path, force=True)
-    assert path.read_bytes() == b"2\n"
-
-
-def test_a_refused_export_leaves_no_file(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    with pytest.raises(UsageError):
-        write_lines(simulstream_lines([update(("ein Haus",))]), path)
-    assert not path.exists()
-    with pytest.raises(UsageError, match="cannot be written"):
-        write_lines([], tmp_path / "missing" / "log.jsonl")

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import wave
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import numpy as np
 import pytest
 
 from livetrans.audio.file import AudioFile
-from livetrans.catalogue import shared_folder
 from livetrans.cli import run
 from livetrans.clock import ManualClock
 from livetrans.events import SAMPLE_RATE
@@ -118,15 +116,8 @@ def test_a_comparison_can_be_read_in_any_encoding(short_recording: Path) -> None
     assert done.stdout.splitlines()[1].split()[1] == "?"
 
 
-def _speech_files() -> Iterator[str]:
-    """Names found when tests are collected; without the shared folder one stands for all, and is skipped."""
-    folder = shared_folder()
-    yield from sorted(path.name for path in (folder or Path()).glob("speech/*.wav")) or ["none_empty.wav"]
-
-
-@pytest.mark.parametrize("name", _speech_files())
-def test_every_recording_runs_to_its_end(name: str, shared: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["replay", str(shared / "speech" / name), "--speed", "max", "--no-session", "--jsonl=-"]) == 0
+def test_every_recording_runs_to_its_end(speech_name: str, shared: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", str(shared / "speech" / speech_name), "--speed", "max", "--no-session", "--jsonl=-"]) == 0
     captured = capfd.readouterr()
     assert captured.err == ""
     lines = _lines(captured.out)
@@ -134,4 +125,4 @@ def test_every_recording_runs_to_its_end(name: str, shared: Path, capfd: pytest.
     assert lines[-1]["reason"] == "end of source"
     ids = [line["segment_id"] for line in lines if line["event"] == "caption" and line["final"]]
     assert ids == list(range(len(ids)))
-    assert (len(ids) == 0) == (name == "none_empty.wav")
+    assert (len(ids) == 0) == (speech_name == "none_empty.wav")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.text import display_width, visible, wrap
+from livetrans.text import display_width, one_line, visible, wrap
 
 ANYTHING = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 NASTY = st.text(st.sampled_from("a[]0;31mH\x1b\x07\x9b\x9d\x90\x9c\\\n\t\x00\u202e\u2066\ud800 "), max_size=40)
@@ -44,6 +44,14 @@ def test_ordinary_text_is_left_alone(text: str) -> None:
 )
 def test_escape_sequences_go_as_a_whole(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+@given(ANYTHING | NASTY)
+def test_one_line_is_words_with_one_space_between(text: str) -> None:
+    line = one_line(text)
+    assert line.split(" ") == (line.split() or [""])
+    assert "".join(line.split()) == "".join(visible(text).split())
+    assert one_line(line) == line
 
 
 @given(MIXED, st.integers(4, 50))

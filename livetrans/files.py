@@ -1,0 +1,44 @@
+"""Files that a user names for output: what is there already is never lost by accident."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TextIO
+
+from livetrans.errors import SessionError, UsageError
+
+
+def create(path: Path, option: str, *, force: bool | None = None) -> TextIO:
+    """Open a new UTF-8 file for writing, with "\\n" as line end; `option` is where the user named it.
+
+    `force` says whether --force was given, which overwrites; None stands for a command without it.
+
+    Raises:
+        UsageError: the file is there already.
+        SessionError: it cannot be written.
+    """
+    try:
+        return path.open("w" if force else "x", encoding="utf-8", newline="\n")
+    except FileExistsError:
+        otherwise = "" if force is None else ", or --force to overwrite it"
+        raise UsageError(f"{path} is there already; choose another name for {option}{otherwise}") from None
+    except OSError as fault:
+        raise _cannot_write(path, option, fault) from None
+
+
+def write_new(path: Path, text: str, option: str, *, force: bool) -> None:
+    """Write a whole new file.
+
+    Raises:
+        UsageError: the file is there already.
+        SessionError: it cannot be written.
+    """
+    try:
+        with create(path, option, force=force) as file:
+            file.write(text)
+    except OSError as fault:
+        raise _cannot_write(path, option, fault) from None
+
+
+def _cannot_write(path: Path, option: str, fault: OSError) -> SessionError:
+    return SessionError(f"{path} cannot be written ({fault.strerror}); choose another place for {option}")

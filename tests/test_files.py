@@ -1,0 +1,40 @@
+"""Output files: never written over by accident, and every fault one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from livetrans.errors import SessionError, UsageError
+from livetrans.files import create, write_new
+
+
+def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    write_new(path, "1\n", "--output", force=False)
+    with pytest.raises(UsageError, match="another name for --output, or --force"):
+        write_new(path, "2\n", "--output", force=False)
+    assert path.read_bytes() == b"1\n"
+    write_new(path, "2\n", "--output", force=True)
+    assert path.read_bytes() == b"2\n"
+
+
+def test_without_force_only_another_name_is_offered(tmp_path: Path) -> None:
+    with create(tmp_path / "a.jsonl", "--jsonl"):
+        pass
+    with pytest.raises(UsageError, match=r"another name for --jsonl$"):
+        create(tmp_path / "a.jsonl", "--jsonl")
+
+
+def test_a_folder_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
+    with pytest.raises(SessionError, match=r"cannot be written .*another place for --jsonl"):
+        create(tmp_path / "missing" / "a.jsonl", "--jsonl")
+
+
+def test_a_full_disk_is_a_failure() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this machine has no /dev/full")
+    with pytest.raises(SessionError, match="/dev/full cannot be written"):
+        write_new(full, "text", "--output", force=True)
