@@ -12,12 +12,7 @@ help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 - /p' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.demo  ## German captions for the recording in the tree
-	@if $(BIN)/python -c 'from livetrans.catalogue import find_recogniser as f; f(language="en")' 2>/dev/null; then \
-	  $(BIN)/livetrans replay recordings/demo.flac --from en --to de; \
-	else \
-	  echo "livetrans: no recogniser was found (see Real models in README.md), so what one recognised of the demo is translated." >&2; \
-	  $(BIN)/livetrans replay recordings/demo.jsonl --from en --to de; \
-	fi
+	@$(BIN)/livetrans replay recordings/demo.flac --from en --to de
 
 test: $(VENV)/.test  ## run the tests
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
