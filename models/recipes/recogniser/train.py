@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import math
 import random
 import sys
 import time
@@ -20,44 +19,17 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from features import BANDS, FRAMES_PER_SECOND, WINDOW_FRAMES
+from batches import Batch, full_batch, groups_of, padded_batch
+from learning import Optimizers, Settings, learning_rate, losses_of, optimizers_of
 from network import Recogniser, Shape
 from pieces import CHARACTERS, Pieces, train_pieces
 from sentences import read_sentences
-from torch import Tensor
 from windows import Clip, Mixture, Window, chunk_of_windows, load_clips
 
 REPORT_STEPS = 50
 CHUNK = 2000
 LONG_PROMPTS = Mixture(prompted=0.6, prompt_tokens=90)
 """Previous text as long as livetrans gives it; in every fifth chunk only, because one pads its whole batch."""
-PADDING = 40
-"""Frames of zeros after a batch's longest window, at most."""
-Optimizers = list[torch.optim.Optimizer]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What one run does; a checkpoint is continued with the same settings only."""
-
-    steps: int = 7500
-    seed: int = 1
-    batch_seconds: float = 120.0
-    learning_rate: float = 2e-3
-    warmup_steps: int = 300
-    weight_decay: float = 0.05
-    ctc: float = 0.5
-    clip: float = 1.0
-    full: float = 0.04
-    """Share of batches that are zero-padded to 30 s, as faster-whisper pads every window; they are dear."""
-    late: float = 0.8
-    """From this share of the steps on, half of the batches are."""
-
-    @property
-    def budget(self) -> int:
-        """Frames of a batch."""
-        return round(self.batch_seconds * FRAMES_PER_SECOND)
 
 
 @dataclass
@@ -68,107 +40,6 @@ class Progress:
     chunk: int = 0
     batch: int = 0
     seconds: float = 0.0
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Windows side by side: features [rows, frames, 80], tokens and labels [rows, length] (-100: not learned)."""
-
-    features: Tensor
-    tokens: Tensor
-    labels: Tensor
-    characters: Tensor
-    character_counts: Tensor
-    frame_counts: Tensor
-
-
-def batch_of(windows: list[Window], frames: int) -> Batch:
-    """Pad with zeros after normalisation, as faster-whisper does; the encoder must learn to ignore them."""
-    features = np.zeros((len(windows), frames, BANDS), dtype=np.float32)
-    length = max(len(window.tokens) for window in windows) - 1
-    tokens = torch.zeros((len(windows), length), dtype=torch.long)
-    labels = torch.full((len(windows), length), -100, dtype=torch.long)
-    for row, window in enumerate(windows):
-        features[row, : len(window.features)] = window.features
-        ids = torch.tensor(window.tokens)
-        tokens[row, : len(ids) - 1] = ids[:-1]
-        labels[row, window.learned_from - 1 : len(ids) - 1] = ids[window.learned_from :]
-    return Batch(
-        torch.from_numpy(features),
-        tokens,
-        labels,
-        torch.tensor([character for window in windows for character in window.characters]),
-        torch.tensor([len(window.characters) for window in windows]),
-        torch.tensor([len(window.features) for window in windows]),
-    )
-
-
-def groups_of(windows: list[Window], budget: int, rng: random.Random) -> list[list[Window]]:
-    """Windows of about equal length together, at most `budget` frames with their padding, in random order."""
-    groups: list[list[Window]] = [[]]
-    for window in sorted(windows, key=lambda window: len(window.features)):
-        if groups[-1] and (len(window.features) + PADDING) * (len(groups[-1]) + 1) > budget:
-            groups.append([])
-        groups[-1].append(window)
-    rng.shuffle(groups)
-    return groups
-
-
-def padded_batch(group: list[Window], rng: random.Random) -> Batch:
-    """A little longer than the longest window, so that zeros are seen from the first step on."""
-    frames = max(len(window.features) for window in group) + rng.randrange(2, PADDING)
-    return batch_of(group, min(WINDOW_FRAMES, frames // 2 * 2))
-
-
-def full_batch(group: list[Window], budget: int, rng: random.Random) -> Batch:
-    """As many windows of the group as fit when each fills 30 s."""
-    return batch_of(rng.sample(group, min(len(group), max(1, budget // WINDOW_FRAMES))), WINDOW_FRAMES)
-
-
-def losses_of(model: Recogniser, batch: Batch, device: str) -> tuple[Tensor, Tensor]:
-    """Mean cross-entropy per token and mean CTC loss per character; matrix products in bfloat16."""
-    with torch.autocast(device, dtype=torch.bfloat16):
-        states = model.encode(batch.features.to(device))
-        learned = batch.labels.flatten() != -100
-        hidden = model.decode(batch.tokens.to(device), states).flatten(0, 1)[learned.to(device)]
-        logits = model.logits(hidden)
-        characters = model.characters(states)
-    attention = F.cross_entropy(logits.float(), batch.labels.flatten()[learned].to(device))
-    spoken = batch.character_counts > 0
-    if not bool(spoken.any()):
-        return attention, attention.new_zeros(())
-    ctc = F.ctc_loss(
-        characters.float().log_softmax(-1)[spoken.to(device)].transpose(0, 1),
-        batch.characters.to(device),
-        ((batch.frame_counts[spoken] + 1) // 2).to(device),
-        batch.character_counts[spoken].to(device),
-        reduction="sum",
-        zero_infinity=True,
-    )
-    return attention, ctc / batch.character_counts.sum()
-
-
-def optimizers_of(model: Recogniser, settings: Settings) -> Optimizers:
-    """Muon for the blocks' matrices, AdamW for the rest, at one rate (the translator's recipe found it faster)."""
-    blocks = [*model.encoder, *model.decoder]
-    matrices = [p for block in blocks for p in block.parameters() if p.dim() == 2]
-    chosen = {id(p) for p in matrices}
-    others = [p for p in model.parameters() if id(p) not in chosen]
-    rate, decay = settings.learning_rate, settings.weight_decay
-    groups = [
-        {"params": [p for p in others if p.dim() > 1], "weight_decay": decay},
-        {"params": [p for p in others if p.dim() <= 1], "weight_decay": 0.0},
-    ]
-    return [
-        torch.optim.Muon(matrices, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw"),
-        torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=True),
-    ]
-
-
-def learning_rate(settings: Settings, step: int) -> float:
-    """Linear warm-up, then a cosine to 1 %."""
-    cosine = 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, step / settings.steps)))
-    return settings.learning_rate * min(1.0, (step + 1) / settings.warmup_steps) * cosine
 
 
 @dataclass
