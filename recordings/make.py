@@ -71,11 +71,11 @@ RECORDINGS = {
     "demo": Recording((Espeak("en-us", 150),)),
     "talk": Recording((Flite("rms"),)),
     "dialogue": Recording((Flite("slt"), Espeak("en-us+m3", 155))),
-    "questions": Recording((Espeak("en-gb+f2", 145),), pause=1.2),
+    "questions": Recording((Espeak("en-us+f2", 145),), pause=1.2),
     "numbers": Recording((Espeak("en-us+f3", 140),)),
     "long": Recording((Flite("slt"),)),
     "pauses": Recording(
-        (Espeak("en-gb", 140),),
+        (Espeak("en-us+m7", 140),),
         pauses=(
             (2.0,),
             (4.5, 2.0),

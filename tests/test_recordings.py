@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
@@ -35,6 +37,10 @@ NAMES = sorted(make.RECORDINGS)
 
 def lines_of(name: str) -> list[str]:
     return (FOLDER / name).read_text(encoding="utf-8").splitlines()
+
+
+def words(text: str) -> list[str]:
+    return re.findall("[a-z']+", text.lower())
 
 
 def samples_of(name: str) -> np.ndarray:
@@ -94,6 +100,18 @@ def test_the_pauses_are_in_the_sound(name: str) -> None:
     # A voice is silent for a moment itself, before and after what it says.
     for silence, length in zip(planned, heard, strict=True):
         assert silence - 0.05 <= length <= silence + 1.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_transcript_stream_is_of_this_recording_and_our_recogniser(name: str) -> None:
+    events = [json.loads(line) for line in lines_of(f"{name}.jsonl")]
+    [started] = [event for event in events if event["event"] == "run_started"]
+    assert started["signature"]["recogniser"] == "livetrans-recogniser-en"
+    finals = [event for event in events if event["event"] == "transcript" and event["final"]]
+    assert [event["segment_id"] for event in finals] == list(range(len(finals)))
+    heard = words(" ".join(event["committed"] for event in finals))
+    said = words(" ".join(lines_of(f"{name}.txt")))
+    assert difflib.SequenceMatcher(a=said, b=heard, autojunk=False).ratio() > 0.8
 
 
 def test_one_pause_is_long_and_inside_a_sentence() -> None:

@@ -30,9 +30,6 @@ from livetrans.configfile import Value, default_config_file, read_config
 from livetrans.errors import UsageError
 from livetrans.languages import AUTO, parse_language
 
-_SHORT_BUFFER = 6.0
-"""Seconds past which the buffer of a small recogniser is trimmed."""
-
 _MOST_THREADS = 512
 """llama.cpp crashes past its own limit, and CTranslate2 where the system gives no more."""
 
@@ -121,9 +118,7 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
         spoken = source.whisper_code if source else None
         model = find_recogniser(options.asr, language=spoken)
         if model.languages:
-            # A recogniser of our own predicts no language and was trained on short clips: long buffers cost it words.
-            spoken = model.languages[0]
-            transcriber = dataclasses.replace(transcriber, trim_after=_SHORT_BUFFER)
+            spoken = model.languages[0]  # A recogniser of our own predicts no language.
         hearing = RecogniserSettings(model=model.path, language=spoken, threads=options.asr_threads)
     return Settings(
         recogniser=hearing,

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 SAMPLE_RATE = 16_000
 
-ESPEAK_VOICES = ("en-us", "en-us+f2", "en-us+f3", "en-us+m3", "en-us+m7", "en-gb", "en-gb+f2", "en-gb+m3")
+ESPEAK_VOICES = ("en-us", "en-us+f2", "en-us+f3", "en-us+m3", "en-us+m7", "en", "en+f2", "en+m3")
+"""American, and British (`en`; the library does not know the `en-gb` that the command takes)."""
 FLITE_VOICES = ("slt", "rms", "awb")
 TRAINING_VOICES = ESPEAK_VOICES + FLITE_VOICES
 HELD_OUT_VOICES = ("en-us+f4", "kal16")
@@ -47,7 +48,7 @@ class Speech:
 
 
 def speak(text: str, delivery: Delivery) -> Speech:
-    """Speak a sentence; raises OSError when the voice's library is not installed."""
+    """Speak a sentence; raises OSError when there is no such voice, or its library is not installed."""
     engine = _Flite.speak if delivery.voice in (*FLITE_VOICES, "kal16") else _espeak().speak
     samples, rate, times = engine(text, delivery)
     samples = soxr.resample(samples, rate * delivery.resampling, SAMPLE_RATE).astype(np.float32) / 32768
@@ -100,7 +101,9 @@ class _Espeak:
 
     def speak(self, text: str, delivery: Delivery) -> tuple[NDArray[np.int16], int, list[tuple[float, float]]]:
         self._chunks, self._starts = [], {}
-        self._library.espeak_SetVoiceByName(delivery.voice.encode())
+        if self._library.espeak_SetVoiceByName(delivery.voice.encode()) != 0:
+            # Otherwise the voice before would speak on, and nobody would notice.
+            raise OSError(f"espeak-ng has no voice {delivery.voice}.")
         self._library.espeak_SetParameter(_RATE, round(155 * delivery.speed), 0)
         self._library.espeak_SetParameter(_PITCH, round(50 * delivery.pitch), 0)
         encoded = text.encode()

@@ -1,0 +1,90 @@
+"""The two models that ship: the files of their cards, loaded strictly, and a sentence from sound to German."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from livetrans import catalogue
+from livetrans.audio.file import AudioFile
+from livetrans.cli import run
+from livetrans.clock import ManualClock
+from livetrans.config import LanguageModelSettings, RecogniserSettings
+from livetrans.errors import ModelError
+from livetrans.events import SAMPLE_RATE
+from livetrans.lm.llama import LlamaModel
+from livetrans.speech.whisper import WhisperRecogniser
+
+ROOT = Path(__file__).parents[1]
+CARDS = [ROOT / "models/recipes/translator/CARD.md", ROOT / "models/recipes/recogniser/CARD.md"]
+SPOKEN = "Thank you for coming here today."
+
+
+@pytest.fixture(autouse=True)
+def only_the_tree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Models of whoever runs the tests stay out of them."""
+    for variable in (catalogue.MODELS_VARIABLE, catalogue.RECOGNISER_VARIABLE, catalogue.TRANSLATOR_VARIABLE):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def first_seconds(name: str, seconds: float) -> np.ndarray:
+    chunks = AudioFile(ROOT / "recordings" / name, ManualClock(), real_time=False)
+    return np.concatenate([chunk.samples for chunk in chunks])[: round(seconds * SAMPLE_RATE)]
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.parent.name)
+def test_the_card_describes_the_file_that_ships(card: Path) -> None:
+    text = card.read_text(encoding="utf-8")
+    described = re.findall(r"\| File \| `(models/[^`]+)`.*\n\| SHA-256 \| `([0-9a-f]{64})`", text)
+    assert described
+    for name, digest in described:
+        assert hashlib.sha256((ROOT / name).read_bytes()).hexdigest() == digest
+
+
+def test_both_are_what_runs_by_default() -> None:
+    folder = catalogue.data_folder("models")
+    assert catalogue.find_recogniser(language="en").path == folder / "livetrans-recogniser-en"
+    assert catalogue.find_translator(source="en", target="de").path == folder / "livetrans-en-de.q8_0.gguf"
+
+
+def test_the_recogniser_writes_what_was_said(recogniser_path: Path) -> None:
+    recogniser = WhisperRecogniser(RecogniserSettings(recogniser_path, threads=1))
+    samples = first_seconds("demo.flac", 3.0).astype(np.float32) / 32768
+    hypothesis = recogniser.recognise(samples)
+    assert " ".join(word.text for word in hypothesis.words) == SPOKEN
+    starts = [word.start for word in hypothesis.words]
+    assert starts == sorted(starts) and 0 <= starts[0] and hypothesis.words[-1].end <= 3.0
+    assert recogniser.takes_prompt
+
+
+def test_sound_becomes_german(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", str(ROOT / "recordings/demo.flac"), "--speed", "max", "--no-session", "--jsonl=-"]) == 0
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    said = [line["committed"] for line in lines if line["event"] == "transcript" and line["final"]]
+    captions = [line["text"] for line in lines if line["event"] == "caption" and line["final"]]
+    assert said[0] == SPOKEN
+    assert captions[0] == "Danke, dass du heute hergekommen bist."
+
+
+def test_half_a_recogniser_is_refused(tmp_path: Path, recogniser_path: Path) -> None:
+    folder = tmp_path / "half"
+    shutil.copytree(recogniser_path, folder)
+    weights = folder / "model.bin"
+    weights.write_bytes(weights.read_bytes()[: weights.stat().st_size // 2])
+    with pytest.raises(ModelError, match="half"):
+        WhisperRecogniser(RecogniserSettings(folder))
+
+
+def test_half_a_translator_is_refused(tmp_path: Path, translator_path: Path) -> None:
+    half = tmp_path / "half.gguf"
+    half.write_bytes(translator_path.read_bytes()[: translator_path.stat().st_size // 2])
+    with pytest.raises(ModelError, match="half"):
+        LlamaModel(LanguageModelSettings(half))
