@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,17 +110,20 @@ class _Espeak:
         encoded = text.encode()
         self._library.espeak_Synth(encoded, len(encoded) + 1, 0, 1, 0, _UTF8, None, None)
         samples = np.concatenate(self._chunks)
-        return samples, self._rate, self._times(text, _last_sound(samples) / self._rate)
+        return samples, self._rate, self._times(text, samples)
 
-    def _times(self, text: str, end: float) -> list[tuple[float, float]]:
-        """A word lasts until the next one starts; words spoken as one ("of the") share their interval."""
+    def _times(self, text: str, samples: NDArray[np.int16]) -> list[tuple[float, float]]:
+        """A word lasts until its sound ends or the next one starts; words spoken as one share their interval."""
         starts: list[float] = []
         offset = 0
         for word in text.split():
             starts.append(self._starts.get(offset, starts[-1] if starts else 0.0))
             offset += len(word) + 1
-        later = [min((s for s in starts if s > start), default=max(end, start + 0.05)) for start in starts]
-        return list(zip(starts, later, strict=True))
+        ends = {}
+        for start, following in itertools.pairwise([*sorted(set(starts)), len(samples) / self._rate]):
+            spoken = samples[round(start * self._rate) : round(following * self._rate)]
+            ends[start] = start + max(0.05, _last_sound(spoken) / self._rate)
+        return [(start, ends[start]) for start in starts]
 
 
 @functools.cache

@@ -30,6 +30,8 @@ class Mixture:
 
     joined: float = 0.25
     """two to eight sentences, as far as 29 s hold them"""
+    run_on: float = 0.35
+    """of these without any pause, as people speak long sentences"""
     cut_start: float = 0.25
     cut_end: float = 0.4
     prompted: float = 0.3
@@ -157,6 +159,7 @@ def make_window(clips: list[Clip], index: int, pieces: Pieces, mixture: Mixture,
     length = len(frames[0])
     spoken: list[tuple[float, float, str]] = []
     before = ""
+    runs_on = count > 1 and rng.random() < mixture.run_on
     for number, clip in enumerate(chosen):
         if length + len(clip.features) > WINDOW_FRAMES - 100:
             break
@@ -169,10 +172,15 @@ def make_window(clips: list[Clip], index: int, pieces: Pieces, mixture: Mixture,
         offset = length / FRAMES_PER_SECOND
         if part.text:
             spoken.append((offset + part.start, offset + part.end, part.text))
-        open_end = is_last and part.text != clip.text
-        pause = silence(0.0 if open_end else rng.uniform(0.0, 0.9))
-        frames += [part.features, pause]
-        length += len(part.features) + len(pause)
+        if runs_on and not is_last:
+            sound, pause = part.features[: round(part.end * FRAMES_PER_SECOND)], silence(0.0)
+        else:
+            open_end = is_last and part.text != clip.text
+            sound, pause = part.features, silence(0.0 if open_end else rng.uniform(0.0, 0.9))
+        frames += [sound, pause]
+        length += len(sound) + len(pause)
+    if runs_on:
+        spoken = as_one_segment(spoken)
     log_power = np.concatenate(frames)[: WINDOW_FRAMES - 10]
     # A mute window (cut inside its first word's silence) has no loudest sound to set noise against.
     if log_power.size == 0 or log_power.max() < -6.0:
@@ -186,6 +194,13 @@ def make_window(clips: list[Clip], index: int, pieces: Pieces, mixture: Mixture,
     prompt = prompt if len(prompt) + len(said) <= MAX_TOKENS else []
     characters = spell([word for _, _, text in spoken for word in words_of(text)])
     return Window(normalise(log_power), [*prompt, *said], len(prompt) + given, characters)
+
+
+def as_one_segment(spoken: list[tuple[float, float, str]]) -> list[tuple[float, float, str]]:
+    """Sentences without a pause between them get one pair of times, as Whisper gives them."""
+    if not spoken:
+        return []
+    return [(spoken[0][0], spoken[-1][1], " ".join(text for _, _, text in spoken))]
 
 
 def previous_text(
