@@ -160,7 +160,7 @@ def _reader_has_gone() -> bool:
 
 
 @contextlib.contextmanager
-def _signals_to(ask: Callable[[], None]) -> Iterator[None]:
+def _signals_to(ask: Callable[[], None], *, on_terminal: bool = False) -> Iterator[None]:
     """Ctrl-C, a polite kill and a terminal that closes call `ask` instead of killing: what was heard is finished."""
 
     def handle(number: int, _frame: FrameType | None) -> None:
@@ -170,8 +170,8 @@ def _signals_to(ask: Callable[[], None]) -> Iterator[None]:
 
     before = {kind: signal.getsignal(kind) for kind in _ENDING_SIGNALS}
     for kind in before:
-        # `nohup` asks for hangups to be ignored.
-        if kind != _HANGUP or before[kind] is not signal.SIG_IGN:
+        # `nohup` asks for hangups to be ignored; but a screen whose terminal has gone would read nothing for ever.
+        if on_terminal or kind != _HANGUP or before[kind] is not signal.SIG_IGN:
             signal.signal(kind, handle)
     try:
         yield
@@ -220,7 +220,7 @@ def _run_on_screen(
         show_source=options.show_source is not False,
         save=finals.save,
     )
-    with _signals_to(app.quit_soon):
+    with _signals_to(app.quit_soon, on_terminal=True):
         failure = app.run()
     pipeline.stop()
     # Whoever pressed q twice does not wait for what was heard; everything until now is in the session file.

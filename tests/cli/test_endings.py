@@ -50,6 +50,11 @@ def wait_until(ready: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+def heed_hangups() -> None:
+    """Whoever runs the tests under nohup must not decide what the program is told."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def is_heard(session: Path) -> bool:
     return any(event["event"] == "caption" for event in events(session))
 
@@ -64,13 +69,14 @@ def assert_finished(session: Path) -> None:
 class Terminal:
     """A livetrans with the screen on a terminal of its own; `variables` change its environment."""
 
-    def __init__(self, *arguments: str | Path, **variables: str) -> None:
+    def __init__(self, *arguments: str | Path, hangup: signal.Handlers = signal.SIG_DFL, **variables: str) -> None:
         def own_terminal() -> None:
             import fcntl
             import termios
 
             os.setsid()
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+            signal.signal(signal.SIGHUP, hangup)
 
         self.screen = b""
         self._ours, theirs = pty.openpty()
@@ -143,10 +149,21 @@ def test_a_terminal_that_closes_loses_nothing(plain: bool, recorded: Path, tmp_p
     assert_finished(session)
 
 
+def test_a_screen_started_under_nohup_ends_with_its_terminal(recorded: Path, tmp_path: Path) -> None:
+    session = tmp_path / "session"
+    terminal = Terminal(recorded, "--session", session, hangup=signal.SIG_IGN)
+    wait_until(lambda: terminal.read() and is_heard(session))
+    terminal.close()
+    assert terminal.wait(reading=False) == 0
+    assert_finished(session)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_plain_lines_well(number: int, recorded: Path, tmp_path: Path) -> None:
     session = tmp_path / "session"
-    program = subprocess.Popen(command(recorded, "--session", session), stdout=subprocess.PIPE, text=True)
+    program = subprocess.Popen(
+        command(recorded, "--session", session), stdout=subprocess.PIPE, text=True, preexec_fn=heed_hangups
+    )
     wait_until(lambda: is_heard(session))
     program.send_signal(number)
     said, _ = program.communicate(timeout=PATIENCE)
