@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ import click
 from livetrans.bench.methods import PAPER_METHODS
 from livetrans.bench.timing import TIMES
 from livetrans.catalogue import TRANSLATOR_VARIABLE
-from livetrans.cli.options import PROMPTS
+from livetrans.cli.options import MOST_THREADS, PROMPTS
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _ANY = click.Path(path_type=Path)
+_threads = functools.partial(
+    click.option, "--threads", metavar="N", type=click.IntRange(1, MOST_THREADS), default=1, show_default=True
+)
 
 
 @click.group()
@@ -57,14 +61,7 @@ def command() -> None:
 @click.option(
     "--repeats", metavar="N", type=click.IntRange(1, 99), default=3, show_default=True, help="Medians are over them."
 )
-@click.option(
-    "--threads",
-    metavar="N",
-    type=click.IntRange(1, 512),
-    default=1,
-    show_default=True,
-    help="Threads of the translator; with 1, results repeat exactly.",
-)
+@_threads(help="Threads of the translator; with 1, results repeat exactly.")
 @click.option(
     "--time",
     type=click.Choice(TIMES),
@@ -170,14 +167,7 @@ def export_command(file: Path, method: str, format_: str, unit: str, output: Pat
 
 @command.command("cost", short_help="Measure what verifying a draft costs on this machine.")
 @click.argument("model", required=False)
-@click.option(
-    "--threads",
-    metavar="N",
-    type=click.IntRange(1, 512),
-    default=1,
-    show_default=True,
-    help="Threads of the translator.",
-)
+@_threads(help="Threads of the translator.")
 @click.option("--time", "measured", type=click.Choice(TIMES), default="wall", show_default=True, help="As for run.")
 @click.option(
     "--rounds", metavar="N", type=click.IntRange(1, 999), default=11, show_default=True, help="Medians are over them."

@@ -8,12 +8,12 @@ from typing import get_args
 
 import click
 
+from livetrans.cli.saying import say
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Notice
 from livetrans.files import write_new
 from livetrans.session.export import Format, Which, export
 from livetrans.session.recorder import default_session_folder
-from livetrans.text import visible
 
 
 @click.command()
@@ -76,4 +76,4 @@ def _format_of(output: Path | None) -> Format:
 
 
 def _warn(notice: Notice) -> None:
-    click.echo(f"livetrans: {visible(notice.text)}", err=True)
+    say(f"livetrans: {notice.text}")

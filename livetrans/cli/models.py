@@ -7,6 +7,7 @@ from collections.abc import Callable
 import click
 
 from livetrans.catalogue import FoundModel, find_models, find_recogniser, find_translator, search_folders
+from livetrans.cli.saying import say
 from livetrans.errors import ModelError
 from livetrans.text import visible
 
@@ -41,7 +42,7 @@ def _defaults() -> list[FoundModel]:
         try:
             defaults.append(find())
         except ModelError as fault:
-            click.echo(f"livetrans: {visible(str(fault))}", err=True)
+            say(f"livetrans: {fault}")
     return defaults
 
 

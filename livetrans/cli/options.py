@@ -30,7 +30,7 @@ from livetrans.configfile import Value, default_config_file, read_config
 from livetrans.errors import UsageError
 from livetrans.languages import AUTO, parse_language
 
-_MOST_THREADS = 512
+MOST_THREADS = 512
 """llama.cpp crashes past its own limit, and CTranslate2 where the system gives no more."""
 
 METHODS = ("rt", "ssbd", "cd")
@@ -239,7 +239,7 @@ _MODELS = [
         "Models",
         "--threads",
         metavar="N",
-        type=click.IntRange(0, _MOST_THREADS),
+        type=click.IntRange(0, MOST_THREADS),
         default=0,
         help="Threads of the translator; 0 takes half of the cores.",
     ),
@@ -247,7 +247,7 @@ _MODELS = [
         "Models",
         "--asr-threads",
         metavar="N",
-        type=click.IntRange(0, _MOST_THREADS),
+        type=click.IntRange(0, MOST_THREADS),
         default=0,
         help="Threads of the recogniser; 0 leaves the choice to it.",
     ),
