@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -10,9 +9,8 @@ import torch.nn.functional as F
 from batches import Batch
 from features import FRAMES_PER_SECOND
 from network import Recogniser
+from optimising import Optimizers, muon_and_adamw, scheduled_rate  # the translator's: sentences.py puts it on the path
 from torch import Tensor
-
-Optimizers = list[torch.optim.Optimizer]
 
 
 @dataclass(frozen=True)
@@ -67,18 +65,11 @@ def optimizers_of(model: Recogniser, settings: Settings) -> Optimizers:
     matrices = [p for block in blocks for p in block.parameters() if p.dim() == 2]
     chosen = {id(p) for p in matrices}
     others = [p for p in model.parameters() if id(p) not in chosen]
-    rate, decay = settings.learning_rate, settings.weight_decay
-    groups = [
-        {"params": [p for p in others if p.dim() > 1], "weight_decay": decay},
-        {"params": [p for p in others if p.dim() <= 1], "weight_decay": 0.0},
-    ]
-    return [
-        torch.optim.Muon(matrices, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw"),
-        torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=True),
-    ]
+    matrices_apart = [p for p in others if p.dim() > 1]
+    vectors = [p for p in others if p.dim() <= 1]
+    return muon_and_adamw(matrices, matrices_apart, vectors, settings.learning_rate, settings.weight_decay)
 
 
 def learning_rate(settings: Settings, step: int) -> float:
-    """Linear warm-up, then a cosine to 1 %."""
-    cosine = 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, step / settings.steps)))
-    return settings.learning_rate * min(1.0, (step + 1) / settings.warmup_steps) * cosine
+    """The scheduled rate, counted in steps."""
+    return scheduled_rate(settings.learning_rate, step / settings.steps, step, settings.warmup_steps)

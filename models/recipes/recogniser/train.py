@@ -22,6 +22,7 @@ import torch
 from batches import Batch, full_batch, groups_of, padded_batch
 from learning import Optimizers, Settings, learning_rate, losses_of, optimizers_of
 from network import Recogniser, Shape
+from optimising import restore, save_checkpoint, take_step
 from pieces import CHARACTERS, Pieces, train_pieces
 from sentences import read_sentences
 from windows import Clip, Mixture, Window, chunk_of_windows, load_clips
@@ -63,36 +64,15 @@ class Training:
                 sys.exit(
                     f"{path} is of a run with {state['settings']}: repeat those settings, or choose another --work."
                 )
-            self.model.load_state_dict(state["model"])
-            for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
-                optimizer.load_state_dict(saved)
+            restore(state, self.model, self.optimizers)
             self.progress = Progress(**state["progress"])
             print(f"continuing at step {self.progress.step}, {self.progress.seconds / 60:.1f} minutes", flush=True)
-
-    def save(self) -> None:
-        """Write the checkpoint beside its place first, so that an interruption cannot spoil it."""
-        state = {
-            "shape": dataclasses.asdict(self.model.shape),
-            "settings": dataclasses.asdict(self.settings),
-            "progress": dataclasses.asdict(self.progress),
-            "model": self.model.state_dict(),
-            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
-        }
-        path = self.work / "checkpoint.pt"
-        torch.save(state, path.with_suffix(".new"))
-        path.with_suffix(".new").replace(path)
 
     def learn(self, batch: Batch) -> tuple[float, float]:
         """One optimiser step; returns both losses before it."""
         rate = learning_rate(self.settings, self.progress.step)
-        for group in (group for optimizer in self.optimizers for group in optimizer.param_groups):
-            group["lr"] = rate
         attention, ctc = losses_of(self.model, batch, self.device)
-        (attention + self.settings.ctc * ctc).backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        for optimizer in self.optimizers:
-            optimizer.step()
-            optimizer.zero_grad()
+        take_step(attention + self.settings.ctc * ctc, self.model, self.optimizers, rate, self.settings.clip)
         return attention.item(), ctc.item()
 
     def groups(self, clips: list[Clip]) -> Iterator[tuple[int, int, list[Window]]]:
@@ -135,11 +115,22 @@ class Training:
                 sums = []
             over = progress.step >= settings.steps
             if over or now - saved > save_seconds:
-                self.save()
-                self.report(development)
+                self.checkpoint(development)
                 saved = time.monotonic()
             if over:
                 return
+
+    def checkpoint(self, development: dict[str, list[Batch]]) -> None:
+        """Save, and log the held-out losses."""
+        save_checkpoint(
+            self.work / "checkpoint.pt",
+            self.model,
+            self.optimizers,
+            shape=self.model.shape,
+            settings=self.settings,
+            progress=self.progress,
+        )
+        self.report(development)
 
     @torch.no_grad()
     def report(self, development: dict[str, list[Batch]]) -> None:

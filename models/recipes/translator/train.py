@@ -6,7 +6,6 @@ The same command continues an interrupted run from its last checkpoint.
 import argparse
 import dataclasses
 import json
-import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +15,8 @@ import torch
 import torch.nn.functional as F
 from data import VARIANTS, Batch, Sources, read_sources, shared_folder, split_development, training_chunk
 from model import Llama, Shape
+from optimising import Optimizers, muon_and_adamw, restore, save_checkpoint, scheduled_rate, take_step
 from vocabulary import train_vocabulary
-
-Optimizers = list[torch.optim.Optimizer]
 
 REPORT_STEPS = 50
 SAMPLES = (
@@ -57,13 +55,12 @@ class Progress:
 
 
 def learning_rate(settings: Settings, progress: Progress) -> float:
-    """Linear warm-up, then a cosine to 1 % over the share of the time (or the steps) that has passed."""
+    """The scheduled rate; what has passed is counted in time, or in steps."""
     if settings.steps:
         share = progress.step / settings.steps
     else:
         share = progress.seconds / (60 * settings.minutes)
-    cosine = 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, share)))
-    return settings.learning_rate * min(1.0, (progress.step + 1) / settings.warmup_steps) * cosine
+    return scheduled_rate(settings.learning_rate, share, progress.step, settings.warmup_steps)
 
 
 def is_over(settings: Settings, progress: Progress) -> bool:
@@ -109,35 +106,10 @@ def translate(model: Llama, tokenizer: sentencepiece.SentencePieceProcessor, tex
 
 
 def optimizers_of(model: Llama, settings: Settings) -> Optimizers:
-    """Muon for the blocks' matrices, AdamW for the embeddings and the norms' gains.
-
-    Muon steps take a fifth longer but learned more each in a short trial (README.md). Its
-    rate is scaled to the size of AdamW's updates, so both share one schedule.
-    """
+    """Muon for the blocks' matrices, AdamW for the embeddings and the norms' gains."""
     matrices = [p for block in model.blocks for p in block.parameters() if p.dim() == 2]
     gains = [p for p in model.parameters() if p.dim() == 1]
-    rate, decay = settings.learning_rate, settings.weight_decay
-    groups = [
-        {"params": [model.embedding.weight], "weight_decay": decay},
-        {"params": gains, "weight_decay": 0.0},
-    ]
-    return [
-        torch.optim.Muon(matrices, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw"),
-        torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=True),
-    ]
-
-
-def save(path: Path, model: Llama, optimizers: Optimizers, settings: Settings, progress: Progress) -> None:
-    """Write the checkpoint beside its place first, so that an interruption cannot spoil it."""
-    state = {
-        "shape": dataclasses.asdict(model.shape),
-        "settings": dataclasses.asdict(settings),
-        "progress": dataclasses.asdict(progress),
-        "model": model.state_dict(),
-        "optimizers": [optimizer.state_dict() for optimizer in optimizers],
-    }
-    torch.save(state, path.with_suffix(".new"))
-    path.with_suffix(".new").replace(path)
+    return muon_and_adamw(matrices, [model.embedding.weight], gains, settings.learning_rate, settings.weight_decay)
 
 
 @dataclass
@@ -157,27 +129,27 @@ class Training:
         path = self.work / "checkpoint.pt"
         if path.exists():
             state = torch.load(path, map_location=self.device)
-            self.model.load_state_dict(state["model"])
-            for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
-                optimizer.load_state_dict(saved)
+            restore(state, self.model, self.optimizers)
             self.progress = Progress(**state["progress"])
             print(f"continuing at step {self.progress.step}, {self.progress.seconds / 60:.1f} minutes", flush=True)
 
     def learn(self, batch: Batch) -> float:
         """One optimiser step; returns the loss before it."""
-        for group in (group for optimizer in self.optimizers for group in optimizer.param_groups):
-            group["lr"] = learning_rate(self.settings, self.progress)
+        rate = learning_rate(self.settings, self.progress)
         loss = batch_loss(self.model, batch, self.settings.label_smoothing, self.device)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        for optimizer in self.optimizers:
-            optimizer.step()
-            optimizer.zero_grad()
+        take_step(loss, self.model, self.optimizers, rate, self.settings.clip)
         return loss.item()
 
     def checkpoint(self, development: Sources) -> None:
         """Save, log the held-out losses, and show a few translations."""
-        save(self.work / "checkpoint.pt", self.model, self.optimizers, self.settings, self.progress)
+        save_checkpoint(
+            self.work / "checkpoint.pt",
+            self.model,
+            self.optimizers,
+            shape=self.model.shape,
+            settings=self.settings,
+            progress=self.progress,
+        )
         losses = development_losses(self.model, development, self.tokenizer, self.device)
         with open(self.work / "log.jsonl", "a", encoding="utf-8") as log:
             log.write(json.dumps(dataclasses.asdict(self.progress) | losses) + "\n")
