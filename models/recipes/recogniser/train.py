@@ -11,7 +11,6 @@ import argparse
 import dataclasses
 import json
 import random
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ import torch
 from batches import Batch, full_batch, groups_of, padded_batch
 from learning import Optimizers, Settings, learning_rate, losses_of, optimizers_of
 from network import Recogniser, Shape
-from optimising import restore, save_checkpoint, take_step
+from optimising import load_checkpoint, save_checkpoint, take_step
 from pieces import CHARACTERS, Pieces, train_pieces
 from sentences import read_sentences
 from windows import Clip, Mixture, Window, chunk_of_windows, load_clips
@@ -57,14 +56,8 @@ class Training:
 
     def load_checkpoint(self) -> None:
         """Continue from the folder's checkpoint, if there is one."""
-        path = self.work / "checkpoint.pt"
-        if path.exists():
-            state = torch.load(path, map_location=self.device)
-            if state["settings"] != dataclasses.asdict(self.settings):
-                sys.exit(
-                    f"{path} is of a run with {state['settings']}: repeat those settings, or choose another --work."
-                )
-            restore(state, self.model, self.optimizers)
+        state = load_checkpoint(self.work / "checkpoint.pt", self.settings, self.model, self.optimizers, self.device)
+        if state is not None:
             self.progress = Progress(**state["progress"])
             print(f"continuing at step {self.progress.step}, {self.progress.seconds / 60:.1f} minutes", flush=True)
 

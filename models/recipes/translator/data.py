@@ -1,5 +1,7 @@
 """Training examples: read and clean the pairs, then make an endless, seeded stream of token batches from them."""
 
+from __future__ import annotations
+
 import collections
 import hashlib
 import lzma
@@ -7,7 +9,7 @@ import math
 import os
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +26,14 @@ class Mixture:
     """Shares of the kinds of example; the two twins differ in `prefix` alone."""
 
     prefix: float
+    prefix_from: float = 0.4
+    """Before this share of the run no prefixes: what words mean is learned sooner from sentences that are whole."""
     joined: float = 0.12
     speech: float = 0.3
+
+    def at(self, share: float) -> Mixture:
+        """The mixture when this share (0..1) of the run has passed."""
+        return self if share >= self.prefix_from else replace(self, prefix=0.0)
 
 
 VARIANTS = {"prefix": Mixture(prefix=0.5), "plain": Mixture(prefix=0.0)}
@@ -168,7 +176,7 @@ def training_chunk(
     seed: int,
     chunk: int,
 ) -> list[Batch]:
-    """Batches of one chunk of the endless stream; a function of (seed, chunk) alone, which makes runs resumable."""
+    """Batches of one chunk of the endless stream; a function of its arguments alone, which makes runs resumable."""
     chunks_per_epoch = math.ceil(len(sources) / CHUNK_SOURCES)
     epoch, index = divmod(chunk, chunks_per_epoch)
     order = list(range(len(sources)))

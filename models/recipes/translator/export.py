@@ -68,7 +68,7 @@ def write_gguf(work: Path, path: Path) -> None:
     writer.add_name("livetrans-en-de")
     writer.add_description(
         f"English to German for streaming captions; variant {settings['variant']}, seed {settings['seed']}, "
-        f"{progress['step']} steps, {progress['tokens']} tokens, {progress['seconds'] / 60:.0f} minutes of training"
+        f"{progress['step']} steps, {progress['tokens']} tokens"
     )
     writer.add_languages(["en", "de"])
     # llama.cpp gives no access to lists of the metadata, and livetrans refuses other language pairs.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -57,8 +58,19 @@ def save_checkpoint(path: Path, model: nn.Module, optimizers: Optimizers, **desc
     path.with_suffix(".new").replace(path)
 
 
-def restore(state: dict[str, Any], model: nn.Module, optimizers: Optimizers) -> None:
-    """Continue from what `save_checkpoint` wrote."""
+def load_checkpoint(
+    path: Path, settings: Any, model: nn.Module, optimizers: Optimizers, device: str
+) -> dict[str, Any] | None:
+    """Continue from what `save_checkpoint` wrote with these `settings`, and return it; None when there is nothing.
+
+    Exits when the checkpoint is of other settings: half a run of each would be neither.
+    """
+    if not path.exists():
+        return None
+    state: dict[str, Any] = torch.load(path, map_location=device)
+    if state["settings"] != dataclasses.asdict(settings):
+        sys.exit(f"{path} is of a run with {state['settings']}: repeat those settings, or choose another --work.")
     model.load_state_dict(state["model"])
     for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
         optimizer.load_state_dict(saved)
+    return state
