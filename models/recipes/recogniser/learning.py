@@ -17,7 +17,7 @@ from torch import Tensor
 class Settings:
     """What one run does; a checkpoint is continued with the same settings only."""
 
-    steps: int = 7500
+    steps: int = 6000
     seed: int = 1
     batch_seconds: float = 120.0
     learning_rate: float = 2e-3
