@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import llama_cpp
 import numpy as np
 import pytest
 
@@ -155,3 +156,19 @@ def test_loading_prints_nothing(translator_path: Path, capfd: pytest.CaptureFixt
     LlamaModel(LanguageModelSettings(translator_path, context_tokens=512)).close()
     captured = capfd.readouterr()
     assert captured.out + captured.err == ""
+
+
+@pytest.mark.parametrize(("processor", "packed"), [(b"AVX2 = 1 | AMX_INT8 = 1 | ", False), (b"AVX2 = 1 | ", True)])
+def test_weights_are_not_packed_for_amx(
+    translator_path: Path, monkeypatch: pytest.MonkeyPatch, processor: bytes, packed: bool
+) -> None:
+    asked: list[bool] = []
+
+    def load(path: bytes, params: llama_cpp.llama_model_params) -> None:
+        asked.append(params.use_extra_bufts)
+
+    monkeypatch.setattr("llama_cpp.llama_print_system_info", lambda: processor)
+    monkeypatch.setattr("llama_cpp.llama_model_load_from_file", load)
+    with pytest.raises(ModelError):
+        LlamaModel(LanguageModelSettings(translator_path, context_tokens=512, threads=1))
+    assert asked == [packed]

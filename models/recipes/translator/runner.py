@@ -10,10 +10,14 @@ import llama_cpp
 
 
 class Runner:
-    """A GGUF on the CPU with the prompt of this recipe, `<s><|src|>SOURCE<|tgt|>`."""
+    """A GGUF on the CPU with the prompt of this recipe, `<s><|src|>SOURCE<|tgt|>`.
+
+    Every pass reads one token: llama.cpp crashes in longer ones on CPUs with AMX (its issue 20824), and the binding's
+    class has no option against that.
+    """
 
     def __init__(self, path: Path, threads: int = 1) -> None:
-        self.llama = llama_cpp.Llama(str(path), n_ctx=1024, n_gpu_layers=0, n_threads=threads, verbose=False)
+        self.llama = llama_cpp.Llama(str(path), n_ctx=1024, n_batch=1, n_gpu_layers=0, n_threads=threads, verbose=False)
         self.end = self.llama.token_eos()
 
     def prompt(self, source: str) -> list[int]:
