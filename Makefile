@@ -24,7 +24,7 @@ check: $(VENV)/.check  ## format, lint, types and import contracts
 	@$(BIN)/lint-imports
 
 clean:  ## remove .venv and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
 
 # What is installed for a target serves the smaller ones too.
 $(VENV)/.demo: EXTRAS :=

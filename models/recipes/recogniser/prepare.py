@@ -1,7 +1,7 @@
 """Speak the training sentences: shards of log-mel features and of word times, made by several processes.
 
-A shard depends on the seed and its name alone. Shards that exist are kept, so the command can be interrupted and
-repeated.
+Of one recipe and corpus a shard depends on the seed and its name alone. Shards that exist are kept, so the command
+can be interrupted and repeated; after a change of the recipe or the seed take another folder.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
+    if options.clips < SHARD_CLIPS:
+        parser.error(f"--clips {options.clips} makes no shard: give {SHARD_CLIPS} or more")
     options.work.mkdir(parents=True, exist_ok=True)
     sentences, unseen = read_sentences()
     shards = {"unseen-000": unseen}

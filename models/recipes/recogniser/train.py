@@ -56,7 +56,14 @@ class Training:
 
     def load_checkpoint(self) -> None:
         """Continue from the folder's checkpoint, if there is one."""
-        state = load_checkpoint(self.work / "checkpoint.pt", self.settings, self.model, self.optimizers, self.device)
+        state = load_checkpoint(
+            self.work / "checkpoint.pt",
+            self.model,
+            self.optimizers,
+            self.device,
+            shape=self.model.shape,
+            settings=self.settings,
+        )
         if state is not None:
             self.progress = Progress(**state["progress"])
             print(f"continuing at step {self.progress.step}, {self.progress.seconds / 60:.1f} minutes", flush=True)
@@ -168,6 +175,9 @@ def start(work: Path, settings: Settings, save_seconds: float, device: str) -> N
     print(f"{parameters:,} parameters; {len(clips)} clips; {settings}", flush=True)
     run = Training(work, settings, pieces, model, optimizers_of(model, settings), Progress(), device)
     run.load_checkpoint()
+    if run.progress.step >= settings.steps:
+        print("this run is finished: export.py makes the model of it")
+        return
     run.run(clips, development_batches(work, pieces, settings), save_seconds)
 
 

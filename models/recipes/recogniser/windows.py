@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,7 +74,7 @@ class Window:
 
 
 def load_clips(folder: Path, name: str) -> list[Clip]:
-    """All clips of a prepared folder's shards, memory-mapped; raises FileNotFoundError when none is there."""
+    """All clips of a prepared folder's shards, memory-mapped; exits when none is there."""
     clips = []
     for listing in sorted(folder.glob(f"{name}-*.jsonl")):
         features = np.load(listing.with_suffix(".npy"), mmap_mode="r")
@@ -82,7 +83,7 @@ def load_clips(folder: Path, name: str) -> list[Clip]:
             part = features[item["first"] : item["first"] + item["frames"]]
             clips.append(Clip(item["text"], part, item["times"]))
     if not clips:
-        raise FileNotFoundError(f"There are no clips in {folder}; run prepare.py first.")
+        sys.exit(f"There are no clips in {folder}: run prepare.py --work {folder} first.")
     return clips
 
 

@@ -87,7 +87,7 @@ def split_development(sources: Sources, share: float = 0.003) -> tuple[Sources, 
 
 
 def example(items: list[tuple[str, str]], mixture: Mixture, rng: random.Random) -> tuple[str, str]:
-    """One training pair of one or several neighbouring sentences.
+    """One training pair of one sentence, or of several that were joined.
 
     Of joined sentences only the last is cut for a prefix pair: the finished ones are translated in full. The
     target's end is open exactly when the source's is, so that the model never has to guess whether to close.

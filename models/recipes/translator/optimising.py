@@ -59,17 +59,18 @@ def save_checkpoint(path: Path, model: nn.Module, optimizers: Optimizers, **desc
 
 
 def load_checkpoint(
-    path: Path, settings: Any, model: nn.Module, optimizers: Optimizers, device: str
+    path: Path, model: nn.Module, optimizers: Optimizers, device: str, **described: Any
 ) -> dict[str, Any] | None:
-    """Continue from what `save_checkpoint` wrote with these `settings`, and return it; None when there is nothing.
+    """Continue from what `save_checkpoint` wrote, and return it; None when there is nothing.
 
-    Exits when the checkpoint is of other settings: half a run of each would be neither.
+    Exits when any of the `described` dataclasses (shape, settings) is another there: half a run of each is neither.
     """
     if not path.exists():
         return None
     state: dict[str, Any] = torch.load(path, map_location=device)
-    if state["settings"] != dataclasses.asdict(settings):
-        sys.exit(f"{path} is of a run with {state['settings']}: repeat those settings, or choose another --work.")
+    for name, value in described.items():
+        if state[name] != dataclasses.asdict(value):
+            sys.exit(f"{path} is of a run with {state[name]}: repeat those options, or choose another --work.")
     model.load_state_dict(state["model"])
     for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
         optimizer.load_state_dict(saved)
