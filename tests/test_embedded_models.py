@@ -71,7 +71,7 @@ def test_sound_becomes_german(capfd: pytest.CaptureFixture[str]) -> None:
     said = [line["committed"] for line in lines if line["event"] == "transcript" and line["final"]]
     captions = [line["text"] for line in lines if line["event"] == "caption" and line["final"]]
     assert said[0] == SPOKEN
-    assert captions[0] == "Danke, dass du heute hergekommen bist."
+    assert captions[0] == "Danke, dass du heute gekommen bist!"
 
 
 def test_half_a_recogniser_is_refused(tmp_path: Path, recogniser_path: Path) -> None:
