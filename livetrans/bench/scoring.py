@@ -280,7 +280,7 @@ def _notes(run: Run, segments: Sequence[Segment], repeats: Sequence[_Done]) -> I
     if not run.complete:
         yield (
             f"The run is not whole: the figures are of the {len(segments)} of {run.header.corpus.segments} segments "
-            f"and {len(repeats)} of {run.header.repeats} repeats that every method did."
+            f"that every method did, in up to {len(repeats)} of {run.header.repeats} repeats."
         )
     first = repeats[0]
     changed = sum(
