@@ -72,4 +72,4 @@ def optimizers_of(model: Recogniser, settings: Settings) -> Optimizers:
 
 def learning_rate(settings: Settings, step: int) -> float:
     """The scheduled rate, counted in steps."""
-    return scheduled_rate(settings.learning_rate, step / settings.steps, step, settings.warmup_steps)
+    return scheduled_rate(settings.learning_rate, step, settings.steps, settings.warmup_steps)

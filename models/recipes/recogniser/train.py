@@ -21,7 +21,7 @@ import torch
 from batches import Batch, full_batch, groups_of, padded_batch
 from learning import Optimizers, Settings, learning_rate, losses_of, optimizers_of
 from network import Recogniser, Shape
-from optimising import load_checkpoint, save_checkpoint, take_step
+from optimising import Checkpoint, Progress, take_step
 from pieces import CHARACTERS, Pieces, train_pieces
 from sentences import read_sentences
 from windows import Clip, Mixture, Window, chunk_of_windows, load_clips
@@ -33,16 +33,6 @@ LONG_PROMPTS = Mixture(prompted=0.6, prompt_tokens=90)
 
 
 @dataclass
-class Progress:
-    """Where the run is; enough to continue it."""
-
-    step: int = 0
-    chunk: int = 0
-    batch: int = 0
-    seconds: float = 0.0
-
-
-@dataclass
 class Training:
     """One run in progress: everything that a step touches."""
 
@@ -51,22 +41,9 @@ class Training:
     pieces: Pieces
     model: Recogniser
     optimizers: Optimizers
+    checkpoint: Checkpoint
     progress: Progress
     device: str
-
-    def load_checkpoint(self) -> None:
-        """Continue from the folder's checkpoint, if there is one."""
-        state = load_checkpoint(
-            self.work / "checkpoint.pt",
-            self.model,
-            self.optimizers,
-            self.device,
-            shape=self.model.shape,
-            settings=self.settings,
-        )
-        if state is not None:
-            self.progress = Progress(**state["progress"])
-            print(f"continuing at step {self.progress.step}, {self.progress.seconds / 60:.1f} minutes", flush=True)
 
     def learn(self, batch: Batch) -> tuple[float, float]:
         """One optimiser step; returns both losses before it."""
@@ -115,22 +92,11 @@ class Training:
                 sums = []
             over = progress.step >= settings.steps
             if over or now - saved > save_seconds:
-                self.checkpoint(development)
+                self.checkpoint.save(progress)
+                self.report(development)
                 saved = time.monotonic()
             if over:
                 return
-
-    def checkpoint(self, development: dict[str, list[Batch]]) -> None:
-        """Save, and log the held-out losses."""
-        save_checkpoint(
-            self.work / "checkpoint.pt",
-            self.model,
-            self.optimizers,
-            shape=self.model.shape,
-            settings=self.settings,
-            progress=self.progress,
-        )
-        self.report(development)
 
     @torch.no_grad()
     def report(self, development: dict[str, list[Batch]]) -> None:
@@ -173,12 +139,11 @@ def start(work: Path, settings: Settings, save_seconds: float, device: str) -> N
     model = Recogniser(Shape(pieces.size, len(CHARACTERS) + 1)).to(device)
     parameters = sum(p.numel() for p in model.parameters())
     print(f"{parameters:,} parameters; {len(clips)} clips; {settings}", flush=True)
-    run = Training(work, settings, pieces, model, optimizers_of(model, settings), Progress(), device)
-    run.load_checkpoint()
-    if run.progress.step >= settings.steps:
-        print("this run is finished: export.py makes the model of it")
-        return
-    run.run(clips, development_batches(work, pieces, settings), save_seconds)
+    optimizers = optimizers_of(model, settings)
+    checkpoint = Checkpoint(work, model, optimizers, model.shape, settings)
+    run = Training(work, settings, pieces, model, optimizers, checkpoint, checkpoint.restore(Progress()), device)
+    if run.progress.step < settings.steps:
+        run.run(clips, development_batches(work, pieces, settings), save_seconds)
 
 
 def main() -> None:

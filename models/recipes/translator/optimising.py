@@ -6,8 +6,9 @@ import dataclasses
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -33,9 +34,9 @@ def muon_and_adamw(
     ]
 
 
-def scheduled_rate(rate: float, share: float, step: int, warmup_steps: int) -> float:
-    """Linear warm-up, then a cosine to 1 % over the share (0..1) of the run that has passed."""
-    cosine = 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, share)))
+def scheduled_rate(rate: float, step: int, steps: int, warmup_steps: int) -> float:
+    """Linear warm-up, then a cosine to 1 % at the last of `steps`."""
+    cosine = 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * (step / steps)))
     return rate * min(1.0, (step + 1) / warmup_steps) * cosine
 
 
@@ -50,28 +51,59 @@ def take_step(loss: Tensor, model: nn.Module, optimizers: Optimizers, rate: floa
         optimizer.zero_grad()
 
 
-def save_checkpoint(path: Path, model: nn.Module, optimizers: Optimizers, **described: Any) -> None:
-    """Write the checkpoint and its `described` dataclasses beside its place first: nothing can spoil it half-way."""
-    state = {name: dataclasses.asdict(value) for name, value in described.items()}
-    state |= {"model": model.state_dict(), "optimizers": [optimizer.state_dict() for optimizer in optimizers]}
-    torch.save(state, path.with_suffix(".new"))
-    path.with_suffix(".new").replace(path)
+@dataclass
+class Progress:
+    """Where a run is; enough to continue it."""
+
+    step: int = 0
+    chunk: int = 0
+    batch: int = 0
+    seconds: float = 0.0
 
 
-def load_checkpoint(
-    path: Path, model: nn.Module, optimizers: Optimizers, device: str, **described: Any
-) -> dict[str, Any] | None:
-    """Continue from what `save_checkpoint` wrote, and return it; None when there is nothing.
+SomeProgress = TypeVar("SomeProgress", bound=Progress)
 
-    Exits when any of the `described` dataclasses (shape, settings) is another there: half a run of each is neither.
-    """
-    if not path.exists():
-        return None
-    state: dict[str, Any] = torch.load(path, map_location=device)
-    for name, value in described.items():
-        if state[name] != dataclasses.asdict(value):
-            sys.exit(f"{path} is of a run with {state[name]}: repeat those options, or choose another --work.")
-    model.load_state_dict(state["model"])
-    for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
-        optimizer.load_state_dict(saved)
-    return state
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """`checkpoint.pt` of a run's folder; `shape` and `settings` are dataclasses that say which run it is of."""
+
+    folder: Path
+    model: nn.Module
+    optimizers: Optimizers
+    shape: Any
+    settings: Any
+
+    def save(self, progress: Progress) -> None:
+        """Write it beside its place first: nothing can spoil it half-way."""
+        path = self.folder / "checkpoint.pt"
+        state = {
+            "shape": dataclasses.asdict(self.shape),
+            "settings": dataclasses.asdict(self.settings),
+            "progress": dataclasses.asdict(progress),
+            "model": self.model.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+        }
+        torch.save(state, path.with_suffix(".new"))
+        path.with_suffix(".new").replace(path)
+
+    def restore(self, progress: SomeProgress) -> SomeProgress:
+        """Load what was saved and return where it was; the given `progress` when nothing was.
+
+        Exits when the checkpoint is of another shape or other settings: half a run of each is neither.
+        """
+        path = self.folder / "checkpoint.pt"
+        if not path.exists():
+            return progress
+        state = torch.load(path, map_location="cpu")
+        for name, value in (("shape", self.shape), ("settings", self.settings)):
+            if state[name] != dataclasses.asdict(value):
+                sys.exit(f"{path} is of a run with {state[name]}: repeat those options, or choose another --work.")
+        self.model.load_state_dict(state["model"])
+        for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+        progress = dataclasses.replace(progress, **state["progress"])
+        print(f"continuing at step {progress.step}, {progress.seconds / 60:.1f} minutes", flush=True)
+        if progress.step >= self.settings.steps:
+            print("this run is finished: export.py makes the model of it")
+        return progress

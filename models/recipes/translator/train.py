@@ -11,12 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import optimising
 import sentencepiece
 import torch
 import torch.nn.functional as F
 from data import VARIANTS, Batch, Sources, read_sources, shared_folder, split_development, training_chunk
 from model import Llama, Shape
-from optimising import Optimizers, load_checkpoint, muon_and_adamw, save_checkpoint, scheduled_rate, take_step
+from optimising import Checkpoint, Optimizers, muon_and_adamw, scheduled_rate, take_step
 from vocabulary import train_vocabulary
 
 Loss = Callable[[Llama, Batch, float, str], torch.Tensor]
@@ -45,19 +46,15 @@ class Settings:
 
 
 @dataclass
-class Progress:
-    """Where the run is; enough to continue it."""
+class Progress(optimising.Progress):
+    """Where the run is, and what it has read."""
 
-    step: int = 0
-    chunk: int = 0
-    batch: int = 0
-    seconds: float = 0.0
     tokens: int = 0
 
 
 def learning_rate(settings: Settings, progress: Progress) -> float:
     """The scheduled rate, counted in steps."""
-    return scheduled_rate(settings.learning_rate, progress.step / settings.steps, progress.step, settings.warmup_steps)
+    return scheduled_rate(settings.learning_rate, progress.step, settings.steps, settings.warmup_steps)
 
 
 def batch_loss(model: Llama, batch: Batch, smoothing: float, device: str) -> torch.Tensor:
@@ -112,24 +109,11 @@ class Training:
     tokenizer: sentencepiece.SentencePieceProcessor
     model: Llama
     optimizers: Optimizers
+    checkpoint: Checkpoint
     progress: Progress
     device: str
     loss: Loss
     """`batch_loss`, compiled: fused, a step takes half the time on CPUs."""
-
-    def load_checkpoint(self) -> None:
-        """Continue from the folder's checkpoint, if there is one."""
-        state = load_checkpoint(
-            self.work / "checkpoint.pt",
-            self.model,
-            self.optimizers,
-            self.device,
-            shape=self.model.shape,
-            settings=self.settings,
-        )
-        if state is not None:
-            self.progress = Progress(**state["progress"])
-            print(f"continuing at step {self.progress.step}, {self.progress.seconds / 60:.1f} minutes", flush=True)
 
     def learn(self, batch: Batch) -> float:
         """One optimiser step; returns the loss before it."""
@@ -138,16 +122,8 @@ class Training:
         take_step(loss, self.model, self.optimizers, rate, self.settings.clip)
         return loss.item()
 
-    def checkpoint(self, development: Sources) -> None:
-        """Save, log the held-out losses, and show a few translations."""
-        save_checkpoint(
-            self.work / "checkpoint.pt",
-            self.model,
-            self.optimizers,
-            shape=self.model.shape,
-            settings=self.settings,
-            progress=self.progress,
-        )
+    def report(self, development: Sources) -> None:
+        """Log the held-out losses, and show a few translations."""
         losses = development_losses(self.model, development, self.tokenizer, self.device)
         with open(self.work / "log.jsonl", "a", encoding="utf-8") as log:
             log.write(json.dumps(dataclasses.asdict(self.progress) | losses) + "\n")
@@ -182,7 +158,8 @@ class Training:
                     losses, reported, reported_tokens = [], now, progress.tokens
                 over = progress.step >= settings.steps
                 if over or now - saved > save_seconds:
-                    self.checkpoint(development)
+                    self.checkpoint.save(progress)
+                    self.report(development)
                     saved = time.monotonic()
                 if over:
                     return
@@ -199,20 +176,11 @@ def start(work: Path, settings: Settings, shape: Shape, save_seconds: float, dev
     torch.manual_seed(settings.seed)
     model = Llama(shape).to(device)
     print(f"{model.parameter_count():,} parameters; {len(training)} sources, {len(development)} held out; {settings}")
-    run = Training(
-        work,
-        settings,
-        tokenizer,
-        model,
-        optimizers_of(model, settings),
-        Progress(),
-        device,
-        torch.compile(batch_loss, dynamic=True),
-    )
-    run.load_checkpoint()
-    if run.progress.step >= settings.steps:
-        print("this run is finished: export.py makes the model of it")
-        return
+    optimizers = optimizers_of(model, settings)
+    checkpoint = Checkpoint(work, model, optimizers, shape, settings)
+    progress = checkpoint.restore(Progress())
+    loss = torch.compile(batch_loss, dynamic=True)
+    run = Training(work, settings, tokenizer, model, optimizers, checkpoint, progress, device, loss)
     run.run(training, development, save_seconds)
 
 
