@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from livetrans.cli.compose import load_model, make_stages, prepare_prompt
 from livetrans.cli.saying import say
 from livetrans.clock import Clock
 from livetrans.config import DecodingSettings, Settings
@@ -21,16 +20,17 @@ from livetrans.decoding import DECODERS
 from livetrans.errors import SourceError, UsageError
 from livetrans.events import Event, Notice, SourceProgress, Transcript
 from livetrans.metrics.comparison import ComparisonRow, MethodRun, compare
+from livetrans.run.translating import make_stages, open_model, prepare_prompt
 
 if TYPE_CHECKING:
-    from livetrans.cli.running import OpenHearing
     from livetrans.lm.llama import LlamaModel
+    from livetrans.run.runners import OpenListening
 
 
 def compare_methods(
     settings: Settings,
     clock: Clock,
-    open_hearing: OpenHearing,
+    open_listening: OpenListening,
     methods: Sequence[str],
     repeats: int,
 ) -> None:
@@ -43,13 +43,13 @@ def compare_methods(
     decodings = [parse_method(method.strip(), settings.decoding) for method in methods]
     if len(decodings) < 2:
         raise UsageError("--compare needs two methods or more, for example rt,ssbd")
-    transcripts = _hear(clock, open_hearing)
+    transcripts = _hear(clock, open_listening)
     if not transcripts:
         raise SourceError("nothing was recognised, so there is nothing to compare; choose a recording with speech")
     finals = sum(transcript.final for transcript in transcripts)
     labels = ", ".join(label for label, _ in decodings)
     say(f"{len(transcripts)} updates of {finals} segments; translating by {labels} …")
-    first = load_model(settings, clock, _say_event)
+    first = open_model(settings, clock, _say_event)
     models = [first]
     try:
         models += (first.another_context() for _ in decodings[1:])
@@ -80,12 +80,12 @@ def parse_method(text: str, decoding: DecodingSettings) -> tuple[str, DecodingSe
     return text, replace(decoding, method=name, bias=value)
 
 
-def _hear(clock: Clock, open_hearing: OpenHearing) -> list[Transcript]:
-    hearing = open_hearing(_say_event, None)
+def _hear(clock: Clock, open_listening: OpenListening) -> list[Transcript]:
+    listening = open_listening(_say_event, lambda chunk: None)
     try:
-        return list(hearing.transcripts(_say_event))
+        return list(listening.transcripts)
     finally:
-        hearing.close()
+        listening.close()
 
 
 def _translate_all(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
@@ -13,7 +12,7 @@ from livetrans.errors import SessionError, UsageError
 from livetrans.events import Notice
 from livetrans.files import write_new
 from livetrans.session.export import Format, Which, export
-from livetrans.session.recorder import default_session_folder
+from livetrans.session.recorder import sessions_folder
 
 
 @click.command()
@@ -56,7 +55,7 @@ def command(session: str, format_: Format | None, which: Which, output: Path | N
 def _session_path(session: str) -> Path:
     """A path as it is; else a session of that name, or the newest, in the user's data folder."""
     path = Path(session).expanduser()
-    kept = default_session_folder(datetime(1, 1, 1)).parent
+    kept = sessions_folder()
     if path.exists():
         return path
     if session == "last":

@@ -1,4 +1,4 @@
-"""What state the run is in: the bar above, the line below, and the progress while models load."""
+"""The state of the run: the bar above, the line below, and the progress while models load."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from livetrans.text import visible
 from livetrans.tui import numbers
 
 SECONDS_SHOWN = {"info": 6.0, "warning": 20.0}
-"""How long a sentence stays; an error stays until another sentence comes."""
+"""How long a sentence is shown; an error is shown until the next sentence."""
 
 
 class Phase(Enum):
@@ -46,7 +46,7 @@ class TopBar(Horizontal):
 
 
 class Loading(Vertical):
-    """Models are being read: a quiet bar and what is being loaded."""
+    """While models load: a bar, and what is being loaded."""
 
     def __init__(self) -> None:
         super().__init__(id="loading")
@@ -56,38 +56,38 @@ class Loading(Vertical):
         yield self._text
         yield ProgressBar(total=None, show_percentage=False, show_eta=False)
 
-    def say(self, text: str) -> None:
+    def show(self, text: str) -> None:
         self._text.update(visible(text))
 
 
 class StatusLine(Static):
-    """One line: a passing sentence, or else what the state asks the reader to know."""
+    """One line: a sentence for a while, otherwise the state of the run."""
 
     def __init__(self) -> None:
         super().__init__("", id="status", markup=False)
-        self._standing = ""
-        self._passing = False
+        self._state_text = ""
+        self._is_passing = False
         self._timer: Timer | None = None
 
-    def stand(self, text: str) -> None:
-        """Show `text` whenever no passing sentence is shown; a state worth a sentence ends a passing one."""
-        self._standing = text
-        if text or not self._passing:
-            self._rest()
+    def show_state(self, text: str) -> None:
+        """Show `text` whenever no other sentence is shown; text that is not empty ends the other one."""
+        self._state_text = text
+        if text or not self._is_passing:
+            self._end_passing()
 
-    def say(self, text: str, level: str = "info") -> None:
-        """Show a sentence for a while: `info`, `warning` or `error`."""
-        self._rest()
-        self._passing = True
+    def show(self, text: str, level: str = "info") -> None:
+        """Show a sentence for a while; `level` is `info`, `warning` or `error`."""
+        self._end_passing()
+        self._is_passing = True
         self._draw(text, level)
         shown = SECONDS_SHOWN.get(level)
-        self._timer = self.set_timer(shown, self._rest) if shown else None
+        self._timer = self.set_timer(shown, self._end_passing) if shown else None
 
-    def _rest(self) -> None:
+    def _end_passing(self) -> None:
         if self._timer is not None:
             self._timer.stop()
-        self._passing = False
-        self._draw(self._standing, "standing")
+        self._is_passing = False
+        self._draw(self._state_text, "standing")
 
     def _draw(self, text: str, level: str) -> None:
         for name in ("info", "warning", "error", "standing"):

@@ -1,4 +1,4 @@
-"""However a run is ended from outside, what was heard is finished and kept, and the terminal is given back."""
+"""However a run is ended from outside, the speech so far is finished and recorded, and the terminal is restored."""
 
 from __future__ import annotations
 

@@ -24,11 +24,11 @@ from voices import HELD_OUT_VOICES, SAMPLE_RATE, Delivery, speak
 
 from livetrans.audio.file import AudioFile
 from livetrans.config import GateSettings, RecogniserSettings, TranscriberSettings
+from livetrans.run.listening import listen
 from livetrans.speech.segmenter import Segmenter
 from livetrans.speech.transcriber import Transcriber
 from livetrans.speech.vad import VoiceDetector
 from livetrans.speech.whisper import WhisperRecogniser
-from livetrans.stages import listen
 
 Sound = NDArray[np.float32]
 STREAM_SENTENCES = 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from livetrans.tui.board import Board
+from livetrans.run.board import Board
 from tests.tui.scripted import caption, transcript
 
 

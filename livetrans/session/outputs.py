@@ -1,35 +1,46 @@
-"""Captions as plain text, for a pipe, a file or a screen reader."""
+"""The sink port, and the two sinks that write lines: captions as plain text, and every event as JSON."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from livetrans.errors import SessionError
 from livetrans.events import Caption, Notice, Record
+from livetrans.session.codec import to_line
 from livetrans.text import visible
 
 
+class Sink(Protocol):
+    """Receives every record, in order, one at a time, always on the same thread or on the one that published it."""
+
+    def write(self, record: Record) -> None: ...
+
+    def close(self) -> None:
+        """The run has ended: flush and release. Called once."""
+
+
 class OutputClosed(Exception):
-    """Whoever read the output has gone (`livetrans ... | head`): a reason to end the run well, not a fault.
+    """The reader of the output has gone (`livetrans ... | head`): the run ends well, this is not a fault.
 
     Python writes to a broken standard output once more when it exits: point it at `os.devnull` before exiting with 0.
     """
 
 
 class PlainOutput:
-    """A sink that prints one line a segment, when it is final: what a file wants to keep and a screen reader to say.
+    """A sink that prints one line a segment, when it is final, for a file or a screen reader.
 
-    Nothing printed is ever taken back: no cursor movement, no carriage return, no colour.
+    Printed text is never taken back: no cursor movement, no carriage return, no colour.
 
     - `show_partials`: the current line grows while words come. Only newly shown text is appended. A caption that takes
-      something back waits while it is a beginning of what stands there (the words often come again), and is printed
-      anew on the next line if it differs; so a line that is not the last of its segment is an earlier wording.
-    - `show_source`: what was said follows each final on a line of its own that begins with `> `.
-    - A segment that was given up without a final is printed when the output is closed: what was heard is kept.
+      text back waits while it is a prefix of the line (the words often come again), and is printed again on the next
+      line if it differs; so a line that is not the last of its segment is an earlier version.
+    - `show_source`: the recognised text follows each final on a line of its own that begins with `> `.
+    - A segment without a final is printed when the output is closed.
     - Warnings go to `notices` (standard error), so that a file holds captions only. Progress is not printed, and
-      neither is the error that ends a run: whoever started the run says that once.
+      neither is the error that ends a run: the command line prints that.
     """
 
     def __init__(
@@ -117,8 +128,31 @@ class PlainOutput:
             raise
 
 
+class JsonLinesOutput:
+    """A sink that writes each event as a line of JSON (docs/events.md), flushed at once for readers that follow."""
+
+    def __init__(self, stream: TextIO, *, closes_stream: bool = False) -> None:
+        self._stream = stream
+        self._closes_stream = closes_stream
+
+    def write(self, record: Record) -> None:
+        """Write the record's line.
+
+        Raises:
+            OutputClosed: the stream's reader has gone.
+            SessionError: the stream cannot be written.
+        """
+        put(self._stream, f"{to_line(record)}\n", lambda _: f"{to_line(record, ascii_only=True)}\n")
+
+    def close(self) -> None:
+        if self._closes_stream:
+            # Every line was flushed: closing fails only where writing has failed before.
+            with contextlib.suppress(OSError):
+                self._stream.close()
+
+
 def put(stream: TextIO, text: str, fallback: Callable[[str], str] | None = None) -> None:
-    """Write and flush; what the stream's encoding lacks is replaced by `fallback(text)`, or by question marks.
+    """Write and flush; letters that the stream's encoding lacks are replaced by `fallback(text)`, or by question marks.
 
     Raises:
         OutputClosed: the stream's reader has gone.
