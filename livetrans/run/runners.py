@@ -26,7 +26,7 @@ from livetrans.session.outputs import OutputClosed, Sink
 from livetrans.translation.coalescing import LatestPerSegment
 
 OpenListening = Callable[[Publish, OnAudio], Listening]
-"""Loads the listening side, on the thread that will own it; what it hears goes to the second argument too."""
+"""Loads the listening side, on the thread that will own it; the sound goes to the second argument too."""
 OpenTranslating = Callable[[Publish], Translating]
 """Loads the translating side, on the thread that will own it."""
 
@@ -224,7 +224,7 @@ class Pipeline(Run):
         super().__init__(open_listening, open_translating, clock, sinks, records)
         self._waiting = LatestPerSegment()
         self._translating: Translating | None = None
-        self._has_heard_all = False
+        self._source_has_ended = False
         self._is_paused = False
         self._settings: dict[str, float] = {}
 
@@ -278,7 +278,7 @@ class Pipeline(Run):
                 self._hand_over(transcript)
         finally:
             with self._change:
-                self._has_heard_all = True
+                self._source_has_ended = True
                 self._change.notify_all()
             if listening:
                 listening.close()
@@ -302,7 +302,7 @@ class Pipeline(Run):
                 self._change.notify_all()
             while True:
                 with self._change:
-                    self._change.wait_for(lambda: self._waiting or self._has_heard_all or self._is_abandoned)
+                    self._change.wait_for(lambda: self._waiting or self._source_has_ended or self._is_abandoned)
                     if not self._waiting:
                         return
                     transcript = self._waiting.take()

@@ -14,7 +14,7 @@ from livetrans.tui import numbers
 from livetrans.tui.numbers import GROUPS, Number
 
 LABEL, HEADING, FULL, EMPTY = "dim", "bold $text-accent", "$text-success", "dim"
-"""Styles of the panel's parts; dim rather than a colour, because it is there in every theme and without colour."""
+"""Styles of the panel's parts; dim rather than a colour, because it works in every theme and without colour."""
 
 ROOMY_HEIGHT = 32
 """Height from which the panel has room for headings."""
@@ -28,7 +28,7 @@ class Figures(Static):
         self._shown: tuple[Snapshot, int, bool] | None = None
 
     def show(self, snapshot: Snapshot) -> None:
-        """Draw the numbers anew if they, or the room for them, have changed."""
+        """Draw the numbers again if they, or the room for them, have changed."""
         roomy = self.screen.size.height >= ROOMY_HEIGHT
         now = (snapshot, self.content_size.width, roomy)
         if now == self._shown or self.content_size.width == 0:
@@ -73,7 +73,7 @@ class Panel(VerticalScroll, can_focus=False):
 
 
 class Strip(Static):
-    """The numbers that matter most, in two lines."""
+    """The most important numbers, in two lines."""
 
     def __init__(self, id: str) -> None:
         super().__init__(id=id, markup=False)
