@@ -18,8 +18,8 @@ from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.events import Caption, Record
 from livetrans.metrics.monitor import Monitor
 from livetrans.run.listening import Listening, OnAudio, open_audio
+from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
-from livetrans.run.runners import Pipeline
 from livetrans.run.translating import open_translating
 from livetrans.tui.app import LivetransApp
 

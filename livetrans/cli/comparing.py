@@ -24,7 +24,7 @@ from livetrans.run.translating import make_stages, open_model, prepare_prompt
 
 if TYPE_CHECKING:
     from livetrans.lm.llama import LlamaModel
-    from livetrans.run.runners import OpenListening
+    from livetrans.run.runner import OpenListening
 
 
 def compare_methods(

@@ -6,17 +6,16 @@ What wins, first to last: the option, the environment variable (models only), th
 from __future__ import annotations
 
 import dataclasses
-import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from livetrans.catalogue import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE, find_recogniser, find_translator
-from livetrans.cli.grouped import GroupedOption
+from livetrans.cli.grouped import GroupedOption, NumberRange, apply_config
 from livetrans.config import (
     DecodingSettings,
     GateSettings,
@@ -27,7 +26,6 @@ from livetrans.config import (
     Settings,
     TranscriberSettings,
 )
-from livetrans.configfile import Value, default_config_file, read_config
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.languages import AUTO, parse_language
@@ -37,20 +35,10 @@ MOST_THREADS = 512
 """llama.cpp crashes past its own limit, and CTranslate2 where the system gives no more."""
 
 PROMPTS = tuple(TEMPLATES)
-COMMANDS_WITH_CONFIG = ("mic", "replay")
+
 
 _Settings = TypeVar("_Settings")
 _BIASED = ", ".join(decoder.name for decoder in DECODERS.values() if decoder.biased)
-
-
-class _NumberRange(click.FloatRange):
-    """A range that refuses nan, which compares as neither below nor above a bound."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number: float = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value!r} is not a number.", param, ctx)
-        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +67,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     settings has the field's name.
     """
 
-    @functools.wraps(function)
+    @wraps(function)
     def with_options(**values: Any) -> Any:
         def take(kind: type[_Settings], **fixed: Any) -> _Settings:
             names = [field.name for field in dataclasses.fields(kind) if field.name in values]  # type: ignore[arg-type]
@@ -147,65 +135,30 @@ def _checked_jsonl(context: click.Context, option: click.Parameter, value: str |
     raise UsageError(f"--jsonl writes to stdout or to a file that ends in .jsonl, not to {value!r}; write --jsonl=-")
 
 
-def _apply_config(context: click.Context, option: click.Parameter, value: Path | None) -> None:
-    """Make the configuration file's values the defaults of the command line."""
-    if context.resilient_parsing:
-        return
-    path = value or default_config_file()
-    if value is None and not path.is_file():
-        return
-    known = {_key(parameter): parameter for parameter in context.command.params if isinstance(parameter, click.Option)}
-    known.pop("config", None)
-    shared = {key: _kind(parameter) for key, parameter in known.items() if isinstance(parameter, GroupedOption)}
-    own = {key: _kind(parameter) for key, parameter in known.items()}
-    command = context.info_name or ""
-    values = read_config(path, shared, {**dict.fromkeys(COMMANDS_WITH_CONFIG), command: own})
-    context.default_map = {}
-    for key, item in {**values[""], **values.get(command, {})}.items():
-        parameter = known[key]
-        try:
-            parameter.type.convert(item, parameter, context)
-        except click.BadParameter as fault:
-            raise UsageError(f"{path}: {key}: {fault.message.rstrip('.')}; correct it") from fault
-        context.default_map[parameter.name or key] = item
-
-
-def _key(option: click.Option) -> str:
-    """An option's key in the configuration file: its long name without the dashes."""
-    return next((name[2:] for name in option.opts if name.startswith("--")), option.name or "")
-
-
-def _kind(option: click.Option) -> type[Value]:
-    """The kind of TOML value an option takes."""
-    if option.is_flag:
-        return bool
-    if isinstance(option.type, click.types.IntParamType):
-        return int
-    return float if isinstance(option.type, click.types.FloatParamType) else str
-
+_THREADS = click.IntRange(0, MOST_THREADS)
+_SECONDS = NumberRange(0.1, 60)
+_SHARE = NumberRange(0, 1)
+_language = partial(_option, "Languages")
+_model = partial(_option, "Models")
+_translation = partial(_option, "Translation")
+_listening = partial(_option, "Listening")
+_output = partial(_option, "Output")
 
 _LANGUAGES = [
-    _option(
-        "Languages",
+    _language(
         "--from",
         "source",
         metavar="LANGUAGE",
         default="en",
         help="Spoken language: a code or an English name; auto detects it.",
     ),
-    _option(
-        "Languages",
-        "--to",
-        "target",
-        metavar="LANGUAGE",
-        default="de",
-        help="Language of the captions: a code or an English name.",
+    _language(
+        "--to", "target", metavar="LANGUAGE", default="de", help="Language of the captions: a code or an English name."
     ),
 ]
 
 _MODELS = [
-    _option(
-        "Models",
+    _model(
         "--asr",
         metavar="MODEL",
         envvar=RECOGNISER_VARIABLE,
@@ -213,8 +166,7 @@ _MODELS = [
         show_default="the one that `livetrans models` marks",
         help="Recogniser: a faster-whisper folder, or a name from `livetrans models`.",
     ),
-    _option(
-        "Models",
+    _model(
         "--mt",
         metavar="MODEL",
         envvar=TRANSLATOR_VARIABLE,
@@ -222,15 +174,10 @@ _MODELS = [
         show_default="the one that `livetrans models` marks",
         help="Translator: a GGUF file, or a name from `livetrans models`.",
     ),
-    _option(
-        "Models",
-        "--prompt",
-        type=click.Choice(PROMPTS),
-        show_default="the one that fits the translator",
-        help="Prompt template.",
+    _model(
+        "--prompt", type=click.Choice(PROMPTS), show_default="the one that fits the translator", help="Prompt template."
     ),
-    _option(
-        "Models",
+    _model(
         "--context",
         "context_tokens",
         metavar="TOKENS",
@@ -238,58 +185,41 @@ _MODELS = [
         default=LanguageModelSettings(Path()).context_tokens,
         help="Context window of the translator, in tokens.",
     ),
-    _option(
-        "Models",
-        "--threads",
-        metavar="N",
-        type=click.IntRange(0, MOST_THREADS),
-        default=0,
-        help="Threads of the translator; 0 takes half of the cores.",
+    _model(
+        "--threads", metavar="N", type=_THREADS, default=0, help="Threads of the translator; 0 takes half of the cores."
     ),
-    _option(
-        "Models",
-        "--asr-threads",
-        metavar="N",
-        type=click.IntRange(0, MOST_THREADS),
-        default=0,
-        help="Threads of the recogniser; 0 lets it choose.",
-    ),
+    _model("--asr-threads", metavar="N", type=_THREADS, default=0, help="Threads of the recogniser; 0 lets it choose."),
 ]
 
 _TRANSLATION = [
-    _option(
-        "Translation",
+    _translation(
         "--method",
         type=click.Choice(list(DECODERS)),
         default=DecodingSettings().method,
         help="Decoder: " + ", ".join(f"{row.name} translates {row.summary}" for row in DECODERS.values()) + ".",
     ),
-    _option(
-        "Translation",
+    _translation(
         "--bias",
         metavar="0..1",
-        type=_NumberRange(0, 1),
+        type=_SHARE,
         default=DecodingSettings().bias,
         help=f"Preference for the draft, for {_BIASED}: 0 gives the output of rt, more is calmer and faster.",
     ),
-    _option(
-        "Translation",
+    _translation(
         "--final-bias",
         metavar="0..1",
-        type=_NumberRange(0, 1),
+        type=_SHARE,
         default=DecodingSettings().final_bias,
         help="The bias for finals: 0 gives the translation from scratch.",
     ),
-    _option(
-        "Translation",
+    _translation(
         "--mask",
         "mode",
         type=click.Choice(["display", "output", "none"]),
         default=MaskSettings().mode,
         help="Hide the last tokens of an unfinished caption: on the display only, in the draft too, or not at all.",
     ),
-    _option(
-        "Translation",
+    _translation(
         "--mask-k",
         "k",
         metavar="TOKENS",
@@ -300,8 +230,7 @@ _TRANSLATION = [
 ]
 
 _LISTENING = [
-    _option(
-        "Listening",
+    _listening(
         "--vad",
         "aggressiveness",
         metavar="0..3",
@@ -309,43 +238,34 @@ _LISTENING = [
         default=GateSettings().aggressiveness,
         help="Strictness of the voice-activity gate: 0 lets most sound through, 3 least.",
     ),
-    _option(
-        "Listening",
+    _listening(
         "--pause",
         metavar="SECONDS",
-        type=_NumberRange(0.1, 60),
+        type=_SECONDS,
         default=GateSettings().pause,
         help="Seconds of silence that end a segment.",
     ),
-    _option(
-        "Listening",
+    _listening(
         "--step",
         metavar="SECONDS",
-        type=_NumberRange(0.1, 60),
+        type=_SECONDS,
         default=TranscriberSettings().step,
         help="Seconds of new audio per recognition pass; a slow machine takes more.",
     ),
 ]
 
 _OUTPUT = [
-    _option(
-        "Output",
-        "--plain",
-        is_flag=True,
-        help="Write lines instead of the screen; always so where the output is not a terminal.",
+    _output(
+        "--plain", is_flag=True, help="Write lines instead of the screen; always so where the output is not a terminal."
     ),
-    _option(
-        "Output", "--partials", is_flag=True, help="With plain lines: write unfinished captions too, as they grow."
-    ),
-    _option(
-        "Output",
+    _output("--partials", is_flag=True, help="With plain lines: write unfinished captions too, as they grow."),
+    _output(
         "--show-source/--hide-source",
         default=None,
         show_default="on the screen only",
         help="Show the recognised text with its translation.",
     ),
-    _option(
-        "Output",
+    _output(
         "--jsonl",
         metavar="[FILE]",
         is_flag=False,
@@ -354,24 +274,22 @@ _OUTPUT = [
         show_default=False,
         help="Write every event as a JSON line to FILE, which ends in .jsonl; without FILE to standard output.",
     ),
-    _option(
-        "Output",
+    _output(
         "--session",
         metavar="FOLDER",
         type=click.Path(file_okay=False, path_type=Path),
         show_default="a new one in the user's data folder",
         help="Folder that this session is recorded in.",
     ),
-    _option("Output", "--no-session", is_flag=True, help="Record no session."),
-    _option("Output", "--keep-audio", is_flag=True, help="Record the sound with the session, as a WAV file."),
-    _option(
-        "Output",
+    _output("--no-session", is_flag=True, help="Record no session."),
+    _output("--keep-audio", is_flag=True, help="Record the sound with the session, as a WAV file."),
+    _output(
         "--config",
         metavar="FILE",
         type=click.Path(dir_okay=False, path_type=Path),
         is_eager=True,
         expose_value=False,
-        callback=_apply_config,
+        callback=apply_config,
         show_default="config.toml in the user's livetrans configuration folder",
         help="Configuration file: TOML, with these options' names as keys.",
     ),

@@ -17,7 +17,7 @@ from livetrans.config import Settings
 from livetrans.errors import UsageError
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_recorded
 from livetrans.run.publisher import Publish
-from livetrans.run.runners import OpenListening
+from livetrans.run.runner import OpenListening
 
 STDIN = "-"
 

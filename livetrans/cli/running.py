@@ -21,8 +21,9 @@ from livetrans.metrics.monitor import Monitor
 from livetrans.metrics.snapshot import Snapshot
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_audio
 from livetrans.run.outputs import Finals, open_lines, open_records
+from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
-from livetrans.run.runners import OpenListening, Pipeline, PlainLoop, Run
+from livetrans.run.runner import OpenListening, PlainLoop, Run
 from livetrans.run.translating import open_translating
 
 _HANGUP = getattr(signal, "SIGHUP", None)

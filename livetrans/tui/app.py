@@ -13,13 +13,12 @@ from textual.widgets import Footer
 from livetrans.errors import LivetransError
 from livetrans.metrics.snapshot import Snapshot
 from livetrans.run.board import Board
-from livetrans.run.runners import Pipeline
+from livetrans.run.pipeline import Pipeline
 from livetrans.text import visible
 from livetrans.tui.captions import Current, History
 from livetrans.tui.keys import COMMANDS, HelpScreen, bindings
 from livetrans.tui.messages import CaptionChanged, NoticePublished, RunFinished, ScreenSink, TranscriptChanged
-from livetrans.tui.panel import ROOMY_HEIGHT, Panel, Strip
-from livetrans.tui.status import Loading, Phase, StatusLine, TopBar
+from livetrans.tui.panel import ROOMY_HEIGHT, Loading, Panel, Phase, StatusLine, Strip, TopBar
 
 POLL_SECONDS = 0.25
 """How often numbers and signals are read: faster than this nobody reads numbers."""

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from livetrans.cli import running
-from livetrans.run.runners import Run
+from livetrans.run.runner import Run
 
 
 class InterruptedRun(Run):

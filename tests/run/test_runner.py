@@ -26,8 +26,9 @@ from livetrans.events import (
 from livetrans.lm.prompts import Prompt
 from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 from livetrans.run.listening import Listening, OnAudio
+from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
-from livetrans.run.runners import OpenTranslating, Pipeline, PlainLoop
+from livetrans.run.runner import OpenTranslating, PlainLoop
 from livetrans.run.translating import Translating
 from livetrans.session.codec import to_dict, without_times
 from livetrans.session.outputs import OutputClosed
