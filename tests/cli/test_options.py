@@ -9,7 +9,7 @@ import click
 import pytest
 
 from livetrans import catalogue
-from livetrans.cli import grouped, run
+from livetrans.cli import configfile, run
 from livetrans.cli.grouped import GroupedCommand, GroupedOption
 from livetrans.cli.options import RunOptions, run_options, settings_from
 from livetrans.config import DecodingSettings, GateSettings, MaskSettings, TranscriberSettings
@@ -38,7 +38,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Seen:
 
     command.name = "replay"
     monkeypatch.setattr("livetrans.cli.cli.get_command", lambda context, name: command)
-    monkeypatch.setattr(grouped, "default_config_file", lambda: tmp_path / "config.toml")
+    monkeypatch.setattr(configfile, "default_config_file", lambda: tmp_path / "config.toml")
     for variable in (catalogue.RECOGNISER_VARIABLE, catalogue.TRANSLATOR_VARIABLE, catalogue.MODELS_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     return seen

@@ -7,7 +7,7 @@
     [mic]
     device = "USB"
 
-Keys at the top hold for every command that knows them; a table holds for the command it is named after.
+Keys at the top hold for every command that has them; a table holds for the command it is named after.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+import click
+
+from livetrans.cli.grouped import GroupedOption
 from livetrans.errors import UsageError
+
+COMMANDS = ("mic", "replay")
+"""The commands that read the file."""
 
 Value = bool | int | float | str
 
@@ -73,3 +79,40 @@ def _checked(path: Path, key: str, value: object, kinds: Mapping[str, type[Value
     if type(value) is not kind:
         raise UsageError(f"{path}: {key} must be {_KIND_NAMES[kind]}, and is {value!r}; correct it")
     return kind(value)
+
+
+def apply_config(context: click.Context, option: click.Parameter, value: Path | None) -> None:
+    """Make the configuration file's values the defaults of the command line."""
+    if context.resilient_parsing:
+        return
+    path = value or default_config_file()
+    if value is None and not path.is_file():
+        return
+    known = {_key(parameter): parameter for parameter in context.command.params if isinstance(parameter, click.Option)}
+    known.pop("config", None)
+    shared = {key: _kind(parameter) for key, parameter in known.items() if isinstance(parameter, GroupedOption)}
+    own = {key: _kind(parameter) for key, parameter in known.items()}
+    command = context.info_name or ""
+    values = read_config(path, shared, {**dict.fromkeys(COMMANDS), command: own})
+    context.default_map = {}
+    for key, item in {**values[""], **values.get(command, {})}.items():
+        parameter = known[key]
+        try:
+            parameter.type.convert(item, parameter, context)
+        except click.BadParameter as fault:
+            raise UsageError(f"{path}: {key}: {fault.message.rstrip('.')}; correct it") from fault
+        context.default_map[parameter.name or key] = item
+
+
+def _key(option: click.Option) -> str:
+    """An option's key in the configuration file: its long name without the dashes."""
+    return next((name[2:] for name in option.opts if name.startswith("--")), option.name or "")
+
+
+def _kind(option: click.Option) -> type[Value]:
+    """The kind of TOML value an option takes."""
+    if option.is_flag:
+        return bool
+    if isinstance(option.type, click.types.IntParamType):
+        return int
+    return float if isinstance(option.type, click.types.FloatParamType) else str
