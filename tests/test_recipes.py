@@ -36,3 +36,23 @@ def test_both_recipes_write_numbers_alike(written: str, spoken: str) -> None:
     from models.recipes.common.corpus import spell_numbers
 
     assert spell_numbers(written) == spoken
+
+
+def test_the_grown_model_writes_the_small_ones_text_token_for_token(translator_path: Path, tmp_path: Path) -> None:
+    from models.recipes.translator.grow import Shape, check, grow
+
+    grown = tmp_path / "grown.gguf"
+    grow(translator_path, grown, Shape(width=512, layers=5, feed_forward=1024, queries=1024, keys=512))
+    assert grown.stat().st_size > 2 * translator_path.stat().st_size
+    assert check(translator_path, grown, ["Where did you buy that book?", "Surgeons in Łódź are on strike since"], 1)
+
+
+@pytest.mark.parametrize("shape", [{"width": 300}, {"layers": 2}, {"keys": 768}, {"feed_forward": 64}])
+def test_a_shape_that_the_small_model_does_not_fit_is_refused(
+    shape: dict[str, int], translator_path: Path, tmp_path: Path
+) -> None:
+    from models.recipes.translator.grow import Shape, grow
+
+    with pytest.raises(ValueError, match="the model's"):
+        grow(translator_path, tmp_path / "grown.gguf", Shape(**shape))
+    assert not (tmp_path / "grown.gguf").exists()
