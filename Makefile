@@ -14,8 +14,8 @@ help:  ## show this list
 demo: $(VENV)/.demo  ## German captions for the recording in the tree
 	@$(BIN)/livetrans replay recordings/demo.flac --from en --to de
 
-test: $(VENV)/.test  ## run the tests
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: $(VENV)/.test  ## run the tests, but for the long ones (all of them: make test PYTEST_ARGS="-m ''")
+	@$(BIN)/python -m pytest --numprocesses $(CORES) --dist worksteal $(PYTEST_ARGS)
 
 check: $(VENV)/.check  ## format, lint, types and import contracts
 	@$(BIN)/ruff format --check .
