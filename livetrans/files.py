@@ -1,11 +1,23 @@
-"""Files that a user names for output: what is there already is never lost by accident."""
+"""Files that a user names: an input is never an address, and an output never overwrites by accident."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TextIO
 
 from livetrans.errors import SessionError, UsageError
+
+
+def input_path(name: str) -> Path:
+    """The path of an input that a user named.
+
+    Raises:
+        UsageError: it is an address such as https://..., which FFmpeg would open over the network.
+    """
+    if re.match(r"[a-z][a-z0-9+.-]+://", name, re.IGNORECASE):
+        raise UsageError(f"{name} is an address; livetrans opens files only: download it first, and name the file")
+    return Path(name)
 
 
 def create(path: Path, option: str, *, force: bool | None = None) -> TextIO:

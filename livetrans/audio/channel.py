@@ -1,10 +1,10 @@
-"""The bounded channel between whoever hears sound and the listening thread."""
+"""The bounded channel between the thread that captures audio and the listening thread."""
 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from livetrans.errors import SourceError
@@ -16,75 +16,85 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Sound as the device or stream gave it; `start_frame` counts at its own rate."""
+    """Audio as the device or stream gave it; `start_frame` counts at its own rate."""
 
     samples: NDArray[np.int16]
     start_frame: int
     captured_at: float
 
 
-class SoundChannel:
-    """Holds at most `maximum_frames`: `put` waits (a pipe can), `offer` drops the oldest (a voice cannot wait).
+class AudioChannel:
+    """Holds at most `maximum_frames`: `put` waits (a pipe can), `offer` drops the oldest (a microphone cannot wait).
 
-    Ending is closing: `take` gives what is left, then nothing, then raises the error that ended it, if one did.
+    After `end`, `take` returns what is left, then None, or raises the error that ended the channel. `end` takes no lock
+    and wakes by a SimpleQueue, so a signal handler may call it in the very thread that is inside `take`.
     """
 
     def __init__(self, maximum_frames: int) -> None:
         self._maximum = maximum_frames
-        self._blocks: deque[Block] = deque()
+        self._blocks: list[Block] = []
         self._frames = 0
         self._dropped_frames = 0
-        self._ended = False
-        self._error: SourceError | None = None
-        self._changed = threading.Condition()
+        self._ends: list[SourceError | None] = []
+        self._lock = threading.Lock()
+        self._arrived: SimpleQueue[None] = SimpleQueue()
+        self._emptied: SimpleQueue[None] = SimpleQueue()
 
     def put(self, block: Block) -> bool:
         """Wait for room and add; False once the channel has ended."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._ended or self._frames < self._maximum)
-            if not self._ended:
-                self._add(block)
-            return not self._ended
+        while not self._ends:
+            with self._lock:
+                if self._frames < self._maximum:
+                    self._add(block)
+                    return True
+            self._emptied.get()
+        return False
 
     def offer(self, block: Block) -> None:
-        """Add at once, at the cost of the oldest sound if there is no room."""
-        with self._changed:
-            if self._ended:
+        """Add at once, at the cost of the oldest audio if there is no room."""
+        with self._lock:
+            if self._ends:
                 return
             self._add(block)
             while self._frames > self._maximum and len(self._blocks) > 1:
-                dropped = len(self._blocks.popleft().samples)
+                dropped = len(self._blocks.pop(0).samples)
                 self._frames -= dropped
                 self._dropped_frames += dropped
 
     def take(self, timeout: float | None = None) -> list[Block] | None:
-        """Everything that has come, waiting for the first; empty after `timeout` seconds; None at the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._ended or self._blocks, timeout)
-            blocks = list(self._blocks)
-            self._blocks.clear()
-            self._frames = 0
-            self._changed.notify_all()
-            if blocks or not self._ended:
+        """Everything that has arrived, waiting for the first; empty after `timeout` seconds; None at the end."""
+        while True:
+            ended = bool(self._ends)  # before the blocks: what came before the end is still returned
+            with self._lock:
+                blocks, self._blocks = self._blocks, []
+                was_full, self._frames = self._frames >= self._maximum, 0
+            if was_full:
+                self._emptied.put(None)
+            if blocks:
                 return blocks
-            if self._error is not None:
-                raise self._error
-            return None
+            if ended:
+                if self._ends[0] is not None:
+                    raise self._ends[0]
+                return None
+            try:
+                self._arrived.get(timeout=timeout)
+            except Empty:
+                return []
 
     def take_dropped_frames(self) -> int:
         """Frames dropped since the last call."""
-        with self._changed:
+        with self._lock:
             dropped, self._dropped_frames = self._dropped_frames, 0
             return dropped
 
     def end(self, error: SourceError | None = None) -> None:
         """Nothing more comes; the first call's reason counts."""
-        with self._changed:
-            if not self._ended:
-                self._ended, self._error = True, error
-            self._changed.notify_all()
+        self._ends.append(error)
+        self._arrived.put(None)
+        self._emptied.put(None)
 
     def _add(self, block: Block) -> None:
         self._blocks.append(block)
         self._frames += len(block.samples)
-        self._changed.notify_all()
+        if self._arrived.empty():  # one wake-up is enough, and a listener that is behind reads none
+            self._arrived.put(None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from livetrans.audio.channel import Block, SoundChannel
+from livetrans.audio.channel import AudioChannel, Block
 from livetrans.audio.file import Resampler
 from livetrans.clock import Clock
 from livetrans.errors import SourceError, UsageError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BUFFERED_SECONDS = 60
 DEAD_SECONDS = 3.0
-"""A device that has called back for this long not at all is gone, whatever its driver says."""
+"""Seconds without a callback after which the device is taken for gone, whatever its driver reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class InputStream(Protocol):
 
 
 class InputBackend(Protocol):
-    """What the microphone needs of PortAudio; a test gives its own."""
+    """What the microphone needs of PortAudio; tests pass their own."""
 
     def devices(self) -> list[Device]:
         """Devices that can record."""
@@ -78,11 +78,10 @@ class Microphone:
         self.device = choose_device(self._backend.devices(), device)
         rate = SAMPLE_RATE if self._backend.supports(self.device, SAMPLE_RATE) else self.device.default_rate
         self._rate = rate
-        self._channel = SoundChannel(BUFFERED_SECONDS * rate)
+        self._channel = AudioChannel(BUFFERED_SECONDS * rate)
         self._heard_frames = 0
         self._dropped_frames = 0
         self._paused = False
-        self._closed = False
         self._stream = self._backend.open(self.device, rate, self._on_sound, self._on_end)
 
     @property
@@ -94,13 +93,13 @@ class Microphone:
         return self._dropped_frames / self._rate
 
     def __iter__(self) -> Iterator[AudioChunk]:
-        """Starts listening; after the device's end everything heard is handed out before the error is raised."""
+        """Starts listening; when the device fails, what it captured comes first, and then the error."""
         conversion = _Conversion(self._rate)
         alive_frames = -1
         try:
             self._stream.start()
             while (blocks := self._channel.take(self._dead_seconds)) is not None:
-                self._tell_what_was_skipped()
+                self._report_skipped()
                 if not blocks and self._heard_frames == alive_frames:
                     self._channel.end(self._gone())
                 alive_frames = self._heard_frames
@@ -109,11 +108,10 @@ class Microphone:
             self._stream.close()
 
     def pause(self, paused: bool) -> None:
-        """While paused, sound is thrown away and its time goes on."""
+        """While paused, audio is discarded, and its time passes."""
         self._paused = paused
 
     def close(self) -> None:
-        self._closed = True
         self._channel.end()
 
     def _on_sound(self, samples: NDArray[np.int16]) -> None:
@@ -122,13 +120,13 @@ class Microphone:
             self._channel.offer(Block(samples, start, self._clock.now()))
 
     def _on_end(self) -> None:
-        # Also called after close, when the channel has ended already and the error goes nowhere.
+        # Also called after close: then the channel has ended already, and this error is not raised.
         self._channel.end(self._gone())
 
     def _gone(self) -> SourceError:
         return SourceError(f"The microphone '{self.device.name}' no longer gives sound: plug it in and start again.")
 
-    def _tell_what_was_skipped(self) -> None:
+    def _report_skipped(self) -> None:
         dropped = self._channel.take_dropped_frames()
         if dropped:
             self._dropped_frames += dropped
@@ -178,7 +176,7 @@ class _Conversion:
 
 
 class PortAudio:
-    """sounddevice behind the backend's three questions; its errors become sentences here."""
+    """The backend on sounddevice, whose errors it turns into SourceErrors."""
 
     def __init__(self) -> None:
         try:
@@ -251,7 +249,7 @@ class _PortAudioStream:
             ) from error
 
     def close(self) -> None:
-        # A device that is gone cannot be closed, and nobody needs it to be.
+        # A device that is gone cannot be closed, and need not be.
         with suppress(self._error):
             self._stream.close()
 

@@ -18,6 +18,7 @@ from livetrans.clock import Clock, SystemClock
 from livetrans.config import Settings
 from livetrans.errors import UsageError
 from livetrans.events import AudioChunk, Notice
+from livetrans.files import input_path
 from livetrans.sides import Hearing
 from livetrans.stages import Publish
 
@@ -52,7 +53,7 @@ def command(options: RunOptions, file: str, speed: str, compare: str | None, rep
     Raw PCM is 16 kHz, mono, signed 16 bits, little-endian.
     """
     clock = SystemClock()
-    recorded = file != STDIN and is_recorded(Path(file))
+    recorded = file != STDIN and is_recorded(input_path(file))
     settings = settings_from(options, recogniser=not recorded)
     real_time = speed == "real" and compare is None
     if not real_time:
@@ -97,7 +98,7 @@ def open_source(file: str, settings: Settings, clock: Clock, *, recorded: bool, 
         if sys.stdin.isatty():
             raise UsageError("standard input is a terminal; pipe raw PCM into `livetrans replay -` or name a file")
         # Unbuffered: a reading thread would hold the buffer's lock, and the interpreter could not exit.
-        source: AudioSource = PcmStream(open(sys.stdin.fileno(), "rb", 0, closefd=False), clock, notices)
+        source: AudioSource = PcmStream(open(sys.stdin.fileno(), "rb", 0, closefd=False), clock)
     else:
         from livetrans.audio.file import AudioFile
 
