@@ -13,7 +13,7 @@ def input_path(name: str) -> Path:
     """The path of an input that a user named.
 
     Raises:
-        UsageError: it is an address such as https://..., which FFmpeg would open over the network.
+        UsageError: it is an address such as https://...: livetrans reads nothing from the network.
     """
     if re.match(r"[a-z][a-z0-9+.-]+://", name, re.IGNORECASE):
         raise UsageError(f"{name} is an address; livetrans opens files only: download it first, and name the file")
@@ -21,19 +21,19 @@ def input_path(name: str) -> Path:
 
 
 def create(path: Path, option: str, *, force: bool | None = None) -> TextIO:
-    """Open a new UTF-8 file for writing, with "\\n" as line end; `option` is where the user named it.
+    """Open a new UTF-8 file for writing, with "\\n" as line end; `option` is the option that named it.
 
-    `force` says whether --force was given, which overwrites; None stands for a command without it.
+    `force`: whether --force was given, which overwrites; None for a command without that option.
 
     Raises:
-        UsageError: the file is there already.
+        UsageError: the file exists already.
         SessionError: it cannot be written.
     """
     try:
         return path.open("w" if force else "x", encoding="utf-8", newline="\n")
     except FileExistsError:
         otherwise = "" if force is None else ", or --force to overwrite it"
-        raise UsageError(f"{path} is there already; choose another name for {option}{otherwise}") from None
+        raise UsageError(f"{path} exists already; choose another name for {option}{otherwise}") from None
     except OSError as fault:
         raise _cannot_write(path, option, fault) from None
 
@@ -42,7 +42,7 @@ def write_new(path: Path, text: str, option: str, *, force: bool) -> None:
     """Write a whole new file.
 
     Raises:
-        UsageError: the file is there already.
+        UsageError: the file exists already.
         SessionError: it cannot be written.
     """
     try:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from livetrans.audio.channel import AudioChannel, Block
 from livetrans.audio.file import Resampler
+from livetrans.audio.source import AudioChannel, Block
 from livetrans.clock import Clock
 from livetrans.errors import SourceError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice

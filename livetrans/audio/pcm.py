@@ -8,8 +8,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from livetrans.audio.channel import AudioChannel, Block
-from livetrans.audio.source import Pause
+from livetrans.audio.source import AudioChannel, Block, Pause
 from livetrans.clock import Clock
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from livetrans.cli.common import say
 from livetrans.cli.compose import load_model, make_stages, prepare_prompt
-from livetrans.cli.saying import say
 from livetrans.clock import Clock
 from livetrans.config import DecodingSettings, Settings
 from livetrans.decoding import DECODERS

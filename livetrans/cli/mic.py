@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import click
 
+from livetrans.cli.common import GroupedCommand
 from livetrans.cli.compose import AudioHearing
-from livetrans.cli.grouped import GroupedCommand
 from livetrans.cli.options import RunOptions, run_options, settings_from
 from livetrans.cli.replay import Postponed
 from livetrans.cli.running import run_live

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from livetrans.catalogue import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE, find_recogniser, find_translator
-from livetrans.cli.grouped import GroupedOption
+from livetrans.cli.common import GroupedOption
 from livetrans.config import (
     DecodingSettings,
     GateSettings,

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from livetrans.audio.source import AudioSource
+from livetrans.cli.common import GroupedCommand
 from livetrans.cli.compose import AudioHearing, RecordedHearing
-from livetrans.cli.grouped import GroupedCommand
 from livetrans.cli.options import RunOptions, run_options, settings_from
 from livetrans.cli.running import OpenHearing, run_at_once, run_live
 from livetrans.clock import Clock, SystemClock

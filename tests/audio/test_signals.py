@@ -17,7 +17,7 @@ from livetrans.audio.file import AudioFile
 from livetrans.audio.pcm import PcmStream
 from livetrans.clock import SystemClock
 
-FILES = ("threading.py", "queue.py", "file.py", "pcm.py", "channel.py", "source.py")
+FILES = ("threading.py", "queue.py", "file.py", "pcm.py", "source.py")
 kind, lines, by_timer = sys.argv[1], 0, False
 
 def replay(real_time_file):

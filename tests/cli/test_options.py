@@ -12,7 +12,7 @@ from livetrans import catalogue
 from livetrans.bench.methods import _KINDS
 from livetrans.cli import options as options_module
 from livetrans.cli import run
-from livetrans.cli.grouped import GroupedCommand, GroupedOption
+from livetrans.cli.common import GroupedCommand, GroupedOption
 from livetrans.cli.options import METHODS, PROMPTS, RunOptions, run_options, settings_from
 from livetrans.config import DecodingSettings, GateSettings, MaskSettings, TranscriberSettings
 from livetrans.decoding import DECODERS
