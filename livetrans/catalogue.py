@@ -62,7 +62,7 @@ class FoundModel:
     def languages(self) -> tuple[str, ...]:
         """The one language of an embedded recogniser, or the one pair of an embedded translator.
 
-        Empty for any other model. The embedded ones are named by it: `livetrans-recogniser-en`, `livetrans-en-de.q8_0.gguf`.
+        Empty for any other model. Their names end in it: `livetrans-recogniser-en`, `livetrans-en-de.q8_0.gguf`.
         """
         if not self.name.startswith(_OWN_PREFIX):
             return ()

@@ -42,7 +42,7 @@ class ProcessorClock:
 
 
 class ManualClock:
-    """Time that moves only by `sleep` and `advance`: for tests, and for runs whose result is the same on any machine."""
+    """Time that moves only by `sleep` and `advance`: for tests, and for results that no machine's speed changes."""
 
     def __init__(self, start: float = 0.0) -> None:
         self._now = start
