@@ -39,7 +39,9 @@ class Latest:
 
     def is_half_new(self) -> bool:
         caption = self._caption
-        return caption is not None and not caption.final and 8 < caption.accepted_characters < len(caption.text) - 5
+        if caption is None or caption.final:
+            return False
+        return 8 < sum(span.end - span.begin for span in caption.accepted) < len(caption.text) - 5
 
 
 async def main(seconds: float, size: tuple[int, int], output: Path) -> None:

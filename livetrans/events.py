@@ -113,35 +113,43 @@ class Transcript:
 
     @property
     def text(self) -> str:
-        """The whole hypothesis: committed and partial joined by a space where both speak."""
+        """The whole hypothesis: committed and partial joined by a space where neither is empty."""
         return join_text(self.committed, self.partial)
 
 
 @dataclass(frozen=True, slots=True)
 class DecodingStats:
-    """Counts and seconds of one decoding; rates are computed where they are shown.
+    """What the decoding loop counted and measured in one decoding; rates are computed where they are shown.
 
-    `draft_tokens` is the draft's length (0 for re-translation), `accepted_tokens` those kept of it, `output_tokens` all
-    tokens of the output, accepted ones included, end of generation excluded. `prompt_tokens` is the whole prompt's
-    length and `reused_tokens` how many of it the cache already held. `prompt_seconds` is the pass over the prompt
-    alone (when there is no draft), `verification_seconds` the one pass over prompt rest and draft together,
-    `decoding_seconds` all single steps. Each second is taken around `llama_decode` and the reading of the logits
-    together (decode may be asynchronous).
+    Seconds are taken around the evaluation, the reading of the logits and the arithmetic on them together (llama.cpp
+    may return before the logits are there).
     """
 
     prompt_tokens: int = 0
+    """Length of the whole prompt."""
     reused_tokens: int = 0
+    """Leading prompt tokens that the cache already held."""
     draft_tokens: int = 0
+    """Length of the draft; 0 for re-translation."""
     accepted_tokens: int = 0
+    """Draft tokens that the output kept, frozen ones included."""
+    frozen_tokens: int = 0
+    """Draft tokens that were kept without being evaluated again (live window)."""
     output_tokens: int = 0
+    """All tokens of the output, accepted ones included, end of generation excluded."""
+    evaluated_tokens: int = 0
+    """Tokens that went through the model, over all passes."""
     forward_passes: int = 0
     decoding_steps: int = 0
     """Passes over a single new token; `decoding_seconds / decoding_steps` is the machine's cost of one."""
     truncated: bool = False
-    """The length cap or a repetition loop ended the output, not the model."""
+    """The output reached the length cap or a repetition loop, where decoding ends whatever the model says."""
     prompt_seconds: float = 0.0
+    """Passes over prompt tokens alone."""
     verification_seconds: float = 0.0
+    """Passes over draft tokens, together with the prompt's rest where both are in one pass."""
     decoding_seconds: float = 0.0
+    """All single steps."""
 
     @property
     def total_seconds(self) -> float:
@@ -149,43 +157,94 @@ class DecodingStats:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """Consecutive tokens (of a translation) or characters (of a caption) that were accepted from a draft."""
+
+    begin: int
+    end: int
+    """One past the last."""
+    draft: str = "previous"
+    """Which draft: `previous`, the segment's previous output, or the name that a decoder gives another one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Translation:
     """What the model wrote for one update."""
 
-    segment_id: int
-    revision: int
-    final: bool
-    source: str
+    transcript: Transcript
+    """The update that was translated."""
     text: str
     tokens: tuple[int, ...]
     """Output token ids: the draft of the segment's next update."""
     stats: DecodingStats
     method: str = "ssbd"
     """The decoder's name in `livetrans.decoding.DECODERS`."""
+    accepted: tuple[Span, ...] = ()
+    """Which of `tokens` came from a draft, in order."""
+
+    @property
+    def segment_id(self) -> int:
+        return self.transcript.segment_id
+
+    @property
+    def revision(self) -> int:
+        return self.transcript.revision
+
+    @property
+    def final(self) -> bool:
+        return self.transcript.final
+
+    @property
+    def source(self) -> str:
+        return self.transcript.text
 
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """What is shown now for a segment; replaces the segment's earlier caption.
+    """What is shown now for a segment; replaces the segment's earlier caption."""
 
-    `tokens` are the token ids whose text is wholly shown: the unit in which shown erasure is counted.
-    """
-
-    segment_id: int
-    revision: int
-    final: bool
+    transcript: Transcript
+    """The update that the caption translates."""
     text: str
-    source: str
-    committed_source: str
-    """Leading part of `source` that will not change."""
-    tokens: tuple[int, ...]
-    accepted_characters: int
-    """Leading characters of `text` that were accepted from the draft; the rest is new in this update."""
-    masked_tokens: int
+    tokens: tuple[int, ...] = ()
+    """Token ids whose text is wholly shown: the unit in which shown erasure is counted."""
+    accepted: tuple[Span, ...] = ()
+    """Which characters of `text` were accepted from a draft, in order; the rest is new in this update."""
+    masked_tokens: int = 0
     """Output tokens held back by mask-k and by the cut to a word boundary."""
-    start: float
-    end: float
-    captured_at: float | None = None
+
+    @property
+    def segment_id(self) -> int:
+        return self.transcript.segment_id
+
+    @property
+    def revision(self) -> int:
+        return self.transcript.revision
+
+    @property
+    def final(self) -> bool:
+        return self.transcript.final
+
+    @property
+    def source(self) -> str:
+        return self.transcript.text
+
+    @property
+    def committed_source(self) -> str:
+        """Leading part of `source` that will not change."""
+        return self.transcript.committed
+
+    @property
+    def start(self) -> float:
+        return self.transcript.start
+
+    @property
+    def end(self) -> float:
+        return self.transcript.end
+
+    @property
+    def captured_at(self) -> float | None:
+        return self.transcript.captured_at
 
 
 @dataclass(frozen=True, slots=True)

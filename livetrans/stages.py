@@ -43,13 +43,13 @@ class Transcribing(Protocol):
 class Translating(Protocol):
     """What translating needs of the translator."""
 
-    def feed(self, transcript: Transcript) -> list[Translation]: ...
+    def translate(self, transcript: Transcript) -> Translation: ...
 
 
 class Presenting(Protocol):
     """What translating needs of the presenter."""
 
-    def feed(self, translation: Translation, transcript: Transcript) -> list[Caption]: ...
+    def present(self, translation: Translation) -> Caption: ...
 
 
 def listen(
@@ -112,30 +112,11 @@ def _level(chunk: AudioChunk) -> float:
 def translate(translator: Translating, presenter: Presenting, transcript: Transcript, publish: Publish) -> None:
     """Translate and present one update; a final that does not fit in the model's context is shown as it was said."""
     try:
-        translations = translator.feed(transcript)
+        translation = translator.translate(transcript)
     except ContextError as error:
         if transcript.final:
             publish(Notice("warning", f"Shown untranslated: {error}."))
-            publish(_untranslated(transcript))
+            publish(Caption(transcript, transcript.text))
         return
-    for translation in translations:
-        publish(translation)
-        for caption in presenter.feed(translation, transcript):
-            publish(caption)
-
-
-def _untranslated(transcript: Transcript) -> Caption:
-    return Caption(
-        segment_id=transcript.segment_id,
-        revision=transcript.revision,
-        final=transcript.final,
-        text=transcript.text,
-        source=transcript.text,
-        committed_source=transcript.committed,
-        tokens=(),
-        accepted_characters=0,
-        masked_tokens=0,
-        start=transcript.start,
-        end=transcript.end,
-        captured_at=transcript.captured_at,
-    )
+    publish(translation)
+    publish(presenter.present(translation))

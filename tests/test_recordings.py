@@ -93,8 +93,8 @@ def test_the_sound_is_mono_16_khz_of_16_bits_and_clear(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_pauses_are_in_the_sound(name: str) -> None:
-    breaths = list(make.breaths(make.RECORDINGS[name], lines_of(f"{name}.txt")))
-    planned = sorted((breath.silence for breath in breaths), reverse=True)
+    phrases_of = list(make.phrases_of(make.RECORDINGS[name], lines_of(f"{name}.txt")))
+    planned = sorted((breath.silence for breath in phrases_of), reverse=True)
     heard = sorted(silences(samples_of(name)), reverse=True)[: len(planned)]
     assert len(heard) == len(planned)
     # A voice is silent for a moment itself, before and after what it says.
@@ -115,8 +115,8 @@ def test_the_transcript_stream_is_of_this_recording_and_our_recogniser(name: str
 
 
 def test_one_pause_is_long_and_inside_a_sentence() -> None:
-    breaths = make.breaths(make.RECORDINGS["pauses"], lines_of("pauses.txt"))
-    assert any(breath.silence >= 4 and breath.text.endswith(",") for breath in breaths)
+    phrases_of = make.phrases_of(make.RECORDINGS["pauses"], lines_of("pauses.txt"))
+    assert any(breath.silence >= 4 and breath.text.endswith(",") for breath in phrases_of)
 
 
 def test_the_long_sentences_are_long() -> None:
@@ -131,9 +131,9 @@ def test_breaths_lose_no_word_and_pause_as_planned() -> None:
     voice, other = make.Flite("slt"), make.Flite("rms")
     lines = ["Well, yes, I think so.", "Good."]
     plain = make.Recording((voice, other), pause=0.5)
-    assert list(make.breaths(plain, lines)) == [make.Breath(voice, lines[0], 0.5), make.Breath(other, lines[1], 0.5)]
+    assert list(make.phrases_of(plain, lines)) == [make.Phrase(voice, lines[0], 0.5), make.Phrase(other, lines[1], 0.5)]
     planned = make.Recording((voice,), pauses=((0.0, 4.0, 1.0), (2.0,)))
-    assert [(breath.text, breath.silence) for breath in make.breaths(planned, lines)] == [
+    assert [(breath.text, breath.silence) for breath in make.phrases_of(planned, lines)] == [
         ("Well, yes,", 4.0),
         ("I think so.", 1.0),
         ("Good.", 2.0),
@@ -144,7 +144,7 @@ def test_breaths_lose_no_word_and_pause_as_planned() -> None:
 def test_a_plan_that_does_not_fit_its_lines_is_refused(pauses: tuple[tuple[float, ...], ...]) -> None:
     recording = make.Recording((make.Flite("slt"),), pauses=pauses)
     with pytest.raises(ValueError, match=r"plans for|commas"):
-        list(make.breaths(recording, ["Well, yes, I think so.", "Good."]))
+        list(make.phrases_of(recording, ["Well, yes, I think so.", "Good."]))
 
 
 def test_an_unknown_name_is_told_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:

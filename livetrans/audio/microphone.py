@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,32 +34,11 @@ class Device:
     default: bool
 
 
-class InputStream(Protocol):
-    def start(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class InputBackend(Protocol):
-    """What the microphone needs of PortAudio; tests pass their own."""
-
-    def devices(self) -> list[Device]:
-        """Devices that can record."""
-
-    def supports(self, device: Device, rate: int) -> bool:
-        """Whether the device opens mono at that rate."""
-
-    def open(
-        self, device: Device, rate: int, on_sound: Callable[[NDArray[np.int16]], None], on_end: Callable[[], None]
-    ) -> InputStream:
-        """`on_sound` gets mono blocks, shape (n,), on a thread that must not be held up; it copies them."""
-
-
 class Microphone:
     """A listening device. The callback only enqueues; resampling and everything else happens in the listening thread.
 
-    When the listener is a minute behind, the oldest sound is dropped, with a Notice. Dropped and paused sound still
-    counts: `start_sample` jumps over it, so that source time stays true.
+    When the listener is a minute behind, the oldest audio is dropped, with a Notice. `start_sample` counts dropped and
+    paused audio too, so source time stays true.
     """
 
     def __init__(
@@ -67,10 +46,10 @@ class Microphone:
         device: str | int | None,
         clock: Clock,
         notify: Callable[[Notice], None] = lambda notice: None,
-        backend: InputBackend | None = None,
+        backend: PortAudio | None = None,
         dead_seconds: float = DEAD_SECONDS,
     ) -> None:
-        """`device`: a number, a part of a name, or None for the system's choice. Opens it: a fault shows here."""
+        """`device`: a number, a part of a name, or None for the system's choice. Device errors are raised here."""
         self._backend = PortAudio() if backend is None else backend
         self._clock = clock
         self._notify = notify
@@ -136,7 +115,7 @@ class Microphone:
 
 
 class _Conversion:
-    """From the device's blocks to audio chunks at 16 kHz; a hole in the blocks is a hole in source time."""
+    """Converts the device's blocks to audio chunks at 16 kHz; a gap between blocks is a gap in source time."""
 
     def __init__(self, rate: int) -> None:
         self._rate = rate
@@ -176,7 +155,7 @@ class _Conversion:
 
 
 class PortAudio:
-    """The backend on sounddevice, whose errors it turns into SourceErrors."""
+    """Input devices through sounddevice, whose errors become SourceErrors; tests pass a class with the same methods."""
 
     def __init__(self) -> None:
         try:
@@ -189,6 +168,7 @@ class PortAudio:
         self._sounddevice: Any = sounddevice
 
     def devices(self) -> list[Device]:
+        """Devices that can record."""
         try:
             listed = self._sounddevice.query_devices()
             default = self._sounddevice.default.device[0]
@@ -207,6 +187,7 @@ class PortAudio:
         ]
 
     def supports(self, device: Device, rate: int) -> bool:
+        """Whether the device opens in mono at that rate."""
         try:
             self._sounddevice.check_input_settings(device=device.number, channels=1, dtype="int16", samplerate=rate)
         except (self._sounddevice.PortAudioError, ValueError):
@@ -215,12 +196,14 @@ class PortAudio:
 
     def open(
         self, device: Device, rate: int, on_sound: Callable[[NDArray[np.int16]], None], on_end: Callable[[], None]
-    ) -> InputStream:
+    ) -> _PortAudioStream:
+        """`on_sound` gets its own copy of each mono block, shape (n,), on a thread that must not wait."""
+
         def callback(data: NDArray[np.int16], frames: int, time: object, status: object) -> None:
             on_sound(data[:, 0].copy())  # PortAudio uses its memory again.
 
         try:
-            stream: InputStream = self._sounddevice.InputStream(
+            stream = self._sounddevice.InputStream(
                 device=device.number,
                 channels=1,
                 dtype="int16",
@@ -237,7 +220,7 @@ class PortAudio:
 
 
 class _PortAudioStream:
-    def __init__(self, stream: InputStream, device: Device, error: type[Exception]) -> None:
+    def __init__(self, stream: Any, device: Device, error: type[Exception]) -> None:
         self._stream, self._device, self._error = stream, device, error
 
     def start(self) -> None:
@@ -254,7 +237,7 @@ class _PortAudioStream:
             self._stream.close()
 
 
-def list_devices(backend: InputBackend | None = None) -> list[Device]:
+def list_devices(backend: PortAudio | None = None) -> list[Device]:
     """The input devices, for `livetrans devices`."""
     return (PortAudio() if backend is None else backend).devices()
 

@@ -175,7 +175,7 @@ class Bench:
         for number, source in enumerate(segment.updates):
             transcript = Transcript(identity, number, source.source, "", source.final, 0.0, source.end or 0.0)
             started = self._clock.now()
-            [translation] = translator.feed(transcript)
+            translation = translator.translate(transcript)
             seconds = self._clock.now() - started
             updates.append(
                 Update(

@@ -106,9 +106,8 @@ def _translate_all(
         turn = (number + rotate) % len(stages)
         for translator, presenter, run in stages[turn:] + stages[:turn]:
             for transcript in segment:
-                for translation in translator.feed(transcript):
-                    for caption in presenter.feed(translation, transcript):
-                        run.add(translation, caption)
+                translation = translator.translate(transcript)
+                run.add(translation, presenter.present(translation))
     return [run for _, _, run in stages]
 
 

@@ -1,19 +1,35 @@
-"""How a translation is decoded: one file a decoder, chosen from this table."""
+"""How a translation is decoded: every decoder is a row of one table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from livetrans.decoding.continuous import ContinuousDecoding
-from livetrans.decoding.decoder import Decoded, Decoder
-from livetrans.decoding.retranslation import ReTranslation
-from livetrans.decoding.ssbd import SelfSpeculativeBiasedDecoding
-from livetrans.lm.port import LanguageModel
+from livetrans.decoding.decoders import continuous, retranslation, ssbd
+from livetrans.decoding.loop import Decoded, Decoding
 
-DECODERS: dict[str, Callable[[LanguageModel], Decoder]] = {
-    ReTranslation.name: ReTranslation,
-    SelfSpeculativeBiasedDecoding.name: SelfSpeculativeBiasedDecoding,
-    ContinuousDecoding.name: ContinuousDecoding,
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """A row of the table: how a prompt and the segment's previous output become the next output."""
+
+    name: str
+    summary: str
+    """What `--help` says after the name."""
+    biased: bool
+    """Whether the bias means something to it."""
+    decode: Callable[[Decoding, Sequence[int], float], Decoded]
+    """Takes a decoding that has just begun, the draft (the previous output, empty at a segment's first update) and the
+    bias."""
+
+
+DECODERS: dict[str, Decoder] = {
+    row.name: row
+    for row in (
+        Decoder("rt", "anew at each update", False, retranslation),
+        Decoder("ssbd", "with the previous output as a draft", True, ssbd),
+        Decoder("cd", "by appending only", False, continuous),
+    )
 }
 
-__all__ = ["DECODERS", "Decoded", "Decoder"]
+__all__ = ["DECODERS", "Decoded", "Decoder", "Decoding"]

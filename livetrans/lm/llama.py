@@ -59,7 +59,7 @@ class LlamaModel:
         on_progress: Callable[[float], None] | None = None,
         _weights: LlamaModel | None = None,
     ) -> None:
-        self._clock = clock or SystemClock()
+        self.clock: Clock = clock or SystemClock()
         self._settings = settings
         self._path = settings.model
         self._model: Any = None
@@ -88,7 +88,7 @@ class LlamaModel:
 
     def another_context(self) -> LlamaModel:
         """A second, empty context over the same weights; close it before this one."""
-        return LlamaModel(self._settings, maximum_rows=self._wanted_rows, clock=self._clock, _weights=self)
+        return LlamaModel(self._settings, maximum_rows=self._wanted_rows, clock=self.clock, _weights=self)
 
     def _load_model(self, settings: LanguageModelSettings, on_progress: Callable[[float], None] | None) -> None:
         params = llama_cpp.llama_model_default_params()
@@ -241,7 +241,6 @@ class LlamaModel:
         if not 0 < last_rows <= min(self.maximum_rows, length):
             raise ContextError(f"{last_rows} rows of logits asked of {length} tokens; at most {self.maximum_rows}")
         kept = self._keep(min(common_prefix_length(self._cached, context), length - last_rows))
-        started = self._clock.now()
         parts: list[NDArray[np.float32]] = []
         passes = 0
         for begin in range(kept, length, self._batch_tokens):
@@ -254,7 +253,7 @@ class LlamaModel:
                 view = np.ctypeslib.as_array(pointer, shape=(rows, self.vocabulary_size))
                 parts.append(view if end == length else view.copy())
         logits = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        return Evaluation(logits, kept, passes, self._clock.now() - started)
+        return Evaluation(logits, kept, length - kept, passes)
 
     def _decode(self, context: list[int], begin: int, end: int, rows: int) -> None:
         count = end - begin

@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from livetrans.clock import Clock
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """Result of one `evaluate`.
+    """Result of one `evaluate`: the logits, and what it took.
 
     `logits` has shape (last_rows, vocabulary) float32: row i predicts the token after position `len(context) -
     last_rows + i`. It is a view that is valid until the next `evaluate`.
@@ -22,9 +24,9 @@ class Evaluation:
     logits: NDArray[np.float32]
     reused_tokens: int
     """Leading tokens of the context that the cache already held."""
+    evaluated_tokens: int
+    """The others: tokens that went through the model."""
     forward_passes: int
-    seconds: float
-    """Time of the passes and of reading the logits, together."""
 
 
 class LanguageModel(Protocol):
@@ -32,6 +34,10 @@ class LanguageModel(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def clock(self) -> Clock:
+        """What measures the model's time; the decoding loop reads it around evaluation and arithmetic together."""
 
     @property
     def context_tokens(self) -> int:

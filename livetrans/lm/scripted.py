@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from livetrans.clock import ManualClock
 from livetrans.errors import ContextError
 from livetrans.lm.port import Evaluation
 from livetrans.sequences import common_prefix_length
@@ -48,6 +49,7 @@ class ScriptedModel:
         self.context_tokens = context_tokens
         self.maximum_rows = maximum_rows
         self._seconds = (seconds_per_pass, seconds_per_token)
+        self.clock = ManualClock()
         self._words: list[str] = [*"_" * _FIRST_WORD]
         self._ids: dict[str, int] = {}
         self._cached: list[int] = []
@@ -87,7 +89,8 @@ class ScriptedModel:
         self._cached = context
         rows = [self._rule(self, context[: len(context) - last_rows + 1 + row]) for row in range(last_rows)]
         per_pass, per_token = self._seconds
-        return Evaluation(np.stack(rows), kept, 1, per_pass + per_token * (len(context) - kept))
+        self.clock.advance(per_pass + per_token * (len(context) - kept))
+        return Evaluation(np.stack(rows), kept, len(context) - kept, 1)
 
     def close(self) -> None:
         self._cached = []

@@ -43,6 +43,11 @@ EVENTS: dict[str, type[Event]] = {
     "notice": Notice,
     "run_ended": RunEnded,
 }
+_FROM_TRANSCRIPT: dict[type[Event], tuple[str, ...]] = {
+    Translation: ("segment_id", "revision", "final", "source"),
+    Caption: ("segment_id", "revision", "final", "source", "committed_source", "start", "end", "captured_at"),
+}
+"""A translation and a caption name their transcript; their lines stand alone."""
 _NAMES = {event: name for name, event in EVENTS.items()}
 
 DECIMALS = 6
@@ -57,7 +62,7 @@ def to_dict(record: Record) -> dict[str, Any]:
     if isinstance(record.event, RunStarted):
         head["version"] = VERSION
     encoded: dict[str, Any] = _encode(record.event)
-    return head | encoded
+    return head | _flat(record.event) | encoded
 
 
 def from_dict(values: Mapping[str, Any]) -> Record:
@@ -71,6 +76,11 @@ def from_dict(values: Mapping[str, Any]) -> Record:
         raise ValueError(f"{name!r} is no kind of event")
     at = _decode(float, values.get("at"), "at")
     return Record(at, _decode(EVENTS[name], values, name))
+
+
+def _flat(event: Event) -> dict[str, Any]:
+    """The fields of its transcript that a translation or a caption carries under its own name."""
+    return {name: _encode(getattr(event, name)) for name in _FROM_TRANSCRIPT.get(type(event), ())}
 
 
 def to_line(record: Record, *, ascii_only: bool = False) -> str:
@@ -178,7 +188,10 @@ def _encode(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _encode(item) for key, item in value.items()}
     if is_dataclass(value):
-        return {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
+        names = [
+            field.name for field in fields(value) if type(value) not in _FROM_TRANSCRIPT or field.name != "transcript"
+        ]
+        return {name: _encode(getattr(value, name)) for name in names}
     return value
 
 
@@ -216,8 +229,18 @@ def _decode(hint: Any, value: Any, name: str) -> Any:
 
 def _decode_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     hints = _hints(kind)
+    if kind in _FROM_TRANSCRIPT:
+        values = {**values, "transcript": _transcript_of(values)}
     return {
         field.name: _decode(hints[field.name], values.get(field.name), field.name)
         for field in fields(kind)
         if field.name in values or field.default is MISSING
     }
+
+
+def _transcript_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """As much of the transcript as the flat line of a translation or a caption says."""
+    source = values.get("source")
+    committed = values.get("committed_source", source)
+    rest = source[len(committed) :].strip() if isinstance(source, str) and isinstance(committed, str) else ""
+    return {"start": 0.0, "end": 0.0, **values, "committed": committed, "partial": rest, "recognition": None}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 
 from livetrans.config import MaskSettings
-from livetrans.decoding.repetition import loop_length
-from livetrans.events import Caption, Transcript, Translation
+from livetrans.events import Caption, Span, Translation
+from livetrans.sequences import loop_length
 from livetrans.translation.rendering import Render
 
 
@@ -23,25 +23,24 @@ class Presenter:
         self.k = mask.k
         self._spaced = spaced
 
-    def feed(self, translation: Translation, transcript: Transcript) -> list[Caption]:
+    def present(self, translation: Translation) -> Caption:
         text, shown_tokens = self._shown(translation)
-        accepted = self._render(translation.tokens[: translation.stats.accepted_tokens])
-        return [
-            Caption(
-                segment_id=translation.segment_id,
-                revision=translation.revision,
-                final=translation.final,
-                text=text,
-                source=translation.source,
-                committed_source=transcript.committed,
-                tokens=translation.tokens[:shown_tokens],
-                accepted_characters=min(len(accepted), len(text)),
-                masked_tokens=len(translation.tokens) - shown_tokens,
-                start=transcript.start,
-                end=transcript.end,
-                captured_at=transcript.captured_at,
-            )
-        ]
+        return Caption(
+            transcript=translation.transcript,
+            text=text,
+            tokens=translation.tokens[:shown_tokens],
+            accepted=self._spans(translation, len(text)),
+            masked_tokens=len(translation.tokens) - shown_tokens,
+        )
+
+    def _spans(self, translation: Translation, length: int) -> tuple[Span, ...]:
+        """The accepted tokens as characters of the shown text, which has `length`."""
+
+        def characters(tokens: int) -> int:
+            return min(len(self._render(translation.tokens[:tokens])), length)
+
+        spans = (Span(characters(span.begin), characters(span.end), span.draft) for span in translation.accepted)
+        return tuple(span for span in spans if span.begin < span.end)
 
     def _shown(self, translation: Translation) -> tuple[str, int]:
         """The visible text and the number of tokens wholly in it."""
@@ -59,20 +58,12 @@ class Presenter:
 
 
 def cut_to_word(text: str, whole: str) -> str:
-    """The longest part of `text` that ends where a word of `whole` ends."""
-    following = whole[len(text) : len(text) + 2]
-    if not text or not following or not _goes_on(text[-1], following):
+    """The longest part of `text` that ends where a word of `whole` ends.
+
+    A word ends at a space; what follows up to the next space without a letter, a mark or a digit
+    is its punctuation.
+    """
+    following = whole[len(text) :].split(" ", 1)[0]
+    if not any(unicodedata.category(character)[0] in "LMN" for character in following):
         return text
     return text[: text.rfind(" ") + 1].rstrip()
-
-
-def _goes_on(last: str, following: str) -> bool:
-    """Whether a word is cut between `last` and `following`; a separator between digits is inside a number."""
-    if last.isdigit() and following[0] in ".,":
-        return following[1:].isdigit()
-    return _is_word(last) and _is_word(following[0])
-
-
-def _is_word(character: str) -> bool:
-    """Letters, digits, the marks that combine with them, joiners, hyphen and apostrophes."""
-    return character.isalnum() or unicodedata.category(character)[0] == "M" or character in "-'’_\u200c\u200d"

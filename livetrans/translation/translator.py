@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from livetrans.config import DecodingSettings, MaskSettings
-from livetrans.decoding import DECODERS, Decoded
+from livetrans.decoding import DECODERS, Decoded, Decoding
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import DecodingStats, Transcript, Translation
 from livetrans.lm.port import LanguageModel
@@ -27,7 +27,7 @@ class Translator:
             raise UsageError(f"there is no method {decoding.method!r}; choose one of {', '.join(DECODERS)}")
         self._model = model
         self._prompt = prompt
-        self._decoder = DECODERS[decoding.method](model)
+        self._decoder = DECODERS[decoding.method]
         self._settings = decoding
         self._render = renderer(model)
         self._masks_output = mask.mode == "output"
@@ -41,7 +41,7 @@ class Translator:
         """Move k of an output mask; a display-only mask does not concern the draft."""
         self._mask_k = k
 
-    def feed(self, transcript: Transcript) -> list[Translation]:
+    def translate(self, transcript: Transcript) -> Translation:
         """Translate one update.
 
         Raises:
@@ -52,7 +52,7 @@ class Translator:
         source = transcript.text
         if not any(character.isalnum() for character in source):
             # Asked to translate nothing, a model invents something.
-            return [self._translation(transcript, Decoded((), DecodingStats()))]
+            return self._translation(transcript, Decoded((), DecodingStats()))
         prompt = self._prompt.tokens(self._model, source)
         speech_tokens = len(prompt) - len(self._prompt.before) - len(self._prompt.after)
         # The cap never falls within a segment: a shorter source must not cut a draft that continuous decoding has to
@@ -67,20 +67,18 @@ class Translator:
         maximum = min(self._settings.maximum_output_tokens, self._cap, self._model.maximum_rows - 1, room)
         final_bias = self._settings.final_bias
         bias = final_bias if transcript.final and final_bias is not None else self.bias
-        decoded = self._decoder.decode(prompt, self._draft, bias=bias, maximum_tokens=maximum)
+        decoded = self._decoder.decode(Decoding(self._model, prompt, maximum), self._draft, bias)
         self._draft = decoded.tokens
         if self._masks_output and not transcript.final:
             self._draft = decoded.tokens[: max(len(decoded.tokens) - self._mask_k, 0)]
-        return [self._translation(transcript, decoded)]
+        return self._translation(transcript, decoded)
 
     def _translation(self, transcript: Transcript, decoded: Decoded) -> Translation:
         return Translation(
-            segment_id=transcript.segment_id,
-            revision=transcript.revision,
-            final=transcript.final,
-            source=transcript.text,
+            transcript=transcript,
             text=self._render(decoded.tokens),
             tokens=decoded.tokens,
             stats=decoded.stats,
             method=self._settings.method,
+            accepted=decoded.accepted,
         )

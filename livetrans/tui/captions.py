@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.events import Resize
 from textual.widgets import Static
 
-from livetrans.events import Caption
+from livetrans.events import Caption, Span
 from livetrans.text import visible
 
 HISTORY_CAPTIONS = 500
@@ -25,10 +25,16 @@ NEW, NEW_WITHOUT_COLOUR = "bold $text-accent", "bold underline"
 
 def caption_content(caption: Caption, new_style: str) -> Content:
     """A caption's text, its new part set apart; a final is whole and plain."""
+    text = visible(caption.text)
     if caption.final:
-        return Content(visible(caption.text))
-    kept, new = visible_parts(caption.text, caption.accepted_characters)
-    return Content.assemble(kept, (new, new_style))
+        return Content(text)
+    parts: list[str | tuple[str, str]] = []
+    shown = 0
+    for span in (*caption.accepted, Span(len(caption.text), len(caption.text))):
+        begin, end = (len(visible(caption.text[:cut])) for cut in (span.begin, span.end))
+        parts += [(text[shown:begin], new_style), text[begin:end]]
+        shown = end
+    return Content.assemble(*parts)
 
 
 def source_content(steady: str, rest: str) -> Content:

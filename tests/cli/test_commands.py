@@ -10,7 +10,7 @@ from livetrans import catalogue
 from livetrans.audio import microphone
 from livetrans.audio.microphone import Device
 from livetrans.cli import run
-from livetrans.events import Caption, Record
+from livetrans.events import Caption, Record, Transcript
 from livetrans.session.recorder import SessionRecorder
 
 
@@ -18,7 +18,7 @@ from livetrans.session.recorder import SessionRecorder
 def session(tmp_path: Path) -> Path:
     """A session of one caption."""
     recorder = SessionRecorder(tmp_path / "session")
-    caption = Caption(0, 0, True, "Guten Tag.", "Good day.", "Good day.", (1, 2), 0, 0, 0.5, 2.0)
+    caption = Caption(Transcript(0, 0, "Good day.", "", True, 0.5, 2.0), "Guten Tag.", (1, 2))
     recorder.write(Record(0.0, caption))
     recorder.close()
     return tmp_path / "session"

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from livetrans.decoding import DECODERS, Decoded
-from livetrans.decoding.repetition import REPEATS, loop_length
+from livetrans.decoding import DECODERS, Decoded, Decoding
 from livetrans.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
+from livetrans.sequences import LOOP_REPEATS, loop_length
 
 _sources = st.lists(st.integers(4, 20), min_size=1, max_size=8)
 
@@ -22,13 +22,23 @@ def _prompt(source: list[int]) -> list[int]:
     return [BEGIN, SOURCE, *source, TARGET]
 
 
+def _decode(
+    model: ScriptedModel,
+    method: str,
+    source: Sequence[int],
+    draft: Sequence[int] = (),
+    bias: float = 0.0,
+    maximum: int = 20,
+) -> Decoded:
+    return DECODERS[method].decode(Decoding(model, _prompt(list(source)), maximum), draft, bias)
+
+
 def _stream(model: ScriptedModel, method: str, source: list[int], bias: float, maximum: int = 24) -> list[Decoded]:
     """Decode the growing prefixes of a source, each with the previous output as its draft."""
-    decoder = DECODERS[method](model)
     outputs: list[Decoded] = []
     for length in range(1, len(source) + 1):
         draft = outputs[-1].tokens if outputs else ()
-        outputs.append(decoder.decode(_prompt(source[:length]), draft, bias=bias, maximum_tokens=maximum))
+        outputs.append(_decode(model, method, source[:length], draft, bias, maximum))
     return outputs
 
 
@@ -95,20 +105,18 @@ def test_the_cap_holds_for_drafts_and_outputs(source: list[int], seed: int, maxi
 
 def test_a_fully_accepted_draft_goes_on_to_the_end() -> None:
     model = ScriptedModel(word_by_word_rule(unsure_of_last=False))
-    decoder = DECODERS["ssbd"](model)
     source = model.tokenize("one two three")
     draft = tuple(model.tokenize("ONE"))
-    decoded = decoder.decode(_prompt(source), draft, bias=0.2, maximum_tokens=20)
+    decoded = _decode(model, "ssbd", source, draft, 0.2)
     assert model.detokenize(decoded.tokens) == b" ONE TWO THREE"
     assert decoded.stats.accepted_tokens == 1
 
 
 def test_only_the_changed_source_is_evaluated_again() -> None:
     model = ScriptedModel(word_by_word_rule())
-    decoder = DECODERS["rt"](model)
     first, second = model.tokenize("one two three"), model.tokenize("one two four five")
-    decoder.decode(_prompt(first), (), bias=0, maximum_tokens=20)
-    stats = decoder.decode(_prompt(second), (), bias=0, maximum_tokens=20).stats
+    _decode(model, "rt", first)
+    stats = _decode(model, "rt", second).stats
     assert stats.reused_tokens == 4  # begin, source mark, one, two
 
 
@@ -117,7 +125,7 @@ def test_time_is_split_by_kind_of_pass(bias: float) -> None:
     model = ScriptedModel(word_by_word_rule(), seconds_per_pass=1.0)
     source = model.tokenize("one two three")
     for draft, kind in (((), "prompt_seconds"), (tuple(model.tokenize("ONE X")), "verification_seconds")):
-        stats = DECODERS["ssbd"](model).decode(_prompt(source), draft, bias=bias, maximum_tokens=20).stats
+        stats = _decode(model, "ssbd", source, draft, bias).stats
         assert getattr(stats, kind) == 1.0
         assert stats.prompt_seconds + stats.verification_seconds == 1.0
         assert stats.decoding_seconds == stats.decoding_steps
@@ -126,7 +134,7 @@ def test_time_is_split_by_kind_of_pass(bias: float) -> None:
 
 @given(st.lists(st.integers(1, 9), max_size=12), st.lists(st.integers(1, 9), min_size=1, max_size=8))
 def test_a_loop_is_found_and_said_once(before: list[int], phrase: list[int]) -> None:
-    looping = [*before, *(phrase * REPEATS)]
+    looping = [*before, *(phrase * LOOP_REPEATS)]
     cut = looping[: len(looping) - loop_length(looping)]
     assert len(cut) < len(looping)
     assert cut == looping[: len(cut)]
@@ -147,7 +155,7 @@ def test_every_decoder_ends_a_loop_at_the_same_token(method: str) -> None:
 
     outputs = _stream(ScriptedModel(endless, vocabulary_size=24), method, [4, 5, 6], 0.2, maximum=60)
     for one in outputs:
-        assert one.tokens == (10, 11, 12, *[13] * REPEATS)
+        assert one.tokens == (10, 11, 12, *[13] * LOOP_REPEATS)
         assert one.stats.truncated
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from livetrans.config import LanguageModelSettings
-from livetrans.decoding import DECODERS
+from livetrans.decoding import DECODERS, Decoding
 from livetrans.errors import ContextError, ModelError
 from livetrans.languages import parse_language
 from livetrans.lm import llama
@@ -50,7 +50,6 @@ def prompt(model: LlamaModel) -> Prompt:
 
 def _outputs(model: LlamaModel, prompt: Prompt, method: str, bias: float) -> list[list[tuple[int, ...]]]:
     """Outputs for every growing prefix of every sentence, word by word."""
-    decoder = DECODERS[method](model)
     streams = []
     for sentence in _SENTENCES:
         words = sentence.split()
@@ -58,7 +57,7 @@ def _outputs(model: LlamaModel, prompt: Prompt, method: str, bias: float) -> lis
         for length in range(1, len(words) + 1):
             tokens = prompt.tokens(model, " ".join(words[:length]))
             draft = outputs[-1] if outputs else ()
-            outputs.append(decoder.decode(tokens, draft, bias=bias, maximum_tokens=80).tokens)
+            outputs.append(DECODERS[method].decode(Decoding(model, tokens, 80), draft, bias).tokens)
         streams.append(outputs)
     return streams
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from livetrans.events import Caption, DecodingStats, Translation
+from livetrans.events import Caption, DecodingStats, Transcript, Translation
 from livetrans.metrics.comparison import MethodRun, compare
 
 
@@ -20,11 +20,12 @@ def _run(method: str, outputs: list[tuple[int, ...]], seconds: float, accepted: 
             prompt_seconds=1.0,
             decoding_seconds=seconds,
         )
+        transcript = Transcript(0, revision, "", "source", final, 0.0, 0.0)
         text = " ".join(map(str, tokens))
         shown = tokens if final else tokens[:-1]
         run.add(
-            Translation(0, revision, final, "source", text, tokens, stats),
-            Caption(0, revision, final, text, "source", "", shown, 0, 0, 0.0, 0.0),
+            Translation(transcript, text, tokens, stats),
+            Caption(transcript, text, shown),
         )
     return run
 

@@ -23,11 +23,12 @@ from livetrans.metrics.snapshot import Snapshot
 
 
 def translation(segment_id: int, tokens: tuple[int, ...], *, final: bool, stats: DecodingStats | None = None) -> Event:
-    return Translation(segment_id, 0, final, "s", "t", tokens, stats or DecodingStats())
+    transcript = Transcript(segment_id, 0, "", "s", final, 0.0, 1.0)
+    return Translation(transcript, "t", tokens, stats or DecodingStats())
 
 
 def caption(segment_id: int, tokens: tuple[int, ...], *, final: bool, captured_at: float | None = None) -> Event:
-    return Caption(segment_id, 0, final, "t", "s", "", tokens, 0, 0, 0.0, 1.0, captured_at)
+    return Caption(Transcript(segment_id, 0, "", "s", final, 0.0, 1.0, captured_at), "t", tokens)
 
 
 def transcript(pass_seconds: float) -> Event:

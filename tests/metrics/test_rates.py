@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.events import Caption, DecodingStats, Notice, Record
+from livetrans.events import Caption, DecodingStats, Notice, Record, Transcript
 from livetrans.metrics.acceptance import Acceptance
 from livetrans.metrics.lag import Distribution, caption_lag, percentile
 from livetrans.metrics.speed import MINIMUM_STEPS, Speed
@@ -111,7 +111,7 @@ def test_a_distribution_is_bounded_and_stays_evenly_spread(count: int, maximum: 
 
 
 def caption(captured_at: float | None) -> Caption:
-    return Caption(0, 0, False, "a", "a", "", (1,), 0, 0, 0.0, 1.0, captured_at)
+    return Caption(Transcript(0, 0, "", "a", False, 0.0, 1.0, captured_at), "a", (1,))
 
 
 def test_lag_runs_from_hearing_to_showing() -> None:

@@ -16,6 +16,7 @@ from livetrans.events import (
     RunStarted,
     SettingChanged,
     SourceProgress,
+    Span,
     Transcript,
     Translation,
 )
@@ -35,14 +36,16 @@ STATS = DecodingStats(
     decoding_seconds=0.0912,
 )
 
+TRANSCRIPT = Transcript(0, 1, "Good morning", "and welcome", False, 0.31, 1.2, 3.3182, RecognitionStats(1.2, 0.31))
+
 EVENTS: tuple[Event, ...] = (
     Notice("info", "Loading the translator."),
     RunStarted({"method": "ssbd", "bias": 0.2, "mask_mode": "display", "mask_k": 3, "recogniser": None, "demo": True}),
     SourceProgress(1.0, 12.5, True, 0.08, 0.0, 1, 0.31),
-    Transcript(0, 1, "Good morning", "and welcome", False, 0.31, 1.2, 3.3182, RecognitionStats(1.2, 0.31)),
+    TRANSCRIPT,
     Coalesced(0, 0),
-    Translation(0, 1, False, "Good morning and welcome", "Guten Morgen und", (17, 4, 9), STATS, "ssbd"),
-    Caption(0, 1, False, "Guten Morgen", "Good morning and welcome", "Good morning", (17, 4), 5, 1, 0.31, 1.2, 3.3182),
+    Translation(TRANSCRIPT, "Guten Morgen und", (17, 4, 9), STATS, "ssbd", (Span(0, 1),)),
+    Caption(TRANSCRIPT, "Guten Morgen", (17, 4), (Span(0, 5),), 1),
     SettingChanged("mask_k", 2),
     RunEnded(12.5, "end of source"),
 )
@@ -58,7 +61,7 @@ def caption(
     start: float = 0.0,
     end: float = 1.0,
 ) -> Caption:
-    return Caption(segment_id, revision, final, text, source, "", (1,), 0, 0, start, end)
+    return Caption(Transcript(segment_id, revision, "", source, final, start, end), text, (1,))
 
 
 def transcript(segment_id: int, revision: int, committed: str, partial: str = "", *, final: bool = False) -> Transcript:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.config import MaskSettings
-from livetrans.events import DecodingStats, Transcript, Translation
+from livetrans.events import DecodingStats, Span, Transcript, Translation
 from livetrans.translation.presenter import Presenter, cut_to_word
 from livetrans.translation.rendering import render_bytes
 
@@ -25,11 +25,10 @@ def _render(vocabulary: list[str]):  # type: ignore[no-untyped-def]
 def _caption(pieces: list[str], k: int, *, final: bool = False, mode: str = "display", accepted: int = 0, spaced=True):  # type: ignore[no-untyped-def]
     render = _render(pieces)
     tokens = tuple(pieces.index(piece) for piece in pieces)
-    stats = DecodingStats(output_tokens=len(tokens), accepted_tokens=accepted)
-    translation = Translation(0, 0, final, "source", render(tokens), tokens, stats)
     transcript = Transcript(0, 0, "source", "", final, 0.0, 1.0)
-    [caption] = Presenter(render, MaskSettings(mode, k), spaced=spaced).feed(translation, transcript)
-    return caption, translation
+    spans = (Span(0, accepted),) if accepted else ()
+    translation = Translation(transcript, render(tokens), tokens, DecodingStats(), accepted=spans)
+    return Presenter(render, MaskSettings(mode, k), spaced=spaced).present(translation), translation
 
 
 @given(_pieces, st.integers(0, 5), st.sampled_from(["display", "output"]))
@@ -55,9 +54,9 @@ def test_shown_tokens_are_wholly_in_the_text(pieces: list[str], k: int, data: st
     accepted = data.draw(st.integers(0, len(pieces)))
     caption, _ = _caption(pieces, k, accepted=accepted)
     assert len(_render(pieces)(caption.tokens)) <= len(caption.text)
-    assert 0 <= caption.accepted_characters <= len(caption.text)
+    assert all(0 <= span.begin < span.end <= len(caption.text) for span in caption.accepted)
     if accepted == len(pieces):
-        assert caption.accepted_characters == len(caption.text)
+        assert sum(span.end - span.begin for span in caption.accepted) == len(caption.text)
 
 
 def test_scripts_without_spaces_are_cut_anywhere() -> None:
@@ -76,6 +75,10 @@ def test_cut_to_word_knows_marks_and_numbers() -> None:
     assert cut_to_word("Das Mu", "Das Mu\u0308ll") == "Das"
     assert cut_to_word("nur 3", "nur 3.5 Liter") == "nur"
     assert cut_to_word("nur 3", "nur 3. Dann") == "nur 3"
+    assert cut_to_word("nur 3.", "nur 3.5 Liter") == "nur"
+    assert cut_to_word("fast 1,", "fast 1,000 Liter") == "fast"
+    assert cut_to_word("also z.", "also z.B. so") == "also"
+    assert cut_to_word("यह हिन", "यह हिने") == "यह"
 
 
 def test_a_loop_is_shown_once() -> None:

@@ -29,7 +29,7 @@ def _update(text: str, segment: int = 0, revision: int = 0, final: bool = False)
 
 
 def _feed(translator: Translator, *updates: Transcript) -> list[Translation]:
-    return [translation for update in updates for translation in translator.feed(update)]
+    return [translator.translate(update) for update in updates]
 
 
 def test_the_draft_is_the_previous_output_also_where_the_source_was_rewritten() -> None:
@@ -82,7 +82,7 @@ def test_a_final_that_does_not_fit_is_shown_as_it_was_said() -> None:
     events: list[Event] = []
     text = " ".join(["word"] * 30)
     with pytest.raises(ContextError, match="--context"):
-        translator.feed(_update(text))
+        translator.translate(_update(text))
     for update in (_update(text), _update(text, revision=1, final=True), _update("short one.", segment=1, final=True)):
         translate(translator, presenter, update, events.append)
     shown = [event for event in events if isinstance(event, Caption)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, Transcript
+from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, Span, Transcript
 from livetrans.metrics.snapshot import Snapshot
 from livetrans.session.sink import Sink
 from livetrans.tui.app import LivetransApp
@@ -106,7 +106,9 @@ def caption(
     committed: str = "",
     accepted: int = 0,
 ) -> Caption:
-    return Caption(segment_id, revision, final, text, source, committed, (), accepted, 0, 0.0, 1.0)
+    partial = source[len(committed) :].strip()
+    transcript = Transcript(segment_id, revision, committed, partial, final, 0.0, 1.0)
+    return Caption(transcript, text, accepted=(Span(0, accepted),) if accepted else ())
 
 
 def transcript(segment_id: int, committed: str, partial: str, *, final: bool = False, revision: int = 0) -> Transcript:

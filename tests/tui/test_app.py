@@ -114,7 +114,7 @@ async def test_recognised_and_translated_text_is_shown_never_executed(text: str,
     app = make_app(screenplay)
     async with app.run_test(size=(120, 30)) as pilot:
         await settle(pilot)
-        await play(pilot, screenplay, caption(0, text, source=text, committed=text[:3], accepted=3))
+        await play(pilot, screenplay, caption(0, text, source=text, accepted=3))
         assert screen_text(app).count(shown) == 2
         await play(pilot, screenplay, caption(0, text, final=True, source=text), caption(1, "weiter"))
         assert screen_text(app).count(shown) == 2
