@@ -196,7 +196,7 @@ def run(command: Sequence[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         complaint = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise MakeError(f"{command[0]} failed so the recording was not made: {complaint}")
+        raise MakeError(f"{command[0]} failed, so the recording was not made: {complaint}")
 
 
 if __name__ == "__main__":
