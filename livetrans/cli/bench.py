@@ -86,7 +86,7 @@ def run_command(**values: Any) -> None:
     when the same command is given again.
     """
     from livetrans.cli.benching import BenchOptions, run_bench
-    from livetrans.cli.saying import say
+    from livetrans.cli.common import say
 
     try:
         output = run_bench(BenchOptions(**values))

@@ -14,7 +14,7 @@ from livetrans.bench.run import Bench, RunWriter
 from livetrans.bench.signature import make_header, model_record
 from livetrans.bench.timing import clock_for
 from livetrans.catalogue import find_translator
-from livetrans.cli.saying import say
+from livetrans.cli.common import say
 from livetrans.clock import Clock
 from livetrans.config import DecodingSettings, LanguageModelSettings
 from livetrans.errors import UsageError

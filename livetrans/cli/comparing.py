@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from livetrans.cli.saying import say
+from livetrans.cli.common import say
 from livetrans.clock import Clock
 from livetrans.config import DecodingSettings, Settings
 from livetrans.decoding import DECODERS

@@ -1,4 +1,4 @@
-"""The configuration file: TOML whose keys are long option names, so that there is one vocabulary to learn.
+"""The configuration file: TOML whose keys are long option names, so there is one set of names to learn.
 
     from = "en"
     to = "de"
@@ -7,7 +7,7 @@
     [mic]
     device = "USB"
 
-Keys at the top hold for every command that has them; a table holds for the command it is named after.
+Keys at the top are for every command that has the option; a table is for the command of its name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import click
 
-from livetrans.cli.grouped import GroupedOption
+from livetrans.cli.common import GroupedOption
 from livetrans.errors import UsageError
 
 COMMANDS = ("mic", "replay")
@@ -31,7 +31,7 @@ _KIND_NAMES = {bool: "true or false", int: "a whole number", float: "a number", 
 
 
 def default_config_file() -> Path:
-    """Where the file is looked for when none is named; it need not exist."""
+    """The file that is read when no other is named; it need not exist."""
     import platformdirs
 
     return platformdirs.user_config_path("livetrans", appauthor=False) / "config.toml"
@@ -40,10 +40,10 @@ def default_config_file() -> Path:
 def read_config(
     path: Path, shared: Mapping[str, type[Value]], tables: Mapping[str, Mapping[str, type[Value]] | None]
 ) -> dict[str, dict[str, Value]]:
-    """The settings of a file by table; those that stand outside a table under the name "".
+    """The settings of a file by table; those outside a table have the name "".
 
-    `shared` gives the kind of every key allowed at the top, `tables` the keys allowed in a command's own table; None
-    stands for a table that is known but not read now.
+    `shared` gives the type of every key allowed at the top, `tables` those of each command's own table; None
+    is a table that is valid but not read.
 
     Raises:
         UsageError: no such file, bad TOML, an unknown key or a value of the wrong kind; names the file and the key.
@@ -53,7 +53,7 @@ def read_config(
     except tomllib.TOMLDecodeError as fault:
         raise UsageError(f"{path} is not valid TOML: {fault}; correct it") from fault
     except UnicodeDecodeError as fault:
-        raise UsageError(f"{path} is no UTF-8 text; save it as UTF-8") from fault
+        raise UsageError(f"{path} is not UTF-8 text; save it as UTF-8") from fault
     except OSError as fault:
         raise UsageError(f"the configuration file {path} cannot be read: {fault.strerror}; name another") from fault
 
@@ -77,7 +77,7 @@ def _checked(path: Path, key: str, value: object, kinds: Mapping[str, type[Value
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if type(value) is not kind:
-        raise UsageError(f"{path}: {key} must be {_KIND_NAMES[kind]}, and is {value!r}; correct it")
+        raise UsageError(f"{path}: {key} must be {_KIND_NAMES[kind]}, not {value!r}; correct it")
     return kind(value)
 
 

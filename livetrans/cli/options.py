@@ -6,7 +6,6 @@ What wins, first to last: the option, the environment variable (models only), th
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -16,8 +15,8 @@ from typing import Any, TypeVar
 import click
 
 from livetrans.catalogue import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE, find_recogniser, find_translator
+from livetrans.cli.common import GroupedOption, NumberRange
 from livetrans.cli.configfile import apply_config
-from livetrans.cli.grouped import GroupedOption
 from livetrans.config import (
     DecodingSettings,
     GateSettings,
@@ -41,16 +40,6 @@ PROMPTS = tuple(TEMPLATES)
 
 _Settings = TypeVar("_Settings")
 _BIASED = ", ".join(decoder.name for decoder in DECODERS.values() if decoder.biased)
-
-
-class NumberRange(click.FloatRange):
-    """A range that refuses nan, which compares as neither below nor above a bound."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number: float = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value!r} is not a number.", param, ctx)
-        return number
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ from pathlib import Path
 import click
 
 from livetrans.audio.source import AudioSource
-from livetrans.cli.grouped import GroupedCommand
+from livetrans.cli.common import GroupedCommand
 from livetrans.cli.options import RunOptions, run_options, settings_from
 from livetrans.cli.running import from_audio, run_at_once, run_live
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import Settings
 from livetrans.errors import UsageError
+from livetrans.files import input_path
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_recorded
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
@@ -50,7 +51,7 @@ def command(options: RunOptions, file: str, speed: str, compare: str | None, rep
     Raw PCM is 16 kHz, mono, signed 16 bits, little-endian.
     """
     clock = SystemClock()
-    recorded = file != STDIN and is_recorded(Path(file))
+    recorded = file != STDIN and is_recorded(input_path(file))
     settings = settings_from(options, recogniser=not recorded)
     real_time = speed == "real" and compare is None
     if not real_time:
@@ -95,7 +96,7 @@ def open_source(file: str, settings: Settings, clock: Clock, *, recorded: bool, 
         if sys.stdin.isatty():
             raise UsageError("standard input is a terminal; pipe raw PCM into `livetrans replay -` or name a file")
         # Unbuffered: a reading thread would hold the buffer's lock, and the interpreter could not exit.
-        source: AudioSource = PcmStream(open(sys.stdin.fileno(), "rb", 0, closefd=False), clock, notices)
+        source: AudioSource = PcmStream(open(sys.stdin.fileno(), "rb", 0, closefd=False), clock)
     else:
         from livetrans.audio.file import AudioFile
 

@@ -31,7 +31,9 @@ def caption_content(caption: Caption, new_style: str) -> Content:
     parts: list[str | tuple[str, str]] = []
     shown = 0
     for span in (*caption.accepted, Span(len(caption.text), len(caption.text))):
-        begin, end = (len(visible(caption.text[:cut])) for cut in (span.begin, span.end))
+        # A span that ends inside an escape sequence must not repeat what an earlier one has shown.
+        begin = max(shown, len(visible(caption.text[: span.begin])))
+        end = max(begin, len(visible(caption.text[: span.end])))
         parts += [(text[shown:begin], new_style), text[begin:end]]
         shown = end
     return Content.assemble(*parts)

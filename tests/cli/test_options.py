@@ -10,7 +10,7 @@ import pytest
 
 from livetrans import catalogue
 from livetrans.cli import configfile, run
-from livetrans.cli.grouped import GroupedCommand, GroupedOption
+from livetrans.cli.common import GroupedCommand, GroupedOption
 from livetrans.cli.options import RunOptions, run_options, settings_from
 from livetrans.config import DecodingSettings, GateSettings, MaskSettings, TranscriberSettings
 from livetrans.decoding import DECODERS

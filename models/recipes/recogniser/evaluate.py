@@ -18,9 +18,6 @@ from pathlib import Path
 import jiwer
 import numpy as np
 from numpy.typing import NDArray
-from prepare import delivery
-from sentences import read_sentences, shared_folder, words_of
-from voices import HELD_OUT_VOICES, SAMPLE_RATE, Delivery, speak
 
 from livetrans.audio.file import AudioFile
 from livetrans.config import GateSettings, RecogniserSettings, TranscriberSettings
@@ -29,6 +26,11 @@ from livetrans.speech.segmenter import Segmenter
 from livetrans.speech.transcriber import Transcriber
 from livetrans.speech.vad import VoiceDetector
 from livetrans.speech.whisper import WhisperRecogniser
+
+from ..common.corpus import shared_folder
+from .prepare import delivery
+from .sentences import read_sentences, words_of
+from .voices import HELD_OUT_VOICES, SAMPLE_RATE, Delivery, speak
 
 Sound = NDArray[np.float32]
 STREAM_SENTENCES = 10

@@ -52,7 +52,7 @@ def take_step(loss: Tensor, model: nn.Module, optimizers: Optimizers, rate: floa
 
 
 @dataclass
-class Progress:
+class RunProgress:
     """Where a run is; enough to continue it."""
 
     step: int = 0
@@ -61,7 +61,7 @@ class Progress:
     seconds: float = 0.0
 
 
-SomeProgress = TypeVar("SomeProgress", bound=Progress)
+Progress = TypeVar("Progress", bound=RunProgress)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Checkpoint:
         torch.save(state, path.with_suffix(".new"))
         path.with_suffix(".new").replace(path)
 
-    def restore(self, progress: SomeProgress) -> SomeProgress:
+    def restore(self, progress: Progress) -> Progress:
         """Load what was saved and return where it was; the given `progress` when nothing was.
 
         Exits when the checkpoint is of another shape or other settings: half a run of each is neither.

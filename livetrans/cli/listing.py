@@ -1,4 +1,4 @@
-"""`livetrans models`: what was found, without loading any of it."""
+"""`livetrans models` and `livetrans devices`: the models and the microphones of this machine; nothing is loaded."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable
 import click
 
 from livetrans.catalogue import FoundModel, find_models, find_recogniser, find_translator, search_folders
-from livetrans.cli.saying import say
-from livetrans.errors import ModelError
+from livetrans.cli.common import say
+from livetrans.errors import ModelError, SourceError
 from livetrans.text import visible
 
 
 @click.command()
-def command() -> None:
+def models_command() -> None:
     """List the models that were found, and mark with * those that run by default (English to German).
 
     Nothing is loaded, and nothing is ever downloaded.
@@ -32,7 +32,7 @@ def command() -> None:
 
 
 def _defaults() -> list[FoundModel]:
-    """What `livetrans mic` would load without any option; says what it would complain about."""
+    """What `livetrans mic` loads without any option; prints what keeps it from doing so."""
     defaults: list[FoundModel] = []
     finders: tuple[Callable[[], FoundModel], ...] = (
         lambda: find_recogniser(language="en"),
@@ -49,3 +49,20 @@ def _defaults() -> list[FoundModel]:
 def _size(size_bytes: int) -> str:
     """Decimal units, as file managers show them."""
     return f"{size_bytes / 1e9:.1f} GB" if size_bytes >= 1e9 else f"{size_bytes / 1e6:.1f} MB"
+
+
+@click.command()
+def devices_command() -> None:
+    """List the microphones: number, name, channels and rate; * marks the one used by default.
+
+    `livetrans mic --device` takes the number or a part of the name.
+    """
+    from livetrans.audio.microphone import list_devices
+
+    devices = list_devices()
+    if not devices:
+        raise SourceError("no microphone was found; plug one in, or allow this terminal to use it")
+    for device in devices:
+        mark = "*" if device.default else " "
+        channels = "1 channel" if device.channels == 1 else f"{device.channels} channels"
+        click.echo(f"{mark} {device.number:>3}  {visible(device.name)} ({channels}, {device.default_rate} Hz)")
