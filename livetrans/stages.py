@@ -22,7 +22,7 @@ _FULL_SCALE = 32768.0
 
 
 class Gate(Protocol):
-    """What listening needs of the segmenter."""
+    """What listening needs of the voice-activity gate."""
 
     def feed(self, chunk: AudioChunk) -> list[SpeechChunk]: ...
 

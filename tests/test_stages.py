@@ -11,7 +11,7 @@ from livetrans.clock import ManualClock
 from livetrans.config import TranscriberSettings
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, SourceProgress, SpeechChunk, Word
-from livetrans.speech.scripted import ScriptedRecogniser, speak
+from livetrans.speech.recogniser import ScriptedRecogniser, speak
 from livetrans.speech.transcriber import Transcriber
 from livetrans.stages import listen
 

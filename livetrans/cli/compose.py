@@ -60,21 +60,20 @@ class AudioHearing:
         publish: Publish,
         on_audio: Callable[[AudioChunk], None] | None = None,
     ) -> None:
-        from livetrans.speech.segmenter import Segmenter
+        from livetrans.speech.gate import VoiceActivityGate
+        from livetrans.speech.recogniser import open_recogniser
         from livetrans.speech.transcriber import Transcriber
-        from livetrans.speech.vad import VoiceDetector
-        from livetrans.speech.whisper import WhisperRecogniser
 
         if settings.recogniser is None:
             raise UsageError("sound needs a recogniser; name one with --asr")
         publish(Notice("info", f"loading the recogniser {settings.recogniser.model.name} …"))
         try:
-            recogniser = WhisperRecogniser(settings.recogniser)
+            recogniser = open_recogniser(settings.recogniser)
         except BaseException:
             source.close()
             raise
         self._source = source
-        self._gate = Segmenter(settings.gate, VoiceDetector(settings.gate.aggressiveness).is_speech)
+        self._gate = VoiceActivityGate(settings.gate)
         self._transcriber = Transcriber(recogniser, settings.transcriber, clock)
         self._on_audio = on_audio
 
