@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """The voice-activity gate (`livetrans.speech.segmenter`)."""
+    """The voice-activity gate (`livetrans.speech.gate`)."""
 
     aggressiveness: int = 2
     """webrtcvad mode: 0 lets most through, 3 least."""

@@ -76,7 +76,6 @@ class Word:
     text: str
     start: float
     end: float
-    probability: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

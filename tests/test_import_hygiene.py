@@ -35,7 +35,7 @@ OWNERS = {
     "sacrebleu": "livetrans.metrics.quality",
     "sounddevice": "livetrans.audio.microphone",
     "textual": "livetrans.tui",
-    "webrtcvad": "livetrans.speech.vad",
+    "webrtcvad": "livetrans.speech.gate",
 }
 PACKAGE = Path(livetrans.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))

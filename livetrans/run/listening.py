@@ -17,8 +17,8 @@ from livetrans.run.publisher import Publish
 
 if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource
+    from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.recorded import RecordedTranscripts
-    from livetrans.speech.segmenter import Segmenter
     from livetrans.speech.transcriber import Transcriber
 
 OnAudio = Callable[[AudioChunk], None]
@@ -47,21 +47,19 @@ def open_audio(
     Raises:
         ModelError: the recogniser cannot be used.
     """
-    from livetrans.speech.segmenter import Segmenter
+    from livetrans.speech.gate import VoiceActivityGate
+    from livetrans.speech.recogniser import open_recogniser
     from livetrans.speech.transcriber import Transcriber
-    from livetrans.speech.vad import VoiceDetector
-    from livetrans.speech.whisper import WhisperRecogniser
 
     if settings.recogniser is None:
         raise UsageError("sound needs a recogniser; name one with --asr")
     publish(Notice("info", f"loading the recogniser {settings.recogniser.model.name} …"))
     try:
-        recogniser = WhisperRecogniser(settings.recogniser)
+        recogniser = open_recogniser(settings.recogniser)
     except BaseException:
         source.close()
         raise
-    gate = Segmenter(settings.gate, VoiceDetector(settings.gate.aggressiveness).is_speech)
-    transcriber = Transcriber(recogniser, settings.transcriber, clock)
+    gate, transcriber = VoiceActivityGate(settings.gate), Transcriber(recogniser, settings.transcriber, clock)
     return Listening(listen(source, gate, transcriber, publish, on_audio), source.pause, source.close)
 
 
@@ -78,7 +76,7 @@ def open_recorded(source: RecordedTranscripts, publish: Publish) -> Listening:
 
 def listen(
     source: AudioSource,
-    gate: Segmenter,
+    gate: VoiceActivityGate,
     transcriber: Transcriber,
     publish: Publish,
     on_audio: OnAudio | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -149,6 +150,27 @@ def test_a_pause_moves_everything_after_it(tmp_path: Path) -> None:
 
 def test_the_duration_is_where_the_last_word_ends(tmp_path: Path) -> None:
     assert RecordedTranscripts(write(tmp_path / "s.jsonl", *STREAM), ManualClock(), False).duration == 5.5
+
+
+def test_a_replay_costs_the_same_for_every_update(tmp_path: Path) -> None:
+    def calls(updates: int) -> int:
+        stream = (Transcript(i, 0, f"w{i}", "", True, i, i + 0.5, i + 0.6, HEARD) for i in range(updates))
+        path = write(tmp_path / "s.jsonl", *stream, instants=tuple(i + 1.0 for i in range(updates)))
+        source = RecordedTranscripts(path, ManualClock(), False)
+        count = 0
+
+        def profile(*event: object) -> None:
+            nonlocal count
+            count += 1
+
+        sys.setprofile(profile)
+        try:
+            assert sum(source.duration == updates - 0.5 for _ in source) == updates
+        finally:
+            sys.setprofile(None)
+        return count
+
+    assert calls(400) < 2.5 * calls(200)
 
 
 def test_bad_recordings_are_said_before_the_run(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""The voice-activity gate: lets speech through, says where pauses are, keeps silence and steady noise out.
+"""The voice-activity gate passes on speech, marks pauses, and drops silence and steady noise; it owns `webrtcvad`.
 
-webrtcvad takes loud steady noise for voice. But speech rises and falls with every syllable, by far more than 6 dB
-within a second, and steady noise does neither (white, pink, hum: under 5 dB between windows of 30 ms). So a window is
-voiced if webrtcvad says so and the voiced windows of the last second have both risen and fallen by 6 dB (3 dB once the
-gate is open). Falling alone is noise that stops, rising alone noise that starts.
+webrtcvad takes loud steady noise for voice. But the level of speech rises and falls with every syllable, by far more
+than 6 dB within a second, and that of steady noise does not (white, pink, hum: under 5 dB between windows of 30 ms). So
+a window is voiced if webrtcvad finds voice in it and the windows with voice of the last second have both risen and
+fallen by 6 dB (3 dB once the gate is open). Only falling is noise that stops, only rising is noise that starts.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from livetrans.config import GateSettings
+from livetrans.errors import UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, SpeechChunk
 
 if TYPE_CHECKING:
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 WINDOW = 480
 """Samples of a window: 30 ms."""
 OPENING_WINDOWS = 33
-"""The second in which a beginning must show itself to be speech."""
+"""One second: within it a beginning has to look like speech."""
 MODULATION = 6.0
-"""Decibels by which the level of speech rises and falls within that second, for the gate to open."""
+"""Decibels by which the level has to rise and fall within that second for the gate to open."""
 SUSTAINED_MODULATION = MODULATION / 2
-"""The same to stay open: a drawn-out "uhm" is steadier than the words around it, and it must not end their segment."""
+"""The same to stay open: a long "uhm" is steadier than the words around it, and must not end their segment."""
 
 
 @dataclass(slots=True)
@@ -38,17 +39,22 @@ class _Window:
     samples: NDArray[np.int16]
     start_sample: int
     level: float | None
-    """Decibels; None where the detector heard no voice."""
+    """Decibels; None where webrtcvad found no voice."""
 
 
-class Segmenter:
+class VoiceActivityGate:
     """Cuts sound into windows of 30 ms, aligned to the sample count, and passes on those of speech.
 
-    `is_speech` is asked once for each window, in order. Chunks between pauses are contiguous; no sample comes twice.
+    Chunks between pauses are contiguous; no sample comes twice. `open` is whether speech is passing.
     """
 
-    def __init__(self, settings: GateSettings, is_speech: Callable[[NDArray[np.int16]], bool]) -> None:
-        self._is_speech = is_speech
+    def __init__(self, settings: GateSettings, is_speech: Callable[[NDArray[np.int16]], bool] | None = None) -> None:
+        """`is_speech` replaces webrtcvad: called once for each window of 480 samples, in order.
+
+        Raises:
+            UsageError: the aggressiveness is none of webrtcvad's.
+        """
+        self._is_speech = is_speech or _webrtc(settings.aggressiveness)
         self._pause_windows = max(_windows(settings.pause), 1)
         self._pre_roll_windows = _windows(settings.pre_roll)
         self._hang_over_windows = min(_windows(settings.hang_over), self._pause_windows)
@@ -64,6 +70,7 @@ class Segmenter:
         self.open = False
 
     def feed(self, chunk: AudioChunk) -> list[SpeechChunk]:
+        """The speech that is ready now; a hole in the sound ends the stretch before it."""
         out = _Output(chunk)
         self._last = chunk
         if chunk.start_sample != self._next_sample:
@@ -98,7 +105,7 @@ class Segmenter:
             self._open(out)
 
     def _open(self, out: _Output) -> None:
-        """Release the sound from the first window that the detector called voice, with its pre-roll."""
+        """Release the sound from the first window with voice on, and its pre-roll."""
         self.open = True
         self._unvoiced_windows = 0
         held = list(self._held)
@@ -125,7 +132,7 @@ class Segmenter:
         self._released_end = window.start_sample + len(window.samples)
 
     def _close(self, out: _Output) -> None:
-        """Confirm the pause; the sound held back in it stays as pre-roll of what comes next."""
+        """Confirm the pause; the sound held back in it may become the pre-roll of the next stretch."""
         self.open = False
         out.pause(self._released_end)
         self._recent.clear()
@@ -174,6 +181,16 @@ class _Output:
             captured_at = self._audio.captured_at - (self._audio.end - end)
         self._chunks.append(SpeechChunk(samples, self._start_sample, pause, captured_at))
         self._parts = []
+
+
+def _webrtc(aggressiveness: int) -> Callable[[NDArray[np.int16]], bool]:
+    """webrtcvad's test of one window; it adapts to the sound so far, hence windows in order."""
+    if aggressiveness not in range(4):
+        raise UsageError(f"The gate's aggressiveness is {aggressiveness}; choose 0, 1, 2 or 3.")
+    import webrtcvad
+
+    detector = webrtcvad.Vad(aggressiveness)
+    return lambda window: bool(detector.is_speech(window.tobytes(), SAMPLE_RATE))
 
 
 def _windows(seconds: float) -> int:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from livetrans.config import GateSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, SpeechChunk
-from livetrans.speech.segmenter import OPENING_WINDOWS, WINDOW, Segmenter
+from livetrans.speech.gate import OPENING_WINDOWS, WINDOW, VoiceActivityGate
 
 DEFAULT = GateSettings()
 MINIMUM = round(DEFAULT.minimum_speech / 0.03 + 0.5)
@@ -24,15 +24,15 @@ def voiced(window: np.ndarray) -> bool:
 
 
 def gate(samples: np.ndarray, sizes: list[int], options: GateSettings = DEFAULT) -> list[SpeechChunk]:
-    segmenter = Segmenter(options, voiced)
+    detector = VoiceActivityGate(options, voiced)
     chunks: list[SpeechChunk] = []
     position, turn = 0, 0
     while position < len(samples):
         size = sizes[turn % len(sizes)]
         piece = samples[position : position + size]
-        chunks += segmenter.feed(AudioChunk(piece, position, (position + len(piece)) / SAMPLE_RATE))
+        chunks += detector.feed(AudioChunk(piece, position, (position + len(piece)) / SAMPLE_RATE))
         position, turn = position + len(piece), turn + 1
-    return chunks + segmenter.flush()
+    return chunks + detector.flush()
 
 
 def stretches(windows: list[bool]) -> list[tuple[int, int]]:
@@ -128,10 +128,10 @@ def test_steady_noise_after_speech_ends_the_segment() -> None:
 
 
 def test_a_hole_in_the_sound_is_a_pause() -> None:
-    segmenter = Segmenter(DEFAULT, voiced)
+    detector = VoiceActivityGate(DEFAULT, voiced)
     samples = sound([True] * 40)
-    segmenter.feed(AudioChunk(samples, 0))
-    chunks = segmenter.feed(AudioChunk(samples, 100_000))
+    detector.feed(AudioChunk(samples, 0))
+    chunks = detector.feed(AudioChunk(samples, 100_000))
     assert chunks[0].pause and chunks[0].start_sample == len(samples)
     assert chunks[1].start_sample == 100_000
 
