@@ -63,7 +63,7 @@ def command(options: RunOptions, file: str, speed: str, compare: str | None, rep
             raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
         from livetrans.cli.comparing import compare_methods
 
-        compare_methods(settings, clock, hearing, compare.split(","), repeats)
+        compare_methods(settings, clock, hearing, compare, repeats)
     elif real_time:
         title = "standard input" if file == STDIN else Path(file).name
         run_live(options, settings, clock, title, hearing)

@@ -9,7 +9,6 @@ import click
 import pytest
 
 from livetrans import catalogue
-from livetrans.bench.methods import _KINDS
 from livetrans.cli import options as options_module
 from livetrans.cli import run
 from livetrans.cli.grouped import GroupedCommand, GroupedOption
@@ -206,4 +205,3 @@ def test_the_choices_are_those_of_the_tables() -> None:
     """Written again beside the options, because `--help` may not load the tables and what they need."""
     assert tuple(DECODERS) == METHODS
     assert set(TEMPLATES) == set(PROMPTS)
-    assert set(_KINDS) == set(DECODERS)
