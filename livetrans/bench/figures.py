@@ -97,11 +97,12 @@ def signatures(runs: Sequence[ScoredRun]) -> list[str]:
         corpus, model, machine = header.corpus, header.model, header.machine
         revealed = f", {corpus.step} {corpus.step_unit} at a time" if corpus.step_unit else ""
         updates = run.rows[0].updates
+        repeats = f"{header.repeats} repeat{'s' if header.repeats > 1 else ''}"
         notes.append(
             f"{run.run.path.name}: {model.file} ({model.name}, {model.quantisation}, {model.size_bytes / 1e6:.1f} MB), "
             f"{model.threads} thread{'s' if model.threads > 1 else ''}, on {corpus.name} "
             f"{corpus.source_language}-{corpus.target_language} ({run.rows[0].finals} segments, {updates} updates"
-            f"{revealed}), median of {header.repeats} repeats, {header.time} time; NE in {unit_name(run.unit)}; "
+            f"{revealed}), median of {repeats}, {header.time} time; NE in {unit_name(run.unit)}; "
             f"{machine.get('processor', 'unknown')}, {machine.get('cores', '?')} cores; "
             f"livetrans {header.versions.get('livetrans', '?')}, "
             f"llama-cpp-python {header.versions.get('llama_cpp_python', '?')}."

@@ -62,13 +62,14 @@ def as_text(table: Table, width: int = UNLIMITED) -> str:
         columns = [filled[0], *block]
         text = _block(table, columns)
         while _width(text) > width and (spare := _most_spare(table, columns)) is not None:
-            left_out.append(table.columns[spare].title)
+            left_out.append(table.columns[spare].name)
             columns.remove(spare)
             text = _block(table, columns)
         blocks.append(f"{group}\n{text}" if group else text)
     notes = list(table.notes)
     if left_out:
-        notes.append(f"Left out for want of width: {', '.join(left_out)}; a wider terminal or --format csv has them.")
+        names = ", ".join(dict.fromkeys(reversed(left_out)))
+        notes.append(f"The terminal is too narrow for: {names}.")
     title = f"{table.name.capitalize()}: {table.title}" if table.name else table.title
     return "\n\n".join([title, *blocks, "\n".join(notes)]) + "\n"
 

@@ -115,10 +115,7 @@ def comparison_table(run: ScoredRun, mask_k: int, notes: Sequence[str]) -> Table
         }
         cells |= {name: cell(row) for name, cell in figures.items() if name not in cells}
         rows.append(tuple(cells[column.name] for column in COMPARISON_COLUMNS))
-    model = model_name(run.run)
-    return Table(
-        "", f"methods compared on {run.run.header.corpus.name}, {model}", COMPARISON_COLUMNS, tuple(rows), tuple(notes)
-    )
+    return Table("", "The methods on the same updates", COMPARISON_COLUMNS, tuple(rows), tuple(notes))
 
 
 TABLES: dict[str, Callable[[Sequence[ScoredRun], TableSettings], Table]] = {

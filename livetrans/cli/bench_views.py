@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import dataclass
 from datetime import datetime
+from io import TextIOWrapper
 from pathlib import Path
 
 import click
@@ -76,6 +77,9 @@ def make_tables(options: TableOptions) -> None:
 def print_table(table: Table) -> None:
     """Print the table as text, on a terminal with as many columns as it has room for."""
     width = Console(file=sys.stdout).width if sys.stdout.isatty() else UNLIMITED
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A dash that the terminal's encoding lacks is not worth failing.
+        sys.stdout.reconfigure(errors="replace")
     click.echo(as_text(table, width))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ import click
 
 from livetrans.bench.corpora import transcript_corpus
 from livetrans.bench.figures import SPEED_LEGEND
-from livetrans.bench.methods import method_record, parse_methods
+from livetrans.bench.methods import BASELINE, method_record, parse_methods
 from livetrans.bench.run import Bench
 from livetrans.bench.runfile import MethodRecord, Run, Segment, make_header
 from livetrans.bench.scoring import MODEL_UNIT, ScoringSettings, score
@@ -70,15 +69,12 @@ def compare_methods(
     mask_k = settings.mask.k if settings.mask.mode == "display" else 0
     segments = tuple(one.segment for one in corpus.segments)
     scored = score(Run(Path(), header, segments, done, 0), ScoringSettings(MODEL_UNIT, (mask_k,) if mask_k else ()))
-    if isinstance(sys.stdout, TextIOWrapper):
-        # Signs that the terminal's encoding lacks are no reason to fail.
-        sys.stdout.reconfigure(errors="replace")
     print_table(comparison_table(scored, mask_k, [*_notes(settings, mask_k, repeats), *scored.notes]))
 
 
 def _masked(method: MethodRecord, settings: Settings) -> MethodRecord:
-    """The method with the run's output mask, where it names none itself."""
-    if settings.mask.mode != "output" or method.output_mask_k:
+    """The method with the run's output mask, where it names none itself; the baseline has no draft to mask."""
+    if settings.mask.mode != "output" or method.output_mask_k or method.decoder == BASELINE:
         return method
     return method_record(method.decoder, method.bias, settings.mask.k)
 

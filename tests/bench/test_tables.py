@@ -178,7 +178,7 @@ def test_a_narrow_terminal_gets_whole_names_and_fewer_columns(width: int) -> Non
     shown = [number for number in range(8) if f"figure {number}" in heading]
     assert len(heading) <= width or shown == [1, 3, 5, 7]
     assert all(f"figure {number}" in notes for number in range(8) if number not in shown)
-    assert ("Left out" in notes) == (len(shown) < 8)
+    assert ("too narrow" in notes) == (len(shown) < 8)
 
 
 def test_a_comparison_has_the_benchs_own_figures(scored: ScoredRun) -> None:
