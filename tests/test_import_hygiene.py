@@ -32,6 +32,7 @@ OWNERS = {
     "faster_whisper": "livetrans.speech.whisper",
     "llama_cpp": "livetrans.lm.llama",
     "matplotlib": "livetrans.bench.plot",
+    "msgspec": "livetrans.session.codec",
     "sacrebleu": "livetrans.metrics.quality",
     "sounddevice": "livetrans.audio.microphone",
     "textual": "livetrans.tui",

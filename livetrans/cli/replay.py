@@ -62,7 +62,7 @@ def command(options: RunOptions, file: str, speed: str, compare: str | None, rep
             raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
         from livetrans.cli.comparing import compare_methods
 
-        compare_methods(settings, clock, open_listening, compare.split(","), repeats)
+        compare_methods(settings, clock, open_listening, compare, repeats)
     elif real_time:
         title = "standard input" if file == STDIN else Path(file).name
         run_live(settings, clock, title, open_listening)

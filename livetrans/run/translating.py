@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from livetrans import __version__
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import ContextError
@@ -16,6 +13,7 @@ from livetrans.events import Caption, Notice, Transcript
 from livetrans.languages import AUTO, Language, parse_language
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.run.publisher import Publish
+from livetrans.signature import Setting, sign
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.rendering import renderer
 from livetrans.translation.translator import Translator
@@ -23,8 +21,6 @@ from livetrans.translation.translator import Translator
 if TYPE_CHECKING:
     from livetrans.lm.llama import LlamaModel
     from livetrans.lm.port import LanguageModel
-
-Signature = dict[str, str | int | float | bool | None]
 
 _LONGEST_SOURCE_TOKENS = 160
 """Room for a segment at its length cap of 40 words, at four tokens a word."""
@@ -43,7 +39,7 @@ class Translating:
 
     translator: Translator
     presenter: Presenter
-    signature: Signature
+    signature: dict[str, Setting]
     """What produced the numbers of the run."""
     close: Callable[[], None]
 
@@ -78,7 +74,10 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
     model = open_model(settings, clock, publish)
     try:
         prompt = prepare_prompt(model, settings)
-        return Translating(*make_stages(model, prompt, settings), signature(settings, model, prompt), model.close)
+        translator = Translator(model, prompt, settings.decoding, settings.mask)
+        _, target = languages(settings)
+        presenter = Presenter(renderer(model), settings.mask, spaced=target.spaced)
+        return Translating(translator, presenter, signature(settings, model, prompt), model.close)
     except BaseException:
         model.close()
         raise
@@ -104,14 +103,19 @@ def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel
     return LlamaModel(settings.language_model, maximum_rows=rows, clock=clock, on_progress=on_progress)
 
 
+def languages(settings: Settings) -> tuple[Language, Language]:
+    """The source and the target language of a run."""
+    source = settings.source_language
+    return (UNKNOWN_LANGUAGE if source == AUTO else parse_language(source)), parse_language(settings.target_language)
+
+
 def prepare_prompt(model: LanguageModel, settings: Settings) -> Prompt:
     """The prompt for the run's languages, evaluated once, so that the first caption need not wait for it.
 
     Raises:
         ContextError: prompt, longest segment and longest output do not fit in the context together.
     """
-    source = UNKNOWN_LANGUAGE if settings.source_language == AUTO else parse_language(settings.source_language)
-    prompt = build_prompt(model, settings.language_model.prompt, source, parse_language(settings.target_language))
+    prompt = build_prompt(model, settings.language_model.prompt, *languages(settings))
     fixed = len(prompt.before) + len(prompt.after)
     needed = fixed + _LONGEST_SOURCE_TOKENS + settings.decoding.maximum_output_tokens
     if needed > model.context_tokens:
@@ -123,39 +127,27 @@ def prepare_prompt(model: LanguageModel, settings: Settings) -> Prompt:
     return prompt
 
 
-def make_stages(model: LanguageModel, prompt: Prompt, settings: Settings) -> tuple[Translator, Presenter]:
-    """The translating stages over a loaded model."""
-    target = parse_language(settings.target_language)
-    translator = Translator(model, prompt, settings.decoding, settings.mask)
-    return translator, Presenter(renderer(model), settings.mask, spaced=target.spaced)
-
-
-def signature(settings: Settings, model: LlamaModel, prompt: Prompt) -> Signature:
-    """What produced the numbers of a run."""
+def signature(settings: Settings, model: LlamaModel, prompt: Prompt) -> dict[str, Setting]:
+    """What produced the numbers of a run: its settings, models, versions and machine."""
     recogniser = settings.recogniser
-    return {
-        "livetrans": __version__,
-        "source_language": settings.source_language,
-        "target_language": settings.target_language,
-        "method": settings.decoding.method,
-        "bias": settings.decoding.bias,
-        "final_bias": settings.decoding.final_bias,
-        "mask_mode": settings.mask.mode,
-        "mask_k": settings.mask.k,
-        "translator": settings.language_model.model.name,
-        "translator_name": model.name,
-        "prompt": prompt.name,
-        "context_tokens": model.context_tokens,
-        "translator_threads": model.threads,
-        "maximum_output_tokens": settings.decoding.maximum_output_tokens,
-        "recogniser": recogniser.model.name if recogniser else None,
-        "recogniser_threads": recogniser.threads if recogniser else None,
-        "compute_type": recogniser.compute_type if recogniser else None,
-        "step": settings.transcriber.step,
-        "pause": settings.gate.pause,
-        "aggressiveness": settings.gate.aggressiveness,
-        "llama_cpp_python": version("llama-cpp-python"),
-        "faster_whisper": version("faster-whisper") if recogniser else None,
-        "machine": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-    }
+    signed = sign(
+        model, settings.language_model.model, prompt, model.threads, *(["faster-whisper"] if recogniser else [])
+    )
+    return signed.flat(
+        {
+            "source_language": settings.source_language,
+            "target_language": settings.target_language,
+            "method": settings.decoding.method,
+            "bias": settings.decoding.bias,
+            "final_bias": settings.decoding.final_bias,
+            "mask_mode": settings.mask.mode,
+            "mask_k": settings.mask.k,
+            "maximum_output_tokens": settings.decoding.maximum_output_tokens,
+            "recogniser": recogniser.model.name if recogniser else None,
+            "recogniser_threads": recogniser.threads if recogniser else None,
+            "compute_type": recogniser.compute_type if recogniser else None,
+            "step": settings.transcriber.step,
+            "pause": settings.gate.pause,
+            "aggressiveness": settings.gate.aggressiveness,
+        }
+    )

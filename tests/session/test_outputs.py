@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from livetrans.errors import SessionError
 from livetrans.events import Notice, Record
-from livetrans.session.codec import from_dict
+from livetrans.session.codec import from_dict, to_dict
 from livetrans.session.outputs import JsonLinesOutput, OutputClosed, PlainOutput
 
 from .examples import EVENTS, caption
@@ -149,4 +149,5 @@ def test_json_lines_are_one_event_each() -> None:
     for index, event in enumerate(EVENTS):
         output.write(Record(float(index), event))
     output.close()
-    assert [from_dict(json.loads(line)).event for line in stream.getvalue().splitlines()] == list(EVENTS)
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert lines == [to_dict(Record(float(index), event)) for index, event in enumerate(EVENTS)]

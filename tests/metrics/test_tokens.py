@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.bench.tokens import UNITS, default_unit, tokenizer
 from livetrans.errors import ModelError, UsageError
 from livetrans.metrics import quality
+from livetrans.metrics.quality import UNITS, default_unit, tokenizer
 
 pytest.importorskip("sacrebleu", reason="comes with livetrans[bench]")
 

@@ -1,4 +1,4 @@
-"""Speed of decoding: tokens per second as the paper counts them, and an estimate of the speedup while listening."""
+"""Rates of decoding: draft acceptance, tokens per second as the paper counts them, and the speedup, estimated live."""
 
 from __future__ import annotations
 
@@ -6,6 +6,33 @@ from livetrans.events import DecodingStats
 
 MINIMUM_STEPS = 32
 """Single decoding steps needed before the estimate says anything: fewer do not give a stable cost of one."""
+
+
+class Acceptance:
+    """A/D and A/O as ratios of sums over updates."""
+
+    def __init__(self) -> None:
+        self.draft_tokens = 0
+        self.accepted_tokens = 0
+        self.output_tokens = 0
+
+    def add(self, stats: DecodingStats) -> None:
+        self.draft_tokens += stats.draft_tokens
+        self.accepted_tokens += stats.accepted_tokens
+        self.output_tokens += stats.output_tokens
+
+    @property
+    def per_draft(self) -> float | None:
+        """A/D, accepted tokens / draft tokens, 0..1; None before the first draft."""
+        return self.accepted_tokens / self.draft_tokens if self.draft_tokens else None
+
+    @property
+    def per_output(self) -> float | None:
+        """A/O, accepted tokens / output tokens, 0..1; None where nothing was drafted, since A/O has no meaning there.
+
+        Updates without a draft count in the output: their tokens had to be decoded.
+        """
+        return self.accepted_tokens / self.output_tokens if self.draft_tokens and self.output_tokens else None
 
 
 class Speed:
@@ -40,7 +67,7 @@ class Speed:
 
     @property
     def speedup_estimate(self) -> float | None:
-        """Estimated time of re-translation for the same output / measured time, as a ratio of sums over updates.
+        """Estimated update time of re-translation for the same output / measured one, as a ratio of sums over updates.
 
         An estimate, because re-translation is not run: its time is put together from this run's own costs, the mean
         seconds per prompt token (passes without a draft) and per single decoding step, times the tokens it would have
