@@ -18,9 +18,9 @@ class GateSettings:
     pause: float = 0.8
     """Silence that ends a segment."""
     pre_roll: float = 0.3
-    """Sound kept from before the first voiced window, so that no word's start is cut."""
+    """Sound passed on from before the first voiced window, so that no word's start is cut."""
     hang_over: float = 0.3
-    """Sound kept after the last voiced window, so that no word's end is cut."""
+    """Sound passed on after the last voiced window, so that no word's end is cut."""
     minimum_speech: float = 0.25
     """Voiced sound needed before the gate opens: a click or a cough is not speech."""
 

@@ -58,6 +58,13 @@ class Publisher:
             overfull = [queue for queue in queues if queue.put(chunk)]
         self._after_put(queues, overfull)
 
+    def flush(self) -> None:
+        """Wait until everything published so far is written; what fails has been reported then."""
+        with self._lock:
+            queues = tuple(self._queues)
+        for queue in queues:
+            queue.flush()
+
     def close(self) -> None:
         """Write what waits and close every sink, also after one that fails to close; later events go nowhere."""
         with self._lock:
@@ -87,7 +94,7 @@ class _SinkQueue:
         self._limit = QUEUE_LENGTH
         self._has_dropped = False
         self._has_failed = False
-        self._is_draining = False
+        self._is_writing = False
         self._is_closing = False
         self._change = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -113,20 +120,26 @@ class _SinkQueue:
             return is_first
 
     def drain(self) -> None:
-        """Write what waits, in order; nothing where this queue is being drained further up the stack."""
-        if self._is_draining:
+        """Write what waits, in order; nothing where this queue is being written further up the stack."""
+        if self._is_writing:
             return
-        self._is_draining = True
+        self._is_writing = True
         try:
             while self._waiting:
                 self._write(self._waiting.popleft())
         finally:
-            self._is_draining = False
+            self._is_writing = False
 
-    def close(self) -> None:
+    def flush(self) -> None:
         if self._thread is None:
             self.drain()
         else:
+            with self._change:
+                self._change.wait_for(lambda: not self._waiting and not self._is_writing)
+
+    def close(self) -> None:
+        self.flush()
+        if self._thread is not None:
             with self._change:
                 self._is_closing = True
                 self._change.notify_all()
@@ -144,7 +157,11 @@ class _SinkQueue:
                 if not self._waiting:
                     return
                 item = self._waiting.popleft()
+                self._is_writing = True
             self._write(item)
+            with self._change:
+                self._is_writing = False
+                self._change.notify_all()
 
     def _write(self, item: Record | AudioChunk) -> None:
         try:

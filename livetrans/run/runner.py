@@ -140,6 +140,7 @@ class Run(ABC):
     def _finish(self) -> None:
         with self._change:
             self._change.wait_for(lambda: not self._working or self._is_abandoned)
+        self._publisher.flush()  # A sink that fails at the last captions still gives the run its reason.
         reason = "failed" if self._failure else "stopped" if self._is_stopping else "end of source"
         self._publisher(RunEnded(self._heard, reason))
         self._publisher.close()

@@ -1,4 +1,4 @@
-"""Listening as one row of stages: all that was heard is finished, whatever happens to the source."""
+"""Listening as one row of stages: the speech so far is finished, whatever happens to the source."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -209,7 +210,8 @@ def test_a_record_is_on_the_disk_without_closing_and_without_a_later_one(tmp_pat
     """An idle queue is an empty one: what a crash can lose is what was published while the disk was busy."""
     publish, _ = make(SessionRecorder(tmp_path), threaded=True)
     publish(Notice("info", "at once"))
+    end = time.monotonic() + 20
     while not (tmp_path / "events.jsonl").read_text().endswith("\n"):
-        pass
+        assert time.monotonic() < end, "the record is still not on the disk"
     assert [values["text"] for _, values in read_lines(tmp_path)] == ["at once"]
     publish.close()
