@@ -78,7 +78,7 @@ def settings_of(method: MethodRecord, maximum_output_tokens: int) -> tuple[Decod
     decoding = DecodingSettings(
         method=method.decoder,
         bias=method.bias or 0.0,
-        final_bias=None,
+        final="partial",
         maximum_output_tokens=maximum_output_tokens,
     )
     mask = MaskSettings("output", method.output_mask_k) if method.output_mask_k else MaskSettings("none", 0)
