@@ -14,8 +14,8 @@ help:  ## show this list
 demo: $(VENV)/.demo  ## German captions for the recording in the tree
 	@$(BIN)/livetrans replay recordings/demo.flac --from en --to de
 
-test: $(VENV)/.test  ## run the tests
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: $(VENV)/.test  ## run the tests, but for the long ones (all of them: make test PYTEST_ARGS="-m ''")
+	@$(BIN)/python -m pytest --numprocesses $(CORES) --dist worksteal $(PYTEST_ARGS)
 
 check: $(VENV)/.check  ## format, lint, types and import contracts
 	@$(BIN)/ruff format --check .
@@ -26,11 +26,11 @@ check: $(VENV)/.check  ## format, lint, types and import contracts
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
 
-# What is installed for a target serves the smaller ones too.
+# What is installed for one target is enough for those before it too.
 $(VENV)/.demo: EXTRAS :=
 $(VENV)/.test: EXTRAS := [test,bench]
 $(VENV)/.test: SERVES := $(VENV)/.demo
-# Scorers that ours are held against; without what they need for models of their own.
+# Other people's scorers, which the tests compare ours with; without the dependencies of their own models.
 $(VENV)/.test $(VENV)/.check: SCORERS := tests/outside-scorers.txt
 $(VENV)/.check: EXTRAS := [dev,bench]
 $(VENV)/.check: SERVES := $(VENV)/.test $(VENV)/.demo
@@ -59,7 +59,7 @@ $(VENV)/bin/python:
 	  "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break || python=; \
 	done; \
 	[ -n "$$python" ] || { \
-	  echo "livetrans: Python 3.11 or newer was not found; install it, or say where it is: make PYTHON=/path/to/python3.11." >&2; exit 1; }; \
+	  echo "livetrans: Python 3.11 or newer was not found; install it, or name one: make PYTHON=/path/to/python3.11." >&2; exit 1; }; \
 	"$$python" -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "livetrans: $$python has no venv module; install it (Debian, Ubuntu: apt install python3-venv) and run make again." >&2; exit 1; }; \
 	echo "livetrans: creating $(VENV) with $$($$python --version)."; \

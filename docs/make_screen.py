@@ -8,18 +8,19 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 from livetrans.audio.file import AudioFile
 from livetrans.catalogue import find_recogniser, find_translator
-from livetrans.cli.compose import AudioHearing, load_model, make_translation, prepare_prompt
 from livetrans.clock import SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
 from livetrans.events import Caption, Record
 from livetrans.metrics.monitor import Monitor
-from livetrans.pipeline import Pipeline
-from livetrans.sides import Hearing, TranslatingSide
-from livetrans.stages import Publish
+from livetrans.run.listening import Listening, OnAudio, open_audio
+from livetrans.run.pipeline import Pipeline
+from livetrans.run.publisher import Publish
+from livetrans.run.translating import open_translating
 from livetrans.tui.app import LivetransApp
 
 DEMO = Path(__file__).parents[1] / "recordings" / "demo.flac"
@@ -52,17 +53,13 @@ async def main(seconds: float, size: tuple[int, int], output: Path) -> None:
         transcriber=TranscriberSettings(trim_after=6.0),
     )
 
-    def hear(publish: Publish) -> Hearing:
-        return AudioHearing(AudioFile(DEMO, clock, real_time=True), settings, clock, publish)
-
-    def speak(publish: Publish) -> TranslatingSide:
-        model = load_model(settings, clock, publish)
-        return make_translation(model, prepare_prompt(model, settings), settings)
+    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
+        return open_audio(AudioFile(DEMO, clock, real_time=True), settings, clock, publish, on_audio)
 
     monitor, latest = Monitor(), Latest()
-    pipeline = Pipeline(hear, speak, clock, [monitor, latest])
+    pipeline = Pipeline(open_listening, partial(open_translating, settings, clock), clock, [monitor, latest])
     title = f"{DEMO.name} · en → de · {settings.language_model.model.stem}"
-    app = LivetransApp(pipeline, monitor.snapshot, pipeline.start, title, settings.mask.k, settings.decoding.bias)
+    app = LivetransApp(pipeline, monitor.snapshot, title, settings.mask.k, settings.decoding.bias)
     async with app.run_test(size=size) as pilot:
         await asyncio.sleep(seconds)
         while not latest.is_half_new():

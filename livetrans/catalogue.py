@@ -1,6 +1,6 @@
-"""Which models there are and where. Looks at names and sizes only: nothing is loaded, and nothing is ever downloaded.
+"""Which models there are, and where. Only names and sizes are read: nothing is loaded, and nothing is ever downloaded.
 
-A model is looked for by what was asked (a path or a name), then in these folders:
+A model is searched by the path or name that was given, then in these folders:
 
 1. the folders in the environment variable LIVETRANS_MODELS;
 2. `models/` of the source tree, or of the installed package;
@@ -36,7 +36,7 @@ class ModelFolder:
 
     path: Path
     place: str
-    """What the user knows it as."""
+    """How it is called in listings: an environment variable, `livetrans` or `user data`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class FoundModel:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The only language a recogniser of our own hears, or the only pair a translator of our own knows.
+        """The one language of an embedded recogniser, or the one pair of an embedded translator.
 
-        Empty for any other model. Ours say it in their name: `livetrans-recogniser-en`, `livetrans-en-de.q8_0.gguf`.
+        Empty for any other model. Their names end in it: `livetrans-recogniser-en`, `livetrans-en-de.q8_0.gguf`.
         """
         if not self.name.startswith(_OWN_PREFIX):
             return ()
@@ -72,7 +72,7 @@ class FoundModel:
     def fits(self, source: str | None, target: str | None) -> bool:
         """Whether the model may serve these languages; None stands for any."""
         return all(
-            asked is None or asked == known for known, asked in zip(self.languages, (source, target), strict=False)
+            wanted is None or wanted == known for known, wanted in zip(self.languages, (source, target), strict=False)
         )
 
 
@@ -92,8 +92,8 @@ def search_folders() -> list[ModelFolder]:
     """The folders searched, first to last; each need not exist."""
     import platformdirs
 
-    told = os.environ.get(MODELS_VARIABLE, "")
-    folders = [ModelFolder(Path(part), MODELS_VARIABLE) for part in told.split(os.pathsep) if part]
+    named = os.environ.get(MODELS_VARIABLE, "")
+    folders = [ModelFolder(Path(part), MODELS_VARIABLE) for part in named.split(os.pathsep) if part]
     folders.append(ModelFolder(data_folder("models"), "livetrans"))
     folders.append(ModelFolder(platformdirs.user_data_path("livetrans", appauthor=False) / "models", "user data"))
     return folders
@@ -102,38 +102,38 @@ def search_folders() -> list[ModelFolder]:
 def find_models(kind: str | None = None) -> list[FoundModel]:
     """Every model in the search folders, in the order in which they are preferred."""
     found = [model for folder in search_folders() for model in _models_in(folder) if kind in (None, model.kind)]
-    # Our own small models come first wherever they stand: what runs by default should not change with a download.
+    # The embedded models come first wherever they are: a download must not change what runs by default.
     return sorted(found, key=lambda model: not model.name.startswith(_OWN_PREFIX))
 
 
-def find_recogniser(asked: str | None = None, *, language: str | None = None) -> FoundModel:
-    """The recogniser asked for (path or name), else that of LIVETRANS_ASR_MODEL, else the first that hears `language`.
+def find_recogniser(name: str | None = None, *, language: str | None = None) -> FoundModel:
+    """The recogniser `name` (path or name), else that of LIVETRANS_ASR_MODEL, else the first for `language`.
 
     Raises:
         ModelError: there is none; the sentence lists what was found.
     """
-    return _find(RECOGNISER, asked or os.environ.get(RECOGNISER_VARIABLE), language, None)
+    return _find(RECOGNISER, name or os.environ.get(RECOGNISER_VARIABLE), language, None)
 
 
-def find_translator(asked: str | None = None, *, source: str | None = None, target: str | None = None) -> FoundModel:
-    """The translator asked for (path or name), else that of LIVETRANS_MT_MODEL, else the first that knows the pair.
+def find_translator(name: str | None = None, *, source: str | None = None, target: str | None = None) -> FoundModel:
+    """The translator `name` (path or name), else that of LIVETRANS_MT_MODEL, else the first for the pair.
 
     Raises:
         ModelError: there is none; the sentence lists what was found.
     """
-    return _find(TRANSLATOR, asked or os.environ.get(TRANSLATOR_VARIABLE), source, target)
+    return _find(TRANSLATOR, name or os.environ.get(TRANSLATOR_VARIABLE), source, target)
 
 
-def _find(kind: str, asked: str | None, source: str | None, target: str | None) -> FoundModel:
+def _find(kind: str, name: str | None, source: str | None, target: str | None) -> FoundModel:
     found = find_models(kind)
-    if asked:
-        path = Path(asked).expanduser()
+    if name:
+        path = Path(name).expanduser()
         if _is_gguf(path) if kind == TRANSLATOR else _kind_of(path) == kind:
             return FoundModel(path, kind, "named")
         for model in found:
-            if asked in (model.name, model.path.stem, model.name.split(".")[0]):
+            if name in (model.name, model.path.stem, model.name.split(".")[0]):
                 return model
-        raise ModelError(f"{_what_is_wrong(kind, asked, path)}; {_advice(kind, found)}")
+        raise ModelError(f"{_fault_of(kind, name, path)}; {_advice(kind, found)}")
     for model in found:
         if model.fits(source, target):
             return model
@@ -141,12 +141,12 @@ def _find(kind: str, asked: str | None, source: str | None, target: str | None) 
     raise ModelError(f"no {kind} {wanted if source or target else 'at all'} was found; {_advice(kind, found)}")
 
 
-def _what_is_wrong(kind: str, asked: str, path: Path) -> str:
+def _fault_of(kind: str, name: str, path: Path) -> str:
     if not path.exists():
-        return f"there is no {kind} {asked!r}"
+        return f"there is no {kind} {name!r}"
     if kind == RECOGNISER:
-        return f"{asked!r} is no recogniser: it holds no model.bin"
-    return f"{asked!r} is no translator: it is not a GGUF file"
+        return f"{name!r} is not a recogniser: there is no model.bin in it"
+    return f"{name!r} is not a translator: it is not a GGUF file"
 
 
 def _advice(kind: str, found: list[FoundModel]) -> str:
@@ -166,7 +166,7 @@ def _models_in(folder: ModelFolder) -> Iterator[FoundModel]:
 
 
 def _is_gguf(path: Path) -> bool:
-    """Whether a file begins as a GGUF does, whatever it is called."""
+    """Whether a file begins like a GGUF, whatever its name is."""
     try:
         with path.open("rb") as file:
             return file.read(4) == b"GGUF"
@@ -175,7 +175,7 @@ def _is_gguf(path: Path) -> bool:
 
 
 def _kind_of(path: Path) -> str | None:
-    """What kind of model stands at a path, by its look from outside."""
+    """The kind of model at a path, by its name and files alone."""
     if path.suffix == ".gguf" and path.is_file():
         return TRANSLATOR
     if (path / "model.bin").is_file():

@@ -1,4 +1,4 @@
-"""Injected time: the only module, with the audio callback, that asks the system what time it is."""
+"""Injected time: with the audio callback, the only code that reads the system's clock."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class SystemClock:
 
 
 class ProcessorClock:
-    """Seconds that the calling thread has computed: on a busy machine, what it would have taken on a quiet one.
+    """Processor seconds of the calling thread: about the time that an idle machine would have taken.
 
-    llama.cpp computes in the calling thread when it has one thread; the turns of others on the same core do not count.
+    llama.cpp computes in the calling thread when it has one thread; other programs on the same core do not count.
     """
 
     def now(self) -> float:
@@ -42,9 +42,7 @@ class ProcessorClock:
 
 
 class ManualClock:
-    """Time that moves only when told to: for tests, and for runs whose result must not depend on the machine's
-    speed.
-    """
+    """Time that moves only by `sleep` and `advance`: for tests, and for results that no machine's speed changes."""
 
     def __init__(self, start: float = 0.0) -> None:
         self._now = start

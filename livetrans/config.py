@@ -1,4 +1,4 @@
-"""Settings, one frozen dataclass a stage, passed explicitly. Defaults are what a listener wants.
+"""Settings, one frozen dataclass for each stage, passed explicitly. Defaults are for a listener.
 
 Source time in seconds, counts of windows, words or tokens as named.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """The voice-activity gate (`livetrans.speech.segmenter`)."""
+    """The voice-activity gate (`livetrans.speech.gate`)."""
 
     aggressiveness: int = 2
     """webrtcvad mode: 0 lets most through, 3 least."""
@@ -106,6 +106,22 @@ class MaskSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class OutputSettings:
+    """What a run writes, and where (`livetrans.run.outputs`)."""
+
+    plain: bool = False
+    partials: bool = False
+    show_source: bool | None = None
+    """None: on the screen only."""
+    jsonl: str | None = None
+    """A file name, `-` for standard output, or None."""
+    session: Path | None = None
+    """The session's folder; None for a new one in the user's data folder."""
+    record_session: bool = True
+    keep_audio: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything one run needs."""
 
@@ -118,3 +134,4 @@ class Settings:
     transcriber: TranscriberSettings = field(default_factory=TranscriberSettings)
     decoding: DecodingSettings = field(default_factory=DecodingSettings)
     mask: MaskSettings = field(default_factory=MaskSettings)
+    output: OutputSettings = field(default_factory=OutputSettings)

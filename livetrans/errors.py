@@ -1,9 +1,8 @@
-"""The exception tree. Raised where the fault is seen, printed in one place (`livetrans.cli`), to stderr, as one
-sentence.
+"""The exception tree. Raised where the error is detected, printed in one place (`livetrans.cli`), to stderr.
 
     LivetransError            exit code 1
-    ├── UsageError            exit code 2: the command cannot mean what it says
-    ├── SourceError           a file, device or stream that gives no sound
+    ├── UsageError            exit code 2: the command or its options are wrong
+    ├── SourceError           a file, device or stream without usable audio
     ├── ModelError            a recogniser or translator that cannot be used
     │   └── ContextError      the prompt and the output do not fit the model's context
     └── SessionError          the session file cannot be written or read
@@ -15,7 +14,7 @@ from __future__ import annotations
 
 
 class LivetransError(Exception):
-    """Something the user can act on; its text is shown as it is."""
+    """An error that the user can act on; its text is shown as it is."""
 
     exit_code = 1
 
@@ -41,5 +40,5 @@ class SessionError(LivetransError):
 
 
 def sentence(error: BaseException) -> str:
-    """What to tell the user of any failure: ours speak for themselves, others name their kind."""
+    """The text of any error for the user; one that is not a LivetransError gets its type in front."""
     return str(error) if isinstance(error, LivetransError) else f"{type(error).__name__}: {error}"

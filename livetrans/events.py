@@ -82,7 +82,6 @@ class Word:
     text: str
     start: float
     end: float
-    probability: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

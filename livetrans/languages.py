@@ -1,4 +1,4 @@
-"""Languages by code and by English name: what prompts call them, what Whisper calls them, how they are written."""
+"""Languages by code and by English name: names for prompts, codes for Whisper, and how they are written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from livetrans.errors import UsageError
 
 AUTO = "auto"
-"""Said instead of a source language: the recogniser finds it out."""
+"""In place of a source language: the recogniser detects it."""
 
 _WHISPER_NAMES = {
     "af": "Afrikaans",
@@ -167,13 +167,13 @@ class Language:
     """A language as this program speaks of it."""
 
     code: str
-    """What was asked for, in its usual spelling: `de`, `pt-BR`."""
+    """The code in its usual spelling: `de`, `pt-BR`."""
     name: str
     """English name, as prompts write it."""
     spaced: bool
     """Whether words are separated by spaces: a caption can then be cut at a word boundary."""
     whisper_code: str | None
-    """What Whisper calls it; None where Whisper does not know it."""
+    """Whisper's code; None for a language that Whisper does not know."""
 
 
 def _table() -> dict[str, Language]:
@@ -191,7 +191,7 @@ def parse_language(code: str) -> Language:
     """The language meant by a code (`de`, `pt-br`) or an English name (`German`), whatever its case.
 
     Raises:
-        UsageError: no such language; the sentence names those spelled like it.
+        UsageError: no such language; the message names languages spelled like it.
     """
     asked = code.strip().lower().replace("_", "-")
     by_name = {language.name.lower(): language for language in reversed(LANGUAGES.values())}

@@ -1,4 +1,4 @@
-"""Recognised and translated text on its way to a screen or a file: made harmless, measured and wrapped."""
+"""Recognised and translated text for a screen or a file: without control characters, measured and wrapped."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _CLOSING = frozenset(")]}」』】〕》〉）］｝。、，．！？：；ー�
 
 
 def visible(text: str) -> str:
-    """The text as one line without anything a terminal would act on: what was said is shown, never executed.
+    """The text as one line without anything that a terminal would execute.
 
     ANSI escape sequences, C0 and C1 controls and bidirectional overrides are removed, line breaks and tabs become a
-    space, lone surrogates (which no stream can encode) become U+FFFD. Markup is left as it is: whoever shows the text
-    must not read it as markup.
+    space, lone surrogates (which no stream can encode) become U+FFFD. Markup stays as it is: code that shows the text
+    must not parse it as markup.
     """
     text = _ESCAPE_SEQUENCES.sub("", text)
     text = _BREAKS.sub(" ", text)
@@ -33,12 +33,12 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """What is visible of the text, with one space between words and none around."""
+    """The visible text, with one space between words and none around."""
     return " ".join(visible(text).split())
 
 
 def display_width(text: str) -> int:
-    """Columns that the text takes: two for East Asian wide characters, none for combining marks."""
+    """Terminal columns of the text: two for East Asian wide characters, none for combining marks."""
     return sum(map(_character_width, text))
 
 
@@ -66,7 +66,7 @@ def _character_width(character: str) -> int:
 
 
 def _units(text: str, width: int) -> Iterator[str]:
-    """The stretches that a line break may separate, each with the space that follows it."""
+    """The parts between which a line may break, each with the space that follows it."""
     for word in text.split():
         unit = ""
         for character in word:

@@ -1,7 +1,7 @@
 """Make the recordings: NAME.flac out of NAME.txt with synthetic voices, as the table `RECORDINGS` says.
 
 `python recordings/make.py` makes them all, `python recordings/make.py talk pauses` these two, from any folder. Needs
-sox, and of espeak-ng and flite what the voices ask for. The same texts, table and programs give the same bytes.
+sox, and of espeak-ng and flite those that the voices need. The same texts, table and programs give the same bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class MakeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Espeak:
-    """A voice of espeak-ng, which builds speech by rule."""
+    """A voice of espeak-ng, which makes speech by rule."""
 
     name: str
     words_per_minute: int
@@ -39,7 +39,7 @@ class Espeak:
 
 @dataclass(frozen=True, slots=True)
 class Flite:
-    """A voice of flite, which was learnt from a speaker and keeps that speaker's pace."""
+    """A voice of flite, which was made from a speaker's recordings and has that speaker's pace."""
 
     name: str
     program: ClassVar[str] = "flite"
@@ -63,7 +63,7 @@ class Recording:
     pauses: tuple[tuple[float, ...], ...] = ()
     """In place of `pause`, for each line: the seconds after each of its commas, then those after the line.
 
-    At a comma with 0 the voice speaks on, as it does at every comma where there is no such plan.
+    0 after a comma is no cut there, as at every comma without such a plan.
     """
 
 
@@ -95,7 +95,7 @@ RECORDINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Breath:
+class Phrase:
     """What is spoken without a break, and the seconds of silence after it."""
 
     voice: Voice
@@ -132,19 +132,19 @@ def make(name: str) -> None:
     try:
         lines = text.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise MakeError(f"{text} cannot be read ({error.strerror}): it holds what is to be spoken.") from error
+        raise MakeError(f"{text} cannot be read ({error.strerror}): it must hold the text to speak.") from error
     try:
-        spoken = list(breaths(recording, lines))
+        spoken = list(phrases_of(recording, lines))
     except ValueError as error:
         raise MakeError(f"The pauses of {name} do not fit {text}: {error}.") from error
     with tempfile.TemporaryDirectory() as folder:
-        parts = [speak(breath, Path(folder) / f"{number:03}.wav") for number, breath in enumerate(spoken)]
+        parts = [speak(phrase, Path(folder) / f"{number:03}.wav") for number, phrase in enumerate(spoken)]
         # -R makes sox's dither the same every time, so that the same text gives the same file.
         run(["sox", "-R", *map(str, parts), "--channels", "1", "--bits", "16", str(target)])
     print(target)
 
 
-def breaths(recording: Recording, lines: Sequence[str]) -> Iterator[Breath]:
+def phrases_of(recording: Recording, lines: Sequence[str]) -> Iterator[Phrase]:
     """The lines, cut after those commas at which the recording pauses.
 
     Raises:
@@ -153,26 +153,26 @@ def breaths(recording: Recording, lines: Sequence[str]) -> Iterator[Breath]:
     if recording.pauses and len(recording.pauses) != len(lines):
         raise ValueError(f"{len(recording.pauses)} plans for {len(lines)} lines")
     for number, line in enumerate(lines):
-        phrases = re.split("(?<=,) ", line)
-        silences = recording.pauses[number] if recording.pauses else (0.0,) * (len(phrases) - 1) + (recording.pause,)
-        if len(silences) != len(phrases):
-            raise ValueError(f"line {number + 1} has {len(phrases) - 1} commas and {len(silences)} pauses")
+        parts = re.split("(?<=,) ", line)
+        silences = recording.pauses[number] if recording.pauses else (0.0,) * (len(parts) - 1) + (recording.pause,)
+        if len(silences) != len(parts):
+            raise ValueError(f"line {number + 1} has {len(parts) - 1} commas and {len(silences)} pauses")
         voice = recording.voices[number % len(recording.voices)]
-        said: list[str] = []
-        for phrase, silence in zip(phrases, silences, strict=True):
-            said.append(phrase)
+        words: list[str] = []
+        for part, silence in zip(parts, silences, strict=True):
+            words.append(part)
             if silence:
-                yield Breath(voice, " ".join(said), silence)
-                said.clear()
-        if said:
-            yield Breath(voice, " ".join(said), 0.0)
+                yield Phrase(voice, " ".join(words), silence)
+                words.clear()
+        if words:
+            yield Phrase(voice, " ".join(words), 0.0)
 
 
-def speak(breath: Breath, path: Path) -> Path:
-    """The breath and the silence after it, as a WAV of 16 kHz at `path`."""
+def speak(phrase: Phrase, path: Path) -> Path:
+    """The phrase and the silence after it, as a WAV of 16 kHz at `path`."""
     raw = path.with_suffix(".raw.wav")
-    run(breath.voice.command(breath.text, raw))
-    run(["sox", "-R", str(raw), str(path), "gain", "-3", "rate", "16000", "pad", "0", str(breath.silence)])
+    run(phrase.voice.command(phrase.text, raw))
+    run(["sox", "-R", str(raw), str(path), "gain", "-3", "rate", "16000", "pad", "0", str(phrase.silence)])
     return path
 
 
@@ -180,15 +180,15 @@ def require(*programs: str) -> None:
     """Make sure that the programs can be started.
 
     Raises:
-        MakeError: some cannot.
+        MakeError: a program is missing.
     """
     missing = " ".join(dict.fromkeys(program for program in programs if shutil.which(program) is None))
     if missing:
-        raise MakeError(f"Not found on the PATH: {missing}; on Debian, `apt install {missing}` brings what is missing.")
+        raise MakeError(f"Not found on the PATH: {missing}; on Debian, `apt install {missing}` installs them.")
 
 
 def run(command: Sequence[str]) -> None:
-    """Run the command in silence.
+    """Run the command without its output.
 
     Raises:
         MakeError: it failed.
@@ -196,7 +196,7 @@ def run(command: Sequence[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         complaint = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise MakeError(f"{command[0]} failed and its recording was not made: {complaint}")
+        raise MakeError(f"{command[0]} failed, so the recording was not made: {complaint}")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# Before a library reads it: tests run side by side, and threads that spin make each other several times slower.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from livetrans import catalogue
 from livetrans.errors import ModelError
 
@@ -23,8 +26,14 @@ SHARED = Path(os.environ.get("LIVETRANS_SHARED") or Path(__file__).parents[2] / 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test of `speech_name` runs once for every recording; without them one name stands for all, and is skipped."""
     if "speech_name" in metafunc.fixturenames:
-        names = sorted(path.name for path in SHARED.glob("speech/*.wav"))
+        paths = sorted(SHARED.glob("speech/*.wav"))
+        names = [pytest.param(path.name, marks=_length_marks(path)) for path in paths]
         metafunc.parametrize("speech_name", names or ["none_empty.wav"])
+
+
+def _length_marks(path: Path) -> list[pytest.MarkDecorator]:
+    """`long` for a recording over ten seconds (16 kHz mono 16 bit), which takes up to a minute to recognise."""
+    return [pytest.mark.long] if path.stat().st_size > 10 * 32_000 else []
 
 
 @pytest.fixture(scope="session")

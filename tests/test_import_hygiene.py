@@ -32,10 +32,11 @@ OWNERS = {
     "faster_whisper": "livetrans.speech.whisper",
     "llama_cpp": "livetrans.lm.llama",
     "matplotlib": "livetrans.bench.plot",
+    "msgspec": "livetrans.session.codec",
     "sacrebleu": "livetrans.metrics.quality",
     "sounddevice": "livetrans.audio.microphone",
     "textual": "livetrans.tui",
-    "webrtcvad": "livetrans.speech.vad",
+    "webrtcvad": "livetrans.speech.gate",
 }
 PACKAGE = Path(livetrans.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))

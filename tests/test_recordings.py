@@ -93,8 +93,8 @@ def test_the_sound_is_mono_16_khz_of_16_bits_and_clear(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_pauses_are_in_the_sound(name: str) -> None:
-    breaths = list(make.breaths(make.RECORDINGS[name], lines_of(f"{name}.txt")))
-    planned = sorted((breath.silence for breath in breaths), reverse=True)
+    phrases = list(make.phrases_of(make.RECORDINGS[name], lines_of(f"{name}.txt")))
+    planned = sorted((phrase.silence for phrase in phrases), reverse=True)
     heard = sorted(silences(samples_of(name)), reverse=True)[: len(planned)]
     assert len(heard) == len(planned)
     # A voice is silent for a moment itself, before and after what it says.
@@ -115,8 +115,8 @@ def test_the_transcript_stream_is_of_this_recording_and_our_recogniser(name: str
 
 
 def test_one_pause_is_long_and_inside_a_sentence() -> None:
-    breaths = make.breaths(make.RECORDINGS["pauses"], lines_of("pauses.txt"))
-    assert any(breath.silence >= 4 and breath.text.endswith(",") for breath in breaths)
+    phrases = make.phrases_of(make.RECORDINGS["pauses"], lines_of("pauses.txt"))
+    assert any(phrase.silence >= 4 and phrase.text.endswith(",") for phrase in phrases)
 
 
 def test_the_long_sentences_are_long() -> None:
@@ -127,13 +127,13 @@ def test_they_stay_small() -> None:
     assert sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file()) < LIMIT_BYTES
 
 
-def test_breaths_lose_no_word_and_pause_as_planned() -> None:
+def test_phrases_lose_no_word_and_pause_as_planned() -> None:
     voice, other = make.Flite("slt"), make.Flite("rms")
     lines = ["Well, yes, I think so.", "Good."]
     plain = make.Recording((voice, other), pause=0.5)
-    assert list(make.breaths(plain, lines)) == [make.Breath(voice, lines[0], 0.5), make.Breath(other, lines[1], 0.5)]
+    assert list(make.phrases_of(plain, lines)) == [make.Phrase(voice, lines[0], 0.5), make.Phrase(other, lines[1], 0.5)]
     planned = make.Recording((voice,), pauses=((0.0, 4.0, 1.0), (2.0,)))
-    assert [(breath.text, breath.silence) for breath in make.breaths(planned, lines)] == [
+    assert [(phrase.text, phrase.silence) for phrase in make.phrases_of(planned, lines)] == [
         ("Well, yes,", 4.0),
         ("I think so.", 1.0),
         ("Good.", 2.0),
@@ -144,7 +144,7 @@ def test_breaths_lose_no_word_and_pause_as_planned() -> None:
 def test_a_plan_that_does_not_fit_its_lines_is_refused(pauses: tuple[tuple[float, ...], ...]) -> None:
     recording = make.Recording((make.Flite("slt"),), pauses=pauses)
     with pytest.raises(ValueError, match=r"plans for|commas"):
-        list(make.breaths(recording, ["Well, yes, I think so.", "Good."]))
+        list(make.phrases_of(recording, ["Well, yes, I think so.", "Good."]))
 
 
 def test_an_unknown_name_is_told_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,7 +160,7 @@ def test_a_missing_program_is_told_in_a_sentence(
     assert make.main(["talk"]) == 1
     assert (
         capsys.readouterr().err
-        == "Not found on the PATH: sox flite; on Debian, `apt install sox flite` brings what is missing.\n"
+        == "Not found on the PATH: sox flite; on Debian, `apt install sox flite` installs them.\n"
     )
     assert (FOLDER / "talk.flac").stat() == before
 
@@ -173,4 +173,4 @@ def test_a_failing_program_is_told_in_a_sentence(
         (tmp_path / program).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     assert make.main(["talk"]) == 1
-    assert capsys.readouterr().err == "flite failed and its recording was not made: no room left\n"
+    assert capsys.readouterr().err == "flite failed, so the recording was not made: no room left\n"

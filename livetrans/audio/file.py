@@ -1,15 +1,14 @@
-"""Audio files, decoded as they are heard; with the resampler, the only user of PyAV."""
+"""Audio files, decoded while they are read, and the resampler; the only user of PyAV."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from livetrans.audio.pace import Pace
+from livetrans.audio.source import Pace, Pause
 from livetrans.clock import Clock
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
@@ -22,27 +21,30 @@ CHUNK = 960
 _MISSING_SECONDS = 0.25
 _MISSING_SHARE = 0.02
 """A file that ends this much before its own header says so is truncated; estimated lengths of MP3 are that precise."""
+_FORMATS = (
+    "aac,ac3,aiff,amr,ape,asf,au,avi,caf,dsf,eac3,flac,flv,gsm,matroska,mov,mp3,mpeg,mpegts,ogg,tta,voc,w64,wav,wv"
+)
+"""FFmpeg's names of the containers that hold their sound themselves; playlists and scripts name other files."""
+_LOWEST_RATE, _HIGHEST_RATE = 1_000, 1_000_000
+"""Hz; the resampler's buffers grow with the rate, and a damaged header may state any."""
 
 
 class AudioFile:
-    """Any file that PyAV decodes, as mono 16 kHz int16, at the pace of speech or as fast as the listener takes it.
+    """Any file that PyAV decodes, as mono 16 kHz int16, in real time or as fast as the listener reads.
 
-    In real time a chunk is due when the clock reaches the end of its sound, and everything that is due is
-    handed out as one chunk, ended on the 60 ms grid. `captured_at` is that instant of being due, however late the
-    listener came for it.
+    In real time a chunk is due when the clock reaches the end of its audio; everything that is due comes as one chunk,
+    which ends on the 60 ms grid. `captured_at` is the time at which it was due, however late it is read.
     """
 
     def __init__(
         self, path: Path, clock: Clock, real_time: bool, notify: Callable[[Notice], None] = lambda notice: None
     ) -> None:
-        """Opens the file and decodes its first sound, so that every fault of the file is a SourceError here."""
+        """Opens the file and decodes its beginning, so that every fault of the file is a SourceError here."""
         self._path = path
         self._real_time = real_time
         self._notify = notify
         self._pace = Pace(clock)
-        self._listening = threading.Event()
-        self._listening.set()
-        self._closed = False
+        self._pause = Pause()
         self._decoder = _Decoder(path)
         self._pending = self._decoder.read(CHUNK)
         if not len(self._pending):
@@ -55,44 +57,40 @@ class AudioFile:
 
     @property
     def skipped(self) -> float:
-        """A file waits for its listener."""
+        """Nothing: a file waits for its listener."""
         return 0.0
 
     def __iter__(self) -> Iterator[AudioChunk]:
-        """Hands the file out once."""
+        """Reads the file once."""
         position = 0
         try:
             self._pace.start()
-            while not self._closed and len(self._pending):
-                self._listening.wait()
+            while not self._pause.closed and len(self._pending):
+                self._pause.wait()
                 wanted = self._due_samples(position)
                 if wanted == 0:
                     continue
-                # One chunk ahead, so that the end is known when the last sound is due.
+                # One chunk ahead, so that the end is known when the last chunk is due.
                 self._pending = np.concatenate([self._pending, self._decoder.read(wanted + CHUNK - len(self._pending))])
                 samples, self._pending = self._pending[:wanted], self._pending[wanted:]
                 end = (position + len(samples)) / SAMPLE_RATE
                 yield AudioChunk(samples, position, self._pace.instant(end) if self._real_time else None)
                 position += len(samples)
-            if not self._closed:
-                self._tell_what_is_missing(position / SAMPLE_RATE)
+            if not self._pause.closed:
+                self._report_missing(position / SAMPLE_RATE)
         finally:
             self._decoder.close()
 
     def pause(self, paused: bool) -> None:
-        """While paused the file stands still: nothing of it is missed."""
+        """While paused the file is not read: nothing of it is lost."""
         self._pace.pause(paused)
-        if paused:
-            self._listening.clear()
-        else:
-            self._listening.set()
+        self._pause.set(paused)
 
     def close(self) -> None:
-        self._closed = True
-        self._listening.set()
+        self._pause.close()
 
     def _due_samples(self, position: int) -> int:
-        """Samples to hand out now: whole chunks, or what is left; 0 after a wait, in which a pause may have begun."""
+        """Samples due now: whole chunks, or what is left; 0 after a wait, in which a pause may have begun."""
         if not self._real_time:
             return CHUNK
         due = int(self._pace.elapsed() * SAMPLE_RATE + 0.5) // CHUNK * CHUNK - position
@@ -106,7 +104,7 @@ class AudioFile:
         self._pace.wait_until(end)
         return 0
 
-    def _tell_what_is_missing(self, heard: float) -> None:
+    def _report_missing(self, heard: float) -> None:
         expected = self._decoder.duration
         missing = expected is not None and expected - heard > max(_MISSING_SECONDS, _MISSING_SHARE * expected)
         if missing or self._decoder.damaged:
@@ -127,7 +125,7 @@ class Resampler:
     def feed(self, frame: Any) -> NDArray[np.int16]:
         """`frame`: an `av.AudioFrame`, or None to get what is still inside."""
         if frame is not None:
-            # Sound is counted, not dated: holes and jumps in a file's time stamps make no holes in source time.
+            # Source time counts samples: gaps and jumps in a file's time stamps are not gaps in it.
             frame.pts = None
         parts = [part.to_ndarray()[0] for part in self._resampler.resample(frame)]
         return np.concatenate(parts).astype(np.int16, copy=False) if parts else np.zeros(0, dtype=np.int16)
@@ -145,7 +143,7 @@ class Resampler:
 
 
 class _Decoder:
-    """Pulls sound out of the file, no further than asked for."""
+    """Decodes the file, no further than is read."""
 
     def __init__(self, path: Path) -> None:
         self._container, self._stream = _open(path)
@@ -220,18 +218,26 @@ def _open(path: Path) -> tuple[Any, Any]:
         # A pipe is left to FFmpeg: what is read of it to look is gone.
         if path.is_file() and path.stat().st_size == 0:
             raise SourceError(f"{path} is empty: choose a recording with sound in it.")
-        container = av.open(str(path))
+        # The prefix keeps a name like "http:/x" from being an address, the list keeps playlists from being followed.
+        container = av.open(f"file:{path}", options={"format_whitelist": _FORMATS, "protocol_whitelist": "file"})
     except FileNotFoundError as error:
         raise SourceError(f"There is no file {path}: check the name.") from error
     except PermissionError as error:
         raise SourceError(f"{path} may not be read: allow it with chmod, or choose a copy that is yours.") from error
     except (av.error.FFmpegError, ValueError) as error:
         raise SourceError(
-            f"{path} is not a readable audio file: choose wav, flac, mp3, m4a, ogg or a video."
+            f"{path} is not an audio file that livetrans reads: choose wav, flac, mp3, m4a, ogg or a video."
         ) from error
     except OSError as error:
         raise SourceError(f"{path} cannot be opened ({error.strerror}): choose another file.") from error
     if not container.streams.audio:
         container.close()
         raise SourceError(f"{path} has no audio stream: choose a file with sound.")
-    return container, container.streams.audio[0]
+    stream = container.streams.audio[0]
+    if stream.rate and not _LOWEST_RATE <= stream.rate <= _HIGHEST_RATE:
+        container.close()
+        raise SourceError(
+            f"{path} states a sampling rate of {stream.rate} Hz, which no recording has: its header is damaged, choose "
+            "another copy."
+        )
+    return container, stream

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from livetrans.audio.channel import Block, SoundChannel
 from livetrans.audio.file import Resampler
+from livetrans.audio.source import AudioChannel, Block
 from livetrans.clock import Clock
 from livetrans.errors import SourceError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BUFFERED_SECONDS = 60
 DEAD_SECONDS = 3.0
-"""A device that has called back for this long not at all is gone, whatever its driver says."""
+"""Seconds without a callback after which the device is taken for gone, whatever its driver reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,32 +34,11 @@ class Device:
     default: bool
 
 
-class InputStream(Protocol):
-    def start(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class InputBackend(Protocol):
-    """What the microphone needs of PortAudio; a test gives its own."""
-
-    def devices(self) -> list[Device]:
-        """Devices that can record."""
-
-    def supports(self, device: Device, rate: int) -> bool:
-        """Whether the device opens mono at that rate."""
-
-    def open(
-        self, device: Device, rate: int, on_sound: Callable[[NDArray[np.int16]], None], on_end: Callable[[], None]
-    ) -> InputStream:
-        """`on_sound` gets mono blocks, shape (n,), on a thread that must not be held up; it copies them."""
-
-
 class Microphone:
     """A listening device. The callback only enqueues; resampling and everything else happens in the listening thread.
 
-    When the listener is a minute behind, the oldest sound is dropped, with a Notice. Dropped and paused sound still
-    counts: `start_sample` jumps over it, so that source time stays true.
+    When the listener is a minute behind, the oldest audio is dropped, with a Notice. `start_sample` counts dropped and
+    paused audio too, so source time stays true.
     """
 
     def __init__(
@@ -67,10 +46,10 @@ class Microphone:
         device: str | int | None,
         clock: Clock,
         notify: Callable[[Notice], None] = lambda notice: None,
-        backend: InputBackend | None = None,
+        backend: PortAudio | None = None,
         dead_seconds: float = DEAD_SECONDS,
     ) -> None:
-        """`device`: a number, a part of a name, or None for the system's choice. Opens it: a fault shows here."""
+        """`device`: a number, a part of a name, or None for the system's choice. Device errors are raised here."""
         self._backend = PortAudio() if backend is None else backend
         self._clock = clock
         self._notify = notify
@@ -78,11 +57,10 @@ class Microphone:
         self.device = choose_device(self._backend.devices(), device)
         rate = SAMPLE_RATE if self._backend.supports(self.device, SAMPLE_RATE) else self.device.default_rate
         self._rate = rate
-        self._channel = SoundChannel(BUFFERED_SECONDS * rate)
+        self._channel = AudioChannel(BUFFERED_SECONDS * rate)
         self._heard_frames = 0
         self._dropped_frames = 0
         self._paused = False
-        self._closed = False
         self._stream = self._backend.open(self.device, rate, self._on_sound, self._on_end)
 
     @property
@@ -94,13 +72,13 @@ class Microphone:
         return self._dropped_frames / self._rate
 
     def __iter__(self) -> Iterator[AudioChunk]:
-        """Starts listening; after the device's end everything heard is handed out before the error is raised."""
+        """Starts listening; when the device fails, what it captured comes first, and then the error."""
         conversion = _Conversion(self._rate)
         alive_frames = -1
         try:
             self._stream.start()
             while (blocks := self._channel.take(self._dead_seconds)) is not None:
-                self._tell_what_was_skipped()
+                self._report_skipped()
                 if not blocks and self._heard_frames == alive_frames:
                     self._channel.end(self._gone())
                 alive_frames = self._heard_frames
@@ -109,11 +87,10 @@ class Microphone:
             self._stream.close()
 
     def pause(self, paused: bool) -> None:
-        """While paused, sound is thrown away and its time goes on."""
+        """While paused, audio is discarded, and its time passes."""
         self._paused = paused
 
     def close(self) -> None:
-        self._closed = True
         self._channel.end()
 
     def _on_sound(self, samples: NDArray[np.int16]) -> None:
@@ -122,13 +99,13 @@ class Microphone:
             self._channel.offer(Block(samples, start, self._clock.now()))
 
     def _on_end(self) -> None:
-        # Also called after close, when the channel has ended already and the error goes nowhere.
+        # Also called after close: then the channel has ended already, and this error is not raised.
         self._channel.end(self._gone())
 
     def _gone(self) -> SourceError:
         return SourceError(f"The microphone '{self.device.name}' no longer gives sound: plug it in and start again.")
 
-    def _tell_what_was_skipped(self) -> None:
+    def _report_skipped(self) -> None:
         dropped = self._channel.take_dropped_frames()
         if dropped:
             self._dropped_frames += dropped
@@ -138,7 +115,7 @@ class Microphone:
 
 
 class _Conversion:
-    """From the device's blocks to audio chunks at 16 kHz; a hole in the blocks is a hole in source time."""
+    """Converts the device's blocks to audio chunks at 16 kHz; a gap between blocks is a gap in source time."""
 
     def __init__(self, rate: int) -> None:
         self._rate = rate
@@ -178,7 +155,7 @@ class _Conversion:
 
 
 class PortAudio:
-    """sounddevice behind the backend's three questions; its errors become sentences here."""
+    """Input devices through sounddevice, whose errors become SourceErrors; tests pass a class with the same methods."""
 
     def __init__(self) -> None:
         try:
@@ -191,6 +168,7 @@ class PortAudio:
         self._sounddevice: Any = sounddevice
 
     def devices(self) -> list[Device]:
+        """Devices that can record."""
         try:
             listed = self._sounddevice.query_devices()
             default = self._sounddevice.default.device[0]
@@ -209,6 +187,7 @@ class PortAudio:
         ]
 
     def supports(self, device: Device, rate: int) -> bool:
+        """Whether the device opens in mono at that rate."""
         try:
             self._sounddevice.check_input_settings(device=device.number, channels=1, dtype="int16", samplerate=rate)
         except (self._sounddevice.PortAudioError, ValueError):
@@ -217,12 +196,14 @@ class PortAudio:
 
     def open(
         self, device: Device, rate: int, on_sound: Callable[[NDArray[np.int16]], None], on_end: Callable[[], None]
-    ) -> InputStream:
+    ) -> _PortAudioStream:
+        """`on_sound` gets its own copy of each mono block, shape (n,), on a thread that must not wait."""
+
         def callback(data: NDArray[np.int16], frames: int, time: object, status: object) -> None:
             on_sound(data[:, 0].copy())  # PortAudio uses its memory again.
 
         try:
-            stream: InputStream = self._sounddevice.InputStream(
+            stream = self._sounddevice.InputStream(
                 device=device.number,
                 channels=1,
                 dtype="int16",
@@ -239,7 +220,7 @@ class PortAudio:
 
 
 class _PortAudioStream:
-    def __init__(self, stream: InputStream, device: Device, error: type[Exception]) -> None:
+    def __init__(self, stream: Any, device: Device, error: type[Exception]) -> None:
         self._stream, self._device, self._error = stream, device, error
 
     def start(self) -> None:
@@ -251,12 +232,12 @@ class _PortAudioStream:
             ) from error
 
     def close(self) -> None:
-        # A device that is gone cannot be closed, and nobody needs it to be.
+        # A device that is gone cannot be closed, and need not be.
         with suppress(self._error):
             self._stream.close()
 
 
-def list_devices(backend: InputBackend | None = None) -> list[Device]:
+def list_devices(backend: PortAudio | None = None) -> list[Device]:
     """The input devices, for `livetrans devices`."""
     return (PortAudio() if backend is None else backend).devices()
 

@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import BinaryIO
 
 import numpy as np
 
-from livetrans.audio.channel import Block, SoundChannel
+from livetrans.audio.source import AudioChannel, Block, Pause
 from livetrans.clock import Clock
 from livetrans.errors import SourceError
-from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
+from livetrans.events import SAMPLE_RATE, AudioChunk
 
 READ_BYTES = 3840
 """120 ms: small enough for captions, large enough for a file that comes at full speed."""
 BUFFERED_SECONDS = 10
 AHEAD_SECONDS = 1.0
-"""Sound that is this much ahead of the clock was not spoken just now, so that its lag means nothing."""
+"""Audio that is this much ahead of the clock was recorded earlier: its lag would mean nothing."""
 
 _FILE_BEGINNINGS = (b"RIFF", b"fLaC", b"OggS", b"ID3")
 _NOT_RAW = "Standard input holds an audio file, not raw PCM: name the file, or /dev/stdin in place of -."
 
 
 class PcmStream:
-    """Sound from a binary stream, read by a thread of its own into a bounded channel.
+    """Audio from a binary stream, read by a thread of its own into a bounded channel.
 
-    A full channel stops the reading, and so the program at the pipe's other end; a pause does the same. After `close`
-    what was read is still handed out: it was heard.
+    A full channel stops the reading, and with it the program at the other end of the pipe; so does a pause. After
+    `close` the iterator still returns what was read.
     """
 
-    def __init__(self, stream: BinaryIO, clock: Clock, notify: Callable[[Notice], None] = lambda notice: None) -> None:
-        """`stream` is left open: it belongs to the caller; `notify` is here for likeness, nothing is ever skipped."""
+    def __init__(self, stream: BinaryIO, clock: Clock) -> None:
+        """`stream` stays open: it belongs to the caller."""
         self._stream = stream
         self._clock = clock
-        self._notify = notify
-        self._channel = SoundChannel(BUFFERED_SECONDS * SAMPLE_RATE)
-        self._listening = threading.Event()
-        self._listening.set()
-        self._closed = False
+        self._channel = AudioChannel(BUFFERED_SECONDS * SAMPLE_RATE)
+        self._pause = Pause()
         self._began = 0.0
 
     @property
@@ -47,15 +44,15 @@ class PcmStream:
 
     @property
     def skipped(self) -> float:
-        """The program at the pipe's other end waits."""
+        """Nothing: the program at the other end of the pipe waits."""
         return 0.0
 
     def __iter__(self) -> Iterator[AudioChunk]:
-        # A daemon: nothing can wake a thread that waits for a pipe which stays silent.
+        # A daemon: a thread that waits for a silent pipe cannot be woken.
         threading.Thread(target=self._read, name="livetrans-pcm", daemon=True).start()
         position = 0
         while (blocks := self._channel.take()) is not None:
-            self._listening.wait()
+            self._pause.wait()
             if not blocks:
                 continue
             samples = np.concatenate([block.samples for block in blocks])
@@ -64,19 +61,15 @@ class PcmStream:
             spoken_now = end <= captured_at - self._began + AHEAD_SECONDS
             yield AudioChunk(samples, position, captured_at if spoken_now else None)
             position += len(samples)
-        if position == 0 and not self._closed:
+        if position == 0 and not self._pause.closed:
             raise SourceError("Standard input gave no sound: pipe 16-bit mono 16 kHz PCM into it.")
 
     def pause(self, paused: bool) -> None:
-        if paused:
-            self._listening.clear()
-        else:
-            self._listening.set()
+        self._pause.set(paused)
 
     def close(self) -> None:
-        self._closed = True
+        self._pause.close()
         self._channel.end()
-        self._listening.set()
 
     def _read(self) -> None:
         read = getattr(self._stream, "read1", self._stream.read)

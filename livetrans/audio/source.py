@@ -1,18 +1,27 @@
-"""The audio-source port."""
+"""The audio-source port, and what its implementations share: the pause, the pace of a replay, the bounded channel."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
-from typing import Protocol
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Protocol
 
+from livetrans.clock import Clock
+from livetrans.errors import SourceError
 from livetrans.events import AudioChunk
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class AudioSource(Protocol):
-    """Sound, in order, without gaps in `start_sample` unless sound was lost (then a Notice says so).
+    """Audio, in order, without gaps in `start_sample` unless audio was lost (then a Notice reports it).
 
-    Iterating blocks until sound is there, and may hand out all that has come meanwhile as one larger chunk: a listener
-    that was busy catches up in one step. The iterator ends when the source does or after `close`.
+    Iterating blocks until audio is available, and may return everything that has arrived meanwhile as one larger chunk:
+    a listener that was busy catches up in one step. The iterator ends when the source does or after `close`.
     """
 
     @property
@@ -21,7 +30,7 @@ class AudioSource(Protocol):
 
     @property
     def skipped(self) -> float:
-        """Seconds of sound lost so far because the listener could not keep up; pauses do not count."""
+        """Seconds of audio lost so far because the listener could not keep up; pauses do not count."""
 
     def __iter__(self) -> Iterator[AudioChunk]: ...
 
@@ -29,4 +38,153 @@ class AudioSource(Protocol):
         """Stop or resume listening; called from another thread."""
 
     def close(self) -> None:
-        """End the iteration soon, from any thread, any number of times."""
+        """End the iteration soon; from any thread, from a signal handler, any number of times."""
+
+
+class Pause:
+    """Holds the iterating thread while the source is paused, until it is resumed or closed.
+
+    The wake-up is a SimpleQueue, whose `put` is reentrant: an Event's lock is not, and a signal handler that runs in
+    the thread that waits would wait for itself.
+    """
+
+    def __init__(self) -> None:
+        self.closed = False
+        self._paused = False
+        self._changed: SimpleQueue[None] = SimpleQueue()
+
+    def set(self, paused: bool) -> None:
+        self._paused = paused
+        self._changed.put(None)
+
+    def close(self) -> None:
+        self.closed = True
+        self._changed.put(None)
+
+    def wait(self) -> None:
+        while self._paused and not self.closed:
+            self._changed.get()
+
+
+class Pace:
+    """Seconds since `start` on the injected clock, standing still while paused; another thread may pause."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._origin = 0.0
+        self._paused_at: float | None = None
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        with self._lock:
+            self._origin = self._clock.now()
+            if self._paused_at is not None:
+                self._paused_at = self._origin
+
+    def elapsed(self) -> float:
+        with self._lock:
+            now = self._clock.now() if self._paused_at is None else self._paused_at
+            return now - self._origin
+
+    def instant(self, elapsed: float) -> float:
+        """The clock's time at which `elapsed` seconds have been played."""
+        with self._lock:
+            return self._origin + elapsed
+
+    def wait_until(self, elapsed: float) -> None:
+        """Sleep until then; returns early where a pause begins meanwhile, and the caller checks again."""
+        self._clock.sleep(elapsed - self.elapsed())
+
+    def pause(self, paused: bool) -> None:
+        with self._lock:
+            if paused and self._paused_at is None:
+                self._paused_at = self._clock.now()
+            elif not paused and self._paused_at is not None:
+                self._origin += self._clock.now() - self._paused_at
+                self._paused_at = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Audio as the device or stream gave it; `start_frame` counts at its own rate."""
+
+    samples: NDArray[np.int16]
+    start_frame: int
+    captured_at: float
+
+
+class AudioChannel:
+    """Holds at most `maximum_frames`: `put` waits (a pipe can), `offer` drops the oldest (a microphone cannot wait).
+
+    After `end`, `take` returns what is left, then None, or raises the error that ended the channel. `end` takes no lock
+    and wakes by a SimpleQueue, so a signal handler may call it in the very thread that is inside `take`.
+    """
+
+    def __init__(self, maximum_frames: int) -> None:
+        self._maximum = maximum_frames
+        self._blocks: list[Block] = []
+        self._frames = 0
+        self._dropped_frames = 0
+        self._ends: list[SourceError | None] = []
+        self._lock = threading.Lock()
+        self._arrived: SimpleQueue[None] = SimpleQueue()
+        self._emptied: SimpleQueue[None] = SimpleQueue()
+
+    def put(self, block: Block) -> bool:
+        """Wait for room and add; False once the channel has ended."""
+        while not self._ends:
+            with self._lock:
+                if self._frames < self._maximum:
+                    self._add(block)
+                    return True
+            self._emptied.get()
+        return False
+
+    def offer(self, block: Block) -> None:
+        """Add at once, at the cost of the oldest audio if there is no room."""
+        with self._lock:
+            if self._ends:
+                return
+            self._add(block)
+            while self._frames > self._maximum and len(self._blocks) > 1:
+                dropped = len(self._blocks.pop(0).samples)
+                self._frames -= dropped
+                self._dropped_frames += dropped
+
+    def take(self, timeout: float | None = None) -> list[Block] | None:
+        """Everything that has arrived, waiting for the first; empty after `timeout` seconds; None at the end."""
+        while True:
+            ended = bool(self._ends)  # before the blocks: what came before the end is still returned
+            with self._lock:
+                blocks, self._blocks = self._blocks, []
+                was_full, self._frames = self._frames >= self._maximum, 0
+            if was_full:
+                self._emptied.put(None)
+            if blocks:
+                return blocks
+            if ended:
+                if self._ends[0] is not None:
+                    raise self._ends[0]
+                return None
+            try:
+                self._arrived.get(timeout=timeout)
+            except Empty:
+                return []
+
+    def take_dropped_frames(self) -> int:
+        """Frames dropped since the last call."""
+        with self._lock:
+            dropped, self._dropped_frames = self._dropped_frames, 0
+            return dropped
+
+    def end(self, error: SourceError | None = None) -> None:
+        """Nothing more comes; the first call's reason counts."""
+        self._ends.append(error)
+        self._arrived.put(None)
+        self._emptied.put(None)
+
+    def _add(self, block: Block) -> None:
+        self._blocks.append(block)
+        self._frames += len(block.samples)
+        if self._arrived.empty():  # one wake-up is enough, and a listener that is behind reads none
+            self._arrived.put(None)

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from livetrans.bench.records import Run, Segment, Update
+from livetrans.bench.methods import BASELINE
+from livetrans.bench.runfile import Run, Segment, Update
 from livetrans.errors import UsageError
+from livetrans.events import Span
 from livetrans.sequences import common_prefix_length
 from livetrans.translation.presenter import cut_to_word
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
-    """A text in two parts; `kept + new` is the whole text."""
+class Piece:
+    """A stretch of a text; the pieces of a text joined are the whole text."""
 
-    kept: str
-    """Of a source, the prefix that stood in the update before, hence in the cache; of an output, what was accepted."""
-    new: str
+    text: str
+    draft: str = ""
+    """Of an output, the draft from which it was accepted; of a source, `previous` where it stood in the update before,
+    hence in the cache; empty where it is new."""
+
+
+Pieces = tuple[Piece, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +31,14 @@ class Case:
     """One segment by several methods."""
 
     segment: Segment
-    source: tuple[Split, ...]
+    source: tuple[Pieces, ...]
     """One an update."""
-    outputs: dict[str, tuple[Split, ...]]
+    outputs: dict[str, tuple[Pieces, ...]]
     """By method, one an update."""
 
 
 def case_of(run: Run, segment_id: int, methods: Sequence[str] = ()) -> Case:
-    """The case of one segment in the first repeat, by the methods named or by `rt`, the least and the greatest bias.
+    """The case of one segment in the first repeat, by the methods named or by those of the paper.
 
     Raises:
         UsageError: no such segment or method, or not yet done.
@@ -44,59 +50,70 @@ def case_of(run: Run, segment_id: int, methods: Sequence[str] = ()) -> Case:
     for method in methods:
         if method not in known:
             raise UsageError(f"{run.path} has no method {method!r}; choose from {', '.join(known)}")
-    units = {method: run.unit(0, segment_id, method) for method in methods or _telling(run)}
+    units = {method: run.unit(0, segment_id, method) for method in methods or _usual_methods(run)}
     missing = next((method for method, updates in units.items() if not updates), None)
     if missing:
-        raise UsageError(f"{run.path} stops before segment {segment_id} by {missing}; let `livetrans bench run` go on")
-    outputs = {method: tuple(map(_split_output, updates)) for method, updates in units.items()}
-    return Case(segment, _split_sources([update.source for update in next(iter(units.values()))]), outputs)
+        raise UsageError(f"{run.path} stops before segment {segment_id} by {missing}; continue it with `bench run`")
+    outputs = {method: tuple(map(_output_pieces, updates)) for method, updates in units.items()}
+    return Case(segment, _source_pieces([update.source for update in next(iter(units.values()))]), outputs)
 
 
-def _telling(run: Run) -> list[str]:
+def _usual_methods(run: Run) -> list[str]:
     """The paper's three: re-translation, a modest bias, and continuous decoding or the greatest bias."""
     plain = [method for method in run.header.methods if not method.output_mask_k]
     biased = sorted((method for method in plain if method.bias), key=lambda method: method.bias or 0.0)
     modest = min(biased, key=lambda method: abs((method.bias or 0.0) - 0.2), default=None)
-    last = next((method for method in plain if method.decoder == "cd"), biased[-1] if biased else None)
+    unbiased = [method for method in plain if method.bias is None and method.decoder != BASELINE]
+    last = unbiased[-1] if unbiased else biased[-1] if biased else None
     chosen = [method.label for method in (plain[0], modest, last) if method is not None]
     return list(dict.fromkeys(chosen))
 
 
-def _split_sources(sources: Sequence[str]) -> tuple[Split, ...]:
-    splits, previous = [], ""
+def _source_pieces(sources: Sequence[str]) -> tuple[Pieces, ...]:
+    texts, previous = [], ""
     for source in sources:
         kept = cut_to_word(source[: common_prefix_length(previous, source)], source)
-        splits.append(Split(kept, source[len(kept) :]))
+        texts.append(_pieces(source, [Span(0, len(kept))]))
         previous = source
-    return tuple(splits)
+    return tuple(texts)
 
 
-def _split_output(update: Update) -> Split:
-    accepted = update.stats.accepted_tokens
-    kept = update.text[: update.ends[accepted - 1]] if accepted else ""
-    return Split(kept, update.text[len(kept) :])
+def _output_pieces(update: Update) -> Pieces:
+    begins = (0, *update.ends)
+    return _pieces(update.text, [Span(begins[span.begin], begins[span.end], span.draft) for span in update.spans])
+
+
+def _pieces(text: str, accepted: Sequence[Span]) -> Pieces:
+    """The text cut at spans of its characters."""
+    pieces, begin = [], 0
+    for span in accepted:
+        pieces += [Piece(text[begin : span.begin]), Piece(text[span.begin : span.end], span.draft)]
+        begin = span.end
+    return tuple(piece for piece in (*pieces, Piece(text[begin:])) if piece.text)
 
 
 def as_markdown(case: Case) -> str:
     """Underlined what was kept, bold what is new."""
     lines = [f"**Table 7: {_literal(case.segment.name)}**", "", "| | source |", "|---:|---|"]
     lines += _rows(case.source)
-    for method, splits in case.outputs.items():
-        lines += ["", f"| | {_literal(method)} |", "|---:|---|", *_rows(splits)]
+    for method, texts in case.outputs.items():
+        lines += ["", f"| | {_literal(method)} |", "|---:|---|", *_rows(texts)]
     if case.segment.reference is not None:
         lines += ["", f"Reference: {_literal(case.segment.reference)}"]
     return "\n".join([*lines, "", "Underlined: kept (source in the cache, output accepted); bold: new.", ""])
 
 
-def _rows(splits: Sequence[Split]) -> list[str]:
-    return [f"| {number} | {_marked(split)} |" for number, split in enumerate(splits, 1)]
+def _rows(texts: Sequence[Pieces]) -> list[str]:
+    return [f"| {number} | {''.join(map(_marked, pieces))} |" for number, pieces in enumerate(texts, 1)]
 
 
-def _marked(split: Split) -> str:
-    kept = f"<u>{_literal(split.kept)}</u>" if split.kept else ""
-    new = split.new.lstrip()
-    space = split.new[: len(split.new) - len(new)]
-    return f"{kept}{space}**{_literal(new)}**" if new else kept
+def _marked(piece: Piece) -> str:
+    if piece.draft:
+        return f"<u>{_literal(piece.text)}</u>"
+    # Markdown takes stars beside a space for letters.
+    bare = piece.text.strip()
+    before, _, after = piece.text.partition(bare) if bare else (piece.text, "", "")
+    return f"{before}**{_literal(bare)}**{after}" if bare else piece.text
 
 
 def _literal(text: str) -> str:

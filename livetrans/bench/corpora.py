@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from livetrans.bench.records import CorpusRecord, Segment
+from livetrans.bench.runfile import CorpusRecord, Segment
 from livetrans.clock import ManualClock
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Notice, Transcript
@@ -64,8 +64,8 @@ def text_corpus(
             )
     spaced = languages[0].spaced
     segments = tuple(
-        CorpusSegment(Segment(number, f"{source.name}:{number + 1}", text, said), reveal(text, step, spaced=spaced))
-        for number, (text, said) in enumerate(zip(sources[:sentences], references, strict=False))
+        CorpusSegment(Segment(number, f"{source.name}:{number + 1}", text, wanted), reveal(text, step, spaced=spaced))
+        for number, (text, wanted) in enumerate(zip(sources[:sentences], references, strict=False))
     )
     unit = "words" if spaced else "characters"
     return _corpus("text", source.name, languages, segments, step, unit)
@@ -111,7 +111,7 @@ def recorded_corpus(
     sentences: int | None = None,
     notify: Callable[[Notice], None] | None = None,
 ) -> Corpus:
-    """A session folder, a .jsonl file of transcripts, or a folder of such; partials as they were, rewrites included.
+    """A session folder, a .jsonl file of transcripts, or a folder of such; partials as recorded, rewrites included.
 
     `reference` is a text file for one stream, or a folder that holds `NAME.LANGUAGE.txt` or `NAME.txt` for stream
     NAME; without it, `NAME.LANGUAGE.txt` is looked for beside the streams. Where a file has a line for each of the
@@ -119,7 +119,7 @@ def recorded_corpus(
     not scored.
 
     Raises:
-        UsageError: no stream there, or a reference that is asked for and absent.
+        UsageError: no stream there, or a reference that is named and absent.
         SessionError: a stream that cannot be read.
     """
     streams = find_streams(path)
@@ -136,6 +136,15 @@ def recorded_corpus(
     if not segments:
         raise SessionError(f"{path} holds no transcript with words; give a session or a folder of them")
     return _corpus("recorded", path.resolve().name, languages, tuple(segments), 0, "")
+
+
+def transcript_corpus(transcripts: Iterable[Transcript], name: str, languages: tuple[Language, Language]) -> Corpus:
+    """The transcripts of one run that was just heard, without times and references."""
+    segments = tuple(
+        CorpusSegment(Segment(number, f"{name}:{number + 1}", updates[-1].source, stream=name), updates)
+        for number, (_, updates) in enumerate(_segments((transcript, 0.0) for transcript in transcripts))
+    )
+    return _corpus("recorded", name, languages, segments, 0, "")
 
 
 def find_streams(path: Path) -> list[Path]:
@@ -175,7 +184,7 @@ def _stream_segments(
 
 
 def _timed(stream: Path, notify: Callable[[Notice], None] | None) -> Iterator[tuple[Transcript, float]]:
-    """The stream's transcripts, each with the instant at which it came; time is played, nobody waits."""
+    """The stream's transcripts, each with the instant at which it came; the clock is moved by hand, without waiting."""
     clock = ManualClock()
     for transcript in RecordedTranscripts(stream, clock, real_time=True, notify=notify):
         yield transcript, clock.now()
@@ -202,7 +211,7 @@ def _reference_text(stream: Path, name: str, reference: Path | None, language: s
     folder = reference or stream.parent
     candidates = [folder / f"{name}.{language}.txt"]
     if reference is not None:
-        # Beside the streams a bare NAME.txt is more likely what was said.
+        # Beside the streams a bare NAME.txt is more likely in the language of the source.
         candidates.append(folder / f"{name}.txt")
     return next((read_sentences(candidate) for candidate in candidates if candidate.is_file()), None)
 

@@ -1,16 +1,22 @@
-"""What verification really costs: the time of one pass over n new tokens, against that of one over a single token."""
+"""What verification costs on this machine: the time of one pass over n new tokens, against one over a single token."""
 
 from __future__ import annotations
 
+import json
+import re
 import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
+import platformdirs
 
+from livetrans.bench.layout import Column, Table
 from livetrans.lm.port import LanguageModel
 
-SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+SIZES = (*range(1, 41), 48, 64)
+"""Every length that a draft of a sentence has, and two of long ones."""
 CONTEXT_TOKENS = 64
 """Tokens in the cache before each pass: about a prompt with its sentence."""
 
@@ -35,7 +41,7 @@ def measure_cost(
     sizes: Sequence[int] = SIZES,
     on_pass: Callable[[], None] = lambda: None,
 ) -> list[Cost]:
-    """Sizes take turns within each round, another one first each time, so that a drifting machine moves them alike.
+    """Sizes take turns within each round, another one first each time, so that a drifting machine slows them alike.
 
     `sizes` begins with 1. A first round that warms the memory up is not counted.
 
@@ -74,3 +80,49 @@ def _ratio(above: float, below: float) -> float:
 
 def _beginning(model: LanguageModel) -> tuple[int, ...]:
     return model.beginning_tokens or tuple(model.tokenize("a"))[:1]
+
+
+def cost_table(costs: Sequence[Cost], note: str) -> Table:
+    """The costs as a table, a row a length."""
+    columns = (
+        Column("new tokens"),
+        Column("median ms", 2),
+        Column("to one", 2),
+        Column("ms a token", 3),
+        Column("least ms", 2),
+        Column("least to one", 2),
+    )
+    rows = tuple(
+        (
+            cost.new_tokens,
+            cost.seconds * 1000,
+            cost.ratio,
+            cost.seconds * 1000 / cost.new_tokens,
+            cost.least_seconds * 1000,
+            cost.least_ratio,
+        )
+        for cost in costs
+    )
+    return Table("", "one pass over so many new tokens", columns, rows, (note,))
+
+
+def cost_values(costs: Sequence[Cost], about: Mapping[str, object]) -> dict[str, object]:
+    """For JSON: the costs, and what they are of."""
+    return {"cost": [asdict(cost) for cost in costs], **about}
+
+
+def store_cost(values: Mapping[str, object], folder: Path | None = None) -> Path:
+    """Keep the values of one model on one machine in the user's cache folder; earlier ones are replaced.
+
+    The file is named by model, its size, threads and processor, which are among the values.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    folder = folder or platformdirs.user_cache_path("livetrans", appauthor=False) / "cost"
+    parts = (str(values[name]) for name in ("model", "size_bytes", "threads", "time", "processor"))
+    name = re.sub(r"[^\w.-]+", "-", " ".join(parts)).strip("-")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(values, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path

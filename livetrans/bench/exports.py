@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from livetrans.bench.records import Segment, Update
+from livetrans.bench.runfile import Segment, Update
 from livetrans.errors import UsageError
 from livetrans.sequences import common_prefix_length
 
@@ -35,7 +35,7 @@ class ExportedUpdate:
     output: str
     """The whole output for it."""
     tokens: tuple[str, ...]
-    """The output in the unit that simulstream shall count, none of them empty or with a space."""
+    """The output in the unit that simulstream is to count, none of them empty or with a space."""
     source_time: float
     """Seconds of the segment's sound heard so far; for text, which has none, words (or characters) read so far."""
     computation_seconds: float
@@ -120,5 +120,5 @@ def stream_lines(
 
 
 def _line(values: Mapping[str, object]) -> str:
-    # ASCII: no reader can take a letter for a line end, and lone surrogates survive.
+    # ASCII: so that no reader takes a letter for a line end, and lone surrogates survive.
     return json.dumps(values, allow_nan=False) + "\n"

@@ -1,4 +1,4 @@
-"""A table as text, Markdown, CSV or values: the same cells in four dresses."""
+"""Renders a table in four formats: text, Markdown, CSV, and values for JSON."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-from livetrans.text import display_width
+from itertools import groupby
 
 Value = str | int | float | None
 NOTHING = "–"
 """Stands where a figure has no meaning or was not measured."""
+UNLIMITED = 10_000
+"""Columns of a page that is not a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     name: str
     decimals: int = 0
-    """Of numbers that are no counts."""
+    """Of numbers that are not counts."""
     group: str = ""
     """Whose figures these are, where a table has more than one model."""
+    spare: bool = False
+    """Left out of text first, where the terminal is too narrow for all columns."""
 
     @property
     def title(self) -> str:
@@ -50,38 +53,56 @@ class Table:
         }
 
 
-def as_text(table: Table) -> str:
-    """Columns in line, figures to the right, groups above their columns, notes below."""
-    columns = _without_empty(table)
-    names = [table.columns[index].name for index in columns]
-    cells = [names, *([_written(row[index], table.columns[index]) for index in columns] for row in table.rows)]
-    widths = [max(display_width(line[place]) for line in cells) for place in range(len(columns))]
-    lines = [f"{table.name.capitalize()}: {table.title}", ""]
-    groups = [table.columns[index].group for index in columns]
-    if any(groups):
-        lines.append(_groups_line(groups, widths))
-    numeric = [any(isinstance(row[index], int | float) for row in table.rows) for index in columns]
-    for number, line in enumerate(cells):
-        padded = (_padded(cell, width, right=right) for cell, width, right in zip(line, widths, numeric, strict=True))
-        lines.append("  ".join(padded).rstrip())
-        if number == 0:
-            lines.append("  ".join("─" * width for width in widths))
-    return "\n".join([*lines, "", *table.notes, ""])
+def as_text(table: Table, width: int = UNLIMITED) -> str:
+    """Columns in line, a block a group, notes below; what `width` has no room for is left out, and a note says so."""
+    blocks = []
+    left_out: list[str] = []
+    filled = _filled(table)
+    for group, block in groupby(filled[1:], key=lambda index: table.columns[index].group):
+        columns = [filled[0], *block]
+        text = _block(table, columns)
+        while _width(text) > width and (spare := _most_spare(table, columns)) is not None:
+            left_out.append(table.columns[spare].name)
+            columns.remove(spare)
+            text = _block(table, columns)
+        blocks.append(f"{group}\n{text}" if group else text)
+    notes = list(table.notes)
+    if left_out:
+        names = ", ".join(dict.fromkeys(reversed(left_out)))
+        notes.append(f"The terminal is too narrow for: {names}.")
+    title = f"{table.name.capitalize()}: {table.title}" if table.name else table.title
+    return "\n\n".join([title, *blocks, "\n".join(notes)]) + "\n"
 
 
-def _groups_line(groups: Sequence[str], widths: Sequence[int]) -> str:
-    """Each group's name above its first column, cut where the next group begins."""
-    line = ""
-    for place, group in enumerate(groups):
-        if group and (place == 0 or group != groups[place - 1]):
-            begin = sum(widths[:place]) + 2 * place
-            line = f"{line[: begin - 1]:{begin}}{group}"
-    return line
+def _block(table: Table, columns: Sequence[int]) -> str:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for index in columns:
+        right = any(isinstance(row[index], int | float) for row in table.rows)
+        grid.add_column(Text(table.columns[index].name), justify="right" if right else "left", no_wrap=True)
+    for row in table.rows:
+        grid.add_row(*(Text(_written(row[index], table.columns[index])) for index in columns))
+    page = io.StringIO()
+    Console(file=page, width=UNLIMITED, color_system=None).print(grid)
+    return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
+
+
+def _width(text: str) -> int:
+    from rich.cells import cell_len
+
+    return max(map(cell_len, text.splitlines()))
+
+
+def _most_spare(table: Table, columns: Sequence[int]) -> int | None:
+    return next((index for index in reversed(columns) if table.columns[index].spare), None)
 
 
 def as_markdown(table: Table) -> str:
     """A pipe table with its title above and its notes below."""
-    columns = _without_empty(table)
+    columns = _filled(table)
     titles = [_cell(table.columns[index].title) for index in columns]
     numeric = [any(isinstance(row[index], int | float) for row in table.rows) for index in columns]
     lines = [f"**{table.name.capitalize()}: {table.title}**", "", f"| {' | '.join(titles)} |"]
@@ -107,8 +128,8 @@ def as_csv(table: Table) -> str:
 FORMATS: dict[str, Callable[[Table], str]] = {"text": as_text, "markdown": as_markdown, "csv": as_csv}
 
 
-def _without_empty(table: Table) -> list[int]:
-    """Columns that say something in some row."""
+def _filled(table: Table) -> list[int]:
+    """Columns that have a figure in some row."""
     return [index for index in range(len(table.columns)) if any(row[index] is not None for row in table.rows)]
 
 
@@ -116,11 +137,6 @@ def _written(value: Value, column: Column) -> str:
     if value is None:
         return NOTHING
     return f"{value:.{column.decimals}f}" if isinstance(value, float) else str(value)
-
-
-def _padded(cell: str, width: int, *, right: bool) -> str:
-    space = " " * (width - display_width(cell))
-    return space + cell if right else cell + space
 
 
 def _cell(text: str) -> str:

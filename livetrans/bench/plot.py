@@ -6,14 +6,15 @@ by markers as well as by colours. The same rows and date give the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from io import BytesIO
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from livetrans.bench.methods import BASELINE
 from livetrans.bench.rows import TableRow
 from livetrans.errors import UsageError
 from livetrans.metrics.lag import percentile
@@ -26,10 +27,11 @@ SHEET, INK, PALE_INK, GRID = "#ffffff", "#1f2328", "#59636e", "#e4e8ec"
 COLOURS = ("#0072b2", "#d55e00", "#000000", "#882255")
 """Blue and vermilion of Okabe and Ito, black, and Tol's wine: apart for every kind of colour blindness."""
 MARKERS = ("o", "s", "^", "D")
-LEVELS = {"rt": (0, (5, 1.5)), "cd": (0, (1, 1.2))}
-"""Dashes of the methods that have no bias."""
+DASHES = ((0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
+"""Of the methods that have no bias, in their order."""
 DOTS_PER_INCH = 160
 
+Dashes = tuple[float, tuple[float, ...]]
 Value = Callable[[TableRow], float | None]
 
 
@@ -58,7 +60,7 @@ def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = Fal
             for kind in ("png", "svg")
         }
     if not files:
-        raise UsageError("there is nothing to plot; give a run with ssbd in it, or one of a recorded stream")
+        raise UsageError("there is nothing to plot; give a run of a method with a bias, or of a recorded stream")
     _write(files, force=force)
     return list(files)
 
@@ -70,7 +72,7 @@ def _percent(value: float | None) -> float | None:
 BIAS_PANELS: tuple[tuple[str, str, Value], ...] = (
     ("Normalized erasure", "erased / final tokens, mean per utterance", lambda row: row.ne_mean),
     ("Draft accepted (A/D)", "% of the draft's tokens", lambda row: _percent(row.accepted_per_draft)),
-    ("Speedup over re-translation", "times as many tokens a second", lambda row: row.speedup),
+    ("Speedup", "update time of rt / of the method", lambda row: row.speed.speedup),
 )
 QUALITY_PANELS: tuple[tuple[str, str, Value], ...] = (
     ("COMET", "of finals", lambda row: row.comet),
@@ -86,23 +88,25 @@ LEAST_SPAN = {"COMET": 0.04, "BLEU": 4.0, "chrF": 4.0}
 def _over_bias(
     rows: Sequence[TableRow], date: str, panels: Sequence[tuple[str, str, Value]], title: str
 ) -> Figure | None:
-    """A panel a figure over the bias, with `rt` and `cd` as level lines; None where no bias has any of the figures."""
-    curves = _curves(rows)
-    told = [panel for panel in panels if any(_points(own, panel[2]) for own in curves.values())]
-    if not told:
+    """A panel a figure over the bias, with methods without one as level lines; None where no bias has a figure."""
+    curves = _curves(rows, by_decoder=True)
+    measured = [panel for panel in panels if any(_points(own, panel[2]) for own in curves.values())]
+    if not measured:
         return None
-    levels = [decoder for decoder in LEVELS if any(row.decoder == decoder for row in rows)]
-    figure, axes = _sheet(len(told), title, rows, date, lines=1 if len(curves) == 1 else len(curves) + len(levels))
-    for panel, (name, unit, value) in zip(axes, told, strict=True):
+    unbiased = dict.fromkeys(row.decoder for row in rows if row.bias is None)
+    levels = dict(zip(unbiased, cycle(DASHES), strict=False))
+    figure, axes = _sheet(len(measured), title, rows, date, lines=1 if len(curves) == 1 else len(curves) + len(levels))
+    for panel, (name, unit, value) in zip(axes, measured, strict=True):
         _name(panel, name, f"{unit} ({_named(rows, 'ne_unit', 'units')})" if value is BIAS_PANELS[0][2] else unit)
         panel.set_xlabel("bias β")
         for own, (colour, marker) in zip(curves.values(), _looks(), strict=False):
             points = _points(own, value)
-            panel.plot(*zip(*points, strict=True), color=colour, marker=marker, zorder=3)
+            if points:
+                panel.plot(*zip(*points, strict=True), color=colour, marker=marker, zorder=3)
             for row in own:
-                level = value(row) if row.decoder in LEVELS else None
+                level = value(row) if row.bias is None else None
                 if level is not None:
-                    panel.axhline(level, color=colour, linestyle=LEVELS[row.decoder], linewidth=1.4, zorder=2)
+                    panel.axhline(level, color=colour, linestyle=levels[row.decoder], linewidth=1.4, zorder=2)
         panel.set_xlim(-0.03, max(row.bias or 0.0 for row in rows) + 0.03)
         _scale(panel, LEAST_SPAN.get(name))
     _legend(figure, list(curves), levels)
@@ -111,7 +115,7 @@ def _over_bias(
 
 def _lag(rows: Sequence[TableRow], date: str) -> Figure | None:
     """A panel a corpus, a bar a method: from the 5th to the 95th percentile, thick in the middle half, the median."""
-    curves = {name: [row for row in own if row.lags] for name, own in _curves(rows).items()}
+    curves = {name: [row for row in own if row.latency.lags] for name, own in _curves(rows).items()}
     curves = {name: own for name, own in curves.items() if own}
     if not curves:
         return None
@@ -121,8 +125,8 @@ def _lag(rows: Sequence[TableRow], date: str) -> Figure | None:
         _name(panel, name or "Lag", "median, middle 50 %, middle 90 % of updates")
         panel.set_xlabel("seconds since the newest word was heard")
         for place, row in enumerate(own):
-            colour = {"rt": INK, "cd": COLOURS[1]}.get(row.decoder, COLOURS[0])
-            ordered = sorted(row.lags)
+            colour = INK if row.method == BASELINE else COLOURS[0] if row.bias is not None else COLOURS[1]
+            ordered = sorted(row.latency.lags)
             p5, q1, median, q3, p95 = (percentile(ordered, share) or 0.0 for share in (0.05, 0.25, 0.5, 0.75, 0.95))
             panel.plot([p5, p95], [place, place], color=colour, linewidth=2)
             panel.plot([q1, q3], [place, place], color=colour, linewidth=9, solid_capstyle="butt")
@@ -136,21 +140,36 @@ def _lag(rows: Sequence[TableRow], date: str) -> Figure | None:
     return figure
 
 
-def _curves(rows: Sequence[TableRow]) -> dict[str, list[TableRow]]:
-    """Rows by model and corpus, named by what tells them apart: nothing where there is one."""
-    keys = list(dict.fromkeys((row.pair, row.model, row.corpus) for row in rows))
+def _curves(rows: Sequence[TableRow], *, by_decoder: bool = False) -> dict[str, list[TableRow]]:
+    """Rows by model and corpus, named by what tells them apart: nothing where there is one.
+
+    With `by_decoder` each biased decoder has a curve, named by it too; methods without a bias are on the first of
+    their model and corpus.
+    """
+    biased = list(dict.fromkeys(row.decoder for row in rows if row.bias is not None)) if by_decoder else []
+
+    def decoder_of(row: TableRow) -> str:
+        return row.decoder if row.bias is not None else biased[0]
+
+    def key_of(row: TableRow) -> tuple[str, str, str]:
+        return row.pair, row.model, row.corpus
+
+    keys = list(dict.fromkeys(map(key_of, rows)))
     differing = [place for place in range(3) if len({key[place] for key in keys}) > 1]
     enough = next((place for place in differing if len({key[place] for key in keys}) == len(keys)), None)
     telling = differing if enough is None else [enough]
     return {
-        " ".join(key[place] for place in telling): [row for row in rows if (row.pair, row.model, row.corpus) == key]
+        " ".join([*([decoder] if decoder else []), *(key[place] for place in telling)]): [
+            row for row in rows if key_of(row) == key and (not decoder or decoder_of(row) == decoder)
+        ]
         for key in keys
+        for decoder in biased or [""]
     }
 
 
 def _points(rows: Sequence[TableRow], value: Value) -> list[tuple[float, float]]:
-    """(bias, figure) of SSBD's rows that have it, from the least bias to the greatest."""
-    found = ((row.bias, value(row)) for row in rows if row.decoder == "ssbd")
+    """(bias, figure) of the rows that have both, from the least bias to the greatest."""
+    found = ((row.bias, value(row)) for row in rows)
     return sorted((bias, figure) for bias, figure in found if bias is not None and figure is not None)
 
 
@@ -196,7 +215,7 @@ def _name(panel: Axes, name: str, unit: str) -> None:
 
 
 def _scale(panel: Axes, least_span: float | None) -> None:
-    """From zero, so that lengths compare; quality, which has no telling zero, over at least so much."""
+    """From zero, so that lengths compare; quality, whose zero says nothing, over at least so much."""
     if least_span is None:
         top = panel.get_ylim()[1] * 1.05
         panel.set_ylim(-0.03 * top, top)  # a line at zero stays visible
@@ -212,15 +231,18 @@ def _looks() -> Iterator[tuple[str, str]]:
         yield COLOURS[place % len(COLOURS)], MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]
 
 
-def _legend(figure: Figure, curves: Sequence[str], levels: Sequence[str]) -> None:
+def _legend(figure: Figure, curves: Sequence[str], levels: Mapping[str, Dashes]) -> None:
     """Under the panels: the curves, and what the dashes mean in whatever colour."""
     from matplotlib.lines import Line2D
 
     dashes_colour = COLOURS[0] if len(curves) == 1 else PALE_INK
     handles = [
-        Line2D([], [], color=colour, marker=marker, label=f"ssbd {curve}".strip())
+        Line2D([], [], color=colour, marker=marker, label=curve)
         for curve, (colour, marker) in zip(curves, _looks(), strict=False)
-    ] + [Line2D([], [], color=dashes_colour, linestyle=LEVELS[level], linewidth=1.4, label=level) for level in levels]
+    ] + [
+        Line2D([], [], color=dashes_colour, linestyle=dashes, linewidth=1.4, label=level)
+        for level, dashes in levels.items()
+    ]
     place = (0.1 / figure.get_figwidth(), 0.05 / figure.get_figheight())
     figure.legend(handles=handles, loc="lower left", bbox_to_anchor=place, ncols=3 if len(curves) == 1 else 1)
 

@@ -1,18 +1,18 @@
-"""A run: every method on every segment, interleaved, each unit appended to the run file as soon as it is done."""
+"""A run: every method on every segment, interleaved; each unit is appended to the run file as soon as it is done."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
 from livetrans.bench.corpora import Corpus, CorpusSegment
 from livetrans.bench.methods import settings_of
-from livetrans.bench.records import Header, MethodRecord, Run, Segment, Update
-from livetrans.bench.runfile import read_run, to_line
+from livetrans.bench.runfile import Header, MethodRecord, Run, Segment, Update, read_run, to_line
 from livetrans.clock import Clock
-from livetrans.errors import SessionError, UsageError
+from livetrans.errors import ContextError, SessionError, UsageError
 from livetrans.events import Transcript
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt
@@ -23,6 +23,8 @@ from livetrans.translation.translator import Translator
 Unit = tuple[int, CorpusSegment, MethodRecord]
 """Repeat, segment, method."""
 
+_REMEMBERED_OUTPUTS = 1000
+
 
 class RunWriter:
     """Appends whole units to a run file; an existing file of the same run is continued behind its last whole unit."""
@@ -31,7 +33,7 @@ class RunWriter:
         """Open the file.
 
         Raises:
-            UsageError: a file of something else is there, and `overwrite` was not asked.
+            UsageError: a file of something else is there, and `overwrite` is not set.
             SessionError: it cannot be written.
         """
         self._path = path
@@ -45,8 +47,11 @@ class RunWriter:
                 run = self._continued(header, segments)
                 self.done = frozenset(update.unit for update in run.updates)
                 self._stream = path.open("r+b")
-                self._stream.truncate(run.size_bytes)
-                self._stream.seek(run.size_bytes)
+                whole = b"".join(islice(self._stream, run.whole_lines))
+                self._stream.truncate(len(whole))
+                self._stream.seek(len(whole))
+                if not whole.endswith(b"\n"):
+                    self._write("\n")
                 segments = segments[len(run.segments) :]
             self._write("".join(map(to_line, segments)))
         except OSError as fault:
@@ -132,42 +137,50 @@ class Bench:
 
     def __init__(
         self,
-        models: dict[str, LanguageModel],
+        models: Mapping[str, LanguageModel],
         prompt: Prompt,
         header: Header,
         clock: Clock,
-        writer: RunWriter,
     ) -> None:
         """`models` by method label."""
         self._models = models
         self._prompt = prompt
         self._header = header
         self._clock = clock
-        self._writer = writer
         self._ends: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._renders = {label: renderer(model) for label, model in models.items()}
 
-    def run(self, corpus: Corpus, on_unit: Callable[[int], None] = lambda updates: None) -> None:
-        """Run what the file lacks; `on_unit` hears how many updates a unit had, those already there first.
+    def run(self, corpus: Corpus, writer: RunWriter, on_unit: Callable[[int], None] = lambda updates: None) -> None:
+        """Run what the writer's file lacks; `on_unit` gets how many updates each unit has.
 
         Raises:
             ContextError: a sentence is too long for the model's context.
             SessionError: the file cannot be written.
         """
-        done = self._writer.done
-        segment: CorpusSegment | None = None
-        for repeat, segment_now, method in units(corpus, self._header.methods, self._header.repeats):
-            if segment_now is not segment:
-                segment = segment_now
-                self._ends.clear()
-            if (repeat, segment.segment.segment_id, method.label) not in done:
-                self._writer.write_unit(self.unit(repeat, segment, method))
+        for repeat, segment, method in units(corpus, self._header.methods, self._header.repeats):
+            if (repeat, segment.segment.segment_id, method.label) not in writer.done:
+                writer.write_unit(self.unit(repeat, segment, method))
             on_unit(len(segment.updates))
+
+    def run_in_memory(self, corpus: Corpus, on_too_long: Callable[[Segment, ContextError], None]) -> tuple[Update, ...]:
+        """Run all of it; a segment that is too long for the model's context is left out for all methods."""
+        done: list[Update] = []
+        left_out: set[int] = set()
+        for repeat, segment, method in units(corpus, self._header.methods, self._header.repeats):
+            if segment.segment.segment_id in left_out:
+                continue
+            try:
+                done += self.unit(repeat, segment, method)
+            except ContextError as error:
+                left_out.add(segment.segment.segment_id)
+                on_too_long(segment.segment, error)
+        return tuple(update for update in done if update.segment_id not in left_out)
 
     def unit(self, repeat: int, segment: CorpusSegment, method: MethodRecord) -> list[Update]:
         """Translate one segment by one method, from an empty draft."""
         model = self._models[method.label]
-        translator = Translator(model, self._prompt, *settings_of(method, self._header.maximum_output_tokens))
+        settings = settings_of(method, self._header.maximum_output_tokens)
+        translator = Translator(model, self._prompt, *settings)
         # The cache starts from the template alone, whichever unit came before: a resumed run equals a whole one.
         model.evaluate((*self._prompt.before, *self._prompt.after))
         identity = segment.segment.segment_id
@@ -193,6 +206,7 @@ class Bench:
                     end=source.end,
                     captured=source.captured,
                     due=source.due,
+                    accepted=translation.accepted,
                 )
             )
         return updates
@@ -200,6 +214,8 @@ class Bench:
     def _ends_of(self, tokens: tuple[int, ...], text: str, render: Render) -> tuple[int, ...]:
         """Characters of `text` that are there after each token; the methods of a segment often write the same."""
         if tokens not in self._ends:
+            if len(self._ends) >= _REMEMBERED_OUTPUTS:
+                self._ends.clear()
             prefixes = (render(tokens[:count]) for count in range(1, len(tokens) + 1))
             self._ends[tokens] = tuple(common_prefix_length(prefix, text) for prefix in prefixes)
         return self._ends[tokens]

@@ -1,20 +1,187 @@
-"""The run file on disk: JSON lines, strict to read, and resumable where a crash cut it."""
+"""The run file: what it holds, and how it is written and read. Every table is computed from it. See docs/bench.md.
+
+    header            one line: what produced the numbers
+    segment ...       one line a segment of the corpus: its whole source, and its reference if there is one
+    update ...        one line an update: what one method wrote for one grown source, and what it cost
+
+The updates of one segment by one method in one repeat are a *unit*. A unit is written at once, when it is done, and
+ends with a final update; whatever stands after the last whole unit was cut by a crash and counts for nothing.
+"""
 
 from __future__ import annotations
 
-import json
-import types
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, asdict, fields, is_dataclass
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
-from livetrans.bench.records import FORMAT, Header, Run, Segment, Update
 from livetrans.errors import SessionError
+from livetrans.events import DecodingStats, Span
+from livetrans.session.codec import decode, dump, encode, line_error, newer_error, read_lines
+from livetrans.signature import ModelRecord, Signature
 
-DECIMALS = 7
-"""Of seconds: a tenth of a microsecond."""
+FORMAT = 1
+"""Of the file, written into its header; raised when an old reader would misread a new file."""
+
+
+@dataclass(frozen=True, slots=True)
+class MethodRecord:
+    """A row of the method table."""
+
+    label: str
+    """As it is written: `rt`, `ssbd@0.2`, `cd`, `window3@0.2+worth`, `ssbd@0.2+mask3`."""
+    decoder: str
+    """A name in `livetrans.decoding.DECODERS`."""
+    bias: float | None = None
+    """None where the decoder has none."""
+    output_mask_k: int = 0
+    """Tokens that the draft loses, and that are hidden, at every partial; 0 without an output mask."""
+    window: int | None = None
+    """Tokens of the live window; None where the decoder has none."""
+    final: str = "partial"
+    """How finals are decoded: a name in `livetrans.config.FINALS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusRecord:
+    """What was translated."""
+
+    kind: str
+    """`text`, revealed bit by bit, or `recorded`, as a recogniser wrote it."""
+    name: str
+    sha256: str
+    """Of the segments' updates and references, as they were fed."""
+    source_language: str
+    target_language: str
+    segments: int
+    step: int
+    """w, the units added at each update; 0 for recorded streams."""
+    step_unit: str
+    """`words` or `characters`; empty for recorded streams."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The signature of a run: what produced its numbers."""
+
+    format: int
+    methods: tuple[MethodRecord, ...]
+    repeats: int
+    model: ModelRecord
+    corpus: CorpusRecord
+    maximum_output_tokens: int
+    time: str
+    """How seconds were measured: `wall`, or `cpu`, the processor's time, which other programs do not lengthen."""
+    versions: dict[str, str]
+    machine: dict[str, str]
+
+    def method(self, label: str) -> MethodRecord:
+        return next(method for method in self.methods if method.label == label)
+
+
+def make_header(
+    methods: tuple[MethodRecord, ...],
+    repeats: int,
+    signature: Signature,
+    corpus: CorpusRecord,
+    maximum_output_tokens: int,
+    time: str,
+) -> Header:
+    """The header of a run; `time` is one of `livetrans.bench.methods.TIMES`."""
+    about = signature.model, corpus, maximum_output_tokens, time, signature.versions, signature.machine
+    return Header(FORMAT, methods, repeats, *about)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A sentence of the corpus, or a segment of a recorded stream."""
+
+    segment_id: int
+    """Counts from 0 over the whole corpus."""
+    name: str
+    """Where it stands: `flores200.devtest.eng:12` is line 12 there, `talk:3` segment 3 of a stream."""
+    source: str
+    reference: str | None = None
+    stream: str = ""
+    """Recorded streams only: the recording that it belongs to."""
+    start: float | None = None
+    """Recorded streams only: source time at which the first word starts."""
+    stream_reference: str | None = None
+    """On a stream's last segment: the whole stream's reference, where its lines are not the recogniser's segments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What one method wrote for one update.
+
+    The draft was the output of the unit's update before, less the output mask's tokens; `stats.draft_tokens` is its
+    length.
+    """
+
+    repeat: int
+    segment_id: int
+    method: str
+    """Label in the header's method table."""
+    update: int
+    """Counts from 0 in every unit."""
+    final: bool
+    source: str
+    """The whole source so far."""
+    tokens: tuple[int, ...]
+    """Output ids in the model's own tokens, end of generation excluded."""
+    text: str
+    ends: tuple[int, ...]
+    """`ends[i]` characters of `text` are there once token i is, so that a text without its last k tokens can be cut."""
+    stats: DecodingStats
+    update_seconds: float
+    """Measured: the whole update, with the prompt, its tokenisation and the verification's arithmetic."""
+    end: float | None = None
+    """Recorded streams only: source time at which the source's last word ends."""
+    captured: float | None = None
+    """Recorded streams only: when that was heard, in seconds since the recorded run began."""
+    due: float | None = None
+    """Recorded streams only: when the transcript came, in seconds since the recorded run began."""
+    accepted: tuple[Span, ...] = ()
+    """Which of `tokens` came from a draft; older files have none of it, see `spans`."""
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The accepted tokens, in order; where the file is older, the leading ones that its count says."""
+        if self.accepted or not self.stats.accepted_tokens:
+            return self.accepted
+        return (Span(0, self.stats.accepted_tokens),)
+
+    @property
+    def unit(self) -> tuple[int, int, str]:
+        return self.repeat, self.segment_id, self.method
+
+    def without_last(self, k: int) -> str:
+        """The text without its last k tokens."""
+        kept = len(self.tokens) - k
+        return self.text if k == 0 else self.text[: self.ends[kept - 1]] if kept > 0 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run file's whole units."""
+
+    path: Path
+    header: Header
+    segments: tuple[Segment, ...]
+    updates: tuple[Update, ...]
+    whole_lines: int
+    """Lines up to the end of the last whole unit: what stands behind them was cut."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every method did every segment in every repeat."""
+        units = sum(update.final for update in self.updates)
+        return units == len(self.segments) * len(self.header.methods) * self.header.repeats
+
+    def unit(self, repeat: int, segment_id: int, method: str) -> list[Update]:
+        """The updates of one unit, in order; empty where it was not done."""
+        wanted = (repeat, segment_id, method)
+        return [update for update in self.updates if update.unit == wanted]
+
 
 _KINDS: dict[str, type[Header] | type[Segment] | type[Update]] = {
     "header": Header,
@@ -25,45 +192,27 @@ _LINES = {kind: name for name, kind in _KINDS.items()}
 
 
 def to_line(record: Header | Segment | Update) -> str:
-    """One line of JSON with its line end; control characters and lone surrogates are escaped."""
-    values = {"line": _LINES[type(record)], **_tidied(asdict(record))}
-    text = json.dumps(values, ensure_ascii=False, allow_nan=False)
-    # Not every letter that JSON lets stand raw can be encoded, or leaves a line whole for every reader.
-    return "".join(_escaped(letter) if not letter.isprintable() and letter != " " else letter for letter in text) + "\n"
-
-
-def _escaped(letter: str) -> str:
-    encoded = letter.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{encoded[begin : begin + 4]}" for begin in range(0, len(encoded), 4))
-
-
-def _tidied(value: Any) -> Any:
-    """Seconds rounded, and what is None left out."""
-    if isinstance(value, float):
-        return round(value, DECIMALS)
-    if isinstance(value, dict):
-        return {key: _tidied(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list | tuple):
-        return [_tidied(item) for item in value] if value and not isinstance(value[0], int) else value
-    return value
+    """One line of JSON with its line end."""
+    return dump({"line": _LINES[type(record)], **encode(record)}) + "\n"
 
 
 def read_run(path: Path) -> Run:
     """The whole units of a run file.
 
     Raises:
-        SessionError: no such file, no run file, from a newer version, or a line that is none of ours.
+        SessionError: no such file, not a run file, from a newer version, or a line that cannot be used.
     """
+    if not path.is_file():
+        raise SessionError(f"there is no run file {path}; make one with `livetrans bench run`")
     header: Header | None = None
     segments: list[Segment] = []
     updates: list[Update] = []
-    whole_updates = size_bytes = offset = 0
-    for number, line in _lines(path):
-        offset += len(line)
-        record = _parsed(line, number, path)
+    whole_updates = whole_lines = 0
+    for number, values in read_lines(path):
+        record = _record(number, values, path)
         if header is None:
             if not isinstance(record, Header):
-                raise SessionError(f"{path} is no run of `livetrans bench run` (no header comes first); name another")
+                break
             header = record
         elif isinstance(record, Header):
             raise SessionError(f"line {number} of {path} is a second header; keep one run in a file")
@@ -72,16 +221,28 @@ def read_run(path: Path) -> Run:
         else:
             updates.append(record)
         if not isinstance(record, Update) or record.final:
-            whole_updates, size_bytes = len(updates), offset
+            whole_updates, whole_lines = len(updates), number
     if header is None:
-        raise SessionError(f"{path} is no run of `livetrans bench run` (no header comes first); name another")
-    run = Run(path, header, tuple(segments), tuple(updates[:whole_updates]), size_bytes)
+        raise SessionError(f"{path} is not a run of `livetrans bench run` (it has no header); name another")
+    run = Run(path, header, tuple(segments), tuple(updates[:whole_updates]), whole_lines)
     _check(run)
     return run
 
 
+def _record(number: int, values: dict[str, Any], path: Path) -> Header | Segment | Update:
+    kind = _KINDS.get(str(values.get("line")))
+    if kind is None:
+        raise line_error(number, path, "a header, a segment or an update")
+    if kind is Header and isinstance(values.get("format"), int) and values["format"] > FORMAT:
+        raise newer_error(path, values["format"], FORMAT)
+    try:
+        return decode(kind, values)
+    except ValueError as error:
+        raise line_error(number, path, f"{'an' if kind is Update else 'a'} {values['line']} ({error})") from error
+
+
 def _check(run: Run) -> None:
-    """Every unit is whole, in order, said once, and belongs to a segment and a method of the run."""
+    """Every unit is whole, in order, there once, and belongs to a segment and a method of the run."""
     labels = {method.label for method in run.header.methods}
     known = {segment.segment_id for segment in run.segments}
     done: set[tuple[int, int, str]] = set()
@@ -100,74 +261,3 @@ def _check(run: Run) -> None:
         expected = 0 if update.final else expected + 1
         if update.final:
             done.add(update.unit)
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The whole lines with their numbers from 1; a last line without line end was cut and is left out."""
-    try:
-        with path.open("rb") as stream:
-            for number, line in enumerate(stream, 1):
-                if line.endswith(b"\n"):
-                    yield number, line
-    except FileNotFoundError:
-        raise SessionError(f"there is no run file {path}; make one with `livetrans bench run`") from None
-    except OSError as error:
-        raise SessionError(f"{path} cannot be read ({error.strerror}); name a run file") from None
-
-
-def _parsed(line: bytes, number: int, path: Path) -> Header | Segment | Update:
-    try:
-        values = json.loads(line.decode("utf-8"))
-        if not isinstance(values, dict) or values.get("line") not in _KINDS:
-            raise ValueError("it is no header, segment or update")
-        if values["line"] == "header" and isinstance(values.get("format"), int) and values["format"] > FORMAT:
-            raise SessionError(
-                f"{path} was written by a newer livetrans (format {values['format']}, not {FORMAT}); update livetrans"
-            )
-        return _decoded(_KINDS[values["line"]], values, values["line"])
-    except (ValueError, RecursionError) as error:
-        no_json = isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError)
-        reason = "it is no JSON" if no_json else error
-        raise SessionError(f"line {number} of {path} cannot be used ({reason}); name a run file") from None
-
-
-_Record = TypeVar("_Record")
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def _decoded(kind: type[_Record], values: Mapping[str, Any], name: str) -> _Record:
-    hints = _hints(kind)  # type: ignore[arg-type]
-    decoded = {}
-    for field in fields(kind):  # type: ignore[arg-type]
-        if field.name in values:
-            decoded[field.name] = _value(hints[field.name], values[field.name], f"{name}.{field.name}")
-        elif field.default is MISSING:
-            raise ValueError(f"{name}.{field.name} is missing")
-    return kind(**decoded)
-
-
-def _value(hint: Any, value: Any, name: str) -> Any:
-    """The value as the hint's type; checked, because a run file may have been edited."""
-    if hint is float and type(value) in (int, float):
-        return float(value)
-    if hint in (int, str, bool) and type(value) is hint:
-        return value
-    origin = get_origin(hint)
-    if origin is tuple and isinstance(value, list):
-        item_hint = get_args(hint)[0]
-        if item_hint is int and all(type(item) is int for item in value):
-            return tuple(value)
-        return tuple(_value(item_hint, item, name) for item in value)
-    if origin is dict and isinstance(value, dict):
-        return {key: _value(str, item, f"{name}.{key}") for key, item in value.items()}
-    if origin in (Union, types.UnionType):
-        if value is None:
-            return None
-        return _value(next(option for option in get_args(hint) if option is not type(None)), value, name)
-    if is_dataclass(hint) and isinstance(hint, type) and isinstance(value, dict):
-        return _decoded(hint, value, name)
-    raise ValueError(f"{name} cannot be {value!r:.40}")

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from livetrans.bench import tokens as units
-from livetrans.bench.latency import Latency, measure_latency
 from livetrans.bench.methods import BASELINE
-from livetrans.bench.records import MethodRecord, Run, Segment, Update
-from livetrans.bench.rows import TableRow
+from livetrans.bench.rows import Latency, TableRow, measure_latency, measure_speed
+from livetrans.bench.runfile import MethodRecord, Run, Segment, Update
 from livetrans.errors import UsageError
-from livetrans.events import DecodingStats, join_text
+from livetrans.events import join_text
 from livetrans.metrics import quality
-from livetrans.metrics.acceptance import Acceptance
 from livetrans.metrics.erasure import NormalizedErasure
+from livetrans.metrics.rates import Acceptance
 
 MODEL_UNIT = "model"
 """Erasure in the translator's own tokens."""
@@ -26,7 +23,7 @@ MODEL_UNIT = "model"
 @dataclass(frozen=True, slots=True)
 class ScoringSettings:
     unit: str | None = None
-    """A name in `livetrans.bench.tokens.UNITS`, or `model`; None takes the language's own."""
+    """A name in `livetrans.metrics.quality.UNITS`, or `model`; None takes the language's own."""
     display_masks: tuple[int, ...] = ()
     """k of the display-only masks whose rows are added."""
     comet: Path | None = None
@@ -36,7 +33,7 @@ class ScoringSettings:
 class ScoredRun:
     run: Run
     rows: tuple[TableRow, ...]
-    """In the order of the method table, each plain ssbd's display-only masks behind it."""
+    """In the order of the method table, behind each plain method its display-only masks."""
     unit: str
     signatures: tuple[str, ...]
     """Of the quality metrics."""
@@ -86,8 +83,8 @@ def score(run: Run, settings: ScoringSettings) -> ScoredRun:
         UsageError: not one segment was done by all methods.
         ModelError: the unit or COMET is not on this machine.
     """
-    unit = settings.unit or units.default_unit(run.header.corpus.target_language)
-    tokenize = cache(units.tokenizer(unit)) if unit != MODEL_UNIT else None
+    unit = settings.unit or quality.default_unit(run.header.corpus.target_language)
+    tokenize = cache(quality.tokenizer(unit)) if unit != MODEL_UNIT else None
     repeats = [done for done in _by_repeat(run) if done]
     if not repeats:
         raise UsageError(f"{run.path} has no segment yet that every method did; let `livetrans bench run` go on")
@@ -98,7 +95,7 @@ def score(run: Run, settings: ScoringSettings) -> ScoredRun:
     for method in run.header.methods:
         row = _row(run, method, segments, repeats, unit, tokenize, scorer)
         rows.append(row)
-        if method.decoder == "ssbd" and not method.output_mask_k:
+        if not method.output_mask_k:
             rows += (_masked(row, k, segments, repeats, tokenize) for k in settings.display_masks)
     return ScoredRun(run, tuple(rows), unit, tuple(scorer.signatures), tuple(_notes(run, segments, repeats)))
 
@@ -135,9 +132,6 @@ def _row(
     finals = [update.text for update in own if update.final]
     baseline = [update.text for update in _updates(repeats[0], BASELINE) if update.final]
     bleu, chrf, comet = scorer.of(finals)
-    speeds = [_Speed.of(done, method.label) for done in repeats]
-    bases = [_Speed.of(done, BASELINE) for done in repeats]
-    latency = _latency(segments, repeats, method.label, tokenize)
     corpus = run.header.corpus
     return TableRow(
         model=model_name(run),
@@ -158,25 +152,10 @@ def _row(
         ne_unit=unit,
         accepted_per_draft=acceptance.per_draft,
         accepted_per_output=acceptance.per_output,
-        tokens_per_second=_median(speed.tokens_per_second for speed in speeds),
-        speedup=_median(
-            _ratio(speed.tokens_per_second, base.tokens_per_second) for speed, base in zip(speeds, bases, strict=True)
-        ),
-        wall_speedup=_median(
-            _ratio(base.update_seconds, speed.update_seconds) for speed, base in zip(speeds, bases, strict=True)
-        ),
-        update_seconds=_median(speed.update_seconds for speed in speeds),
+        speed=measure_speed([(_updates(done, method.label), _updates(done, BASELINE)) for done in repeats]),
         equal_finals=sum(mine == theirs for mine, theirs in zip(finals, baseline, strict=True)),
         finals=len(finals),
-        average_lagging=latency.average_lagging,
-        average_lagging_aware=latency.average_lagging_aware,
-        laal=latency.laal,
-        laal_aware=latency.laal_aware,
-        lags=latency.lags,
-        shared_speedup=_median(
-            _ratio(speed.shared_tokens_per_second, base.shared_tokens_per_second)
-            for speed, base in zip(speeds, bases, strict=True)
-        ),
+        latency=_latency(segments, repeats, method.label, tokenize),
     )
 
 
@@ -217,35 +196,6 @@ def shown(update: Update, k: int, tokenize: Callable[[str], list[str]] | None) -
     if tokenize is None:
         return update.tokens[: max(len(update.tokens) - hidden, 0)]
     return tokenize(update.without_last(hidden))
-
-
-@dataclass(frozen=True, slots=True)
-class _Speed:
-    """Of one method in one repeat."""
-
-    tokens_per_second: float | None
-    shared_tokens_per_second: float | None
-    """Of the verifying passes only the draft's share counts."""
-    update_seconds: float | None
-
-    @classmethod
-    def of(cls, done: _Done, method: str) -> _Speed:
-        updates = _updates(done, method)
-        generation = sum(update.stats.verification_seconds + update.stats.decoding_seconds for update in updates)
-        prompt = sum(update.stats.verification_seconds * _prompt_share(update.stats) for update in updates)
-        output_tokens = sum(update.stats.output_tokens for update in updates)
-        seconds = sum(update.update_seconds for update in updates)
-        return cls(
-            _ratio(output_tokens, generation),
-            _ratio(output_tokens, generation - prompt),
-            _ratio(seconds, len(updates)),
-        )
-
-
-def _prompt_share(stats: DecodingStats) -> float:
-    """The prompt's part of the tokens in a verifying pass, 0..1."""
-    rest = max(stats.prompt_tokens - stats.reused_tokens, 0)
-    return rest / (rest + stats.draft_tokens) if stats.draft_tokens else 0.0
 
 
 def _latency(
@@ -292,19 +242,8 @@ def _notes(run: Run, segments: Sequence[Segment], repeats: Sequence[_Done]) -> I
     )
     if changed:
         yield f"{changed} outputs differ between the repeats; counts are of the first (--threads 1 repeats exactly)."
-    if not any(segment.reference or segment.stream_reference for segment in segments):
-        yield "No quality: the run has no reference."
 
 
 def model_name(run: Run) -> str:
     """What tables call the model of a run."""
     return run.header.model.file.removesuffix(".gguf")
-
-
-def _ratio(above: float | None, below: float | None) -> float | None:
-    return above / below if above is not None and below else None
-
-
-def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None

@@ -5,62 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from livetrans.bench.figures import (
+    COMPARISON_COLUMNS,
+    FIGURES,
+    LATENCIES,
+    LATENCY_COLUMNS,
+    PAPER_FIGURES,
+    cells_of,
+    columns_of,
+    legend,
+    signatures,
+)
 from livetrans.bench.layout import Column, Table, Value
-from livetrans.bench.methods import BASELINE
+from livetrans.bench.methods import BASELINE, PAPER_DECODER, method_record
 from livetrans.bench.paper import ACL_60_60, BIAS_SWEEP, FLORES, MASKS, QWEN, SWEEP_PAIR, TOWER, PaperRow
-from livetrans.bench.records import ModelRecord
 from livetrans.bench.rows import TableRow
 from livetrans.bench.scoring import ScoredRun, model_name
 from livetrans.errors import UsageError
-from livetrans.metrics.lag import percentile
+from livetrans.signature import ModelRecord
 
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
     bias: float = 0.2
-    """Of the ssbd in Tables 2, 4 and 6."""
+    """Of the method that Tables 2, 4 and 6 set against the baseline."""
     paper: bool = False
     """Put the paper's figures beside ours."""
 
     @property
     def method(self) -> str:
-        return f"ssbd@{self.bias:g}"
-
-
-_Cell = Callable[[TableRow], Value]
-_FIGURES: tuple[tuple[Column, _Cell], ...] = (
-    (Column("COMET", 3), lambda row: row.comet),
-    (Column("BLEU", 1), lambda row: row.bleu),
-    (Column("chrF", 1), lambda row: row.chrf),
-    (Column("NE", 2), lambda row: row.ne_mean),
-    (Column("NE sums", 2), lambda row: row.ne_ratio),
-    (Column("A/D %", 1), lambda row: _percent(row.accepted_per_draft)),
-    (Column("A/O %", 1), lambda row: _percent(row.accepted_per_output)),
-    (Column("TPS", 0), lambda row: row.tokens_per_second),
-    (Column("speedup", 2), lambda row: row.speedup),
-    (Column("speedup*", 2), lambda row: row.shared_speedup),
-    (Column("update ms", 2), lambda row: None if row.update_seconds is None else row.update_seconds * 1000),
-    (Column("update speedup", 2), lambda row: row.wall_speedup),
-)
-_PAPER_FIGURES: tuple[tuple[Column, Callable[[PaperRow], Value]], ...] = (
-    (Column("COMET", 3), lambda row: row.comet),
-    (Column("NE", 2), lambda row: row.ne),
-    (Column("A/D %", 1), lambda row: row.accepted_per_draft),
-    (Column("A/O %", 1), lambda row: row.accepted_per_output),
-    (Column("TPS", 0), lambda row: row.tokens_per_second),
-    (Column("speedup", 2), lambda row: row.speedup),
-)
-_LATENCIES: tuple[tuple[Column, _Cell], ...] = (
-    (Column("AL s", 2), lambda row: row.average_lagging),
-    (Column("AL-CA s", 2), lambda row: row.average_lagging_aware),
-    (Column("LAAL s", 2), lambda row: row.laal),
-    (Column("LAAL-CA s", 2), lambda row: row.laal_aware),
-    (Column("lag p50 s", 2), lambda row: percentile(sorted(row.lags), 0.5)),
-    (Column("lag p95 s", 2), lambda row: percentile(sorted(row.lags), 0.95)),
-)
-
-OVERVIEW_COLUMNS = (Column("method"), *(column for column, _ in _FIGURES))
-LATENCY_COLUMNS = (Column("method"), Column("model"), *(column for column, _ in _LATENCIES))
+        return method_record(PAPER_DECODER, self.bias).label
 
 
 def table_2(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
@@ -79,10 +53,10 @@ def table_3(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     _require_one_model(runs, 3)
 
     def wanted(run: ScoredRun) -> list[TableRow]:
-        sweep = sorted(
-            (row for row in run.rows if row.decoder == "ssbd" and row.mask == "none"), key=lambda row: row.bias or 0.0
-        )
-        return [row for row in (run.row(BASELINE), *sweep, run.row("cd")) if row is not None]
+        plain = [row for row in run.rows if row.mask == "none"]
+        sweep = sorted((row for row in plain if row.bias is not None), key=lambda row: (row.decoder, row.bias or 0.0))
+        others = [row for row in plain if row.bias is None and row.method != BASELINE]
+        return [*(row for row in plain if row.method == BASELINE), *sweep, *others]
 
     return _sweep("table 3", "the effect of the bias", runs, wanted, BIAS_SWEEP, settings)
 
@@ -95,7 +69,9 @@ def table_4(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
         plain = run.row(settings.method)
         if plain is None:
             raise _without_method(run, settings)
-        masked = [row for row in run.rows if row.bias == plain.bias and row.mask != "none"]
+        masked = [
+            row for row in run.rows if (row.decoder, row.bias) == (plain.decoder, plain.bias) and row.mask != "none"
+        ]
         # Output masks first, as in the paper.
         return [plain, *sorted(masked, key=lambda row: (row.mask == "display", row.mask_k))]
 
@@ -106,7 +82,7 @@ def latency_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     """How late recorded streams are translated."""
     runs = _of_kind(runs, "recorded", 0)
     rows = [
-        (f"{row.pair} {row.method}", row.model, *(cell(row) for _, cell in _LATENCIES))
+        (f"{row.pair} {row.method}", row.model, *cells_of(LATENCIES, row))
         for run in runs
         for row in run.rows
         if row.mask != "display"
@@ -115,9 +91,31 @@ def latency_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
         "AL and LAAL: mean over segments in seconds, of output units that are not taken back any more; CA: aware of "
         "computation, with what each update took in the run, one after another.",
         "lag: from hearing an update's newest word to the end of its translation, the recogniser's time included.",
-        *_notes(runs, settings),
+        *signatures(runs),
     )
     return Table("latency", "latency on recorded transcripts", LATENCY_COLUMNS, tuple(rows), notes)
+
+
+def comparison_table(run: ScoredRun, mask_k: int, notes: Sequence[str]) -> Table:
+    """The methods of one run side by side, as `replay --compare` prints them; no quality, since there is no reference.
+
+    `mask_k` is of the display-only mask whose erasure is shown, 0 for none.
+    """
+    figures = {column.name: cell for column, cell in FIGURES}
+    rows = []
+    for row in (row for row in run.rows if row.mask != "display"):
+        masked = run.row(f"{row.method}+display{mask_k}") or (row if row.mask == "output" else None)
+        cells: dict[str, Value] = {
+            "method": row.method,
+            "updates": row.updates,
+            "tokens": row.output_tokens,
+            "NE raw": row.ne_ratio if row.mask == "none" else None,
+            "NE masked": masked.ne_ratio if masked else None,
+            "finals as rt": f"{row.equal_finals}/{row.finals}",
+        }
+        cells |= {name: cell(row) for name, cell in figures.items() if name not in cells}
+        rows.append(tuple(cells[column.name] for column in COMPARISON_COLUMNS))
+    return Table("", "The methods on the same updates", COMPARISON_COLUMNS, tuple(rows), tuple(notes))
 
 
 TABLES: dict[str, Callable[[Sequence[ScoredRun], TableSettings], Table]] = {
@@ -171,21 +169,23 @@ def _overview(
         by_place[pair, model] = run
     models = list(dict.fromkeys(model for _, model in by_place))
     grouped = len(models) > 1 or settings.paper
-    columns = [Column("method")]
-    columns += [Column(one.name, one.decimals, model if grouped else "") for model in models for one, _ in _FIGURES]
     papers = (TOWER, QWEN) if settings.paper else ()
-    columns += [Column(one.name, one.decimals, f"paper: {model}") for model in papers for one, _ in _PAPER_FIGURES]
+    columns = [Column("method")]
+    for model in models:
+        columns += columns_of(FIGURES, model if grouped else "")
+    for model in papers:
+        columns += columns_of(PAPER_FIGURES, f"paper: {model}")
     rows = []
     for pair in dict.fromkeys(pair for pair, _ in by_place):
         for label in (BASELINE, settings.method):
             cells: list[Value] = [f"{pair} {label}"]
             for model in models:
                 place = by_place.get((pair, model))
-                cells += _figures(place.row(label) if place else None)
+                cells += cells_of(FIGURES, place.row(label) if place else None)
             for model in papers:
-                cells += _paper_figures(paper.get((pair, label, model)))
+                cells += cells_of(PAPER_FIGURES, paper.get((pair, label, model)))
             rows.append(tuple(cells))
-    return Table(name, title, tuple(columns), tuple(rows), (*_legend(settings), *_notes(runs, settings)))
+    return Table(name, title, tuple(columns), tuple(rows), (*legend(paper=settings.paper), *signatures(runs)))
 
 
 def _sweep(
@@ -197,34 +197,19 @@ def _sweep(
     settings: TableSettings,
 ) -> Table:
     """A line for each method, file after file."""
-    columns = [
-        Column("method"),
-        *(Column(one.name, one.decimals, "ours" if settings.paper else "") for one, _ in _FIGURES),
-    ]
-    group = f"paper: {TOWER} {SWEEP_PAIR}"
+    columns = [Column("method"), *columns_of(FIGURES, "ours" if settings.paper else "")]
     if settings.paper:
-        columns += [Column(one.name, one.decimals, group) for one, _ in _PAPER_FIGURES]
+        columns += columns_of(PAPER_FIGURES, f"paper: {TOWER} {SWEEP_PAIR}")
     several = len(runs) > 1
     rows = []
     for run in runs:
         for row in wanted(run):
-            cells: list[Value] = [f"{row.pair} {row.corpus} {row.method}" if several else row.method, *_figures(row)]
+            cells: list[Value] = [f"{row.pair} {row.corpus} {row.method}" if several else row.method]
+            cells += cells_of(FIGURES, row)
             if settings.paper:
-                cells += _paper_figures(paper.get(row.method))
+                cells += cells_of(PAPER_FIGURES, paper.get(row.method))
             rows.append(tuple(cells))
-    return Table(name, title, tuple(columns), tuple(rows), (*_legend(settings), *_notes(runs, settings)))
-
-
-def _figures(row: TableRow | None) -> list[Value]:
-    return [None if row is None else cell(row) for _, cell in _FIGURES]
-
-
-def _paper_figures(row: PaperRow | None) -> list[Value]:
-    return [None if row is None else cell(row) for _, cell in _PAPER_FIGURES]
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else share * 100
+    return Table(name, title, tuple(columns), tuple(rows), (*legend(paper=settings.paper), *signatures(runs)))
 
 
 def _of_kind(runs: Sequence[ScoredRun], kind: str, number: int) -> Sequence[ScoredRun]:
@@ -249,7 +234,7 @@ def _require_one_model(runs: Sequence[ScoredRun], number: int) -> None:
 
 
 def _without_method(run: ScoredRun, settings: TableSettings) -> UsageError:
-    biases = [f"{row.bias:g}" for row in run.rows if row.decoder == "ssbd" and row.mask == "none"]
+    biases = [f"{row.bias:g}" for row in run.rows if row.decoder == PAPER_DECODER and row.mask == "none"]
     advice = f"choose its --bias from {', '.join(biases)}" if biases else "run that method too"
     return UsageError(f"{run.run.path} has no {settings.method}; {advice}")
 
@@ -263,44 +248,3 @@ def _title(run: ScoredRun, runs: Iterable[ScoredRun]) -> str:
 def _described(run: ScoredRun) -> str:
     model = _identity(run)
     return f"{model_name(run.run)} {model.quantisation}, {model.threads} threads, prompt {model.prompt}"
-
-
-def _legend(settings: TableSettings) -> list[str]:
-    lines = [
-        "NE: mean of the utterances' normalized erasure (as the paper); NE sums: all erased tokens / all final tokens.",
-        "TPS: output tokens / (verification + decoding time); speedup: TPS / TPS of rt. The verifying pass counts "
-        "whole, with the prompt's new part; speedup*: with the draft's share of its tokens alone (the paper's count, "
-        "whose prompt is a pass of its own).",
-        "update ms: time of an update with the prompt and all else; update speedup: rt's / the method's.",
-    ]
-    if settings.paper:
-        lines.append("Paper: Apple M2 Pro, Q4_K_M, NE in Flores-101 tokens.")
-    return lines
-
-
-def _notes(runs: Sequence[ScoredRun], settings: TableSettings) -> list[str]:
-    """What produced the figures, a sentence a run."""
-    notes = []
-    for run in runs:
-        header = run.run.header
-        corpus, model, machine = header.corpus, header.model, header.machine
-        revealed = f", {corpus.step} {corpus.step_unit} at a time" if corpus.step_unit else ""
-        updates = run.rows[0].updates
-        notes.append(
-            f"{run.run.path.name}: {model.file} ({model.name}, {model.quantisation}, {model.size_bytes / 1e6:.1f} MB), "
-            f"{model.threads} thread{'s' if model.threads > 1 else ''}, on {corpus.name} "
-            f"{corpus.source_language}-{corpus.target_language} ({run.rows[0].finals} segments, {updates} updates"
-            f"{revealed}), median of {header.repeats} repeats, {header.time} time; NE in {unit_name(run.unit)}; "
-            f"{machine.get('processor', 'unknown')}, {machine.get('cores', '?')} cores; "
-            f"livetrans {header.versions.get('livetrans', '?')}, "
-            f"llama-cpp-python {header.versions.get('llama_cpp_python', '?')}."
-        )
-        notes += run.notes
-        notes += [f"Quality: {signature}." for signature in run.signatures]
-        if run.signatures and run.rows[0].comet is None:
-            notes.append("COMET was not computed: give --comet MODEL (needs livetrans[comet]).")
-    return list(dict.fromkeys(notes))
-
-
-def unit_name(unit: str) -> str:
-    return "the model's own tokens" if unit == "model" else f"{unit} tokens"

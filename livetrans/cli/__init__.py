@@ -1,6 +1,6 @@
-"""The command line: the only place that composes, and the only place that prints an error.
+"""The command line: the only place that composes a run, and the only place that prints an error.
 
-Commands are imported when they are called, so that `livetrans --help` loads no model library, sound or screen.
+Commands are imported when they are called, so that `livetrans --help` loads no library of models, audio or the screen.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import NoReturn
 import click
 
 from livetrans import __version__
-from livetrans.cli.lazy import CommandEntry, LazyGroup
+from livetrans.cli.common import CommandEntry, LazyGroup
 from livetrans.errors import LivetransError, sentence
 from livetrans.text import one_line
 
 COMMANDS = {
-    "mic": CommandEntry("livetrans.cli.mic", "Show captions for what the microphone hears."),
+    "mic": CommandEntry("livetrans.cli.mic", "Show captions for the microphone."),
     "replay": CommandEntry("livetrans.cli.replay", "Show captions for a recording, a video or a recorded transcript."),
     "export": CommandEntry("livetrans.cli.export", "Write a session as subtitles, text or JSON lines."),
     "bench": CommandEntry("livetrans.cli.bench", "Measure methods side by side and make the paper's tables."),
-    "models": CommandEntry("livetrans.cli.models", "List the models that were found, and which run by default."),
-    "devices": CommandEntry("livetrans.cli.devices", "List the microphones."),
+    "models": CommandEntry("livetrans.cli.listing", "List the models that were found, and which run by default."),
+    "devices": CommandEntry("livetrans.cli.listing", "List the microphones."),
     "completion": CommandEntry("livetrans.cli.completion", "Print the completion script of your shell."),
 }
 
@@ -35,12 +35,12 @@ COMPLETION_VARIABLE = "_LIVETRANS_COMPLETE"
 DEBUG_VARIABLE = "LIVETRANS_DEBUG"
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-"""What writing to stdout ends with when its disk is full or its terminal gone; other files have their own sentences."""
+"""Errors of stdout when its disk is full or its terminal is gone; errors of other files name the file."""
 
 cli = LazyGroup(
     "livetrans",
     commands_by_name=COMMANDS,
-    params=[click.Option(["--debug"], is_flag=True, help="Show where in the program an error came from.")],
+    params=[click.Option(["--debug"], is_flag=True, help="Print the traceback of an error.")],
     help="Live, private, translated captions in a terminal. Everything runs on this machine.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     _open_closed_streams()
     exit_code = run(sys.argv[1:] if arguments is None else arguments)
     if any(thread.daemon for thread in threading.enumerate()):
-        # Whoever asked twice does not wait for a thread inside a model, and such a thread must not see it destroyed.
+        # Exit without interpreter teardown: a native call of a model may still run in such a thread.
         _leave_at_once(exit_code)
     sys.exit(exit_code)
 
@@ -91,12 +91,12 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     except OSError as fault:
         return _complain_of_system(fault, debug)
-    except Exception as fault:  # the outermost place: whatever comes this far is our bug, and is said to be
-        return _bug(fault, debug)
+    except Exception as fault:  # the outermost place: anything else is an error of livetrans
+        return _internal_error(fault, debug)
 
 
 def _open_closed_streams() -> None:
-    """Put nothing in place of the standard streams that whoever started us has closed (`<&-`), so that nobody fails."""
+    """Replace closed standard streams (`<&-`) by /dev/null, so that writing to them does not fail."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
@@ -110,7 +110,7 @@ def _leave_at_once(exit_code: int) -> NoReturn:
 
 
 def _complain_of_system(fault: OSError, debug: bool) -> int:
-    """A file that the system refuses is the user's to mend; so is a stdout that takes no more."""
+    """An error of a named file or of stdout is one that the user can mend; any other is internal."""
     if fault.filename is not None:
         return _complain(f"{fault.filename} cannot be used ({fault.strerror}); check its permissions", 1, debug)
     if fault.errno in _FULL:
@@ -118,16 +118,16 @@ def _complain_of_system(fault: OSError, debug: bool) -> int:
         return _complain(
             f"the output cannot be written ({fault.strerror}); free space or choose another place", 1, debug
         )
-    return _bug(fault, debug)
+    return _internal_error(fault, debug)
 
 
-def _bug(fault: Exception, debug: bool) -> int:
-    advice = "" if debug else f"; run it again with {DEBUG_VARIABLE}=1 to see where, and report it"
-    return _complain(f"this is a bug in livetrans and no fault of yours ({sentence(fault)}){advice}", 1, debug)
+def _internal_error(fault: Exception, debug: bool) -> int:
+    advice = "" if debug else f" with the output of {DEBUG_VARIABLE}=1"
+    return _complain(f"internal error ({sentence(fault)}); please report it{advice}", 1, debug)
 
 
 def _complain(complaint: str, exit_code: int, debug: bool) -> int:
-    """Print one sentence, made harmless; with `debug`, after the traceback in hand."""
+    """Print one sentence without control characters; with `debug`, after the traceback."""
     if debug:
         traceback.print_exc()
     line = one_line(complaint)
@@ -136,5 +136,5 @@ def _complain(complaint: str, exit_code: int, debug: bool) -> int:
 
 
 def _discard_output() -> None:
-    """Nobody reads stdout any more: let the interpreter's last flush go nowhere instead of failing."""
+    """Stdout has no reader: let the interpreter's last flush go to /dev/null instead of failing."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from livetrans.bench.methods import PAPER_METHODS
-from livetrans.bench.timing import TIMES
+from livetrans.bench.methods import PAPER_METHODS, TIMES
 from livetrans.catalogue import TRANSLATOR_VARIABLE
 from livetrans.cli.options import MOST_THREADS, PROMPTS
 
@@ -22,7 +21,7 @@ _threads = functools.partial(
 
 @click.group()
 def command() -> None:
-    """Measure re-translation against drafts: speed, calm and quality, as the paper's tables do.
+    """Measure re-translation against drafts: speed, erasure and quality, as the paper's tables do.
 
     `run` writes one file of everything that was translated; the other commands compute from such files alone.
     """
@@ -46,20 +45,25 @@ def command() -> None:
     show_envvar=True,
     help="Translator: a GGUF file, or a name from `livetrans models`.",
 )
-@click.option("--prompt", type=click.Choice(PROMPTS), help="Form in which a sentence is put to the translator.")
+@click.option("--prompt", type=click.Choice(PROMPTS), help="Prompt template.")
 @click.option(
     "--methods",
     metavar="LIST",
     default=",".join(PAPER_METHODS),
-    show_default="the paper's tables'",
-    help="What to compare.",
+    show_default="those of the paper's tables",
+    help="Methods to run, separated by commas.",
 )
 @click.option(
-    "--words", metavar="W", type=click.IntRange(min=1), default=3, show_default=True, help="Revealed at a time."
+    "--words", metavar="W", type=click.IntRange(min=1), default=3, show_default=True, help="Words revealed at a time."
 )
-@click.option("--sentences", metavar="N", type=click.IntRange(min=1), help="Only the first so many.")
+@click.option("--sentences", metavar="N", type=click.IntRange(min=1), help="Translate only the first N.")
 @click.option(
-    "--repeats", metavar="N", type=click.IntRange(1, 99), default=3, show_default=True, help="Medians are over them."
+    "--repeats",
+    metavar="N",
+    type=click.IntRange(1, 99),
+    default=3,
+    show_default=True,
+    help="How often everything is done; figures are medians.",
 )
 @_threads(help="Threads of the translator; with 1, results repeat exactly.")
 @click.option(
@@ -67,7 +71,7 @@ def command() -> None:
     type=click.Choice(TIMES),
     default="wall",
     show_default=True,
-    help="Measure time as it passes, or the processor's, which a busy machine does not lengthen.",
+    help="Measure the time that passes, or processor time, which other programs do not lengthen.",
 )
 @click.option(
     "--context",
@@ -75,23 +79,23 @@ def command() -> None:
     type=click.IntRange(min=32),
     default=1024,
     show_default=True,
-    help="Room for a sentence.",
+    help="Context window: prompt and output together.",
 )
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Run file; without it, named by corpus and model.")
-@click.option("--force", is_flag=True, help="Overwrite the run file if it exists, instead of going on with it.")
+@click.option("--force", is_flag=True, help="Overwrite the run file if it exists, instead of continuing it.")
 def run_command(**values: Any) -> None:
     """Translate a corpus by several methods, interleaved, and write every update to a run file.
 
-    Methods: rt, ssbd@BIAS, cd, and ssbd@BIAS+maskK for an output mask. An interrupted run goes on where it stopped
-    when the same command is given again.
+    Methods are written as DECODER, or DECODER@BIAS where it has a bias, with +maskK for an output mask: rt, ssbd@0.2,
+    cd, ssbd@0.2+mask3. Given again, the same command continues an interrupted run where it stopped.
     """
     from livetrans.cli.benching import BenchOptions, run_bench
-    from livetrans.cli.saying import say
+    from livetrans.cli.common import say
 
     try:
         output = run_bench(BenchOptions(**values))
     except KeyboardInterrupt:
-        say("stopped; the same command goes on from here")
+        say("stopped; the same command continues from here")
         raise
     click.echo(output)
 
@@ -103,23 +107,32 @@ def run_command(**values: Any) -> None:
     "names",
     type=click.Choice(("2", "3", "4", "6", "latency")),
     multiple=True,
-    help="Which table, several times for several; without it, those the files have the material for.",
+    help="Which table; may be given several times. Without it, every table that the files allow.",
 )
 @click.option("--format", "format_", type=click.Choice(("text", "markdown", "csv")), default="text", show_default=True)
 @click.option(
-    "--bias", metavar="0..1", type=click.FloatRange(0, 1), default=0.2, show_default=True, help="Of ssbd in 2, 4 and 6."
+    "--bias",
+    metavar="0..1",
+    type=click.FloatRange(0, 1),
+    default=0.2,
+    show_default=True,
+    help="Bias of ssbd in Tables 2, 4 and 6.",
 )
 @click.option(
-    "--mask-k", metavar="K", type=click.IntRange(1, 99), multiple=True, help="Display-only masks; else 3 and 5."
+    "--mask-k",
+    metavar="K",
+    type=click.IntRange(1, 99),
+    multiple=True,
+    help="Display-only masks to add; 3 and 5 without it.",
 )
-@click.option("--unit", metavar="UNIT", help="Tokens in which erasure is counted: 13a, zh, char, word, model, ...")
+@click.option("--unit", metavar="UNIT", help="Unit in which erasure is counted: 13a, zh, char, word, model, ...")
 @click.option("--comet", type=_ANY, metavar="MODEL", help="Score with COMET too, by this model on disk.")
 @click.option("--paper", is_flag=True, help="Put the paper's figures beside ours.")
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the tables here, and only JSON to stdout.")
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 def table_command(**values: Any) -> None:
     """Compute tables from run files, translating nothing. The last line printed is all of it as JSON."""
-    from livetrans.cli.bench_tables import TableOptions, make_tables
+    from livetrans.cli.bench_views import TableOptions, make_tables
 
     make_tables(TableOptions(**values))
 
@@ -127,7 +140,7 @@ def table_command(**values: Any) -> None:
 @command.command("case", short_help="Show how one segment was translated, update by update.")
 @click.argument("file", type=_FILE)
 @click.option("--id", "segment_id", type=int, required=True, metavar="N", help="The segment's `segment_id` there.")
-@click.option("--methods", default="", metavar="LIST", help="Whose outputs; else rt, a modest bias, and the greatest.")
+@click.option("--methods", default="", metavar="LIST", help="Methods to show; without it rt, a modest bias and cd.")
 @click.option("--markdown", is_flag=True, help="Markdown instead of colours.")
 def case_command(file: Path, segment_id: int, methods: str, markdown: bool) -> None:
     """Show how one segment of a run was translated: per update what was kept and what is new."""
@@ -141,8 +154,8 @@ def case_command(file: Path, segment_id: int, methods: str, markdown: bool) -> N
 @click.option(
     "-o", "--output", "folder", type=click.Path(file_okay=False, path_type=Path), default=Path("."), show_default=True
 )
-@click.option("--unit", metavar="UNIT", help="Tokens in which erasure is counted.")
-@click.option("--date", metavar="TEXT", help="When, in the plot's title; else the day the run file was written.")
+@click.option("--unit", metavar="UNIT", help="Unit in which erasure is counted.")
+@click.option("--date", metavar="TEXT", help="Date in the title; without it, the day the run file was written.")
 @click.option("--force", is_flag=True, help="Overwrite plots that exist.")
 def plot_command(files: tuple[Path, ...], folder: Path, unit: str | None, date: str | None, force: bool) -> None:
     """Draw erasure, acceptance, speedup and quality over the bias, and lag, as PNG and SVG."""
@@ -155,7 +168,7 @@ def plot_command(files: tuple[Path, ...], folder: Path, unit: str | None, date: 
 @click.argument("file", type=_FILE)
 @click.option("--method", required=True, metavar="METHOD", help="One of the run's methods.")
 @click.option("--format", "format_", type=click.Choice(("stream", "simulstream")), default="stream", show_default=True)
-@click.option("--unit", default="word", show_default=True, metavar="UNIT", help="Tokens that simulstream shall count.")
+@click.option("--unit", default="word", show_default=True, metavar="UNIT", help="Unit that simulstream counts.")
 @click.option("-o", "--output", type=_FILE, required=True, metavar="FILE", help="File to write.")
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 def export_command(file: Path, method: str, format_: str, unit: str, output: Path, force: bool) -> None:
@@ -170,12 +183,18 @@ def export_command(file: Path, method: str, format_: str, unit: str, output: Pat
 @_threads(help="Threads of the translator.")
 @click.option("--time", "measured", type=click.Choice(TIMES), default="wall", show_default=True, help="As for run.")
 @click.option(
-    "--rounds", metavar="N", type=click.IntRange(1, 999), default=11, show_default=True, help="Medians are over them."
+    "--rounds",
+    metavar="N",
+    type=click.IntRange(1, 999),
+    default=11,
+    show_default=True,
+    help="Passes of each length; figures are medians.",
 )
 def cost_command(model: str | None, threads: int, measured: str, rounds: int) -> None:
-    """Measure one pass of MODEL over 1, 2, 4 ... 128 new tokens: what verifying a draft costs on this machine.
+    """Measure one pass of MODEL over 1 to 40, 48 and 64 new tokens: what verifying a draft costs on this machine.
 
-    MODEL is a GGUF file or a name from `livetrans models`; without it, the translator that runs by default.
+    MODEL is a GGUF file or a name from `livetrans models`; without it, the translator that runs by default. The figures
+    are kept in the user's cache folder.
     """
     from livetrans.cli.bench_views import show_cost
 

@@ -1,11 +1,12 @@
-"""`bench case`, `plot`, `export` and `cost`: what is computed from runs, or measured, and is no table of them."""
+"""`bench table`, `case`, `plot`, `export` and `cost`: what is computed from run files, or measured at once."""
 
 from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import dataclass
 from datetime import datetime
+from io import TextIOWrapper
 from pathlib import Path
 
 import click
@@ -14,18 +15,72 @@ from rich.progress import Progress
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from livetrans.bench.case import Case, Split, as_markdown, case_of
-from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, Cost, measure_cost
-from livetrans.bench.methods import parse_method
+from livetrans.bench.case import Case, Pieces, as_markdown, case_of
+from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, cost_values, measure_cost, store_cost
+from livetrans.bench.layout import FORMATS, UNLIMITED, Table, as_text
+from livetrans.bench.methods import clock_for, masks_of, parse_method
 from livetrans.bench.runfile import read_run
 from livetrans.bench.scoring import ScoringSettings, score
-from livetrans.bench.signature import machine, quantisation, versions
-from livetrans.bench.timing import clock_for
+from livetrans.bench.tables import TABLES, TableSettings, fitting_tables
 from livetrans.catalogue import find_translator
+from livetrans.cli.common import say
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import UsageError
 from livetrans.files import write_new
+from livetrans.signature import machine, quantisation, versions
 from livetrans.text import visible
+
+_PAPER_MASKS = (3, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """The options of `bench table`, named as they are."""
+
+    files: tuple[Path, ...]
+    names: tuple[str, ...]
+    format_: str
+    bias: float
+    mask_k: tuple[int, ...]
+    unit: str | None
+    comet: Path | None
+    paper: bool
+    output: Path | None
+    force: bool
+
+
+def make_tables(options: TableOptions) -> None:
+    """Compute tables and print them, or write them to a file.
+
+    Raises:
+        UsageError: files that do not belong in one table, a unit that does not exist, or a file that is there already.
+        SessionError: a run file that cannot be read, or an output that cannot be written.
+        ModelError: the unit, sacrebleu or COMET is not on this machine.
+    """
+    settings = TableSettings(options.bias, options.paper)
+    runs = [read_run(file) for file in dict.fromkeys(options.files)]
+    masks = options.mask_k or tuple({*_PAPER_MASKS, *(k for run in runs for k in masks_of(run.header.methods))})
+    scoring = ScoringSettings(options.unit, tuple(sorted(masks)), options.comet)
+    scored = [score(run, scoring) for run in runs]
+    tables = [TABLES[name](scored, settings) for name in options.names or fitting_tables(scored, settings)]
+    if options.output is not None:
+        text = "\n".join(FORMATS[options.format_](table) for table in tables)
+        write_new(options.output, text, "--output", force=options.force)
+    elif options.format_ == "text":
+        for table in tables:
+            print_table(table)
+    else:
+        click.echo("\n".join(FORMATS[options.format_](table) for table in tables))
+    click.echo(json.dumps({"tables": [table.values() for table in tables]}, ensure_ascii=False))
+
+
+def print_table(table: Table) -> None:
+    """Print the table as text, on a terminal with as many columns as it has room for."""
+    width = Console(file=sys.stdout).width if sys.stdout.isatty() else UNLIMITED
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A dash that the terminal's encoding lacks is not worth failing.
+        sys.stdout.reconfigure(errors="replace")
+    click.echo(as_text(table, width))
 
 
 def show_case(file: Path, segment_id: int, methods: str, *, markdown: bool) -> None:
@@ -45,24 +100,27 @@ def show_case(file: Path, segment_id: int, methods: str, *, markdown: bool) -> N
 
 
 def _case_table(case: Case) -> RichTable:
-    """Dim and underlined what was kept, green what is new."""
+    """Underlined what was kept (in italics where it is from another draft than the previous output), green the new."""
     table = RichTable(box=None, pad_edge=False, show_header=False)
     table.add_column(justify="right", style="dim")
     table.add_column(overflow="fold")
-    stories = [(case.segment.name, case.source), *case.outputs.items()]
-    for title, splits in stories:
+    for title, texts in ((case.segment.name, case.source), *case.outputs.items()):
         table.add_row("", Text(visible(title), style="bold"))
-        for number, split in enumerate(splits, 1):
-            table.add_row(str(number), _coloured(split))
+        for number, pieces in enumerate(texts, 1):
+            table.add_row(str(number), _coloured(pieces))
     if case.segment.reference is not None:
         table.add_row("", Text("reference", style="bold"))
         table.add_row("", Text(visible(case.segment.reference)))
-    table.add_row("", Text.assemble(("kept", "underline"), " ", ("new", "bold green")))
+    table.add_row("", Text.assemble(("kept", _style("previous")), " ", ("new", _style(""))))
     return table
 
 
-def _coloured(split: Split) -> Text:
-    return Text.assemble((visible(split.kept), "underline"), (visible(split.new), "bold green"))
+def _coloured(pieces: Pieces) -> Text:
+    return Text.assemble(*((visible(piece.text), _style(piece.draft)) for piece in pieces))
+
+
+def _style(draft: str) -> str:
+    return {"": "bold green", "previous": "underline"}.get(draft, "underline italic")
 
 
 def make_plots(files: tuple[Path, ...], folder: Path, unit: str | None, date: str | None, *, force: bool) -> None:
@@ -90,7 +148,7 @@ def export_run(file: Path, method: str, format_: str, unit: str, output: Path, *
         SessionError: the run file cannot be read, or the output cannot be written.
     """
     from livetrans.bench.exports import exported, simulstream_lines, stream_lines
-    from livetrans.bench.tokens import tokenizer
+    from livetrans.metrics.quality import tokenizer
 
     run = read_run(file)
     label = parse_method(method).label
@@ -110,7 +168,7 @@ def export_run(file: Path, method: str, format_: str, unit: str, output: Path, *
 
 
 def show_cost(mt: str | None, threads: int, measured: str, rounds: int) -> None:
-    """Measure and print; the last line is all of it as JSON.
+    """Measure, print and keep; the last line is all of it as JSON.
 
     Raises:
         ModelError: the model cannot be used.
@@ -129,7 +187,7 @@ def show_cost(mt: str | None, threads: int, measured: str, rounds: int) -> None:
         name, stored = model.name, quantisation(model)
     finally:
         model.close()
-    about = {
+    about: dict[str, object] = {
         "model": file.name,
         "name": name,
         "quantisation": stored,
@@ -141,20 +199,15 @@ def show_cost(mt: str | None, threads: int, measured: str, rounds: int) -> None:
         "versions": versions(),
         **machine(),
     }
-    click.echo(_cost_text(costs))
     several = "s" if threads > 1 else ""
-    click.echo(
+    note = (
         f"{rounds} passes after {CONTEXT_TOKENS} tokens, logits at every new one; {file.name} ({stored}, "
         f"{file.stat().st_size / 1e6:.1f} MB), {threads} thread{several}, {measured} time, {about['processor']}."
     )
-    click.echo(json.dumps({"cost": [asdict(cost) for cost in costs], **about}, ensure_ascii=False))
-
-
-def _cost_text(costs: list[Cost]) -> str:
-    lines = ["new tokens    median ms  to one  ms a token    least ms  to one"]
-    lines += [
-        f"{cost.new_tokens:10}  {cost.seconds * 1000:11.2f}  {cost.ratio:6.2f}"
-        f"  {cost.seconds * 1000 / cost.new_tokens:10.3f}  {cost.least_seconds * 1000:10.2f}  {cost.least_ratio:6.2f}"
-        for cost in costs
-    ]
-    return "\n".join([*lines, ""])
+    values = cost_values(costs, about)
+    print_table(cost_table(costs, note))
+    try:
+        say(f"kept in {store_cost(values)}")
+    except OSError as error:
+        say(f"the figures cannot be kept for later ({error.strerror or error})")
+    click.echo(json.dumps(values, ensure_ascii=False))

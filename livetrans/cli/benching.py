@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from livetrans.bench.corpora import Corpus, recorded_corpus, text_corpus
-from livetrans.bench.methods import parse_methods
+from livetrans.bench.methods import clock_for, parse_methods
 from livetrans.bench.run import Bench, RunWriter
-from livetrans.bench.signature import make_header, model_record
-from livetrans.bench.timing import clock_for
+from livetrans.bench.runfile import make_header
 from livetrans.catalogue import find_translator
-from livetrans.cli.saying import say
+from livetrans.cli.common import say
 from livetrans.clock import Clock
 from livetrans.config import DecodingSettings, LanguageModelSettings
 from livetrans.errors import UsageError
 from livetrans.events import Notice
 from livetrans.languages import Language, parse_language
 from livetrans.lm.prompts import build_prompt
+from livetrans.signature import sign
 
 if TYPE_CHECKING:
     from livetrans.lm.llama import LlamaModel
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BenchOptions:
-    """What the options of `bench run` said, named as they are."""
+    """The options of `bench run`, named as they are."""
 
     source: Path | None
     reference: Path | None
@@ -49,7 +49,7 @@ class BenchOptions:
 
 
 def run_bench(options: BenchOptions) -> Path:
-    """Run what the options say, or the rest of it; gives the run file.
+    """Run what the options name, or the rest of it; gives the run file.
 
     Raises:
         UsageError: options, corpus or an existing file that do not fit.
@@ -68,8 +68,8 @@ def run_bench(options: BenchOptions) -> Path:
     say(f"loading the translator {file.name} …")
     with _model(file, options, maximum, clock) as model:
         prompt = build_prompt(model, options.prompt, *languages)
-        record = model_record(model, file, prompt, options.threads)
-        header = make_header(methods, options.repeats, record, corpus.record, maximum, options.time)
+        signature = sign(model, file, prompt, options.threads)
+        header = make_header(methods, options.repeats, signature, corpus.record, maximum, options.time)
         others: list[LlamaModel] = []
         segments = [one.segment for one in corpus.segments]
         try:
@@ -78,10 +78,10 @@ def run_bench(options: BenchOptions) -> Path:
                     say(f"{output} goes on after {len(writer.done)} units")
                 others += (model.another_context() for _ in methods[1:])
                 models = dict(zip((method.label for method in methods), (model, *others), strict=True))
-                bench = Bench(dict(models), prompt, header, clock, writer)
+                bench = Bench(models, prompt, header, clock)
                 total = sum(len(one.updates) for one in corpus.segments) * len(methods) * options.repeats
                 with _progress(total) as advance:
-                    bench.run(corpus, advance)
+                    bench.run(corpus, writer, advance)
         finally:
             for other in reversed(others):
                 other.close()
@@ -116,7 +116,7 @@ def _model(file: Path, options: BenchOptions, maximum_output_tokens: int, clock:
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar over updates on stderr with the time left; nothing where stderr is no terminal."""
+    """A bar over updates on stderr with the time left; nothing where stderr is not a terminal."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -1,114 +1,91 @@
-"""`replay --compare`: several methods on the same updates of one source, interleaved, and a table of what was
-measured.
-"""
+"""`replay --compare`: a benchmark in memory, of several methods on the updates of one source."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from io import TextIOWrapper
-from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from livetrans.cli.compose import load_model, make_stages, prepare_prompt
-from livetrans.cli.saying import say
+from livetrans.bench.corpora import transcript_corpus
+from livetrans.bench.figures import SPEED_LEGEND
+from livetrans.bench.methods import BASELINE, labelled, parse_methods
+from livetrans.bench.run import Bench
+from livetrans.bench.runfile import MethodRecord, Run, Segment, make_header
+from livetrans.bench.scoring import MODEL_UNIT, ScoringSettings, score
+from livetrans.bench.tables import comparison_table
+from livetrans.cli.bench_views import print_table
+from livetrans.cli.common import say
 from livetrans.clock import Clock
-from livetrans.config import DecodingSettings, Settings
-from livetrans.decoding import DECODERS
-from livetrans.errors import SourceError, UsageError
+from livetrans.config import Settings
+from livetrans.errors import ContextError, SourceError, UsageError
 from livetrans.events import Event, Notice, SourceProgress, Transcript
-from livetrans.metrics.comparison import ComparisonRow, MethodRun, compare
+from livetrans.run.translating import languages, open_model, prepare_prompt
+from livetrans.signature import sign
 
 if TYPE_CHECKING:
-    from livetrans.cli.running import OpenHearing
-    from livetrans.lm.llama import LlamaModel
+    from livetrans.run.runner import OpenListening
 
 
 def compare_methods(
     settings: Settings,
     clock: Clock,
-    open_hearing: OpenHearing,
-    methods: Sequence[str],
+    open_listening: OpenListening,
+    written: str,
     repeats: int,
 ) -> None:
-    """Recognise once, then translate every update by every method, each with a cache of its own.
+    """Recognise once, then translate every update by every method, each with a cache of its own, and print a table.
 
     Raises:
         UsageError: a method that does not exist, or fewer than two.
-        SourceError: nothing was recognised.
+        SourceError: nothing was recognised, or no segment fits in the model's context.
     """
-    decodings = [parse_method(method.strip(), settings.decoding) for method in methods]
-    if len(decodings) < 2:
+    methods = tuple(_masked(method, settings) for method in parse_methods(written, settings.decoding))
+    if len(methods) < 2:
         raise UsageError("--compare needs two methods or more, for example rt,ssbd")
-    transcripts = _hear(clock, open_hearing)
-    if not transcripts:
+    corpus = transcript_corpus(_hear(clock, open_listening), "source", languages(settings))
+    if not corpus.segments:
         raise SourceError("nothing was recognised, so there is nothing to compare; choose a recording with speech")
-    finals = sum(transcript.final for transcript in transcripts)
-    labels = ", ".join(label for label, _ in decodings)
-    say(f"{len(transcripts)} updates of {finals} segments; translating by {labels} …")
-    first = load_model(settings, clock, _say_event)
-    models = [first]
+    updates = sum(len(one.updates) for one in corpus.segments)
+    labels = ", ".join(method.label for method in methods)
+    say(f"{updates} updates of {len(corpus.segments)} segments; translating by {labels} …")
+    models = [open_model(settings, clock, _say_event)]
     try:
-        models += (first.another_context() for _ in decodings[1:])
-        runs = []
-        for repeat in range(repeats):
-            runs.append(_translate_all(models, decodings, settings, transcripts, rotate=repeat))
-            if repeats > 1:
-                say(f"repeat {repeat + 1} of {repeats} done")
+        prompt = prepare_prompt(models[0], settings)
+        models += (models[0].another_context() for _ in methods[1:])
+        signature = sign(models[0], settings.language_model.model, prompt, models[0].threads)
+        maximum = settings.decoding.maximum_output_tokens
+        header = make_header(methods, repeats, signature, corpus.record, maximum, "wall")
+        by_label = dict(zip((method.label for method in methods), models, strict=True))
+        bench = Bench(by_label, prompt, header, clock)
+        done = bench.run_in_memory(corpus, _say_too_long)
     finally:
         for model in reversed(models):
             model.close()
-    _print_table(settings, compare(runs), decodings, repeats)
+    if not done:
+        raise SourceError("no segment fits in the model's context; give a larger --context")
+    mask_k = settings.mask.k if settings.mask.mode == "display" else 0
+    segments = tuple(one.segment for one in corpus.segments)
+    scored = score(Run(Path(), header, segments, done, 0), ScoringSettings(MODEL_UNIT, (mask_k,) if mask_k else ()))
+    print_table(comparison_table(scored, mask_k, [*_notes(settings, mask_k, repeats), *scored.notes]))
 
 
-def parse_method(text: str, decoding: DecodingSettings) -> tuple[str, DecodingSettings]:
-    """`ssbd@0.3` names a method and its bias; without one the run's bias holds."""
-    name, at, bias = text.partition("@")
-    if name not in DECODERS:
-        raise UsageError(f"there is no method {name!r}; choose from {', '.join(DECODERS)}, for example rt,ssbd@0.2")
-    if not at:
-        return name, replace(decoding, method=name)
+def _masked(method: MethodRecord, settings: Settings) -> MethodRecord:
+    """The method with the run's output mask, where it names none itself; the baseline has no draft to mask."""
+    if settings.mask.mode != "output" or method.output_mask_k or method.decoder == BASELINE:
+        return method
+    return labelled(replace(method, output_mask_k=settings.mask.k))
+
+
+def _hear(clock: Clock, open_listening: OpenListening) -> list[Transcript]:
+    listening = open_listening(_say_event, lambda chunk: None)
     try:
-        value = float(bias)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value <= 1.0:
-        raise UsageError(f"the bias in {text!r} is not a number from 0 to 1")
-    return text, replace(decoding, method=name, bias=value)
-
-
-def _hear(clock: Clock, open_hearing: OpenHearing) -> list[Transcript]:
-    hearing = open_hearing(_say_event, None)
-    try:
-        return list(hearing.transcripts(_say_event))
+        return list(listening.transcripts)
     finally:
-        hearing.close()
-
-
-def _translate_all(
-    models: Sequence[LlamaModel],
-    decodings: Sequence[tuple[str, DecodingSettings]],
-    settings: Settings,
-    transcripts: Sequence[Transcript],
-    *,
-    rotate: int,
-) -> list[MethodRun]:
-    """Methods take turns segment by segment, so that a machine that drifts moves all of them alike."""
-    stages = []
-    for model, (label, decoding) in zip(models, decodings, strict=True):
-        own = replace(settings, decoding=decoding)
-        stages.append((*make_stages(model, prepare_prompt(model, own), own), MethodRun(label)))
-    for number, (_, updates) in enumerate(groupby(transcripts, key=lambda transcript: transcript.segment_id)):
-        segment = list(updates)
-        turn = (number + rotate) % len(stages)
-        for translator, presenter, run in stages[turn:] + stages[:turn]:
-            for transcript in segment:
-                translation = translator.translate(transcript)
-                run.add(translation, presenter.present(translation))
-    return [run for _, _, run in stages]
+        listening.close()
 
 
 def _say_event(event: Event) -> None:
@@ -120,54 +97,16 @@ def _say_event(event: Event) -> None:
             click.echo(err=True)
 
 
-def _print_table(
-    settings: Settings,
-    rows: Sequence[ComparisonRow],
-    decodings: Sequence[tuple[str, DecodingSettings]],
-    repeats: int,
-) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    if isinstance(sys.stdout, TextIOWrapper):
-        # The table's dashes are not worth failing where the terminal's encoding lacks them.
-        sys.stdout.reconfigure(errors="replace")
-    base = rows[0].method
-    final_bias = settings.decoding.final_bias
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("method")
-    headings = ("bias", "updates", "tokens", "speedup", "speedup*", "tokens/s", "NE raw", "NE shown", "A/D %", "A/O %")
-    for heading in (*headings, f"finals = {base}"):
-        table.add_column(heading, justify="right")
-    for row, (_, decoding) in zip(rows, decodings, strict=True):
-        table.add_row(
-            row.method,
-            f"{decoding.bias:g}" if decoding.method == "ssbd" else "–",
-            str(row.updates),
-            str(row.output_tokens),
-            _figure(row.speedup),
-            _figure(row.generation_speedup),
-            _figure(row.tokens_per_second, 0),
-            _figure(row.ne_raw),
-            _figure(row.ne_shown),
-            _figure(row.accepted_per_draft, 1, 100),
-            _figure(row.accepted_per_output, 1, 100),
-            f"{row.equal_finals}/{row.finals}",
-        )
-    Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 120).print(table)
-    mask = settings.mask
-    said = f"mask-k {mask.k}, {mask.mode}" if mask.mode != "none" else "no mask"
-    finals = "like partials" if final_bias is None else f"bias {final_bias:g}"
-    click.echo(
-        f"speedup: time of {base} / time of the method, per update with the prompt; "
-        f"speedup*: ratio of output tokens per second; "
-        f"{base}'s pass over the prompt is left out, SSBD's one pass over prompt rest and draft counts whole.\n"
-        f"NE: ratio of sums over segments, in the translator's tokens; {said}; finals decoded with {finals}; "
-        f"outputs differ in length, see tokens.\n"
-        f"translator {settings.language_model.model.name}, {settings.source_language} to {settings.target_language}; "
-        f"median of {repeats} run{'s' if repeats > 1 else ''} on the same updates, methods taking turns by segment."
-    )
+def _say_too_long(segment: Segment, error: ContextError) -> None:
+    say(f"segment {segment.segment_id + 1} is left out of the comparison: {error}")
 
 
-def _figure(value: float | None, digits: int = 2, scale: float = 1.0) -> str:
-    return "–" if value is None else f"{value * scale:.{digits}f}"
+def _notes(settings: Settings, mask_k: int, repeats: int) -> Sequence[str]:
+    masked = f"NE masked: with the last {mask_k} tokens of partials hidden; " if mask_k else ""
+    times = "once" if repeats == 1 else f"{repeats} times, medians"
+    return [
+        SPEED_LEGEND,
+        f"NE: all erased tokens / all final tokens, in the translator's tokens; {masked}+worth, +exact: how finals are decoded.",
+        f"Translator {settings.language_model.model.name}, {settings.source_language} to {settings.target_language}; "
+        f"measured {times}, on the same updates, methods taking turns by segment.",
+    ]

@@ -28,5 +28,5 @@ def command(shell: str | None) -> None:
     name = shell or Path(os.environ.get("SHELL", "")).name
     completion = get_completion_class(name) if name in SHELLS else None
     if completion is None:
-        raise UsageError(f"the shell in use was not recognised; say which: livetrans completion {'|'.join(SHELLS)}")
+        raise UsageError(f"the shell in use was not recognised; name it: livetrans completion {'|'.join(SHELLS)}")
     click.echo(completion(cli, {}, "livetrans", COMPLETION_VARIABLE).source())

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
 import click
 
-from livetrans.cli.saying import say
+from livetrans.cli.common import say
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Notice
 from livetrans.files import write_new
 from livetrans.session.export import Format, Which, export
-from livetrans.session.recorder import default_session_folder
+from livetrans.session.recorder import sessions_folder
 
 
 @click.command()
@@ -22,7 +21,7 @@ from livetrans.session.recorder import default_session_folder
     "--format",
     "format_",
     type=click.Choice(get_args(Format)),
-    help="What to write; without it, the ending of --output says it.",
+    help="Output format; by default that of --output's file name.",
 )
 @click.option(
     "--text",
@@ -30,7 +29,7 @@ from livetrans.session.recorder import default_session_folder
     type=click.Choice(get_args(Which)),
     default="target",
     show_default=True,
-    help="The translation, what was recognised, or both.",
+    help="The translation, the recognised text, or both.",
 )
 @click.option(
     "-o",
@@ -54,17 +53,17 @@ def command(session: str, format_: Format | None, which: Which, output: Path | N
 
 
 def _session_path(session: str) -> Path:
-    """A path as it is; else a session of that name, or the newest, in the user's data folder."""
+    """The path if it exists; else a session of that name, or the newest, in the user's data folder."""
     path = Path(session).expanduser()
-    kept = default_session_folder(datetime(1, 1, 1)).parent
+    sessions = sessions_folder()
     if path.exists():
         return path
     if session == "last":
-        names = sorted(folder for folder in kept.glob("*") if folder.is_dir())
+        names = sorted(folder for folder in sessions.glob("*") if folder.is_dir())
         if not names:
-            raise SessionError(f"no session is kept in {kept} yet; name a session's folder")
+            raise SessionError(f"there is no session in {sessions} yet; name a session's folder")
         return names[-1]
-    return kept / session if (kept / session).exists() else path
+    return sessions / session if (sessions / session).exists() else path
 
 
 def _format_of(output: Path | None) -> Format:
@@ -72,7 +71,7 @@ def _format_of(output: Path | None) -> Format:
     for known in get_args(Format):
         if ending == known:
             return known  # type: ignore[no-any-return]
-    raise UsageError(f"say which format to write: --format {'|'.join(get_args(Format))}")
+    raise UsageError(f"the format is not known; give it with --format {'|'.join(get_args(Format))}")
 
 
 def _warn(notice: Notice) -> None:

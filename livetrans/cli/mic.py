@@ -1,20 +1,14 @@
-"""`livetrans mic`: captions for what the microphone hears."""
+"""`livetrans mic`: captions for what is spoken into the microphone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import click
 
-from livetrans.cli.compose import AudioHearing
-from livetrans.cli.grouped import GroupedCommand
+from livetrans.cli.common import GroupedCommand
 from livetrans.cli.options import RunOptions, run_options, settings_from
-from livetrans.cli.replay import Postponed
-from livetrans.cli.running import run_live
+from livetrans.cli.running import from_audio, run_live
 from livetrans.clock import SystemClock
-from livetrans.events import AudioChunk
-from livetrans.sides import Hearing
-from livetrans.stages import Publish
+from livetrans.run.listening import PostponedNotices
 
 
 @click.command(cls=GroupedCommand)
@@ -23,16 +17,11 @@ from livetrans.stages import Publish
 )
 @run_options
 def command(options: RunOptions, device: str | None) -> None:
-    """Show captions for what the microphone hears, until q or Ctrl-C."""
+    """Show captions for what is spoken into the microphone, until q or Ctrl-C."""
     from livetrans.audio.microphone import Microphone
 
     clock = SystemClock()
     settings = settings_from(options)
-    notices = Postponed()
+    notices = PostponedNotices()
     microphone = Microphone(device, clock, notices)
-
-    def hear(publish: Publish, on_audio: Callable[[AudioChunk], None] | None) -> Hearing:
-        notices.deliver_to(publish)
-        return AudioHearing(microphone, settings, clock, publish, on_audio)
-
-    run_live(options, settings, clock, "microphone", hear)
+    run_live(settings, clock, "microphone", from_audio(microphone, settings, clock, notices))

@@ -1,4 +1,4 @@
-"""Latency of target units against the source: AL, LAAL, and the lag of words.
+"""Latency of target units against the source: AL and LAAL.
 
 Every function takes delays as plain numbers. Source times (or counts of source words) make the figure
 computation-unaware, instants on the wall clock make it computation-aware: the formulas are the same.
@@ -69,18 +69,3 @@ def _mean_lag(delays: Sequence[float], source_length: float, target_length: int)
         raise ValueError("lagging needs an output, a source and a reference that are not empty")
     reached = next((index for index, delay in enumerate(delays) if delay >= source_length), len(delays) - 1)
     return fsum(unit_lags(delays, source_length, target_length)[: reached + 1]) / (reached + 1)
-
-
-def word_lags(word_ends: Sequence[float], heard: Sequence[float], shown: Sequence[float]) -> list[float]:
-    """Seconds from hearing each source word to the first output that had it in its source.
-
-    `word_ends` and `heard` are source times: where each word ends, and how far the source of each update reaches.
-    `shown[i]` is when the output of update i came: the instant on the same axis for a computation-aware lag, the source
-    time at which the update was triggered for an unaware one. Words that no update reached are left out.
-
-    Raises:
-        ValueError: not one `heard` a `shown`.
-    """
-    updates = list(zip(heard, shown, strict=True))
-    first_shown = [next((at for reach, at in updates if reach >= end), None) for end in word_ends]
-    return [at - end for at, end in zip(first_shown, word_ends, strict=True) if at is not None]

@@ -17,11 +17,10 @@ from livetrans.events import (
     Transcript,
     Translation,
 )
-from livetrans.metrics.acceptance import Acceptance
 from livetrans.metrics.erasure import NormalizedErasure
 from livetrans.metrics.lag import Distribution, caption_lag
+from livetrans.metrics.rates import Acceptance, Speed
 from livetrans.metrics.snapshot import Snapshot
-from livetrans.metrics.speed import Speed
 
 
 def resident_memory() -> int | None:

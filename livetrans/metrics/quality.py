@@ -1,4 +1,4 @@
-"""Quality of finished translations, and the tokens in which erasure is counted: everything that asks sacrebleu.
+"""Quality of finished translations, and the tokens in which erasure is counted: everything that uses sacrebleu.
 
 Nothing here downloads: sacrebleu would fetch its SentencePiece models and unbabel-comet its own, so what is not on
 disk is refused with a sentence before they are asked.
@@ -18,6 +18,8 @@ from livetrans.languages import parse_language
 
 SUBWORD_UNITS = ("flores200", "flores101")
 """Units of sacrebleu's SentencePiece models, the same for every language: what the authors count erasure in."""
+UNITS = (*SUBWORD_UNITS, "13a", "zh", "ja-mecab", "char", "word")
+"""sacrebleu's tokenizers by their own names, and `word`: what stands between spaces, with its punctuation."""
 
 _WORD_MARKER = "\N{LOWER ONE EIGHTH BLOCK}"
 
@@ -94,6 +96,34 @@ def comet(sources: Sequence[str], hypotheses: Sequence[str], references: Sequenc
     result = scorer.predict(samples, batch_size=8, gpus=0, progress_bar=False)
     signature = f"COMET|model:{_comet_name(checkpoint)}|version:{version('unbabel-comet')}"
     return Score(float(result.system_score), signature)
+
+
+def tokenizer(unit: str) -> Callable[[str], list[str]]:
+    """What cuts a text into tokens of the unit, in which erasure, delays and exports are counted.
+
+    No token is empty or has a space in it.
+
+    Raises:
+        UsageError: no such unit.
+        ModelError: a package or a model that the unit needs is not on this machine; nothing is downloaded.
+    """
+    if unit not in UNITS:
+        raise UsageError(f"there is no unit {unit!r}; choose one of {', '.join(UNITS)}")
+    if unit == "word":
+        return str.split
+    return subword_tokenizer(unit) if unit in SUBWORD_UNITS else line_tokenizer(unit)
+
+
+def default_unit(target_language: str) -> str:
+    """The unit that comes nearest to the authors' on this machine.
+
+    `flores200` or `flores101` where sacrebleu's model is on disk already, else what `language_unit` says.
+
+    Raises:
+        UsageError: no such language.
+        ModelError: sacrebleu is not installed.
+    """
+    return next((unit for unit in SUBWORD_UNITS if subwords_ready(unit)), None) or language_unit(target_language)
 
 
 def language_unit(target_language: str) -> str:

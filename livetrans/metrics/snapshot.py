@@ -31,7 +31,7 @@ class Snapshot:
     tokens_per_second: float | None = None
     """Output tokens / generation time, verification included (as the paper counts)."""
     speedup_estimate: float | None = None
-    """Estimated time of re-translation / measured time, see `livetrans.metrics.speed`."""
+    """Estimated update time of re-translation / measured one, see `livetrans.metrics.rates`."""
     lag_last: float | None = None
     lag_median: float | None = None
     lag_p95: float | None = None

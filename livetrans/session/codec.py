@@ -1,16 +1,19 @@
-"""Events to JSON lines and back: one line an event, exact but for floats, which keep 6 decimals. See docs/events.md."""
+"""JSON lines: typed values to lines and back, strict to read, and events as such lines (docs/events.md).
+
+A run file of the benchmark is written and read by the same functions (`livetrans.bench.runfile`).
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import re
-import sys
-import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, fields, is_dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Union, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, TypeVar
+
+import msgspec
 
 from livetrans.errors import SessionError
 from livetrans.events import (
@@ -43,11 +46,11 @@ EVENTS: dict[str, type[Event]] = {
     "notice": Notice,
     "run_ended": RunEnded,
 }
-_FROM_TRANSCRIPT: dict[type[Event], tuple[str, ...]] = {
+OF_TRANSCRIPT: dict[type[Event], tuple[str, ...]] = {
     Translation: ("segment_id", "revision", "final", "source"),
     Caption: ("segment_id", "revision", "final", "source", "committed_source", "start", "end", "captured_at"),
 }
-"""A translation and a caption name their transcript; their lines stand alone."""
+"""What the lines of translations and captions say of their transcript, so that each line can be read alone."""
 _NAMES = {event: name for name, event in EVENTS.items()}
 
 DECIMALS = 6
@@ -55,38 +58,74 @@ _MAXIMUM_LINE = 16 * 1024 * 1024
 # json escapes C0 controls only; these would act on a terminal, end a line for some readers, or not encode at all.
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
+Value = TypeVar("Value")
+Transcripts = dict[int, dict[int, Transcript]]
+"""Transcripts by segment and revision."""
+
+
+def encode(value: Any) -> Any:
+    """A dataclass, or values of dataclasses, as JSON has them; floats keep 6 decimals."""
+    return _rounded(msgspec.to_builtins(value))
+
+
+def decode(kind: type[Value], values: Any) -> Value:
+    """What `encode` gave, as the dataclass again; keys it does not know are ignored, absent ones take their default.
+
+    Raises:
+        ValueError: a value is missing or of another type (a truth value is not a number), with its name.
+    """
+    return msgspec.convert(values, kind)
+
+
+def dump(values: Mapping[str, Any], *, ascii_only: bool = False) -> str:
+    """The values as one line of JSON, without line end; control characters are escaped, other letters stay readable."""
+    line = json.dumps(values, ensure_ascii=ascii_only, allow_nan=False)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", line)
+
 
 def to_dict(record: Record) -> dict[str, Any]:
     """The record as JSON-able values: `event`, `at`, then the event's fields under their own names."""
-    head: dict[str, Any] = {"event": _NAMES[type(record.event)], "at": round(record.at, DECIMALS)}
-    if isinstance(record.event, RunStarted):
-        head["version"] = VERSION
-    encoded: dict[str, Any] = _encode(record.event)
-    return head | _flat(record.event) | encoded
+    event = record.event
+    values: dict[str, Any] = {"event": _NAMES[type(event)], "at": record.at}
+    if isinstance(event, RunStarted):
+        values["version"] = VERSION
+    values |= {name: getattr(event, name) for name in OF_TRANSCRIPT.get(type(event), ())}
+    values |= msgspec.to_builtins(event)
+    if type(event) in OF_TRANSCRIPT:
+        del values["transcript"]
+    rounded: dict[str, Any] = _rounded(values)
+    return rounded
 
 
-def from_dict(values: Mapping[str, Any]) -> Record:
-    """The record that `to_dict` wrote; keys it does not know are ignored, so that fields can be added to the format.
+def from_dict(values: Mapping[str, Any], transcripts: Transcripts | None = None) -> Record:
+    """The record that `to_dict` wrote.
+
+    A translation or a caption gets the one of the `transcripts` that its line names; where it is not among them, or
+    says something else, a transcript with as much as the line says.
 
     Raises:
         ValueError: not an event, with the reason.
     """
     name = values.get("event")
     if not isinstance(name, str) or name not in EVENTS:
-        raise ValueError(f"{name!r} is no kind of event")
-    at = _decode(float, values.get("at"), "at")
-    return Record(at, _decode(EVENTS[name], values, name))
-
-
-def _flat(event: Event) -> dict[str, Any]:
-    """The fields of its transcript that a translation or a caption carries under its own name."""
-    return {name: _encode(getattr(event, name)) for name in _FROM_TRANSCRIPT.get(type(event), ())}
+        raise ValueError(f"{name!r} is not a kind of event")
+    kind = EVENTS[name]
+    at = decode(_Published, values).at
+    if kind not in OF_TRANSCRIPT:
+        return Record(at, decode(kind, values))
+    event = decode(kind, {**values, "accepted": _accepted(values), "transcript": _transcript_of(values)})
+    assert isinstance(event, Translation | Caption)
+    known = (transcripts or {}).get(event.segment_id, {}).get(event.revision)
+    if known is not None:
+        whole = replace(event, transcript=known)
+        if all(getattr(whole, field) == getattr(event, field) for field in OF_TRANSCRIPT[kind]):
+            event = whole
+    return Record(at, event)
 
 
 def to_line(record: Record, *, ascii_only: bool = False) -> str:
-    """The record as one line of JSON, without line end; control characters are escaped, other letters stay readable."""
-    line: str = json.dumps(to_dict(record), ensure_ascii=ascii_only, allow_nan=False)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", line)
+    """The record as one line of JSON, without line end."""
+    return dump(to_dict(record), ascii_only=ascii_only)
 
 
 def without_times(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,17 +151,27 @@ def events_file(path: Path) -> Path:
 
 
 def read_records(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterator[Record]:
-    """The records of a session folder or .jsonl file; a last line cut by a crash is dropped and `notify` told.
+    """The records of a session folder or .jsonl file; of a last line cut by a crash only `notify` learns.
 
     Raises:
-        SessionError: no such file, unreadable, from a newer version, or a line that is no event.
+        SessionError: no such file, unreadable, from a newer version, or a line that is not an event.
     """
     file = events_file(path)
+    transcripts: Transcripts = {}
     for number, values in read_lines(file, notify):
         try:
-            record = from_dict(values)
+            record = from_dict(values, transcripts)
         except ValueError as error:
             raise line_error(number, file, f"an event ({error})") from error
+        match record.event:
+            case Transcript() as transcript:
+                transcripts.setdefault(transcript.segment_id, {})[transcript.revision] = transcript
+            case Caption(transcript=Transcript(segment_id=segment_id, final=True)):
+                transcripts.pop(segment_id, None)
+            case RunStarted():
+                transcripts.clear()
+            case _:
+                pass
         yield record
 
 
@@ -144,7 +193,12 @@ def read_lines(path: Path, notify: Callable[[Notice], None] | None = None) -> It
 
 def line_error(number: int, file: Path, expected: str) -> SessionError:
     """The sentence for a line that cannot be used; `expected` says what it should have been."""
-    return SessionError(f"line {number} of {file} is not {expected}: give a session, or remove the line.")
+    return SessionError(f"line {number} of {file} is not {expected}: name another file, or remove the line.")
+
+
+def newer_error(file: Path, version: int, ours: int) -> SessionError:
+    """The sentence for a file of a later format than ours."""
+    return SessionError(f"{file} was written by a newer livetrans (format {version}, not {ours}): update livetrans.")
 
 
 def _parse(
@@ -156,7 +210,7 @@ def _parse(
         if not line.strip():
             continue
         try:
-            values = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
+            values = json.loads(line.decode("utf-8"), parse_constant=_no_constant, parse_float=_finite)
         except (ValueError, RecursionError) as error:
             # Every record is written with its line end at once, so only a crash or a full disk leaves a line without.
             if not line.endswith(b"\n") and len(line) < _MAXIMUM_LINE and (number > 1 or line.startswith(b"{")):
@@ -168,11 +222,9 @@ def _parse(
             raise line_error(number, file, "a JSON object")
         version = values.get("version", VERSION) if values.get("event") == "run_started" else VERSION
         if not isinstance(version, int):
-            raise line_error(number, file, "an event (its version is no number)")
+            raise line_error(number, file, "an event (its version is not a number)")
         if version > VERSION:
-            raise SessionError(
-                f"{file} was written by a newer livetrans (format {version}, not {VERSION}): update livetrans."
-            )
+            raise newer_error(file, version, VERSION)
         yield number, values
 
 
@@ -180,67 +232,53 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-def _encode(value: Any) -> Any:
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large")
+    return number
+
+
+def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, DECIMALS)
-    if isinstance(value, tuple):
-        return [_encode(item) for item in value]
-    if isinstance(value, Mapping):
-        return {key: _encode(item) for key, item in value.items()}
-    if is_dataclass(value):
-        names = [
-            field.name for field in fields(value) if type(value) not in _FROM_TRANSCRIPT or field.name != "transcript"
-        ]
-        return {name: _encode(getattr(value, name)) for name in names}
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        # Token ids are many and need no rounding.
+        return list(value) if value and isinstance(value[0], int) else [_rounded(item) for item in value]
     return value
 
 
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+@dataclass(frozen=True, slots=True)
+class _Published:
+    at: float
 
 
-def _decode(hint: Any, value: Any, name: str) -> Any:
-    """The value as the type that the hint names; types are checked, because a session file may have been edited."""
-    origin = get_origin(hint)
-    if origin in (Union, types.UnionType):
-        for option in get_args(hint):
-            try:
-                return _decode(option, value, name)
-            except ValueError:
-                continue
-    elif origin is tuple and isinstance(value, list):
-        return tuple(_decode(get_args(hint)[0], item, name) for item in value)
-    elif origin is dict and isinstance(value, Mapping):
-        return {key: _decode(get_args(hint)[1], item, f"{name}.{key}") for key, item in value.items()}
-    elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        # JSON has numbers that a float cannot hold: 1e999 comes as infinity, a long row of digits as an int.
-        if abs(value) > sys.float_info.max:
-            raise ValueError(f"`{name}` is too large")
-        return float(value)
-    elif hint is type(None) and value is None:
-        return None
-    elif hint in (int, str, bool) and type(value) is hint:
-        return value
-    elif is_dataclass(hint) and isinstance(hint, type) and isinstance(value, Mapping):
-        return hint(**_decode_fields(hint, value))
-    raise ValueError(f"`{name}` is missing" if value is None else f"`{name}` cannot be {value!r:.40}")
+@dataclass(frozen=True, slots=True)
+class _FlatTranscript:
+    """As much of a transcript as the line of a translation or a caption says."""
+
+    segment_id: int
+    revision: int
+    final: bool
+    source: str
+    committed_source: str | None = None
+    start: float = 0.0
+    end: float = 0.0
+    captured_at: float | None = None
 
 
-def _decode_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    hints = _hints(kind)
-    if kind in _FROM_TRANSCRIPT:
-        values = {**values, "transcript": _transcript_of(values)}
-    return {
-        field.name: _decode(hints[field.name], values.get(field.name), field.name)
-        for field in fields(kind)
-        if field.name in values or field.default is MISSING
-    }
+def _transcript_of(values: Mapping[str, Any]) -> Transcript:
+    flat = decode(_FlatTranscript, values)
+    committed = flat.source if flat.committed_source is None else flat.committed_source
+    partial = flat.source[len(committed) :].lstrip(" ")
+    return Transcript(
+        flat.segment_id, flat.revision, committed, partial, flat.final, flat.start, flat.end, flat.captured_at
+    )
 
 
-def _transcript_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    """As much of the transcript as the flat line of a translation or a caption says."""
-    source = values.get("source")
-    committed = values.get("committed_source", source)
-    rest = source[len(committed) :].strip() if isinstance(source, str) and isinstance(committed, str) else ""
-    return {"start": 0.0, "end": 0.0, **values, "committed": committed, "partial": rest, "recognition": None}
+def _accepted(values: Mapping[str, Any]) -> Any:
+    """The accepted spans; older captions say how many leading characters were accepted."""
+    characters = values.get("accepted_characters")
+    return values.get("accepted", [{"begin": 0, "end": characters}] if characters else [])

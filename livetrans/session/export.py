@@ -19,7 +19,7 @@ Format = Literal["srt", "vtt", "txt", "jsonl"]
 Which = Literal["target", "source", "both"]
 
 LINE_WIDTH = 42
-"""Columns of a subtitle line, the usual house rule; 21 characters of Japanese or Chinese."""
+"""Columns of a subtitle line, as most subtitle guidelines have it; 21 characters of Japanese or Chinese."""
 LINES = 2
 MINIMUM_MILLISECONDS = 1000
 """Shortest time a cue stays: less cannot be read."""
@@ -49,12 +49,14 @@ def export(
         UsageError: no such format or text.
     """
     if format not in _WRITERS:
-        raise UsageError(f"{format} is no export format: choose one of {', '.join(_WRITERS)}.")
+        raise UsageError(f"{format} is not an export format: choose one of {', '.join(_WRITERS)}.")
     if which not in ("target", "source", "both"):
         raise UsageError(f"{which} cannot be exported: choose target, source or both.")
     captions = [caption for caption in last_captions(session_path, notify) if any(_texts(caption, which))]
     if not captions:
-        raise SessionError(f"{session_path} holds no caption to export: nothing was said, or it is not a session.")
+        raise SessionError(
+            f"{session_path} holds no caption to export: nothing was recognised, or it is not a session."
+        )
     return _WRITERS[format](captions, which)
 
 
@@ -77,11 +79,11 @@ def cues(captions: list[Caption], which: Which = "target") -> Iterator[Cue]:
         parts = _parts(caption, which)
         weights = [max(sum(map(display_width, lines)), 1) for lines in parts]
         begin, duration = caption.start, max(caption.end - caption.start, 0.0)
-        said = 0
+        done = 0
         for lines, weight in zip(parts, weights, strict=True):
-            start = begin + duration * said / sum(weights)
-            said += weight
-            end = begin + duration * said / sum(weights)
+            start = begin + duration * done / sum(weights)
+            done += weight
+            end = begin + duration * done / sum(weights)
             cue_start = max(round(start * 1000), free_from)
             free_from = max(round(end * 1000), cue_start + MINIMUM_MILLISECONDS)
             yield Cue(cue_start, free_from, lines)

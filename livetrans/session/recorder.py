@@ -1,4 +1,4 @@
-"""The session folder: every event appended as it happens, and the sound if asked, so that a crash loses nothing."""
+"""The session folder: every event is appended as it happens, and the sound if wanted, so that a crash loses nothing."""
 
 from __future__ import annotations
 
@@ -23,30 +23,44 @@ _HEADER_INTERVAL = SAMPLE_RATE * _SAMPLE_BYTES
 """Bytes of sound after which the header's sizes are rewritten: a crash hides at most this second from a player."""
 
 
-def default_session_folder(now: datetime, base: Path | None = None) -> Path:
-    """A folder that does not exist yet, named by the time, under `base` or the user's data directory."""
-    sessions = (base or platformdirs.user_data_path("livetrans", appauthor=False)) / "sessions"
+def sessions_folder() -> Path:
+    """Where sessions are recorded that no --session names; it need not exist."""
+    return platformdirs.user_data_path("livetrans", appauthor=False) / "sessions"
+
+
+def make_session_folder(sessions: Path, now: datetime) -> Path:
+    """Create a new folder in `sessions`, named by the time; no other run has it.
+
+    Raises:
+        SessionError: it cannot be created.
+    """
     name = now.strftime("%Y-%m-%dT%H-%M-%S")
-    folder = sessions / name
-    number = 2
-    while folder.exists():
-        folder = sessions / f"{name}-{number}"
-        number += 1
-    return folder
+    number = 1
+    try:
+        sessions.mkdir(parents=True, exist_ok=True)
+        while True:
+            folder = sessions / (name if number == 1 else f"{name}-{number}")
+            try:
+                folder.mkdir()
+                return folder
+            except FileExistsError:
+                number += 1
+    except OSError as error:
+        raise _error(sessions, error) from error
 
 
 class SessionRecorder:
-    """A sink that keeps a session in a folder: `events.jsonl`, and `audio.wav` if asked.
+    """A sink that records a session in a folder: `events.jsonl`, and `audio.wav` with `keep_audio`.
 
-    Each event is handed to the system before `write` returns. The first fault raises; after it the recorder is silent,
-    so that whoever catches it can go on showing captions without their record.
+    Each event is handed to the system before `write` returns. The first fault is raised; after it nothing more is
+    written.
     """
 
     def __init__(self, folder: Path, *, keep_audio: bool = False, overwrite: bool = False) -> None:
         """Create the folder and its files.
 
         Raises:
-            UsageError: the folder holds a session already and `overwrite` was not asked.
+            UsageError: the folder holds a session already, and `overwrite` is not set.
             SessionError: it cannot be created or written.
         """
         self.folder = folder
@@ -61,8 +75,12 @@ class SessionRecorder:
             if keep_audio:
                 self._audio = _WaveFile(folder / AUDIO_FILE)
         except OSError as error:
-            raise self._error(error) from error
+            raise _error(folder, error) from error
         self._written = 0
+
+    @property
+    def records_sound(self) -> bool:
+        return self._audio is not None
 
     def write(self, record: Record) -> None:
         """Append the record as one line.
@@ -80,11 +98,11 @@ class SessionRecorder:
             with suppress(OSError):
                 # No half line: the records before it are a whole session.
                 self._events.truncate(self._written)
-            raise self._error(error) from error
+            raise _error(self.folder, error) from error
         self._written += len(line)
 
     def write_audio(self, chunk: AudioChunk) -> None:
-        """Keep the sound, where it was asked to; lost sound is silence in the file, so its times stay source times.
+        """Append sound, with `keep_audio`; lost sound is silence in the file, so that its times are source times.
 
         Raises:
             SessionError: it cannot be written; later sound is left out.
@@ -96,7 +114,7 @@ class SessionRecorder:
         except OSError as error:
             audio, self._audio = self._audio, None
             audio.close()
-            raise self._error(error) from error
+            raise _error(self.folder, error) from error
 
     def close(self) -> None:
         self._events.close()
@@ -104,12 +122,11 @@ class SessionRecorder:
             self._audio.close()
             self._audio = None
 
-    def _error(self, error: OSError) -> SessionError:
-        reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror or str(error)
-        advice = "free space, or choose" if error.errno == errno.ENOSPC else "choose"
-        return SessionError(
-            f"The session cannot be kept in {self.folder} ({reason}): {advice} a folder with --session."
-        )
+
+def _error(folder: Path, error: OSError) -> SessionError:
+    reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror or str(error)
+    advice = "free space, or choose" if error.errno == errno.ENOSPC else "choose"
+    return SessionError(f"The session cannot be recorded in {folder} ({reason}): {advice} a folder with --session.")
 
 
 class _WaveFile:
@@ -118,14 +135,14 @@ class _WaveFile:
     def __init__(self, path: Path) -> None:
         self._file = FileIO(path, "wb")
         self._data_bytes = 0
-        self._header_says = 0
+        self._stated_bytes = 0
         self._write_header()
 
     def write(self, chunk: AudioChunk) -> None:
         self._file.seek(_HEADER_BYTES + chunk.start_sample * _SAMPLE_BYTES)
         _write_all(self._file, chunk.samples.astype("<i2").tobytes())
         self._data_bytes = max(self._data_bytes, self._file.tell() - _HEADER_BYTES)
-        if self._data_bytes - self._header_says >= _HEADER_INTERVAL:
+        if self._data_bytes - self._stated_bytes >= _HEADER_INTERVAL:
             self._write_header()
 
     def close(self) -> None:
@@ -143,7 +160,7 @@ class _WaveFile:
         riff = struct.pack("<4sI4s4sI", b"RIFF", size + _HEADER_BYTES - 8, b"WAVE", b"fmt ", len(form))
         self._file.seek(0)
         _write_all(self._file, riff + form + struct.pack("<4sI", b"data", size))
-        self._header_says = self._data_bytes
+        self._stated_bytes = self._data_bytes
 
 
 def _write_all(file: FileIO, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""LocalAgreement-2 on words: what two passes in a row read alike is committed.
+"""LocalAgreement-2 on words: what two passes in a row recognise alike is committed.
 
 Macháček, Dabre and Bojar, "Turning Whisper into Real-Time Transcription System" (2023), section 3: the longest common
 prefix of this pass's and the last pass's uncommitted words. Committed words never change.
@@ -16,8 +16,9 @@ from livetrans.speech.words import comparison_form
 TOLERANCE = 0.1
 """A new word may start this much before the committed words end: word times move between passes."""
 OVERLAP_WORDS = 5
-"""At most so many words are moved over the border that the times gave."""
+"""The border that the times give is moved by at most so many words."""
 CONTEXT_WORDS = 8
+"""So many committed words are compared with a hypothesis's first words."""
 
 
 class LocalAgreement:

@@ -12,12 +12,12 @@ from livetrans.events import Notice, Transcript
 from livetrans.session.codec import events_file, from_dict, line_error, read_lines
 
 _LONGEST_SLEEP = 0.05
-"""Seconds. The clock cannot be woken, so waiting is sliced: `close` and `pause` act within one slice, without locks."""
+"""Seconds. A sleep cannot be ended early: waiting in slices lets `close` and `pause` act soon, without locks."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    """A transcript, and when it came and was heard, in seconds since the recorded run began."""
+    """A transcript, and when it was published and its last word heard, in seconds since the recorded run began."""
 
     transcript: Transcript
     due: float
@@ -41,7 +41,7 @@ class RecordedTranscripts:
         real_time: bool,
         notify: Callable[[Notice], None] | None = None,
     ) -> None:
-        """Read the whole file, so that a bad one is seen before models are loaded; it is text, hence small.
+        """Read the whole file, so that a bad one is reported before models are loaded; it is text, hence small.
 
         Raises:
             SessionError: it cannot be read, or holds no transcript.
@@ -51,13 +51,10 @@ class RecordedTranscripts:
         self._transcripts = list(_read(path, notify))
         if not self._transcripts:
             raise SessionError(f"{path} holds no transcript: give a session, or a .jsonl file of transcripts.")
+        self.duration = max(timed.transcript.end for timed in self._transcripts) or None
+        """Source time at which the last word ends; None where the recording has no times."""
         self._closed = False
         self._paused = False
-
-    @property
-    def duration(self) -> float | None:
-        """Source time at which the last word ends; None where the recording has no times."""
-        return max(timed.transcript.end for timed in self._transcripts) or None
 
     def __iter__(self) -> Iterator[Transcript]:
         origin = self._clock.now()

@@ -12,33 +12,28 @@ from livetrans.clock import Clock
 from livetrans.config import TranscriberSettings
 from livetrans.events import SAMPLE_RATE, RecognitionStats, SpeechChunk, Transcript, Word
 from livetrans.speech.agreement import LocalAgreement
-from livetrans.speech.buffer import PromptText, SoundBuffer
-from livetrans.speech.loops import drop_loops
-from livetrans.speech.recogniser import Hypothesis, Recogniser
-from livetrans.speech.segment import OpenSegment
-from livetrans.speech.words import says_something
+from livetrans.speech.recogniser import FULL_SCALE, Hypothesis, Recogniser
+from livetrans.speech.state import OpenSegment, PromptText, SoundBuffer
+from livetrans.speech.words import drop_loops, is_spoken
 from livetrans.text import one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MAXIMUM_BUFFER = 28.0
-"""Whisper reads windows of 30 s: a longer buffer would cost two windows a pass."""
 LONG_SILENCE = 5.0
-"""After so much silence what was said before is no longer what is being talked about: the prompt starts empty."""
+"""After so many seconds of silence the subject may have changed: the prompt starts empty."""
 STALL = 3.0
-"""Speech without a new word for so long: the gate lets no pause of that length through."""
-_FULL_SCALE = 32_768
+"""Seconds without a new word that mean that recognition stopped: the gate lets no pause of that length through."""
 
 
 class Transcriber:
-    """Turns speech into updates; none is lost: at a pause and at `flush` every word of the hypothesis becomes final."""
+    """Turns speech into updates; none is lost, because at a pause and at `flush` every word becomes final."""
 
     def __init__(self, recogniser: Recogniser, settings: TranscriberSettings, clock: Clock) -> None:
         self._recogniser = recogniser
         self._settings = settings
         self._clock = clock
-        self._buffer = SoundBuffer(MAXIMUM_BUFFER)
+        self._buffer = SoundBuffer(recogniser.maximum_length)
         self._agreement = LocalAgreement()
         self._segment = OpenSegment()
         self._prompt = PromptText(settings.prompt_characters)
@@ -53,7 +48,7 @@ class Transcriber:
         """Take speech and return the updates that it caused."""
         transcripts: list[Transcript] = []
         if len(self._buffer) and len(chunk.samples) and chunk.start_sample != self._buffer.end_sample:
-            transcripts += self.flush()  # Sound was lost in between: what stands on both sides is not one utterance.
+            transcripts += self.flush()  # Sound was lost in between: the two sides are not one utterance.
         if chunk.captured_at is not None:
             self._captured = (chunk.end, chunk.captured_at)
         elif len(chunk.samples):
@@ -110,7 +105,7 @@ class Transcriber:
 
     def _pass(self, final: bool) -> list[Transcript]:
         began = self._clock.now()
-        samples: NDArray[np.float32] = self._buffer.samples.astype(np.float32) / np.float32(_FULL_SCALE)
+        samples: NDArray[np.float32] = self._buffer.samples.astype(np.float32) / np.float32(FULL_SCALE)
         hypothesis = self._recogniser.recognise(samples, prompt=self._prompt.text, final=final)
         self._last_pass_seconds = self._clock.now() - began
         self.passes += 1
@@ -120,26 +115,26 @@ class Transcriber:
         newly = self._agreement.update(self._source_words(hypothesis), self._buffer.start)
         if final:
             newly += self._agreement.commit(len(self._agreement.tail))
-        elif self._buffer.length > self._settings.trim_after or self._stalled():
+        elif self._buffer.full or self._buffer.length > self._settings.trim_after or self._stalled():
             newly += self._trim(hypothesis.segment_ends)
         self._segment.take(newly, self._agreement.tail, stats)
         return self._segment.update(self._settings, self._captured, final)
 
     def _source_words(self, hypothesis: Hypothesis) -> tuple[Word, ...]:
-        """The hypothesis in source time, within the buffer, fit to be shown, without loops."""
+        """The hypothesis in source time, within the buffer, without control characters and loops."""
         start, end = self._buffer.start, self._buffer.end
         words: list[Word] = []
         for word in hypothesis.words:
             text = one_line(word.text)
-            if says_something(text):
+            if is_spoken(text):
                 first = min(max(start + word.start, start), end)
-                words.append(Word(text, first, min(max(start + word.end, first), end), word.probability))
+                words.append(Word(text, first, min(max(start + word.end, first), end)))
         return drop_loops(words)
 
     def _stalled(self) -> bool:
-        """Whether speech goes on and the recogniser has stopped: it then reads on from a buffer that begins there.
+        """Whether speech goes on and the words have stopped; the buffer is then cut where they stopped.
 
-        Whisper ends a window early now and then; every later pass would do the same.
+        Whisper sometimes ends a window early, and every later pass over the same sound would do the same.
         """
         end = self._agreement.committed_end
         return end is not None and not self._agreement.tail and self._buffer.end - end > STALL
@@ -150,7 +145,7 @@ class Transcriber:
         cut = self._trimming_point(segment_ends)
         if cut is None and self._buffer.full:
             forced = self._agreement.commit(self._forced_words())
-            cut = self._trimming_point(()) or self._buffer.start + MAXIMUM_BUFFER / 2
+            cut = self._trimming_point(()) or self._buffer.start + self._recogniser.maximum_length / 2
         if cut is not None:
             self._prompt.extend(self._agreement.forget_before(cut))
             self._buffer.drop_before(round(cut * SAMPLE_RATE))
@@ -171,5 +166,5 @@ class Transcriber:
     def _forced_words(self) -> int:
         """All uncommitted words but the last, which may still be cut off, unless it ended long ago."""
         tail = self._agreement.tail
-        last_is_old = bool(tail) and tail[-1].end < self._buffer.start + MAXIMUM_BUFFER / 2
+        last_is_old = bool(tail) and tail[-1].end < self._buffer.start + self._recogniser.maximum_length / 2
         return len(tail) if last_is_old else max(len(tail) - 1, 0)

@@ -28,6 +28,9 @@ CERTAIN = 0.5
 class WhisperRecogniser:
     """A CTranslate2 Whisper model from a local folder."""
 
+    maximum_length = 28.0
+    """Whisper's window is 30 s: a longer buffer would need two windows a pass."""
+
     def __init__(self, settings: RecogniserSettings) -> None:
         _check_folder(settings.model)
         # Set before the import: huggingface_hub reads it once.
@@ -144,7 +147,7 @@ def _config(model: Path) -> dict[str, Any]:
 
 
 def _word(word: Any) -> Word:
-    return Word(word.word.strip(), float(word.start), float(word.end), float(word.probability))
+    return Word(word.word.strip(), float(word.start), float(word.end))
 
 
 def _one_line(error: Exception) -> str:

@@ -1,12 +1,36 @@
-"""What the listening stages share about words: their comparison form, joined text, and whether they say anything."""
+"""Rules over recognised words: which are equal, what is spoken text, what is a loop, and where a segment ends.
+
+In a loop the recogniser repeats words over sound that does not. Two passes in a row usually loop alike, so
+LocalAgreement would commit the loop and the prompt would feed it: loops are dropped from every hypothesis first.
+"""
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
+from itertools import groupby
 
 from livetrans.events import Word, join_text
+
+WORD_REPETITIONS = 8
+"""One word this many times in a row is a loop; "no, no, no" and "very very very" are not."""
+PHRASE_REPETITIONS = 3
+PHRASE_WORDS = range(2, 9)
+
+_CLOSING = "\"'”’»›)]}」』"
+_STRONG = (".", "!", "?", "…", "。", "！", "？")
+_CLAUSE = (",", ";", ":", "—", "–", "、", "，", "；", "：", *_STRONG)
+_DOTTED = re.compile(r"(?:[^\W\d_]\.)+")
+"""Initials and letter abbreviations: `J.`, `e.g.`, `U.S.`, `z.B.`"""
+_ORDINAL = re.compile(r"\d{1,2}\.")
+"""`3. Oktober`, `1. the list's first`: more often a number in a sentence than a sentence's end."""
+_ABBREVIATIONS = frozenset(
+    """mr mrs ms mx dr prof st mt rev hon gen col capt lt sgt maj gov sen rep pres messrs jr sr vs etc inc ltd co corp
+    no nos fig vol pp ed al cf approx dept est ave blvd jan feb mar apr jun jul aug sept oct nov dec
+    hr fr frau nr bzw ca usw ggf evtl inkl zzgl abs str tel sog vgl mme mlle sra srta ud uds pág núm""".split()
+)
 
 
 def comparison_form(text: str) -> str:
@@ -21,6 +45,75 @@ def words_text(words: Iterable[Word]) -> str:
     return reduce(join_text, (word.text for word in words), "")
 
 
-def says_something(text: str) -> bool:
-    """Whether anything in the text is spoken: letters, digits, signs with a name; not punctuation or notes."""
+def is_spoken(text: str) -> bool:
+    """Whether the text has anything to pronounce: letters, digits, signs with a name; not punctuation or notes."""
     return any(c.isalnum() or c in "%&‰" or unicodedata.category(c) in ("Sc", "Sm") for c in text)
+
+
+def drop_loops(words: Sequence[Word]) -> tuple[Word, ...]:
+    """The words with one occurrence kept of each loop: of one word anywhere, of a 2- to 8-gram at the tail."""
+    return _drop_phrase_loop(_drop_word_loops(words))
+
+
+def _drop_word_loops(words: Sequence[Word]) -> tuple[Word, ...]:
+    kept: list[Word] = []
+    for _, group in groupby(words, lambda word: comparison_form(word.text)):
+        same = list(group)
+        kept += same[:1] if len(same) >= WORD_REPETITIONS else same
+    return tuple(kept)
+
+
+def _drop_phrase_loop(words: Sequence[Word]) -> tuple[Word, ...]:
+    """Drop the tail that repeats with a period of 2 to 8 words, a last incomplete round included."""
+    forms = [comparison_form(word.text) for word in words]
+    for period in PHRASE_WORDS:
+        start = len(forms) - period
+        while start > 0 and forms[start - 1] == forms[start - 1 + period]:
+            start -= 1
+        phrase = forms[start : start + period] if start >= 0 else []
+        # One word again and again falls under the other rule, which has a higher limit.
+        if len(set(phrase)) > 1 and len(forms) - start >= PHRASE_REPETITIONS * period:
+            return tuple(words[: start + period])
+    return tuple(words)
+
+
+def find_endpoint(
+    committed: Sequence[Word], partial: Sequence[Word], maximum_words: int, maximum_length: float, shown_words: int = 0
+) -> int | None:
+    """How many leading committed words end the segment here, or None where it goes on; `maximum_length` in seconds.
+
+    It ends at the first sentence end that more words follow; past the caps at the last clause boundary of its latter
+    half, or else at the last committed word there. It goes on while its latter half is not yet committed; the limit of
+    the buffer ends that. `shown_words` were already shown as committed to this segment and stay in it.
+    """
+    words = [*committed, *partial]
+    if not words or not committed:
+        return None
+    within = sum(word.end - words[0].start <= maximum_length for word in words[:maximum_words])
+    limit = max(within, shown_words, 1)
+    reach = min(limit, len(committed))
+    for count in range(max(shown_words, 1), min(reach, len(words) - 1) + 1):
+        if ends_sentence(words[count - 1].text, words[count].text):
+            return count
+    if len(words) <= limit:
+        return None
+    earliest = max((limit + 1) // 2, shown_words)
+    for count in range(reach, earliest - 1, -1):
+        if words[count - 1].text.rstrip(_CLOSING).endswith(_CLAUSE):
+            return count
+    return reach if reach >= earliest else None
+
+
+def ends_sentence(text: str, following: str) -> bool:
+    """Whether a word ends its sentence, seen with the word that follows it."""
+    bare = text.rstrip(_CLOSING).lstrip("\"'“‘«‹([{„¿¡「『")
+    if not bare.endswith(_STRONG):
+        return False
+    if bare.endswith(("...", "…")):
+        return not following[:1].islower()
+    if not bare.endswith("."):
+        return True
+    if following[:1].islower() or (bare[:-1].isdigit() and following[:1].isdigit()):
+        return False
+    abbreviated = bare[:-1].casefold() in _ABBREVIATIONS or (_DOTTED.fullmatch(bare) and bare != "I.")
+    return not (abbreviated or _ORDINAL.fullmatch(bare))

@@ -1,8 +1,7 @@
-"""The screen: captions, numbers and keys. It only watches events and calls the live controls."""
+"""The screen: captions, numbers and keys. It receives events as messages and moves the run's controls."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -11,21 +10,18 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Footer
 
-from livetrans.control import Controls
 from livetrans.errors import LivetransError
 from livetrans.metrics.snapshot import Snapshot
-from livetrans.session.sink import Sink
+from livetrans.run.board import Board
+from livetrans.run.pipeline import Pipeline
 from livetrans.text import visible
-from livetrans.tui.board import Board
 from livetrans.tui.captions import Current, History
-from livetrans.tui.commands import COMMANDS, bindings
-from livetrans.tui.help import HelpScreen
-from livetrans.tui.messages import CaptionShown, NoticeGiven, RunFinished, ScreenSink, TranscriptHeard
-from livetrans.tui.panel import ROOMY_HEIGHT, Panel, Strip
-from livetrans.tui.status import Loading, Phase, StatusLine, TopBar
+from livetrans.tui.keys import COMMANDS, HelpScreen, bindings
+from livetrans.tui.messages import CaptionChanged, NoticePublished, RunFinished, ScreenSink, TranscriptChanged
+from livetrans.tui.panel import ROOMY_HEIGHT, Loading, Panel, Phase, StatusLine, Strip, TopBar
 
 POLL_SECONDS = 0.25
-"""How often the numbers are read: faster than this nobody reads them."""
+"""How often numbers and signals are read: faster than this nobody reads numbers."""
 
 BIAS_STEP = 0.05
 WIDTHS = [(0, "-narrow"), (76, "-normal"), (120, "-wide")]
@@ -35,10 +31,10 @@ HEIGHTS = [(0, "-short"), (ROOMY_HEIGHT, "-tall")]
 
 
 class LivetransApp(App[str]):
-    """Live captions; `run()` returns None after a clean end, or the sentence that says why the run failed.
+    """Live captions; `run()` returns None after a clean end, or the sentence that explains why the run failed.
 
-    `start` receives the screen's sink after the first frame; it starts the pipeline's threads and returns at once.
-    `save` writes the transcript to a new file and returns where; without it the screen says that it can't save.
+    The run starts after the first frame. `save` writes the transcript to a new file and returns its path.
+    `ending_signals` counts the signals that came so far: each has the effect of the key for quitting.
     """
 
     CSS_PATH = Path(__file__).with_name("livetrans.tcss")
@@ -50,20 +46,21 @@ class LivetransApp(App[str]):
 
     def __init__(
         self,
-        controls: Controls,
+        run: Pipeline,
         snapshot: Callable[[], Snapshot],
-        start: Callable[[Sink], None],
         title: str,
         mask_k: int,
         bias: float,
         show_source: bool = True,
         save: Callable[[], Path] | None = None,
         theme: str | None = None,
+        ending_signals: Callable[[], int] = lambda: 0,
     ) -> None:
         super().__init__()
-        self.controls = controls
+        self._pipeline = run
         self._snapshot = snapshot
-        self._start = start
+        self._ending_signals = ending_signals
+        self._signals_handled = 0
         self._save = save
         self._mask_k = mask_k
         self._bias = bias
@@ -71,8 +68,7 @@ class LivetransApp(App[str]):
         self._paused = False
         self._phase = Phase.LOADING
         self._quitting = False
-        self._quit_before_start = False
-        self._event_loop: asyncio.AbstractEventLoop | None = None
+        self._is_started = False
         self._failure: str | None = None
         self._board = Board()
         self._sink = ScreenSink(self)
@@ -99,31 +95,25 @@ class LivetransApp(App[str]):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        self._event_loop = asyncio.get_running_loop()
         self._enter(Phase.LOADING)
-        self.set_interval(POLL_SECONDS, self._show_numbers)
+        self.set_interval(POLL_SECONDS, self._poll)
         # After the first frame, so that loading, which keeps the interpreter busy, can't delay it.
         self.call_after_refresh(self._begin)
 
     def on_unmount(self) -> None:
         self._sink.close()
 
-    def quit_soon(self) -> None:
-        """As the key for quitting; from a signal handler or another thread."""
-        if self._event_loop is None:
-            self._quit_before_start = True
-        else:
-            self._event_loop.call_soon_threadsafe(self.call_later, self.action_stop)
-
     def _begin(self) -> None:
-        if self._quit_before_start:
-            self.exit()
-            return
+        self._poll()
+        if not self._quitting:
+            self._is_started = True
+            self._pipeline.start(self._sink)
+
+    def _poll(self) -> None:
         self._show_numbers()
-        try:
-            self._start(self._sink)
-        except LivetransError as error:
-            self.exit(str(error), return_code=error.exit_code)
+        if self._ending_signals() > self._signals_handled:
+            self._signals_handled += 1
+            self.action_stop()
 
     def on_run_began(self) -> None:
         if self._phase is Phase.LOADING:
@@ -132,26 +122,26 @@ class LivetransApp(App[str]):
     def on_run_finished(self, message: RunFinished) -> None:
         self._enter(Phase.ENDED)
         if message.ended.reason == "failed":
-            self.exit(self._failure or "The run failed; the session file keeps what was captured.", return_code=1)
+            self.exit(self._failure or "The run failed; the session has everything up to then.", return_code=1)
         elif self._quitting:
             self.exit()
 
-    def on_notice_given(self, message: NoticeGiven) -> None:
+    def on_notice_published(self, message: NoticePublished) -> None:
         notice = message.notice
         if notice.level == "error":
             self._failure = notice.text
         if notice.level != "info":
-            self._status.say(notice.text, notice.level)
+            self._status.show(notice.text, notice.level)
         elif self._phase is Phase.LOADING:
-            self._loading_bar.say(notice.text)
+            self._loading_bar.show(notice.text)
         elif self._phase is Phase.RUNNING:
-            self._status.say(notice.text)
+            self._status.show(notice.text)
 
-    def on_caption_shown(self, message: CaptionShown) -> None:
+    def on_caption_changed(self, message: CaptionChanged) -> None:
         self._history.extend(self._board.feed_caption(message.caption))
         self._show_current()
 
-    def on_transcript_heard(self, message: TranscriptHeard) -> None:
+    def on_transcript_changed(self, message: TranscriptChanged) -> None:
         self._history.extend(self._board.feed_transcript(message.transcript))
         self._show_current()
 
@@ -159,17 +149,17 @@ class LivetransApp(App[str]):
         self._phase = phase
         self._loading_bar.display = phase is Phase.LOADING
         self._current.display = phase is not Phase.LOADING
-        self._status.stand(self._standing())
+        self._status.show_state(self._state_sentence())
         self._show_numbers()
         self._show_current()
 
-    def _standing(self) -> str:
+    def _state_sentence(self) -> str:
         match self._phase:
             case Phase.ENDED:
                 known = self._snapshot().total is not None
                 return f"{'end of file' if known else 'the source has ended'} · w saves · q quits"
             case Phase.FINISHING:
-                return "finishing what was heard… · q again quits at once"
+                return "finishing the last captions … · q again quits at once"
             case Phase.RUNNING if self._paused:
                 return "paused · space resumes"
             case _:
@@ -177,8 +167,8 @@ class LivetransApp(App[str]):
 
     def _show_current(self) -> None:
         waiting = ""
-        if not self._board.spoken:
-            waiting = {Phase.RUNNING: "listening …", Phase.ENDED: "nothing was said"}.get(self._phase, "")
+        if not self._board.has_shown_text:
+            waiting = {Phase.RUNNING: "listening …", Phase.ENDED: "no speech was recognised"}.get(self._phase, "")
         self._current.show(self._board.current, self._board.source(), waiting)
 
     def _show_numbers(self) -> None:
@@ -191,8 +181,8 @@ class LivetransApp(App[str]):
         if self._phase in (Phase.FINISHING, Phase.ENDED):
             return
         self._paused = not self._paused
-        self.controls.pause(self._paused)
-        self._status.stand(self._standing())
+        self._pipeline.pause(self._paused)
+        self._status.show_state(self._state_sentence())
         self._show_numbers()
 
     def action_source(self) -> None:
@@ -202,14 +192,14 @@ class LivetransApp(App[str]):
 
     def action_mask(self, step: int) -> None:
         self._mask_k = max(0, self._mask_k + step)
-        self.controls.set_mask_k(self._mask_k)
+        self._pipeline.set_mask_k(self._mask_k)
         off = " (masking is off in this run)" if self._snapshot().mask_mode == "none" else ""
-        self._status.say(f"mask-k {self._mask_k}{off}")
+        self._status.show(f"mask-k {self._mask_k}{off}")
 
     def action_bias(self, step: int) -> None:
         self._bias = min(1.0, max(0.0, round(self._bias + step * BIAS_STEP, 2)))
-        self.controls.set_bias(self._bias)
-        self._status.say(f"bias {self._bias:.2f}")
+        self._pipeline.set_bias(self._bias)
+        self._status.show(f"bias {self._bias:.2f}")
 
     def action_copy(self) -> None:
         selected = self.screen.get_selected_text()
@@ -222,10 +212,10 @@ class LivetransApp(App[str]):
 
     def _copy(self, text: str, what: str) -> None:
         if not text:
-            self._status.say("nothing to copy yet")
+            self._status.show("nothing to copy yet")
             return
         self.copy_to_clipboard(text)
-        self._status.say(f"{what} copied (where the terminal allows it)")
+        self._status.show(f"{what} copied (where the terminal allows it)")
 
     def _shown_captions(self) -> list[str]:
         captions = list(self._history.captions)
@@ -235,14 +225,14 @@ class LivetransApp(App[str]):
 
     def action_save(self) -> None:
         if self._save is None:
-            self._status.say("this run has no transcript to save", "warning")
+            self._status.show("this run has no transcript to save", "warning")
             return
         try:
             path = self._save()
         except (OSError, LivetransError) as error:
-            self._status.say(f"the transcript could not be saved: {error}", "warning")
+            self._status.show(f"the transcript could not be saved: {error}", "warning")
         else:
-            self._status.say(f"saved to {path}")
+            self._status.show(f"saved to {path}")
 
     def action_clear(self) -> None:
         self._board.clear()
@@ -258,12 +248,13 @@ class LivetransApp(App[str]):
             self.push_screen(HelpScreen())
 
     def action_stop(self) -> None:
-        """Finish what was heard, then quit; at once if asked again or nothing is left to finish."""
-        if self._quitting or self._phase is Phase.ENDED:
+        """Finish the last captions, then quit; at once the second time, or where nothing is left to finish."""
+        at_once = self._quitting or not self._is_started or self._phase is Phase.ENDED
+        self._quitting = True
+        if at_once:
             self.exit()
             return
-        self._quitting = True
-        self.controls.stop()
+        self._pipeline.stop()
         self._enter(Phase.FINISHING)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:

@@ -1,4 +1,4 @@
-"""Captions: the history that scrolls, and the current one in a region of its own whose height only grows."""
+"""Captions: the history, which scrolls, and the current one in a region whose height only grows."""
 
 from __future__ import annotations
 
@@ -14,37 +14,39 @@ from livetrans.events import Caption, Span
 from livetrans.text import visible
 
 HISTORY_CAPTIONS = 500
-"""Captions kept on screen: the session file keeps all, memory must not grow with the hours."""
+"""Most captions in the history: memory must not grow with the hours, and the session has them all."""
 
 SOURCE, PARTIAL_SOURCE = "dim", "dim italic"
-"""Source that won't change, and source that may; dim rather than a colour, so that it works without colour too."""
+"""Committed and partial source; dim rather than a colour, because it has to work without colour too."""
 
 NEW, NEW_WITHOUT_COLOUR = "bold $text-accent", "bold underline"
-"""What an update added to the accepted part of its draft, which stays plain (Table 7 of the paper)."""
+"""What is new in an update; text accepted from a draft stays plain (Table 7 of arXiv 2509.21740v2)."""
 
 
 def caption_content(caption: Caption, new_style: str) -> Content:
-    """A caption's text, its new part set apart; a final is whole and plain."""
+    """A caption's text with `new_style` on what was not accepted from a draft; a final is plain."""
     text = visible(caption.text)
     if caption.final:
         return Content(text)
     parts: list[str | tuple[str, str]] = []
     shown = 0
     for span in (*caption.accepted, Span(len(caption.text), len(caption.text))):
-        begin, end = (len(visible(caption.text[:cut])) for cut in (span.begin, span.end))
+        # A span that ends inside an escape sequence must not repeat what an earlier one has shown.
+        begin = max(shown, len(visible(caption.text[: span.begin])))
+        end = max(begin, len(visible(caption.text[: span.end])))
         parts += [(text[shown:begin], new_style), text[begin:end]]
         shown = end
     return Content.assemble(*parts)
 
 
-def source_content(steady: str, rest: str) -> Content:
-    """A source line, the part that may still change slanted."""
-    steady, rest = visible_parts(steady + rest, len(steady))
-    return Content.assemble((steady, SOURCE), (rest, PARTIAL_SOURCE))
+def source_content(committed: str, partial: str) -> Content:
+    """A source line, the part that may still change in italics."""
+    committed, partial = visible_parts(committed + partial, len(committed))
+    return Content.assemble((committed, SOURCE), (partial, PARTIAL_SOURCE))
 
 
 def visible_parts(text: str, cut: int) -> tuple[str, str]:
-    """The text before and after `cut`, made harmless as a whole, so that no escape sequence is divided."""
+    """The text before and after `cut`, made visible as a whole, so that no escape sequence is divided."""
     whole = visible(text)
     cut = len(visible(text[:cut]))
     return whole[:cut], whole[cut:]
@@ -105,7 +107,7 @@ class History(VerticalScroll):
 
 
 class Steady(Static):
-    """Text whose region grows but doesn't shrink until `settle`, so that nothing above it jumps."""
+    """Text whose region grows but does not shrink until `settle`, so that nothing above it moves."""
 
     def __init__(self, least: int, id: str) -> None:
         super().__init__(id=id, markup=False)
@@ -119,7 +121,7 @@ class Steady(Static):
         self.update(content, layout=grows)
 
     def settle(self) -> None:
-        """Give the height back: another segment begins."""
+        """Shrink to the least height: another segment begins."""
         self.styles.min_height = self._least
 
     def on_resize(self, event: Resize) -> None:
@@ -131,7 +133,7 @@ class Steady(Static):
 
 
 class Current(VerticalScroll, can_focus=False):
-    """The caption being made: source above, translation below; past its share of the screen the end stays in view."""
+    """The current caption: source above, translation below; where it is too high its end stays in view."""
 
     def __init__(self, show_source: bool) -> None:
         super().__init__(id="current")
@@ -148,7 +150,7 @@ class Current(VerticalScroll, can_focus=False):
         self.anchor()
 
     def show(self, caption: Caption | None, source: tuple[str, str], waiting: str = "") -> None:
-        """Draw the current caption, or the quiet sentence `waiting` where there is none."""
+        """Draw the current caption, or the sentence `waiting` where there is none."""
         segment_id = None if caption is None else caption.segment_id
         if segment_id != self._segment_id:
             self._segment_id = segment_id

@@ -1,4 +1,4 @@
-"""The numbers on the panel: how each is written and what it means, in one table that the help screen reads too."""
+"""The numbers on the panel: the format and the meaning of each, in one table that the help screen reads too."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from math import log10
 from livetrans.metrics.snapshot import Snapshot
 
 DASH = "–"
-"""What stands for a number that was not measured yet; zero is a measurement."""
+"""Shown for a number without a measurement; zero is a measurement."""
 
 FLOOR_DECIBELS = -60.0
-"""Level at which the meter is empty: a quiet room heard through a usual microphone."""
+"""Level at which the meter is empty: a quiet room through a usual microphone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def mask(snapshot: Snapshot) -> str:
 
 
 def meter_share(level: float) -> float:
-    """How full the meter is, 0..1, for a root mean square level of 0..1: decibels, as ears hear."""
+    """How full the meter is, 0..1, for a root mean square level of 0..1; in decibels, as loudness is perceived."""
     if level <= 0:
         return 0.0
     return min(1.0, max(0.0, 1.0 - 20 * log10(level) / FLOOR_DECIBELS))
@@ -93,14 +93,14 @@ GROUPS = (
     Group(
         "Run",
         (
-            Number("heard", heard, "How much sound has been heard, of how much there is."),
-            Number("method", lambda s: s.method, "The decoder that re-translates each update."),
+            Number("heard", heard, "How much sound has been processed, and of how much where that is known."),
+            Number("method", lambda s: s.method, "The decoder that translates each update."),
             Number(
-                "bias", lambda s: ratio(s.bias), "How strongly the translation keeps to its draft: 0 rewrites freely."
+                "bias",
+                lambda s: ratio(s.bias),
+                "Preference for the draft, the previous translation: 0 gives what a translation from scratch gives.",
             ),
-            Number(
-                "mask-k", mask, "How many last tokens of an unfinished caption are held back until they are steadier."
-            ),
+            Number("mask-k", mask, "How many last tokens of an unfinished caption are hidden."),
         ),
     ),
     Group(
@@ -109,25 +109,25 @@ GROUPS = (
             Number(
                 "NE raw",
                 lambda s: ratio(s.ne_raw),
-                "Tokens the model took back, per token of the finished translation.",
+                "Normalized erasure: tokens that the model took back, per token of the final translations.",
             ),
             Number(
                 "NE shown",
                 lambda s: ratio(s.ne_shown),
-                "The same for what you saw: the flicker that is left. Lower is calmer.",
+                "The same for the captions shown: their flicker. Lower is calmer.",
             ),
             Number(
                 "speedup",
                 lambda s: estimate(s.speedup_estimate),
-                "Estimated gain over translating each update from scratch.",
+                "Estimated time of translating each update from scratch, divided by the time measured.",
             ),
-            Number("A/D", lambda s: percent(s.accepted_per_draft), "Share of the draft's tokens that were accepted."),
+            Number("A/D", lambda s: percent(s.accepted_per_draft), "Accepted tokens per draft token."),
             Number(
                 "A/O",
                 lambda s: percent(s.accepted_per_output),
-                "Share of the output's tokens that came from the draft.",
+                "Accepted tokens per output token.",
             ),
-            Number("tokens/s", lambda s: rate(s.tokens_per_second), "Output tokens per second of translating."),
+            Number("tokens/s", lambda s: rate(s.tokens_per_second), "Output tokens per second of translation."),
         ),
     ),
     Group(
@@ -136,30 +136,30 @@ GROUPS = (
             Number(
                 "lag",
                 lambda s: seconds(s.lag_last),
-                "Time from the end of the last spoken word to its translation here.",
+                "Time from the end of the last spoken word to its caption.",
             ),
-            Number("lag median", lambda s: seconds(s.lag_median), "Half of all captions came faster than this."),
-            Number("lag p95", lambda s: seconds(s.lag_p95), "Nineteen of twenty captions came faster than this."),
+            Number("lag median", lambda s: seconds(s.lag_median), "Half of all captions were faster than this."),
+            Number("lag p95", lambda s: seconds(s.lag_p95), "Nineteen of twenty captions were faster than this."),
         ),
     ),
     Group(
         "Machine",
         (
-            Number("ASR pass", lambda s: seconds(s.pass_seconds_last), "How long the recogniser's last pass took."),
+            Number("ASR pass", lambda s: seconds(s.pass_seconds_last), "Duration of the recogniser's last pass."),
             Number(
                 "ASR RTF",
                 lambda s: ratio(s.real_time_factor),
-                "Recognition time per second of sound; above 1 it can't keep up.",
+                "Real-time factor: recognition time per second of sound; above 1 the recogniser falls behind.",
             ),
             Number(
                 "coalesced",
                 lambda s: str(s.coalesced_updates),
-                "Updates skipped because a newer one was already there.",
+                "Updates that were replaced by a newer one before they were translated.",
             ),
             Number(
                 "skipped",
                 lambda s: seconds(s.skipped_seconds),
-                "Sound that was lost because the machine could not keep up.",
+                "Sound that was lost because the machine was too slow.",
             ),
             Number("memory", lambda s: memory(s.memory_bytes), "Memory that livetrans uses."),
         ),

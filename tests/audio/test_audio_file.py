@@ -147,13 +147,45 @@ def test_files_without_sound_say_what_to_do(tmp_path: Path) -> None:
         "missing.wav": "no file",
         ".": "folder",
         "nothing.wav": "empty",
-        "text.wav": "not a readable audio file",
+        "text.wav": "not an audio file",
         "header.wav": "no sound",
         "silent.mp4": "no audio stream",
     }.items():
         with pytest.raises(SourceError, match=saying) as raised:
             AudioFile(tmp_path / name, ManualClock(), real_time=False)
         assert str(raised.value).count("\n") == 0
+
+
+@pytest.mark.parametrize("rate", [1, 2**31 - 1])
+def test_a_sampling_rate_that_no_recording_has_is_refused(tmp_path: Path, rate: int) -> None:
+    path = write_wav(tmp_path / "x.wav", tone(1.0))
+    header = bytearray(path.read_bytes())
+    header[24:28] = rate.to_bytes(4, "little")
+    path.write_bytes(header)
+    with pytest.raises(SourceError, match=rf"sampling rate of {rate} Hz"):
+        AudioFile(path, ManualClock(), real_time=False)
+
+
+@pytest.mark.parametrize(
+    "playlist",
+    [
+        "ffconcat version 1.0\nfile sound.wav\n",
+        "ffconcat version 1.0\nfile {folder}/sound.wav\n",
+        "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nsound.wav\n#EXT-X-ENDLIST\n",
+    ],
+)
+def test_a_playlist_is_not_followed(tmp_path: Path, playlist: str) -> None:
+    write_wav(tmp_path / "sound.wav", tone(1.0))
+    path = tmp_path / "list.txt"
+    path.write_text(playlist.format(folder=tmp_path))
+    with pytest.raises(SourceError, match="not an audio file"):
+        AudioFile(path, ManualClock(), real_time=False)
+
+
+def test_a_colon_in_a_name_is_not_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = write_wav(Path("http:sound.wav"), tone(1.0))
+    assert len(joined(list(AudioFile(path, ManualClock(), real_time=False)))) == SAMPLE_RATE
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from livetrans.bench.corpora import Corpus, text_corpus
 from livetrans.bench.methods import parse_methods
-from livetrans.bench.records import FORMAT, Header, ModelRecord
 from livetrans.bench.run import Bench, RunWriter
+from livetrans.bench.runfile import FORMAT, Header
 from livetrans.clock import ManualClock
 from livetrans.languages import parse_language
 from livetrans.lm.prompts import build_prompt
 from livetrans.lm.scripted import Rule, ScriptedModel, word_by_word_rule
+from livetrans.signature import ModelRecord
 
 METHODS = "rt,ssbd@0,ssbd@0.2,ssbd@0.5,cd,ssbd@0.2+mask3"
 SENTENCES = (
@@ -78,4 +79,4 @@ def run_to(
 
     segments = [one.segment for one in corpus.segments]
     with RunWriter(path, header, segments, overwrite=overwrite) as writer:
-        Bench(dict(models), prompts[0], header, TickingClock(), writer).run(corpus, on_unit)
+        Bench(models, prompts[0], header, TickingClock()).run(corpus, writer, on_unit)

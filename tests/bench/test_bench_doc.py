@@ -9,8 +9,8 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from livetrans.bench.records import Header, Segment, Update
-from livetrans.bench.tables import LATENCY_COLUMNS, OVERVIEW_COLUMNS
+from livetrans.bench.figures import COMPARISON_COLUMNS, LATENCY_COLUMNS, OVERVIEW_COLUMNS
+from livetrans.bench.runfile import Header, Segment, Update
 
 TEXT = (Path(__file__).parents[2] / "docs" / "bench.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^#{2,3} (.*?)\n(.*?)(?=^#{2,3} |\Z)", TEXT, re.M | re.S))
@@ -34,4 +34,4 @@ def test_every_field_is_documented_and_no_other(section: str, kind: type) -> Non
 
 def test_every_column_is_documented() -> None:
     documented = set(ROW.findall(SECTIONS["Columns"]))
-    assert {column.name for column in (*OVERVIEW_COLUMNS, *LATENCY_COLUMNS)} <= documented
+    assert {column.name for column in (*OVERVIEW_COLUMNS, *LATENCY_COLUMNS, *COMPARISON_COLUMNS)} <= documented

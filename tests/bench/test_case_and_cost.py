@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from livetrans.bench.case import as_markdown, case_of
-from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, measure_cost
-from livetrans.bench.records import Run
-from livetrans.bench.runfile import read_run
-from livetrans.bench.timing import clock_for
+from livetrans.bench.case import Piece, as_markdown, case_of
+from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_values, measure_cost, store_cost
+from livetrans.bench.methods import clock_for
+from livetrans.bench.runfile import Run, read_run
 from livetrans.clock import ProcessorClock
 from livetrans.errors import UsageError
+from livetrans.events import Span
 from livetrans.lm.scripted import ScriptedModel, hashed_rule
 from tests.bench.runs import METHODS, corpus_of, header_of, run_to
 
@@ -25,18 +28,41 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return read_run(folder / "run.jsonl")
 
 
-def test_parts_make_the_whole_and_the_kept_part_was_there_before(run: Run) -> None:
+def test_pieces_make_the_whole_and_the_kept_part_was_there_before(run: Run) -> None:
     for segment in run.segments:
         case = case_of(run, segment.segment_id, METHODS.split(","))
         updates = run.unit(0, segment.segment_id, "rt")
-        assert [split.kept + split.new for split in case.source] == [update.source for update in updates]
-        for method, splits in case.outputs.items():
+        assert [_text(pieces) for pieces in case.source] == [update.source for update in updates]
+        for method, texts in case.outputs.items():
             outputs = run.unit(0, segment.segment_id, method)
-            assert [split.kept + split.new for split in splits] == [update.text for update in outputs]
-            for split, update in zip(splits, outputs, strict=True):
-                assert len(split.kept.split()) == update.stats.accepted_tokens
-        for before, split in zip(updates, case.source[1:], strict=False):
-            assert before.source.startswith(split.kept)
+            assert [_text(pieces) for pieces in texts] == [update.text for update in outputs]
+            for pieces, update in zip(texts, outputs, strict=True):
+                kept = [piece.text for piece in pieces if piece.draft]
+                assert len(" ".join(kept).split()) == update.stats.accepted_tokens
+        for before, pieces in zip(updates, case.source[1:], strict=False):
+            assert before.source.startswith(_text(piece for piece in pieces if piece.draft))
+
+
+def _text(pieces: Iterable[Piece]) -> str:
+    return "".join(piece.text for piece in pieces)
+
+
+def test_spans_of_several_drafts_are_told_apart(run: Run) -> None:
+    [segment] = run.segments[1:2]
+    update = run.unit(0, segment.segment_id, "rt")[-1]
+    assert update.text == "TWO DOGS SLEEP ."
+    spans = (Span(0, 1), Span(2, 3, "small"))
+    changed = replace(run, updates=tuple(replace(one, accepted=spans) if one is update else one for one in run.updates))
+    [pieces] = case_of(changed, segment.segment_id, ["rt"]).outputs["rt"][-1:]
+    assert [(piece.text, piece.draft) for piece in pieces] == [
+        ("TWO", "previous"), (" DOGS", ""), (" SLEEP", "small"), (" .", ""),
+    ]  # fmt: skip
+
+
+def test_an_older_run_has_its_accepted_tokens_in_front(run: Run) -> None:
+    for update in run.updates:
+        if update.method == "ssbd@0.2":
+            assert replace(update, accepted=()).spans == update.spans
 
 
 def test_the_papers_three_methods_are_shown(run: Run) -> None:
@@ -46,8 +72,6 @@ def test_the_papers_three_methods_are_shown(run: Run) -> None:
 def test_markdown_shows_letters_that_markdown_would_act_on(run: Run) -> None:
     case = case_of(run, 0)
     assert "**THE OLD" in as_markdown(case) and "<u>the old man</u>" in as_markdown(case)
-    from dataclasses import replace
-
     wild = replace(case, segment=replace(case.segment, reference="<b>1*2</b> | [x]"))
     assert r"&lt;b>1\*2&lt;/b> \| \[x\]" in as_markdown(wild)
 
@@ -73,8 +97,20 @@ def test_a_pass_costs_what_the_model_says() -> None:
     for cost in costs:
         assert cost.seconds == pytest.approx(0.01 + 0.001 * cost.new_tokens)
         assert cost.least_seconds == pytest.approx(cost.seconds)
-        assert cost.ratio == cost.least_ratio == pytest.approx((10 + cost.new_tokens) / 11)
+        assert (cost.ratio, cost.least_ratio) == pytest.approx(((10 + cost.new_tokens) / 11,) * 2)
     assert CONTEXT_TOKENS + max(SIZES) <= model.context_tokens
+
+
+def test_costs_are_kept_for_each_model_and_machine(tmp_path: Path) -> None:
+    costs = measure_cost(ScriptedModel(hashed_rule(), maximum_rows=2, seconds_per_pass=0.01), 1, (1, 2))
+    paths = set()
+    for model in ("a.gguf", "b.gguf", "a.gguf"):
+        about = {"model": model, "size_bytes": 1, "threads": 1, "time": "wall", "processor": "AMD EPYC / 1"}
+        paths.add(store_cost(cost_values(costs, about), tmp_path / "cost"))
+    assert len(paths) == 2 == len(list((tmp_path / "cost").iterdir()))
+    for path in paths:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        assert [cost["new_tokens"] for cost in values["cost"]] == [1, 2]
 
 
 def test_processor_time_is_of_one_thread() -> None:

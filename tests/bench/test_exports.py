@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.bench.exports import ExportedUpdate, exported, simulstream_lines, stream_lines
-from livetrans.bench.records import Segment, Update
+from livetrans.bench.runfile import Segment, Update
 from livetrans.errors import UsageError
 from livetrans.events import DecodingStats
 

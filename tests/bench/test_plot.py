@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from livetrans.bench import plot as plotting
 from livetrans.bench.plot import COLOURS, INK, PALE_INK, SHEET, plot
-from livetrans.bench.rows import TableRow
+from livetrans.bench.rows import Latency, Speed, TableRow
 from livetrans.errors import UsageError
 
 pytest.importorskip("matplotlib", reason="comes with livetrans[bench]")
@@ -27,12 +27,13 @@ COMMON = {
     "corpus": "flores200.devtest",
     "mask": "none",
     "ne_unit": "13a",
-    "lags": (),
 }
 
 
 def row(method: str, bias: float | None = None, **figures: Any) -> TableRow:
     empty = {field.name: None for field in fields(TableRow)}
+    figures["speed"] = Speed(speedup=figures.pop("speedup", None))
+    figures["latency"] = Latency(lags=figures.pop("lags", ()))
     named = {"method": method, "decoder": method.partition("@")[0], "bias": bias}
     return TableRow(**{**empty, **COMMON, **named, **figures})
 
@@ -47,7 +48,7 @@ def sweep(**shared: Any) -> list[TableRow]:
 
 
 def lagging(**shared: Any) -> list[TableRow]:
-    return [row(method, lags=(0.5, 1.0, 3.0), **shared) for method in ("rt", "ssbd@0.2")]
+    return [row(*method, lags=(0.5, 1.0, 3.0), **shared) for method in (("rt",), ("ssbd@0.2", 0.2))]
 
 
 def names(paths: list[Path]) -> set[str]:

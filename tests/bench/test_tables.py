@@ -1,4 +1,4 @@
-"""Tables hold the paper's rows, in every dress the same, and refuse runs that do not belong together."""
+"""Tables hold the paper's rows, the same in every format, and refuse runs that do not belong together."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from livetrans.bench.layout import FORMATS, NOTHING, Column, Table, as_csv, as_markdown, as_text
-from livetrans.bench.records import Run
-from livetrans.bench.runfile import read_run
+from livetrans.bench.runfile import Run, read_run
 from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
 from livetrans.bench.tables import (
     TableSettings,
+    comparison_table,
     fitting_tables,
     latency_table,
     table_2,
@@ -71,10 +73,9 @@ def test_table_2_has_a_group_of_columns_for_each_model(scored: ScoredRun) -> Non
     table = table_2([scored, other], PLAIN)
     assert [row[0] for row in table.rows] == ["en-de rt", "en-de ssbd@0.2"]
     assert {column.group for column in table.columns[1:]} == {"scripted", "other"}
-    text = as_text(table).splitlines()
-    assert text[2].split() == ["scripted", "other"]
-    # Figures stand to the right of their columns, so the name begins where the widest cell of the column does.
-    assert text[2].index("other") == text[4].index("─", text[3].index("update speedup") + len("update speedup"))
+    blocks = as_text(table).split("\n\n")[1:3]
+    assert [block.splitlines()[0] for block in blocks] == ["scripted", "other"]
+    assert [line.split()[:2] for line in blocks[1].splitlines()[2:]] == [["en-de", "rt"], ["en-de", "ssbd@0.2"]]
 
 
 def test_the_papers_figures_stand_beside_ours(scored: ScoredRun) -> None:
@@ -134,7 +135,7 @@ def test_one_file_gives_one_table_byte_by_byte(run: Run) -> None:
     def texts() -> list[str]:
         scored = score(read_run(run.path), ScoringSettings("13a", (3, 5)))
         tables = [make([scored], TableSettings(paper=True)) for make in (table_2, table_3, table_4)]
-        return [dress(table) for table in tables for dress in FORMATS.values()] + [
+        return [render(table) for table in tables for render in FORMATS.values()] + [
             json.dumps(table.values()) for table in tables
         ]
 
@@ -143,7 +144,7 @@ def test_one_file_gives_one_table_byte_by_byte(run: Run) -> None:
 
 TABLE = Table(
     "table 9",
-    "dresses",
+    "formats",
     (Column("method"), Column("NE", 2), Column("COMET", 3), Column("paper | NE", 1, "a|b")),
     (("rt", 1.256, None, None), ("犬 ssbd", None, None, 12)),
     ("A note.",),
@@ -152,15 +153,43 @@ TABLE = Table(
 
 def test_text_lines_up_and_leaves_empty_columns_out() -> None:
     lines = as_text(TABLE).splitlines()
-    assert lines[0] == "Table 9: dresses"
-    assert lines[2:7] == [
-        "               a|b",
-        "method     NE  paper | NE",
-        "───────  ────  ──────────",
-        "rt       1.26           –",
-        "犬 ssbd     –          12",
+    assert lines[0] == "Table 9: formats"
+    assert lines[2:10] == [
+        "method     NE",
+        "rt       1.26",
+        "犬 ssbd     –",
+        "",
+        "a|b",
+        "method   paper | NE",
+        "rt                –",
+        "犬 ssbd          12",
     ]
     assert lines[-1] == "A note."
+
+
+@given(st.integers(20, 200))
+def test_a_narrow_terminal_gets_whole_names_and_fewer_columns(width: int) -> None:
+    columns = (Column("method"), *(Column(f"figure {number}", 2, spare=number % 2 == 0) for number in range(8)))
+    table = Table("table 9", "wide", columns, (("ssbd@0.2+display3", *(1.0 for _ in range(8))),), ("A note.",))
+    _, block, notes = as_text(table, width).split("\n\n")
+    heading, row = block.splitlines()
+    assert "ssbd@0.2+display3" in row and len(row.split()) == 1 + heading.count("figure")
+    assert all(f"figure {number}" in heading for number in (1, 3, 5, 7))
+    shown = [number for number in range(8) if f"figure {number}" in heading]
+    assert len(heading) <= width or shown == [1, 3, 5, 7]
+    assert all(f"figure {number}" in notes for number in range(8) if number not in shown)
+    assert ("too narrow" in notes) == (len(shown) < 8)
+
+
+def test_a_comparison_has_the_benchs_own_figures(scored: ScoredRun) -> None:
+    table = comparison_table(scored, 3, ["A note."])
+    rows = {str(row[0]): dict(zip((column.name for column in table.columns), row, strict=True)) for row in table.rows}
+    assert list(rows) == ["rt", "ssbd@0", "ssbd@0.2", "ssbd@0.5", "cd", "ssbd@0.2+mask3"]
+    assert rows["rt"]["speedup"] == 1.0 and rows["rt"]["A/D %"] is None
+    assert rows["cd"]["NE raw"] == 0.0 and rows["cd"]["A/D %"] == 100.0
+    assert rows["ssbd@0.2"]["NE masked"] == getattr(scored.row("ssbd@0.2+display3"), "ne_ratio", None)
+    assert rows["ssbd@0"]["finals as rt"] == "4/4"
+    assert as_text(table).splitlines()[2].split()[0] == "method"
 
 
 def test_markdown_escapes_its_bars() -> None:

@@ -1,4 +1,4 @@
-"""However a run is ended from outside, what was heard is finished and kept, and the terminal is given back."""
+"""However a run is ended from outside, the speech so far is finished and recorded, and the terminal is restored."""
 
 from __future__ import annotations
 
@@ -172,11 +172,45 @@ def test_a_signal_ends_plain_lines_well(number: int, recorded: Path, tmp_path: P
     assert_finished(session)
 
 
-@pytest.mark.usefixtures("recogniser_path")
-def test_a_pipe_that_stays_silent_does_not_hold_the_program(tmp_path: Path) -> None:
+SLOW_LOADING = """
+import sys, time
+from livetrans.cli import main
+from livetrans.run import translating
+
+def load(settings, clock, publish):
+    publish(translating.Notice("info", "loading"))
+    time.sleep(3600)
+
+translating.open_model = load
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("speed", ["real", "max"])
+def test_a_signal_while_models_load_ends_the_run_without_them(speed: str, recorded: Path, tmp_path: Path) -> None:
     session = tmp_path / "session"
     program = subprocess.Popen(
-        command("-", "--session", session), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", SLOW_LOADING, "replay", str(recorded), "--speed", speed, "--session", str(session)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    wait_until(lambda: any(event["event"] == "notice" for event in events(session)))
+    program.send_signal(signal.SIGINT)
+    assert program.communicate(timeout=PATIENCE) == (b"", b"")
+    assert program.returncode == 0
+    assert events(session)[-1]["event"] == "run_ended"
+    assert events(session)[-1]["reason"] == "stopped"
+
+
+@pytest.mark.usefixtures("recogniser_path")
+@pytest.mark.parametrize("speed", ["real", "max"])
+def test_a_pipe_that_stays_silent_does_not_hold_the_program(speed: str, tmp_path: Path) -> None:
+    session = tmp_path / "session"
+    program = subprocess.Popen(
+        command("-", "--speed", speed, "--session", session),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     wait_until(lambda: any(event["event"] == "run_started" for event in events(session)))
     time.sleep(0.2)

@@ -68,7 +68,7 @@ def test_an_unexpected_fault_says_that_it_is_ours(
     assert run(["mic"]) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "bug in livetrans" in said and "LIVETRANS_DEBUG=1" in said and "KeyError" in said
+    assert "internal error" in said and "LIVETRANS_DEBUG=1" in said and "KeyError" in said
 
 
 def test_debug_shows_the_traceback(

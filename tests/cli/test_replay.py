@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import wave
 from pathlib import Path
 from typing import Any
@@ -92,30 +89,6 @@ def test_a_session_is_kept_exported_and_replayed(
         assert capfd.readouterr().out.splitlines() == said
     assert run(["replay", str(short_recording), "--session", str(session)]) == 2
     assert "already" in capfd.readouterr().err
-
-
-def test_methods_are_compared_in_a_table(capfd: pytest.CaptureFixture[str]) -> None:
-    # Of long sentences: in short clear ones this translator takes nothing back.
-    stream = DEMO.with_name("long.jsonl")
-    assert run(["replay", str(stream), "--compare", "rt,ssbd,cd", "--no-session"]) == 0
-    lines = capfd.readouterr().out.splitlines()
-    for heading in ("speedup", "NE raw", "NE shown", "A/D", "A/O", "tokens/s"):
-        assert heading in lines[0]
-    rows = {line.split()[0]: line.split() for line in lines[1:4]}
-    assert list(rows) == ["rt", "ssbd", "cd"]
-    assert rows["rt"][4] == "1.00"
-    # Columns 7 to 9: NE raw, NE shown, A/D.
-    assert rows["cd"][7:10] == ["0.00", "0.00", "100.0"]
-    assert float(rows["rt"][7]) > 0
-    assert rows["rt"][9] == "–"
-
-
-def test_a_comparison_can_be_read_in_any_encoding(short_recording: Path) -> None:
-    program = [sys.executable, "-m", "livetrans", "replay", str(short_recording), "--compare", "rt,cd"]
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0
-    assert done.stdout.splitlines()[1].split()[1] == "?"
 
 
 def test_every_recording_runs_to_its_end(speech_name: str, shared: Path, capfd: pytest.CaptureFixture[str]) -> None:

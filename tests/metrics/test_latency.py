@@ -14,7 +14,6 @@ from livetrans.metrics.latency import (
     length_adaptive_average_lagging,
     stable_delays,
     unit_lags,
-    word_lags,
 )
 
 OUTPUTS = st.lists(st.lists(st.integers(0, 2), max_size=6), min_size=1, max_size=6)
@@ -97,19 +96,3 @@ def test_the_lag_of_a_unit_is_against_an_even_pace() -> None:
 def test_what_has_no_length_has_no_lag(delays: list[float], source: float, reference: int) -> None:
     with pytest.raises(ValueError):
         average_lagging(delays, source, reference)
-
-
-def test_a_word_lags_until_the_first_output_that_heard_it() -> None:
-    lags = word_lags([0.5, 1.0, 2.0, 9.0], heard=[1.0, 1.0, 2.5], shown=[1.5, 2.0, 3.5])
-    assert lags == [1.0, 0.5, 1.5]
-
-
-@given(st.lists(st.floats(0, 10), max_size=8), st.lists(st.floats(0, 10), max_size=6), st.floats(0, 3))
-def test_a_slower_machine_adds_its_seconds_to_every_word(
-    ends: list[float], heard: list[float], computation: float
-) -> None:
-    unaware = word_lags(ends, heard, heard)
-    aware = word_lags(ends, heard, [reach + computation for reach in heard])
-    assert aware == pytest.approx([lag + computation for lag in unaware])
-    assert all(lag >= 0 for lag in unaware)
-    assert len(unaware) == sum(end <= max(heard, default=-1.0) for end in ends)

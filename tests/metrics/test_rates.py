@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.events import Caption, DecodingStats, Notice, Record, Transcript
-from livetrans.metrics.acceptance import Acceptance
 from livetrans.metrics.lag import Distribution, caption_lag, percentile
-from livetrans.metrics.speed import MINIMUM_STEPS, Speed
+from livetrans.metrics.rates import MINIMUM_STEPS, Acceptance, Speed
 
 
 def test_acceptance_is_a_ratio_of_sums() -> None:

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.errors import SessionError
-from livetrans.events import Event, Notice, Record, RunStarted, Transcript
+from livetrans.events import Caption, Event, Notice, Record, RunStarted, Span, Transcript, Translation
 from livetrans.session import codec
-from livetrans.session.codec import from_dict, read_records, to_dict, to_line, without_times
+from livetrans.session.codec import Transcripts, from_dict, read_records, to_dict, to_line, without_times
 
 from .examples import EVENTS, write_session
 
@@ -23,11 +23,20 @@ st.register_type_strategy(float, SECONDS)
 RECORDS = st.builds(Record, at=SECONDS, event=st.one_of(*(st.from_type(kind) for kind in get_args(Event))))
 
 
+def known_of(record: Record) -> Transcripts:
+    """What a reader knows who has read the event's transcript before it."""
+    event = record.event
+    if not isinstance(event, Translation | Caption):
+        return {}
+    return {event.segment_id: {event.revision: event.transcript}}
+
+
 @given(RECORDS)
 def test_every_event_survives_its_line(record: Record) -> None:
     line = to_line(record)
-    assert from_dict(json.loads(line)) == record
-    assert from_dict(json.loads(to_line(record, ascii_only=True))) == record
+    known = known_of(record)
+    assert from_dict(json.loads(line), known) == record
+    assert from_dict(json.loads(to_line(record, ascii_only=True)), known) == record
     assert line.splitlines() == [line]
     assert not any(ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 for character in line)
 
@@ -55,8 +64,10 @@ def test_the_line_says_event_and_instant_first_and_nests_stats() -> None:
 @given(RECORDS, SECONDS)
 def test_without_times_two_runs_are_the_same(record: Record, seconds: float) -> None:
     event = record.event
-    if hasattr(event, "captured_at"):
+    if isinstance(event, Transcript):
         event = replace(event, captured_at=seconds)
+    if isinstance(event, Translation | Caption):
+        event = replace(event, transcript=replace(event.transcript, captured_at=seconds))
     if isinstance(event, Transcript) and event.recognition is not None:
         event = replace(event, recognition=replace(event.recognition, pass_seconds=seconds))
     if hasattr(event, "stats"):
@@ -78,22 +89,23 @@ def test_without_times_keeps_source_time_and_counts() -> None:
 def test_unknown_fields_are_ignored_and_new_ones_take_their_default() -> None:
     values = to_dict(Record(0.0, EVENTS[5])) | {"mood": "good"}
     del values["stats"]["truncated"]
-    assert from_dict(values) == Record(0.0, EVENTS[5])
+    record = Record(0.0, EVENTS[5])
+    assert from_dict(values, known_of(record)) == record
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"event": "shout"}, "'shout' is no kind of event"),
-        ({"segment_id": "one"}, "`segment_id` cannot be 'one'"),
-        ({"segment_id": True}, "`segment_id` cannot be True"),
-        ({"committed": None}, "`committed` is missing"),
-        ({"at": None}, "`at` is missing"),
-        ({"end": 10**400}, "`end` is too large"),
-        ({"recognition": 3}, "`recognition` cannot be 3"),
+        ({"event": "shout"}, "'shout' is not a kind of event"),
+        ({"segment_id": "one"}, r"Expected `int`, got `str` - at `\$.segment_id`"),
+        ({"segment_id": True}, r"Expected `int`, got `bool` - at `\$.segment_id`"),
+        ({"committed": None}, r"Expected `str`, got `null` - at `\$.committed`"),
+        ({"at": None}, r"Expected `float`, got `null` - at `\$.at`"),
+        ({"end": 10**400}, r"out of range - at `\$.end`"),
+        ({"recognition": 3}, r"got `int` - at `\$.recognition`"),
     ],
 )
-def test_what_is_no_event_is_named(change: dict[str, object], reason: str) -> None:
+def test_what_is_not_an_event_is_named(change: dict[str, object], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         from_dict(to_dict(Record(0.0, EVENTS[3])) | change)
 
@@ -156,6 +168,59 @@ def test_what_is_no_session_is_said_in_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "1" + "0" * 400])
-def test_a_number_that_no_float_holds_is_refused(number: str) -> None:
-    with pytest.raises(ValueError, match="too large"):
-        from_dict(json.loads(f'{{"event": "notice", "level": "info", "text": "x", "at": {number}}}'))
+def test_a_number_that_no_float_holds_is_refused(tmp_path: Path, number: str) -> None:
+    file = tmp_path / "s.jsonl"
+    file.write_text(f'{{"event": "notice", "level": "info", "text": "x", "at": {number}}}\n')
+    with pytest.raises(SessionError, match=r"^line 1 of .* is not "):
+        list(read_records(file))
+
+
+TRANSCRIPTS = st.from_type(Transcript)
+
+
+@given(st.lists(TRANSCRIPTS, max_size=8), st.data())
+def test_a_stream_of_lines_gives_back_the_very_transcripts(
+    tmp_path_factory: pytest.TempPathFactory, updates: list[Transcript], data: st.DataObject
+) -> None:
+    """A realistic stream: each segment's revisions in order, each translated and shown, the last of them final."""
+    events: list[Event] = []
+    for segment_id, update in enumerate(updates):
+        revisions = data.draw(st.integers(1, 4))
+        for revision in range(revisions):
+            own = replace(update, segment_id=segment_id, revision=revision, final=revision == revisions - 1)
+            events.append(own)
+            if data.draw(st.booleans()):
+                translation = replace(data.draw(st.from_type(Translation)), transcript=own)
+                events += [translation, replace(data.draw(st.from_type(Caption)), transcript=own)]
+    file = write_session(tmp_path_factory.mktemp("stream") / "events.jsonl", *events)
+    read = [record.event for record in read_records(file)]
+    assert read == events
+    seen = {(event.segment_id, event.revision): event for event in read if isinstance(event, Transcript)}
+    assert all(
+        event.transcript is seen[event.segment_id, event.revision]
+        for event in read
+        if isinstance(event, Translation | Caption)
+    )
+
+
+@given(st.builds(Record, at=SECONDS, event=st.from_type(Translation) | st.from_type(Caption)), TRANSCRIPTS)
+def test_a_line_alone_or_beside_another_transcript_says_what_it_said(record: Record, other: Transcript) -> None:
+    values = to_dict(record)
+    assert to_dict(from_dict(values)) == values
+    assert isinstance(record.event, Translation | Caption)
+    event = record.event
+    other = replace(other, segment_id=event.segment_id, revision=event.revision, committed=f"{event.source}!")
+    assert to_dict(from_dict(values, {event.segment_id: {event.revision: other}})) == values
+
+
+def test_an_older_captions_accepted_characters_are_its_first_span() -> None:
+    values = to_dict(Record(0.0, EVENTS[6]))
+    del values["accepted"]
+    [event] = [from_dict(values | {"accepted_characters": 5}).event]
+    assert isinstance(event, Caption)
+    assert event.accepted == (Span(0, 5),)
+    [event] = [from_dict(values | {"accepted_characters": 0}).event]
+    assert isinstance(event, Caption)
+    assert event.accepted == ()
+    with pytest.raises(ValueError, match="got `str`"):
+        from_dict(values | {"accepted_characters": "five"})

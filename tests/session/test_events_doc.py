@@ -10,7 +10,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from livetrans.session.codec import EVENTS, from_dict, is_time, to_dict
+from livetrans.session.codec import EVENTS, OF_TRANSCRIPT, from_dict, is_time, to_dict
 
 DOC = Path(__file__).parents[2] / "docs" / "events.md"
 SECTIONS = dict(re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", DOC.read_text(encoding="utf-8"), re.M | re.S))
@@ -19,8 +19,10 @@ ROW = re.compile(r"^\| `([\w.]+)` \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", re.M)
 
 def names(kind: type, prefix: str = "") -> set[str]:
     """The event's fields as the document writes them: `stats.output_tokens` for a nested one."""
-    found = set()
+    found = {*OF_TRANSCRIPT.get(kind, ())}
     for field, hint in get_type_hints(kind).items():
+        if kind in OF_TRANSCRIPT and field == "transcript":
+            continue
         nested = [option for option in (hint, *get_args(hint)) if is_dataclass(option)]
         found.add(prefix + field)
         for option in nested:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from livetrans.errors import SessionError
 from livetrans.events import Notice, Record
-from livetrans.session.codec import from_dict
-from livetrans.session.jsonl import JsonLinesOutput
-from livetrans.session.plain import OutputClosed, PlainOutput
+from livetrans.session.codec import from_dict, to_dict
+from livetrans.session.outputs import JsonLinesOutput, OutputClosed, PlainOutput
 
 from .examples import EVENTS, caption
 
@@ -77,7 +76,7 @@ def test_the_source_follows_its_final() -> None:
     assert plain(caption(0, "Guten Tag.", source="Good day."), show_source=True) == "Guten Tag.\n> Good day.\n"
 
 
-def test_what_was_given_up_without_a_final_is_kept() -> None:
+def test_a_segment_without_a_final_is_printed() -> None:
     assert plain(caption(0, "Guten", final=False)) == "Guten\n"
     assert plain(caption(0, "Guten", final=False), caption(1, "Tag.")) == "Guten\nTag.\n"
     assert plain(caption(0, "Guten", final=False), show_partials=True) == "Guten\n"
@@ -150,4 +149,5 @@ def test_json_lines_are_one_event_each() -> None:
     for index, event in enumerate(EVENTS):
         output.write(Record(float(index), event))
     output.close()
-    assert [from_dict(json.loads(line)).event for line in stream.getvalue().splitlines()] == list(EVENTS)
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert lines == [to_dict(Record(float(index), event)) for index, event in enumerate(EVENTS)]

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import wave
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from io import FileIO
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Record
 from livetrans.session.codec import read_records
-from livetrans.session.recorder import SessionRecorder, default_session_folder
+from livetrans.session.recorder import SessionRecorder, make_session_folder, sessions_folder
 
 from .examples import EVENTS
 
@@ -36,7 +37,7 @@ def test_every_record_is_in_the_file_before_the_next_comes(tmp_path: Path) -> No
     assert os.listdir(recorder.folder) == ["events.jsonl"]
 
 
-def test_a_session_is_never_overwritten_unasked(tmp_path: Path) -> None:
+def test_a_session_is_overwritten_only_where_that_is_wanted(tmp_path: Path) -> None:
     recorder = SessionRecorder(tmp_path)
     recorder.write(RECORDS[0])
     recorder.close()
@@ -48,7 +49,7 @@ def test_a_session_is_never_overwritten_unasked(tmp_path: Path) -> None:
     assert list(read_records(tmp_path)) == []
 
 
-def test_a_folder_that_cannot_be_is_said_in_one_sentence(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_is_reported_in_one_sentence(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("x")
     for folder in (file, file / "below"):
@@ -58,7 +59,7 @@ def test_a_folder_that_cannot_be_is_said_in_one_sentence(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-def test_no_permission_is_said_in_one_sentence(tmp_path: Path) -> None:
+def test_no_permission_is_reported_in_one_sentence(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(SessionError, match="Permission denied"):
         SessionRecorder(tmp_path / "session")
@@ -96,7 +97,7 @@ def test_a_real_full_device(tmp_path: Path) -> None:
     recorder.close()
 
 
-def test_the_sound_is_kept_and_lost_sound_is_silence(tmp_path: Path) -> None:
+def test_lost_sound_is_silence_in_the_recorded_sound(tmp_path: Path) -> None:
     recorder = SessionRecorder(tmp_path, keep_audio=True)
     recorder.write_audio(chunk(0, 100, 7))
     recorder.write_audio(chunk(300, 100, 9))
@@ -118,7 +119,7 @@ def test_after_a_crash_the_header_is_right_to_a_second(tmp_path: Path) -> None:
     recorder.close()
 
 
-def test_without_asking_no_sound_is_kept(tmp_path: Path) -> None:
+def test_sound_is_recorded_only_with_keep_audio(tmp_path: Path) -> None:
     recorder = SessionRecorder(tmp_path)
     recorder.write_audio(chunk(0, 100))
     recorder.close()
@@ -129,12 +130,27 @@ def test_default_folders_are_named_by_time_and_never_taken(tmp_path: Path) -> No
     now = datetime(2026, 11, 21, 0, 40, 0)
     names = []
     for _ in range(3):
-        folder = default_session_folder(now, tmp_path)
+        folder = make_session_folder(tmp_path / "sessions", now)
         SessionRecorder(folder).close()
         names.append(folder.relative_to(tmp_path).as_posix())
     stem = "sessions/2026-11-21T00-40-00"
     assert names == [stem, f"{stem}-2", f"{stem}-3"]
-    assert default_session_folder(now).parts[-2] == "sessions"
+    assert sessions_folder().name == "sessions"
+
+
+def test_runs_that_begin_in_the_same_second_all_get_a_folder(tmp_path: Path) -> None:
+    now = datetime(2026, 11, 21, 0, 40, 0)
+    with ThreadPoolExecutor(8) as threads:
+        folders = list(threads.map(lambda _: make_session_folder(tmp_path, now), range(24)))
+    assert len(set(folders)) == 24
+    for folder in folders:
+        SessionRecorder(folder).close()
+
+
+def test_a_place_for_sessions_that_cannot_be_is_reported_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(SessionError, match="choose a folder with --session"):
+        make_session_folder(tmp_path / "file", datetime(2026, 11, 21))
 
 
 def test_the_recorder_needs_no_numpy_of_its_own() -> None:

@@ -7,17 +7,18 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.clock import ManualClock
 from livetrans.config import TranscriberSettings
 from livetrans.events import SAMPLE_RATE, SpeechChunk, Transcript, Word
-from livetrans.speech.recogniser import Hypothesis
-from livetrans.speech.scripted import ScriptedRecogniser, speak
-from livetrans.speech.transcriber import MAXIMUM_BUFFER, Transcriber
+from livetrans.speech.recogniser import Hypothesis, ScriptedRecogniser, speak
+from livetrans.speech.transcriber import Transcriber
 
 STEADY = TranscriberSettings(adaptive=False)
+LIMIT = ScriptedRecogniser.maximum_length
 VOCABULARY = ["so", "very", "Berlin,", "goes", "on", "well.", "Now", "it", "is"]
 
 
@@ -107,7 +108,7 @@ def test_updates_keep_the_rules_of_their_segment(
             assert update.start < update.end
             # Every chunk says when its end was heard, at the pace of source time.
             assert update.captured_at is not None and abs(update.captured_at - update.end) < 1e-6
-            assert update.recognition is not None and update.recognition.audio_seconds_in_pass <= MAXIMUM_BUFFER
+            assert update.recognition is not None and update.recognition.audio_seconds_in_pass <= LIMIT
 
 
 @given(speeches(), sizes, sizes, st.sampled_from([0.0, 0.7]), st.data())
@@ -156,7 +157,10 @@ def test_a_long_silence_empties_the_prompt_and_a_short_one_does_not() -> None:
 class Answering:
     """Answers each pass with the next of the given hypotheses, then always with the last, and takes its time."""
 
-    def __init__(self, *answers: str, clock: ManualClock | None = None, seconds: float = 0.0) -> None:
+    def __init__(
+        self, *answers: str, clock: ManualClock | None = None, seconds: float = 0.0, maximum_length: float = LIMIT
+    ) -> None:
+        self.maximum_length = maximum_length
         self._answers = list(answers)
         self._clock, self._seconds = clock, seconds
         self.lengths: list[float] = []
@@ -222,15 +226,16 @@ def test_recognised_escapes_are_not_passed_on() -> None:
     assert hear(transcriber, 0.5, pause=True)[-1].text == "hello there"
 
 
-def test_the_buffer_never_outgrows_the_window_even_if_nothing_is_ever_agreed_on() -> None:
+@pytest.mark.parametrize("limit", [LIMIT, 10.0])
+def test_the_buffer_never_outgrows_the_recogniser_even_if_nothing_is_ever_agreed_on(limit: float) -> None:
     answers = [f"a{i} b{i} c{i}" for i in range(200)]
-    for recogniser in (Answering(*answers), Answering("")):
+    for recogniser in (Answering(*answers, maximum_length=limit), Answering("", maximum_length=limit)):
         transcriber = Transcriber(recogniser, TranscriberSettings(), ManualClock())
         for i in range(40):
             hear(transcriber, 3.0, 3.0 * i)
-        assert max(recogniser.lengths) <= MAXIMUM_BUFFER
+        assert max(recogniser.lengths) <= limit
         hear(transcriber, 300.0, 120.0)
-        assert max(recogniser.lengths) <= MAXIMUM_BUFFER
+        assert max(recogniser.lengths) <= limit
 
 
 def test_a_recogniser_that_stops_early_reads_on_from_where_it_stopped() -> None:

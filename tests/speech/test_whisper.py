@@ -15,9 +15,8 @@ from livetrans.clock import ManualClock
 from livetrans.config import GateSettings, RecogniserSettings, TranscriberSettings
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import AudioChunk, Transcript
-from livetrans.speech.segmenter import Segmenter
+from livetrans.speech.gate import VoiceActivityGate
 from livetrans.speech.transcriber import Transcriber
-from livetrans.speech.vad import VoiceDetector
 from livetrans.speech.whisper import WhisperRecogniser, takes_prompt
 
 
@@ -32,10 +31,10 @@ def read(path: Path) -> np.ndarray:
 
 
 def listen(recogniser: WhisperRecogniser, samples: np.ndarray) -> list[Transcript]:
-    segmenter = Segmenter(GateSettings(), VoiceDetector(2).is_speech)
+    gate = VoiceActivityGate(GateSettings())
     transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False, step=2.0), ManualClock())
-    chunks = [c for i in range(0, len(samples), 960) for c in segmenter.feed(AudioChunk(samples[i : i + 960], i))]
-    transcripts = [t for chunk in [*chunks, *segmenter.flush()] for t in transcriber.feed(chunk)]
+    chunks = [c for i in range(0, len(samples), 960) for c in gate.feed(AudioChunk(samples[i : i + 960], i))]
+    transcripts = [t for chunk in [*chunks, *gate.flush()] for t in transcriber.feed(chunk)]
     return transcripts + transcriber.flush()
 
 

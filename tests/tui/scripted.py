@@ -1,4 +1,4 @@
-"""A scripted run for the screen: fixed numbers, fixed captions, controls that only remember."""
+"""A scripted run for the screen: fixed numbers, fixed captions, controls that only record their calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from textual.pilot import Pilot
 
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, Span, Transcript
 from livetrans.metrics.snapshot import Snapshot
-from livetrans.session.sink import Sink
+from livetrans.run.pipeline import Pipeline
+from livetrans.session.outputs import Sink
 from livetrans.tui.app import LivetransApp
 
 FULL = Snapshot(
@@ -52,11 +53,15 @@ SENTENCES = (
 )
 
 
-class FakeControls:
-    """Remembers what was asked of the pipeline."""
+class ScriptedRun(Pipeline):
+    """A run without threads: it plays a screenplay and records what its controls were set to."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, object]] = []
+        self.screenplay = Screenplay()
+
+    def start(self, *sinks: Sink) -> None:
+        self.screenplay(*sinks)
 
     def pause(self, paused: bool) -> None:
         self.calls.append(("pause", paused))
@@ -150,23 +155,26 @@ async def settle(pilot: Pilot[str]) -> None:
 
 def make_app(
     screenplay: Screenplay,
-    controls: FakeControls | None = None,
+    run: ScriptedRun | None = None,
     *,
     snapshot: Snapshot = FULL,
     theme: str | None = None,
     save: Callable[[], Path] | None = None,
     mask_k: int = 3,
     bias: float = 0.2,
+    ending_signals: Callable[[], int] = lambda: 0,
 ) -> LivetransApp:
+    run = run or ScriptedRun()
+    run.screenplay = screenplay
     app = LivetransApp(
-        controls or FakeControls(),
+        run,
         lambda: snapshot,
-        screenplay,
         title="council.wav · en → de · tower-2b",
         mask_k=mask_k,
         bias=bias,
         theme=theme,
         save=save,
+        ending_signals=ending_signals,
     )
     # The progress bar and scrolling move with the clock; tests and pictures may not.
     app.animation_level = "none"

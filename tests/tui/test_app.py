@@ -8,19 +8,16 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from livetrans.errors import ModelError
 from livetrans.events import Event, Notice
 from livetrans.metrics.snapshot import Snapshot
-from livetrans.session.sink import Sink
 from livetrans.tui import captions
 from livetrans.tui.app import LivetransApp
 from livetrans.tui.captions import Current, History
-from livetrans.tui.commands import COMMANDS
-from livetrans.tui.help import HelpScreen
+from livetrans.tui.keys import COMMANDS, HelpScreen
 from livetrans.tui.panel import Panel
 from tests.tui.scripted import (
-    FakeControls,
     Screenplay,
+    ScriptedRun,
     caption,
     conversation,
     ended,
@@ -123,14 +120,14 @@ async def test_recognised_and_translated_text_is_shown_never_executed(text: str,
         assert "\x1b" not in screen_text(app)
 
 
-async def test_keys_move_the_controls_within_their_range() -> None:
-    controls = FakeControls()
-    app = make_app(Screenplay(started()), controls, mask_k=1, bias=0.05)
+async def test_keys_move_the_run_within_their_range() -> None:
+    run = ScriptedRun()
+    app = make_app(Screenplay(started()), run, mask_k=1, bias=0.05)
     async with app.run_test() as pilot:
         await pilot.press("m", "m", "M", "right_square_bracket", "left_square_bracket")
         await pilot.press("b", "b", "B", "full_stop", "comma")
         await pilot.press("space", "space")
-    assert controls.calls == [
+    assert run.calls == [
         *(("mask_k", k) for k in (0, 0, 1, 2, 1)),
         *(("bias", bias) for bias in (0.0, 0.0, 0.05, 0.1, 0.05)),
         ("pause", True),
@@ -139,22 +136,22 @@ async def test_keys_move_the_controls_within_their_range() -> None:
 
 
 async def test_bias_stops_at_one() -> None:
-    controls = FakeControls()
-    app = make_app(Screenplay(started()), controls, bias=0.93)
+    run = ScriptedRun()
+    app = make_app(Screenplay(started()), run, bias=0.93)
     async with app.run_test() as pilot:
         await pilot.press("B", "B", "B")
-    assert controls.calls == [("bias", 0.98), ("bias", 1.0), ("bias", 1.0)]
+    assert run.calls == [("bias", 0.98), ("bias", 1.0), ("bias", 1.0)]
 
 
 async def test_every_command_is_in_the_palette_under_its_name() -> None:
-    controls = FakeControls()
-    app = make_app(Screenplay(started()), controls)
+    run = ScriptedRun()
+    app = make_app(Screenplay(started()), run)
     async with app.run_test() as pilot:
         found = {command.title: command for command in app.get_system_commands(app.screen)}
         assert {command.title for command in COMMANDS} < set(found)
         found["Raise the bias"].callback()
         await settle(pilot)
-        assert controls.calls == [("bias", 0.25)]
+        assert run.calls == [("bias", 0.25)]
 
 
 async def test_the_source_can_be_hidden_and_shown() -> None:
@@ -300,7 +297,7 @@ async def test_clear_empties_the_history_and_keeps_what_is_being_spoken() -> Non
         assert "Das Wasser stand" in screen_text(app)
 
 
-async def test_a_cleared_screen_does_not_say_that_nothing_was_said() -> None:
+async def test_a_cleared_screen_does_not_claim_that_there_was_no_speech() -> None:
     screenplay = Screenplay(started(), caption(0, "Guten Tag.", final=True), ended())
     app = make_app(screenplay)
     async with app.run_test() as pilot:
@@ -308,23 +305,27 @@ async def test_a_cleared_screen_does_not_say_that_nothing_was_said() -> None:
         await pilot.press("ctrl+l")
         await settle(pilot)
         assert "Guten Tag." not in screen_text(app)
-        assert "nothing was said" not in screen_text(app)
+        assert "no speech was recognised" not in screen_text(app)
 
 
-async def test_quitting_from_elsewhere_is_the_key_for_quitting() -> None:
-    controls = FakeControls()
-    app = make_app(Screenplay(started()), controls)
+async def test_a_signal_has_the_effect_of_the_key_for_quitting() -> None:
+    run, signals = ScriptedRun(), [0]
+    app = make_app(Screenplay(started()), run, ending_signals=lambda: signals[0])
     async with app.run_test() as pilot:
-        app.quit_soon()
         await settle(pilot)
-        assert controls.calls == [("stop", None)]
+        signals[0] = 1
+        while not run.calls:
+            await pilot.pause(0.05)
+        assert run.calls == [("stop", None)]
         assert not leaving(app)
+        signals[0] = 2
+        while not leaving(app):
+            await pilot.pause(0.05)
 
 
-async def test_quitting_before_the_first_frame_starts_nothing() -> None:
+async def test_a_signal_before_the_first_frame_starts_nothing() -> None:
     screenplay = Screenplay(started())
-    app = make_app(screenplay)
-    app.quit_soon()
+    app = make_app(screenplay, ending_signals=lambda: 1)
     async with app.run_test() as pilot:
         await pilot.pause()
         assert leaving(app)
@@ -341,7 +342,7 @@ async def test_help_opens_and_closes() -> None:
             assert not isinstance(app.screen, HelpScreen)
 
 
-async def test_loading_is_told_until_the_run_starts() -> None:
+async def test_loading_is_shown_until_the_run_starts() -> None:
     screenplay = Screenplay(Notice("info", "loading the recogniser ..."))
     app = make_app(screenplay, snapshot=Snapshot())
     async with app.run_test() as pilot:
@@ -353,15 +354,16 @@ async def test_loading_is_told_until_the_run_starts() -> None:
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])
-async def test_quitting_finishes_what_was_heard(key: str) -> None:
+async def test_quitting_finishes_the_last_captions(key: str) -> None:
     screenplay = Screenplay(*conversation())
-    controls = FakeControls()
-    app = make_app(screenplay, controls)
+    run = ScriptedRun()
+    app = make_app(screenplay, run)
     async with app.run_test() as pilot:
+        await settle(pilot)
         await pilot.press(key)
         await settle(pilot)
-        assert controls.calls == [("stop", None)]
-        assert "finishing what was heard" in screen_text(app)
+        assert run.calls == [("stop", None)]
+        assert "finishing the last captions" in screen_text(app)
         assert not leaving(app)
         await play(pilot, screenplay, caption(5, "Ende.", final=True), ended("stopped"))
         assert leaving(app)
@@ -370,32 +372,34 @@ async def test_quitting_finishes_what_was_heard(key: str) -> None:
 
 
 async def test_a_second_press_quits_at_once() -> None:
-    controls = FakeControls()
-    app = make_app(Screenplay(started()), controls)
+    run = ScriptedRun()
+    app = make_app(Screenplay(started()), run)
     async with app.run_test() as pilot:
+        await settle(pilot)
         await pilot.press("ctrl+c", "ctrl+c")
         assert leaving(app)
-    assert controls.calls == [("stop", None)]
+    assert run.calls == [("stop", None)]
 
 
 async def test_ctrl_c_stops_with_the_help_open() -> None:
-    controls = FakeControls()
-    app = make_app(Screenplay(started()), controls)
+    run = ScriptedRun()
+    app = make_app(Screenplay(started()), run)
     async with app.run_test() as pilot:
+        await settle(pilot)
         await pilot.press("question_mark", "ctrl+c")
-        assert controls.calls == [("stop", None)]
+        assert run.calls == [("stop", None)]
 
 
 async def test_after_the_end_the_screen_stays_until_q() -> None:
-    controls = FakeControls()
-    app = make_app(Screenplay(*conversation(), ended()), controls)
+    run = ScriptedRun()
+    app = make_app(Screenplay(*conversation(), ended()), run)
     async with app.run_test() as pilot:
         await settle(pilot)
         assert "end of file" in screen_text(app)
         assert not leaving(app)
         await pilot.press("q")
         assert leaving(app)
-    assert controls.calls == []
+    assert run.calls == []
 
 
 async def test_a_failure_is_handed_to_the_caller() -> None:
@@ -406,20 +410,10 @@ async def test_a_failure_is_handed_to_the_caller() -> None:
     assert app.return_code == 1
 
 
-async def test_a_start_that_fails_is_handed_to_the_caller() -> None:
-    def refuse(sink: Sink) -> None:
-        raise ModelError("no such model: tower.gguf")
-
-    app = LivetransApp(FakeControls(), Snapshot, refuse, "x", 3, 0.2)
-    async with app.run_test() as pilot:
-        await settle(pilot)
-    assert app.return_value == "no such model: tower.gguf"
-    assert app.return_code == 1
-
-
 async def test_records_after_quitting_are_harmless() -> None:
     screenplay = Screenplay(started())
     app = make_app(screenplay)
     async with app.run_test() as pilot:
+        await settle(pilot)
         await pilot.press("q", "q")
     screenplay.play(caption(0, "zu spät"), ended("stopped"))

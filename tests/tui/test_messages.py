@@ -7,43 +7,43 @@ from textual.message import Message
 
 from livetrans.events import Coalesced, Notice, Record, SourceProgress
 from livetrans.tui.messages import (
-    CaptionShown,
-    NoticeGiven,
+    CaptionChanged,
+    NoticePublished,
     RunBegan,
     RunFinished,
     ScreenSink,
-    TranscriptHeard,
+    TranscriptChanged,
     message_of,
 )
 from tests.tui.scripted import caption, ended, started, transcript
 
 
 def test_a_newer_caption_of_the_segment_replaces_a_partial() -> None:
-    old = CaptionShown(caption(0, "Das"))
-    assert old.can_replace(CaptionShown(caption(0, "Das Wasser", revision=1)))
-    assert old.can_replace(CaptionShown(caption(0, "Das Wasser.", final=True)))
-    assert not old.can_replace(CaptionShown(caption(1, "Ja")))
+    old = CaptionChanged(caption(0, "Das"))
+    assert old.can_replace(CaptionChanged(caption(0, "Das Wasser", revision=1)))
+    assert old.can_replace(CaptionChanged(caption(0, "Das Wasser.", final=True)))
+    assert not old.can_replace(CaptionChanged(caption(1, "Ja")))
     assert not old.can_replace(RunBegan())
 
 
 def test_a_final_is_never_replaced() -> None:
-    final = CaptionShown(caption(0, "Das Wasser.", final=True))
-    assert not final.can_replace(CaptionShown(caption(0, "Das", revision=2)))
-    assert not final.can_replace(CaptionShown(caption(1, "Ja")))
+    final = CaptionChanged(caption(0, "Das Wasser.", final=True))
+    assert not final.can_replace(CaptionChanged(caption(0, "Das", revision=2)))
+    assert not final.can_replace(CaptionChanged(caption(1, "Ja")))
 
 
 def test_a_newer_hypothesis_of_the_segment_replaces_an_older_one() -> None:
-    old = TranscriptHeard(transcript(0, "The", "water"))
-    assert old.can_replace(TranscriptHeard(transcript(0, "The water", "came")))
-    assert not old.can_replace(TranscriptHeard(transcript(1, "Yes", "")))
+    old = TranscriptChanged(transcript(0, "The", "water"))
+    assert old.can_replace(TranscriptChanged(transcript(0, "The water", "came")))
+    assert not old.can_replace(TranscriptChanged(transcript(1, "Yes", "")))
 
 
 @pytest.mark.parametrize(
     ("event", "kind"),
     [
-        (caption(0, "Das"), CaptionShown),
-        (transcript(0, "The", ""), TranscriptHeard),
-        (Notice("info", "loading"), NoticeGiven),
+        (caption(0, "Das"), CaptionChanged),
+        (transcript(0, "The", ""), TranscriptChanged),
+        (Notice("info", "loading"), NoticePublished),
         (started(), RunBegan),
         (ended(), RunFinished),
     ],

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from features import BANDS, WINDOW_FRAMES
 from torch import Tensor
-from windows import Window
+
+from .features import BANDS, WINDOW_FRAMES
+from .windows import Window
 
 PADDING = 40
 """Frames of zeros after a batch's longest window, at most."""

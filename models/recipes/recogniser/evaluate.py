@@ -18,17 +18,18 @@ from pathlib import Path
 import jiwer
 import numpy as np
 from numpy.typing import NDArray
-from prepare import delivery
-from sentences import read_sentences, shared_folder, words_of
-from voices import HELD_OUT_VOICES, SAMPLE_RATE, Delivery, speak
 
 from livetrans.audio.file import AudioFile
 from livetrans.config import GateSettings, RecogniserSettings, TranscriberSettings
-from livetrans.speech.segmenter import Segmenter
+from livetrans.run.listening import listen
+from livetrans.speech.gate import VoiceActivityGate
 from livetrans.speech.transcriber import Transcriber
-from livetrans.speech.vad import VoiceDetector
 from livetrans.speech.whisper import WhisperRecogniser
-from livetrans.stages import listen
+
+from ..common.corpus import shared_folder
+from .prepare import delivery
+from .sentences import read_sentences, words_of
+from .voices import HELD_OUT_VOICES, SAMPLE_RATE, Delivery, speak
 
 Sound = NDArray[np.float32]
 STREAM_SENTENCES = 10
@@ -96,10 +97,9 @@ def stream(recogniser: WhisperRecogniser, path: Path, trim_after: float) -> tupl
     clock = ProcessClock()
     settings = TranscriberSettings(step=1.0, adaptive=False, trim_after=trim_after)
     transcriber = Transcriber(recogniser, settings, clock)
-    gate = GateSettings()
     source = AudioFile(path, clock, real_time=False)
-    segmenter = Segmenter(gate, VoiceDetector(gate.aggressiveness).is_speech)
-    finals = [t for t in listen(source, segmenter, transcriber, lambda event: None) if t.final]
+    gate = VoiceActivityGate(GateSettings())
+    finals = [t for t in listen(source, gate, transcriber, lambda event: None) if t.final]
     return " ".join(t.text for t in finals), transcriber.recognition_seconds, source.duration or 0.0
 
 

@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from ctranslate2.converters import utils
 from ctranslate2.specs import WhisperSpec, common_spec
-from features import BANDS
-from network import Attention, Block, Recogniser, Shape
-from pieces import Pieces
 from torch import nn
+
+from .features import BANDS
+from .network import Attention, Block, Recogniser, Shape
+from .pieces import Pieces
 
 
 def load_model(work: Path) -> Recogniser:

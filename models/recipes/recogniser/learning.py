@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from batches import Batch
-from features import FRAMES_PER_SECOND
-from network import Recogniser
-from optimising import Optimizers, muon_and_adamw, scheduled_rate  # the translator's: sentences.py puts it on the path
 from torch import Tensor
+
+from ..common.optimising import Optimizers, muon_and_adamw, scheduled_rate
+from .batches import Batch
+from .features import FRAMES_PER_SECOND
+from .network import Recogniser
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from features import FRAMES_PER_SECOND, log_mel
-from sentences import read_sentences
-from voices import ESPEAK_VOICES, FLITE_VOICES, Delivery, speak
+
+from .features import FRAMES_PER_SECOND, log_mel
+from .sentences import read_sentences
+from .voices import ESPEAK_VOICES, FLITE_VOICES, Delivery, speak
 
 SHARD_CLIPS = 1000
 FLITE_SHARE = 0.35

@@ -5,14 +5,8 @@ from __future__ import annotations
 import collections
 import random
 import re
-import sys
-from pathlib import Path
 
-# The translator's recipe reads, tidies and splits the same corpus; both models hold out the same sentences.
-sys.path.append(str(Path(__file__).resolve().parents[1] / "translator"))
-
-from data import read_sources, shared_folder, split_development
-from text import spell_numbers, tidy
+from ..common.corpus import read_sources, spell_numbers, split_development, tidy
 
 SPEAKABLE = re.compile(r"[A-Za-z][A-Za-z' -]*(?:[,;:]? [A-Za-z][A-Za-z' -]*)*[,;:]?[.?!]?(?: [A-Za-z' ,;:-]+[.?!])*")
 MIN_WORDS, MAX_WORDS = 2, 22
@@ -32,7 +26,7 @@ def spoken_form(text: str) -> str:
 
 def read_sentences() -> tuple[list[str], list[str]]:
     """Training and held-out sentences, each once; the split is the translator's."""
-    sources = read_sources(shared_folder() / "corpora/train/en-de.tsv.xz", targets_per_source=1)
+    sources = read_sources(targets_per_source=1)
     training, held_out = ([spoken_form(source) for source, _ in part] for part in split_development(sources))
     counts = collections.Counter(word for text in training for word in words_of(text))
 

@@ -18,13 +18,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from batches import Batch, full_batch, groups_of, padded_batch
-from learning import Optimizers, Settings, learning_rate, losses_of, optimizers_of
-from network import Recogniser, Shape
-from optimising import Checkpoint, Progress, take_step
-from pieces import CHARACTERS, Pieces, train_pieces
-from sentences import read_sentences
-from windows import Clip, Mixture, Window, chunk_of_windows, load_clips
+
+from ..common.optimising import Checkpoint, RunProgress, take_step
+from .batches import Batch, full_batch, groups_of, padded_batch
+from .learning import Optimizers, Settings, learning_rate, losses_of, optimizers_of
+from .network import Recogniser, Shape
+from .pieces import CHARACTERS, Pieces, train_pieces
+from .sentences import read_sentences
+from .windows import Clip, Mixture, Window, chunk_of_windows, load_clips
 
 REPORT_STEPS = 50
 CHUNK = 2000
@@ -42,7 +43,7 @@ class Training:
     model: Recogniser
     optimizers: Optimizers
     checkpoint: Checkpoint
-    progress: Progress
+    progress: RunProgress
     device: str
 
     def learn(self, batch: Batch) -> tuple[float, float]:
@@ -141,7 +142,7 @@ def start(work: Path, settings: Settings, save_seconds: float, device: str) -> N
     print(f"{parameters:,} parameters; {len(clips)} clips; {settings}", flush=True)
     optimizers = optimizers_of(model, settings)
     checkpoint = Checkpoint(work, model, optimizers, model.shape, settings)
-    run = Training(work, settings, pieces, model, optimizers, checkpoint, checkpoint.restore(Progress()), device)
+    run = Training(work, settings, pieces, model, optimizers, checkpoint, checkpoint.restore(RunProgress()), device)
     if run.progress.step < settings.steps:
         run.run(clips, development_batches(work, pieces, settings), save_seconds)
 
@@ -150,7 +151,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="folder that prepare.py filled")
     parser.add_argument("--steps", type=int, default=Settings.steps)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=Settings.seed)
     parser.add_argument("--batch-seconds", type=float, default=Settings.batch_seconds)
     parser.add_argument("--learning-rate", type=float, default=Settings.learning_rate)
     parser.add_argument("--ctc", type=float, default=Settings.ctc)

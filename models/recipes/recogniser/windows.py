@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from features import BANDS, FRAMES_PER_SECOND, SILENCE, WINDOW_FRAMES, normalise
 from numpy.typing import NDArray
-from pieces import Pieces, spell
-from sentences import words_of
+
+from .features import BANDS, FRAMES_PER_SECOND, SILENCE, WINDOW_FRAMES, normalise
+from .pieces import Pieces, spell
+from .sentences import words_of
 
 Array = NDArray[np.float32]
 

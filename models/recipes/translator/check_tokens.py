@@ -5,8 +5,10 @@ import random
 from pathlib import Path
 
 import sentencepiece
-from data import VARIANTS, examples, read_sources, shared_folder, split_development
-from runner import Runner
+
+from ..common.corpus import read_sources, shared_folder, split_development
+from .data import VARIANTS, examples
+from .runner import Runner
 
 TRICKY = (
     "I'll pay €19.99 (plus tax) at 10:30 – okay?",
@@ -28,7 +30,7 @@ def main() -> None:
     tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(options.work / "vocabulary.model"))
     source_mark, target_mark = tokenizer.piece_to_id("<|src|>"), tokenizer.piece_to_id("<|tgt|>")
     corpora = shared_folder() / "corpora"
-    training, development = split_development(read_sources(corpora / "train/en-de.tsv.xz"))
+    training, development = split_development(read_sources())
     texts = [*TRICKY, *(part for pair in examples(development, VARIANTS["prefix"], random.Random(3)) for part in pair)]
     texts += [part for pair in examples(training[::200], VARIANTS["prefix"], random.Random(3)) for part in pair]
     texts += (corpora / "flores200.devtest.eng").read_text(encoding="utf-8").splitlines()

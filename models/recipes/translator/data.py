@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import collections
-import hashlib
-import lzma
 import math
-import os
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import sentencepiece
-from text import CLOSING, cut_pair, open_end, speech_like, tidy
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+from ..common.corpus import Sources, tidy
+from .text import cut_pair, open_end, speech_like
+
 MAX_TOKENS = 160
 CHUNK_SOURCES = 16_000
 
@@ -37,53 +33,6 @@ class Mixture:
 
 
 VARIANTS = {"prefix": Mixture(prefix=0.5), "plain": Mixture(prefix=0.0)}
-
-Sources = list[tuple[str, list[str]]]
-
-
-def shared_folder() -> Path:
-    """Folder with the corpora: `LIVETRANS_SHARED`, or `../shared` beside the checkout."""
-    return Path(os.environ.get("LIVETRANS_SHARED", REPOSITORY.parent / "shared"))
-
-
-def is_sound(source: str, target: str) -> bool:
-    """Reject pairs whose halves end differently, or whose lengths cannot belong together."""
-    if not source or not target or source.lower() == target.lower():
-        return False
-    if (source[-1] in CLOSING) != (target[-1] in CLOSING):
-        return False
-    ratio = (len(target) + 5) / (len(source) + 5)
-    return 0.4 < ratio < 2.5 and "http" not in source
-
-
-def read_sources(path: Path, targets_per_source: int = 2) -> Sources:
-    """Clean pairs grouped by source, each with its most typical translations.
-
-    Tatoeba gives some sentences dozens of translations. Those with the most frequent words are kept: a model
-    that has seen one consistent wording scores better and revises its captions less.
-    """
-    targets: dict[str, list[str]] = {}
-    for line in lzma.open(path, "rt", encoding="utf-8"):
-        source, target = (tidy(side) for side in line.rstrip("\n").split("\t"))
-        if is_sound(source, target) and target not in targets.setdefault(source, []):
-            targets[source].append(target)
-    counts = collections.Counter(word for group in targets.values() for text in group for word in text.split())
-
-    def rarity(target: str) -> float:
-        words = target.split()
-        return -sum(math.log(counts[word]) for word in words) / len(words)
-
-    return [(source, sorted(group, key=rarity)[:targets_per_source]) for source, group in targets.items() if group]
-
-
-def split_development(sources: Sources, share: float = 0.003) -> tuple[Sources, Sources]:
-    """Hold out a few sources by a hash of their text, so that the split survives changes of order."""
-
-    def is_development(source: str) -> bool:
-        return int(hashlib.sha256(source.lower().encode()).hexdigest()[:8], 16) < share * 16**8
-
-    training = [item for item in sources if not is_development(item[0])]
-    return training, [item for item in sources if is_development(item[0])]
 
 
 def example(items: list[tuple[str, str]], mixture: Mixture, rng: random.Random) -> tuple[str, str]:

@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 
 import sacrebleu
-from data import shared_folder
-from runner import Runner
+
+from ..common.corpus import shared_folder
+from .runner import Runner
 
 TEST_SETS = ("tatoeba.test", "flores200.devtest")
 

@@ -1,4 +1,4 @@
-"""Pure text functions of the recipe: cleaning, and the variants of a sentence pair that streaming speech produces.
+"""Pure text functions: the variants of a sentence pair that streaming speech produces.
 
 A recogniser's stream looks like "Hello there how are" or "Hello, there. How are you?": with and without case and
 punctuation, with fillers, and nearly always unfinished. The functions here make such text out of finished pairs.
@@ -7,50 +7,11 @@ punctuation, with fillers, and nearly always unfinished. The functions here make
 import random
 import re
 
-CLOSING = ".!?…"
+from ..common.corpus import CLOSING, spell_numbers, tidy
+
 PAUSES = ",;:–—-"
 QUOTES = "\"'“”„‚‘’»«()"
 FILLERS = ("uh", "um", "uh", "um", "er", "well", "you know")
-
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-).split()
-_TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split()
-
-
-def tidy(text: str) -> str:
-    """One space between words and none around, because llama.cpp keeps every space as a token."""
-    return " ".join(text.split())
-
-
-def number_words(number: int) -> str:
-    """English words of an integer from 0 to 999,999, without "and", as recognisers mostly write them."""
-    if number < 20:
-        return _ONES[number]
-    if number < 100:
-        return _TENS[number // 10] + ("" if number % 10 == 0 else " " + _ONES[number % 10])
-    unit, name = (100, "hundred") if number < 1000 else (1000, "thousand")
-    head = number_words(number // unit) + " " + name
-    return head if number % unit == 0 else head + " " + number_words(number % unit)
-
-
-def year_words(year: int) -> str:
-    """Words of a year between 1100 and 1999 as it is spoken ("nineteen eighty four")."""
-    high, low = divmod(year, 100)
-    tail = "hundred" if low == 0 else ("oh " if low < 10 else "") + number_words(low)
-    return number_words(high) + " " + tail
-
-
-def spell_numbers(text: str) -> str:
-    """Replace plain digits by words; decimals, ordinals and codes stay as they are."""
-
-    def words(match: re.Match[str]) -> str:
-        number = int(match.group().replace(",", ""))
-        is_year = 1100 <= number <= 1999 and "," not in match.group()
-        return year_words(number) if is_year else number_words(number)
-
-    return re.sub(r"(?<![\w.,:])(?:\d{1,3},\d{3}|\d{1,6})(?![\w:]|[.,]\d)", words, text)
 
 
 def open_end(text: str) -> str:

@@ -11,14 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import optimising
 import sentencepiece
 import torch
 import torch.nn.functional as F
-from data import VARIANTS, Batch, Sources, read_sources, shared_folder, split_development, training_chunk
-from model import Llama, Shape
-from optimising import Checkpoint, Optimizers, muon_and_adamw, scheduled_rate, take_step
-from vocabulary import train_vocabulary
+
+from ..common.corpus import Sources, read_sources, split_development
+from ..common.optimising import Checkpoint, Optimizers, RunProgress, muon_and_adamw, scheduled_rate, take_step
+from .data import VARIANTS, Batch, training_chunk
+from .model import Llama, Shape
+from .vocabulary import train_vocabulary
 
 Loss = Callable[[Llama, Batch, float, str], torch.Tensor]
 REPORT_STEPS = 50
@@ -46,7 +47,7 @@ class Settings:
 
 
 @dataclass
-class Progress(optimising.Progress):
+class Progress(RunProgress):
     """Where the run is, and what it has read."""
 
     tokens: int = 0
@@ -72,7 +73,7 @@ def development_losses(
     """Loss on held-out sentences, for whole ones (`plain`) and for the mixture with prefixes."""
     losses = {}
     for name, mixture in VARIANTS.items():
-        batches = training_chunk(development, tokenizer, mixture, 4096, seed=7, chunk=0)
+        batches = training_chunk(development, tokenizer, mixture, Settings.batch_tokens, seed=7, chunk=0)
         total = sum(batch_loss(model, b, 0.0, device).item() * len(b.labels) for b in batches)
         losses[name] = total / sum(len(b.labels) for b in batches)
     return losses
@@ -168,7 +169,7 @@ class Training:
 
 def start(work: Path, settings: Settings, shape: Shape, save_seconds: float, device: str) -> None:
     """Begin or continue the run of a folder, leaving `checkpoint.pt`, `vocabulary.model` and `log.jsonl` there."""
-    training, development = split_development(read_sources(shared_folder() / "corpora/train/en-de.tsv.xz"))
+    training, development = split_development(read_sources())
     work.mkdir(parents=True, exist_ok=True)
     if not (work / "vocabulary.model").exists():
         train_vocabulary(training, work / "vocabulary", shape.vocabulary, settings.seed)
@@ -187,13 +188,13 @@ def start(work: Path, settings: Settings, shape: Shape, save_seconds: float, dev
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="folder of this run: vocabulary, checkpoint, log")
-    parser.add_argument("--variant", choices=VARIANTS, default="prefix")
+    parser.add_argument("--variant", choices=VARIANTS, default=Settings.variant)
     parser.add_argument("--steps", type=int, default=Settings.steps)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--batch-tokens", type=int, default=4096)
-    parser.add_argument("--learning-rate", type=float, default=2e-3)
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--width", type=int, default=256)
+    parser.add_argument("--seed", type=int, default=Settings.seed)
+    parser.add_argument("--batch-tokens", type=int, default=Settings.batch_tokens)
+    parser.add_argument("--learning-rate", type=float, default=Settings.learning_rate)
+    parser.add_argument("--layers", type=int, default=Shape.layers)
+    parser.add_argument("--width", type=int, default=Shape.width)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--save-seconds", type=float, default=180.0)
     options = parser.parse_args()

@@ -1,13 +1,13 @@
 """Train the SentencePiece vocabulary: BPE with byte fallback, exactly what llama.cpp's "llama" tokenizer reproduces."""
 
-import argparse
 import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import sentencepiece
-from data import Sources, read_sources, shared_folder, split_development
-from text import speech_like
+
+from ..common.corpus import Sources
+from .text import speech_like
 
 
 def sentences(sources: Sources, seed: int) -> Iterator[str]:
@@ -41,19 +41,3 @@ def train_vocabulary(sources: Sources, prefix: Path, size: int, seed: int) -> No
         num_threads=2,
         minloglevel=1,
     )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--work", type=Path, required=True, help="folder for the vocabulary and checkpoints")
-    parser.add_argument("--size", type=int, default=8000)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    options.work.mkdir(parents=True, exist_ok=True)
-    training, development = split_development(read_sources(shared_folder() / "corpora/train/en-de.tsv.xz"))
-    print(f"{len(training)} training sources, {len(development)} held out")
-    train_vocabulary(training, options.work / "vocabulary", options.size, options.seed)
-
-
-if __name__ == "__main__":
-    main()

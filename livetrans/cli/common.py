@@ -1,0 +1,95 @@
+"""What the commands share: a group that imports them late, options, and lines on stderr."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import click
+
+from livetrans.text import visible
+
+
+def say(text: str) -> None:
+    """Print a line on stderr, free of control characters that a terminal would execute."""
+    click.echo(visible(text), err=True)
+
+
+class CommandEntry(NamedTuple):
+    """A command before it is imported."""
+
+    module: str
+    """Module that holds the click command as `NAME_command`, or as `command` where it is the only one."""
+    summary: str
+    """Its line in `livetrans --help`, so that the list imports nothing."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command only when it is called or its help is shown."""
+
+    def __init__(self, name: str, *, commands_by_name: Mapping[str, CommandEntry], **settings: Any) -> None:
+        super().__init__(name, **settings)
+        self.commands_by_name = commands_by_name
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands_by_name)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = self.commands_by_name.get(cmd_name)
+        if entry is None:
+            return None
+        module = importlib.import_module(entry.module)
+        command: click.Command = getattr(module, f"{cmd_name}_command", None) or module.command
+        command.name = cmd_name
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not name.startswith("-") and name not in self.commands_by_name:
+            close = difflib.get_close_matches(name, self.commands_by_name, n=1)
+            advice = f" (did you mean {close[0]}?)" if close else ""
+            raise click.UsageError(f"there is no command {name!r}{advice}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in self.commands_by_name.items()])
+
+
+class GroupedOption(click.Option):
+    """An option that `--help` lists under a heading; every default is shown."""
+
+    def __init__(self, *declarations: Any, heading: str, **settings: Any) -> None:
+        super().__init__(*declarations, **{"show_default": True, **settings})
+        self.heading = heading
+
+
+class GroupedCommand(click.Command):
+    """A command whose `--help` lists its own options first, then those with headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for parameter in self.get_params(ctx):
+            if not isinstance(parameter, click.Option):
+                continue  # arguments stand in the usage line and in the text below it
+            line = parameter.get_help_record(ctx)
+            if line is not None:
+                sections.setdefault(getattr(parameter, "heading", "Options"), []).append(line)
+        for heading, lines in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(lines)
+
+
+class NumberRange(click.FloatRange):
+    """A range that refuses nan, which compares as neither below nor above a bound."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number

@@ -1,0 +1,118 @@
+"""The configuration file: TOML whose keys are long option names, so there is one set of names to learn.
+
+    from = "en"
+    to = "de"
+    mask-k = 4
+
+    [mic]
+    device = "USB"
+
+Keys at the top are for every command that has the option; a table is for the command of its name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from livetrans.cli.common import GroupedOption
+from livetrans.errors import UsageError
+
+COMMANDS = ("mic", "replay")
+"""The commands that read the file."""
+
+Value = bool | int | float | str
+
+_KIND_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text in quotes"}
+
+
+def default_config_file() -> Path:
+    """The file that is read when no other is named; it need not exist."""
+    import platformdirs
+
+    return platformdirs.user_config_path("livetrans", appauthor=False) / "config.toml"
+
+
+def read_config(
+    path: Path, shared: Mapping[str, type[Value]], tables: Mapping[str, Mapping[str, type[Value]] | None]
+) -> dict[str, dict[str, Value]]:
+    """The settings of a file by table; those outside a table have the name "".
+
+    `shared` gives the type of every key allowed at the top, `tables` those of each command's own table; None
+    is a table that is valid but not read.
+
+    Raises:
+        UsageError: no such file, bad TOML, an unknown key or a value of the wrong kind; names the file and the key.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as fault:
+        raise UsageError(f"{path} is not valid TOML: {fault}; correct it") from fault
+    except UnicodeDecodeError as fault:
+        raise UsageError(f"{path} is not UTF-8 text; save it as UTF-8") from fault
+    except OSError as fault:
+        raise UsageError(f"the configuration file {path} cannot be read: {fault.strerror}; name another") from fault
+
+    values: dict[str, dict[str, Value]] = {"": {}}
+    for key, value in content.items():
+        if key in tables and isinstance(value, dict):
+            kinds = tables[key]
+            if kinds is not None:
+                values[key] = {inner: _checked(path, inner, item, kinds) for inner, item in value.items()}
+        else:
+            values[""][key] = _checked(path, key, value, shared)
+    return values
+
+
+def _checked(path: Path, key: str, value: object, kinds: Mapping[str, type[Value]]) -> Value:
+    kind = kinds.get(key)
+    if kind is None:
+        close = difflib.get_close_matches(key, kinds, n=1)
+        advice = f"did you mean {close[0]}?" if close else "keys are long option names without the dashes"
+        raise UsageError(f"{path}: unknown key {key}; {advice}")
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not kind:
+        raise UsageError(f"{path}: {key} must be {_KIND_NAMES[kind]}, not {value!r}; correct it")
+    return kind(value)
+
+
+def apply_config(context: click.Context, option: click.Parameter, value: Path | None) -> None:
+    """Make the configuration file's values the defaults of the command line."""
+    if context.resilient_parsing:
+        return
+    path = value or default_config_file()
+    if value is None and not path.is_file():
+        return
+    known = {_key(parameter): parameter for parameter in context.command.params if isinstance(parameter, click.Option)}
+    known.pop("config", None)
+    shared = {key: _kind(parameter) for key, parameter in known.items() if isinstance(parameter, GroupedOption)}
+    own = {key: _kind(parameter) for key, parameter in known.items()}
+    command = context.info_name or ""
+    values = read_config(path, shared, {**dict.fromkeys(COMMANDS), command: own})
+    context.default_map = {}
+    for key, item in {**values[""], **values.get(command, {})}.items():
+        parameter = known[key]
+        try:
+            parameter.type.convert(item, parameter, context)
+        except click.BadParameter as fault:
+            raise UsageError(f"{path}: {key}: {fault.message.rstrip('.')}; correct it") from fault
+        context.default_map[parameter.name or key] = item
+
+
+def _key(option: click.Option) -> str:
+    """An option's key in the configuration file: its long name without the dashes."""
+    return next((name[2:] for name in option.opts if name.startswith("--")), option.name or "")
+
+
+def _kind(option: click.Option) -> type[Value]:
+    """The kind of TOML value an option takes."""
+    if option.is_flag:
+        return bool
+    if isinstance(option.type, click.types.IntParamType):
+        return int
+    return float if isinstance(option.type, click.types.FloatParamType) else str

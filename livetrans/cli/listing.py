@@ -1,0 +1,68 @@
+"""`livetrans models` and `livetrans devices`: the models and the microphones of this machine; nothing is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from livetrans.catalogue import FoundModel, find_models, find_recogniser, find_translator, search_folders
+from livetrans.cli.common import say
+from livetrans.errors import ModelError, SourceError
+from livetrans.text import visible
+
+
+@click.command()
+def models_command() -> None:
+    """List the models that were found, and mark with * those that run by default (English to German).
+
+    Nothing is loaded, and nothing is ever downloaded.
+    """
+    models = find_models()
+    defaults = _defaults()
+    models += [model for model in defaults if model.path not in {found.path for found in models}]
+    for model in models:
+        mark = "*" if model.path in {default.path for default in defaults} else " "
+        click.echo(f"{mark} {model.kind:<10}  {_size(model.size_bytes):>8}  {visible(model.name)}")
+        click.echo(f"  {'':<10}  {'':>8}  {visible(f'{model.place}: {model.path}')}")
+    click.echo("\nSearched, first to last:")
+    for folder in search_folders():
+        click.echo(f"  {visible(f'{folder.place}: {folder.path}')}" + ("" if folder.path.is_dir() else " (not there)"))
+    click.echo("\nFor a model elsewhere: --asr FOLDER, --mt FILE.gguf, or name its parent folder in LIVETRANS_MODELS.")
+
+
+def _defaults() -> list[FoundModel]:
+    """What `livetrans mic` loads without any option; prints what keeps it from doing so."""
+    defaults: list[FoundModel] = []
+    finders: tuple[Callable[[], FoundModel], ...] = (
+        lambda: find_recogniser(language="en"),
+        lambda: find_translator(source="en", target="de"),
+    )
+    for find in finders:
+        try:
+            defaults.append(find())
+        except ModelError as fault:
+            say(f"livetrans: {fault}")
+    return defaults
+
+
+def _size(size_bytes: int) -> str:
+    """Decimal units, as file managers show them."""
+    return f"{size_bytes / 1e9:.1f} GB" if size_bytes >= 1e9 else f"{size_bytes / 1e6:.1f} MB"
+
+
+@click.command()
+def devices_command() -> None:
+    """List the microphones: number, name, channels and rate; * marks the one used by default.
+
+    `livetrans mic --device` takes the number or a part of the name.
+    """
+    from livetrans.audio.microphone import list_devices
+
+    devices = list_devices()
+    if not devices:
+        raise SourceError("no microphone was found; plug one in, or allow this terminal to use it")
+    for device in devices:
+        mark = "*" if device.default else " "
+        channels = "1 channel" if device.channels == 1 else f"{device.channels} channels"
+        click.echo(f"{mark} {device.number:>3}  {visible(device.name)} ({channels}, {device.default_rate} Hz)")

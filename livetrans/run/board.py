@@ -1,0 +1,76 @@
+"""Which caption is current and which are history: what any display shows, also one that joins late."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from livetrans.events import Caption, Transcript
+
+REMEMBERED_FINALS = 1000
+"""Finished segments whose ids are remembered, so that a repeated final is recognised."""
+
+
+class Board:
+    """Follows captions and transcripts, and returns the captions that become history, each final exactly once.
+
+    A final stays current until the next segment has text, so that the last line is there through a pause.
+    """
+
+    def __init__(self) -> None:
+        self.current: Caption | None = None
+        self.has_shown_text = False
+        """Whether there ever was a caption, cleared or not."""
+        self._transcript: Transcript | None = None
+        self._finished: deque[int] = deque(maxlen=REMEMBERED_FINALS)
+
+    def feed_caption(self, caption: Caption) -> list[Caption]:
+        """Take a segment's newer caption; returns the captions that are history now."""
+        if caption.segment_id in self._finished:
+            return []
+        if caption.final:
+            self._finished.append(caption.segment_id)
+        empty = not caption.text.strip()
+        self.has_shown_text = self.has_shown_text or not empty
+        current = self.current
+        if current is None or caption.segment_id == current.segment_id:
+            self.current = None if empty and caption.final else caption
+            return []
+        if empty:
+            # Nothing to show yet: the line before stays.
+            return []
+        if caption.segment_id < current.segment_id:
+            return [caption] if caption.final else []
+        self.current = caption
+        # An unfinished caption is not history: its own final is still to come and then goes there directly.
+        return [current] if current.final else []
+
+    def feed_transcript(self, transcript: Transcript) -> list[Caption]:
+        """Take a newer hypothesis; returns the captions that are history now."""
+        if self._transcript is not None and transcript.segment_id < self._transcript.segment_id:
+            return []
+        self._transcript = transcript
+        current = self.current
+        if current is None or not current.final or transcript.segment_id <= current.segment_id:
+            return []
+        if not transcript.text.strip():
+            return []
+        self.current = None
+        return [current]
+
+    def source(self) -> tuple[str, str]:
+        """The source of the current caption in two parts: what will not change, and what may."""
+        current, transcript = self.current, self._transcript
+        if transcript is not None and transcript.segment_id not in self._finished:
+            if current is None or transcript.segment_id == current.segment_id:
+                return transcript.committed, transcript.text[len(transcript.committed) :]
+        if current is None:
+            return "", ""
+        if current.final:
+            return current.source, ""
+        cut = len(current.committed_source)
+        return current.source[:cut], current.source[cut:]
+
+    def clear(self) -> None:
+        """Remove a final that is still current; an unfinished caption stays."""
+        if self.current is not None and self.current.final:
+            self.current = None

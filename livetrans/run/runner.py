@@ -1,0 +1,201 @@
+"""What every run shares, and the run in one plain loop.
+
+A run has threads that it may abandon while they load; it ends once, and publishes why.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from livetrans.clock import Clock
+from livetrans.errors import SessionError, sentence
+from livetrans.events import Event, Notice, RunEnded, RunStarted, SourceProgress
+from livetrans.run.listening import Listening, OnAudio
+from livetrans.run.publisher import Publish, Publisher, SinkTooSlow
+from livetrans.run.translating import Translating, translate
+from livetrans.session.outputs import OutputClosed, Sink
+
+OpenListening = Callable[[Publish, OnAudio], Listening]
+"""Loads the listening side, on the thread that will own it; the sound goes to the second argument too."""
+OpenTranslating = Callable[[Publish], Translating]
+"""Loads the translating side, on the thread that will own it."""
+
+
+class Run(ABC):
+    """A run: its sinks, its threads, and its end.
+
+    A failure on either side, or of a sink, ends the run: the speech so far is still finished and shown, and `join`
+    raises the failure.
+    """
+
+    _threaded_sinks: ClassVar[bool]
+
+    def __init__(
+        self,
+        open_listening: OpenListening,
+        open_translating: OpenTranslating,
+        clock: Clock,
+        sinks: Sequence[Sink],
+        records: Sequence[Sink] = (),
+    ) -> None:
+        """`records` are sinks that the run can do without: captions go on where the disk is full."""
+        self._open_listening = open_listening
+        self._open_translating = open_translating
+        self._publisher = Publisher(clock, self._sink_failed, threaded=self._threaded_sinks)
+        self._records = tuple(records)
+        for sink in (*records, *sinks):
+            self._publisher.add(sink)
+        self._change = threading.Condition()
+        self._listening: Listening | None = None
+        self._is_started = False
+        self._is_stopping = False
+        self._loading: set[str] = set()
+        self._working: set[str] = set()
+        self._heard = 0.0
+        self._failure: BaseException | None = None
+        self._record_failure: BaseException | None = None
+        self._ended = threading.Event()
+
+    def start(self, *sinks: Sink) -> None:
+        """Start the threads, with further sinks; returns at once."""
+        for sink in sinks:
+            self._publisher.add(sink)
+        work = self._work()
+        self._is_started = True
+        self._loading, self._working = set(work), set(work)
+        for name, function in work.items():
+            threading.Thread(target=self._guard, args=(name, function), name=name, daemon=True).start()
+        threading.Thread(target=self._finish, name="ending", daemon=True).start()
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait for the end, or `timeout` seconds; whether the run has ended.
+
+        Raises:
+            BaseException: what made the run fail, after its end was published.
+            SessionError: the record of the run is incomplete.
+        """
+        if not self._is_started:
+            self._publisher.close()
+            return True
+        if not self._ended.wait(timeout):
+            return False
+        if self._failure:
+            raise self._failure
+        if self._record_failure:
+            raise SessionError(f"The record of this run is incomplete: {self._record_failure}")
+        return True
+
+    def stop(self) -> None:
+        """Stop listening, finish the speech so far, then end; a run that still loads ends at once. Returns at once.
+
+        From any thread and any number of times, but not from a signal handler: it takes locks.
+        """
+        with self._change:
+            self._is_stopping = True
+            listening = self._listening
+            self._change.notify_all()
+        if listening:
+            listening.close()
+
+    def publish(self, event: Event) -> None:
+        if isinstance(event, SourceProgress):
+            self._heard = event.heard
+        self._publisher(event)
+
+    @abstractmethod
+    def _work(self) -> dict[str, Callable[[], None]]:
+        """What runs in a thread of its own, by the thread's name; each calls `_loaded` once, when it has loaded."""
+
+    @property
+    def _is_abandoned(self) -> bool:
+        """Whether the run was stopped while models load: a native call cannot be ended, so nobody waits for it."""
+        return self._is_stopping and bool(self._loading)
+
+    def _loaded(self) -> bool:
+        """Note that the calling thread has loaded what it owns; whether the run goes on."""
+        with self._change:
+            if self._is_abandoned:
+                return False
+            self._loading.discard(threading.current_thread().name)
+            self._change.notify_all()
+            return True
+
+    def _guard(self, name: str, work: Callable[[], None]) -> None:
+        failure: BaseException | None = None
+        try:
+            work()
+        except BaseException as error:
+            failure = error
+        with self._change:
+            self._loading.discard(name)
+        if failure:
+            self._fail(failure)
+        with self._change:
+            self._working.discard(name)
+            self._change.notify_all()
+
+    def _finish(self) -> None:
+        with self._change:
+            self._change.wait_for(lambda: not self._working or self._is_abandoned)
+        reason = "failed" if self._failure else "stopped" if self._is_stopping else "end of source"
+        self._publisher(RunEnded(self._heard, reason))
+        self._publisher.close()
+        self._ended.set()
+
+    def _sink_failed(self, sink: Sink, error: BaseException) -> None:
+        if isinstance(error, OutputClosed):
+            self.stop()  # Nobody reads the output any more: the run ends well, and its record is finished.
+            return
+        is_record = any(sink is record for record in self._records)
+        if isinstance(error, SinkTooSlow):
+            self.publish(Notice("warning", f"{error}; unfinished captions are left out of it, finals are not."))
+        elif not (is_record and isinstance(error, SessionError)):
+            self._fail(error)
+        elif self._record_failure is None:
+            text = str(error).rstrip(".")
+            self.publish(Notice("warning", f"{text}; captions go on, and are not recorded from here on."))
+        if is_record and self._record_failure is None:
+            self._record_failure = error
+
+    def _fail(self, error: BaseException) -> None:
+        """End the run; the first failure is published, and raised by `join`."""
+        with self._change:
+            is_first = self._failure is None
+            if is_first:
+                self._failure = error
+        self.stop()
+        if is_first:
+            self.publish(Notice("error", sentence(error)))
+
+
+class PlainLoop(Run):
+    """A run in one loop, as fast as it goes: the same input gives the same events, apart from measured times.
+
+    It has a thread of its own, so that the main thread can stop it whatever it waits for. Sinks are written to in the
+    loop: a slow one slows it down, and nothing is dropped.
+    """
+
+    _threaded_sinks = False
+
+    def _work(self) -> dict[str, Callable[[], None]]:
+        return {"plain loop": self._run}
+
+    def _run(self) -> None:
+        listening = self._open_listening(self.publish, self._publisher.record_sound)
+        translating: Translating | None = None
+        try:
+            translating = self._open_translating(self.publish)
+            self._listening = listening
+            if not self._loaded():
+                return
+            self.publish(RunStarted(translating.signature))
+            for transcript in listening.transcripts:
+                self.publish(transcript)
+                translate(translating.translator, translating.presenter, transcript, self.publish)
+        finally:
+            listening.close()
+            if translating:
+                translating.close()

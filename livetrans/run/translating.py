@@ -1,0 +1,154 @@
+"""The translating side of a run: the loaded translator, its prompt and its presenter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from livetrans.clock import Clock
+from livetrans.config import Settings
+from livetrans.errors import ContextError
+from livetrans.events import Caption, Notice, Transcript
+from livetrans.languages import AUTO, Language, parse_language
+from livetrans.lm.prompts import Prompt, build_prompt
+from livetrans.run.publisher import Publish
+from livetrans.signature import Setting, sign
+from livetrans.translation.presenter import Presenter
+from livetrans.translation.rendering import renderer
+from livetrans.translation.translator import Translator
+
+if TYPE_CHECKING:
+    from livetrans.lm.llama import LlamaModel
+    from livetrans.lm.port import LanguageModel
+
+_LONGEST_SOURCE_TOKENS = 160
+"""Room for a segment at its length cap of 40 words, at four tokens a word."""
+
+_LARGE_MODEL_BYTES = 200_000_000
+"""From this size on loading takes long enough to show how far it is. By size and not by time, because the events of a
+run at full speed may not depend on the machine."""
+
+UNKNOWN_LANGUAGE = Language(AUTO, "spoken", True, None)
+"""Stands in prompts for a source language that the recogniser has to detect: "Translate the spoken source text"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translating:
+    """The translating side, ready to run."""
+
+    translator: Translator
+    presenter: Presenter
+    signature: dict[str, Setting]
+    """What produced the numbers of the run."""
+    close: Callable[[], None]
+
+    def set_bias(self, bias: float) -> None:
+        self.translator.bias = bias
+
+    def set_mask_k(self, k: int) -> None:
+        self.presenter.k = k
+        self.translator.set_mask_k(k)
+
+
+def translate(translator: Translator, presenter: Presenter, transcript: Transcript, publish: Publish) -> None:
+    """Translate and present one update; a final that does not fit in the model's context is shown in its source."""
+    try:
+        translation = translator.translate(transcript)
+    except ContextError as error:
+        if transcript.final:
+            publish(Notice("warning", f"Shown untranslated: {error}."))
+            publish(Caption(transcript, transcript.text))
+        return
+    publish(translation)
+    publish(presenter.present(translation))
+
+
+def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Translating:
+    """Load the translator and evaluate its prompt.
+
+    Raises:
+        ModelError: the translator cannot be used, or its context is too small.
+        UsageError: it does not know the languages.
+    """
+    model = open_model(settings, clock, publish)
+    try:
+        prompt = prepare_prompt(model, settings)
+        translator = Translator(model, prompt, settings.decoding, settings.mask)
+        _, target = languages(settings)
+        presenter = Presenter(renderer(model), settings.mask, spaced=target.spaced)
+        return Translating(translator, presenter, signature(settings, model, prompt), model.close)
+    except BaseException:
+        model.close()
+        raise
+
+
+def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel:
+    """Load the translator's model, publishing how far it is where that takes long."""
+    from livetrans.lm.llama import LlamaModel
+
+    path = settings.language_model.model
+    publish(Notice("info", f"loading the translator {path.name} …"))
+    is_large = path.is_file() and path.stat().st_size >= _LARGE_MODEL_BYTES
+    published = 0
+
+    def on_progress(fraction: float) -> None:
+        nonlocal published
+        quarter = int(fraction * 4)
+        if is_large and published < quarter < 4:
+            published = quarter
+            publish(Notice("info", f"loading the translator {path.name} … {quarter * 25} %"))
+
+    rows = settings.decoding.maximum_output_tokens + 1
+    return LlamaModel(settings.language_model, maximum_rows=rows, clock=clock, on_progress=on_progress)
+
+
+def languages(settings: Settings) -> tuple[Language, Language]:
+    """The source and the target language of a run."""
+    source = settings.source_language
+    return (UNKNOWN_LANGUAGE if source == AUTO else parse_language(source)), parse_language(settings.target_language)
+
+
+def prepare_prompt(model: LanguageModel, settings: Settings) -> Prompt:
+    """The prompt for the run's languages, evaluated once, so that the first caption need not wait for it.
+
+    Raises:
+        ContextError: prompt, longest segment and longest output do not fit in the context together.
+    """
+    prompt = build_prompt(model, settings.language_model.prompt, *languages(settings))
+    fixed = len(prompt.before) + len(prompt.after)
+    needed = fixed + _LONGEST_SOURCE_TOKENS + settings.decoding.maximum_output_tokens
+    if needed > model.context_tokens:
+        raise ContextError(
+            f"a context of {model.context_tokens} tokens is too small for {model.name}; "
+            f"give --context at least {needed}"
+        )
+    model.evaluate(prompt.tokens(model, "."))
+    return prompt
+
+
+def signature(settings: Settings, model: LlamaModel, prompt: Prompt) -> dict[str, Setting]:
+    """What produced the numbers of a run: its settings, models, versions and machine."""
+    recogniser = settings.recogniser
+    signed = sign(
+        model, settings.language_model.model, prompt, model.threads, *(["faster-whisper"] if recogniser else [])
+    )
+    return signed.flat(
+        {
+            "source_language": settings.source_language,
+            "target_language": settings.target_language,
+            "method": settings.decoding.method,
+            "bias": settings.decoding.bias,
+            "window": settings.decoding.window,
+            "final": settings.decoding.final,
+            "mask_mode": settings.mask.mode,
+            "mask_k": settings.mask.k,
+            "maximum_output_tokens": settings.decoding.maximum_output_tokens,
+            "recogniser": recogniser.model.name if recogniser else None,
+            "recogniser_threads": recogniser.threads if recogniser else None,
+            "compute_type": recogniser.compute_type if recogniser else None,
+            "step": settings.transcriber.step,
+            "pause": settings.gate.pause,
+            "aggressiveness": settings.gate.aggressiveness,
+        }
+    )

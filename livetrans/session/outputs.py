@@ -1,0 +1,172 @@
+"""The sink port, and the two sinks that write lines: captions as plain text, and every event as JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from typing import Protocol, TextIO
+
+from livetrans.errors import SessionError
+from livetrans.events import Caption, Notice, Record
+from livetrans.session.codec import to_line
+from livetrans.text import visible
+
+
+class Sink(Protocol):
+    """Receives every record, in order, one at a time, always on the same thread or on the one that published it."""
+
+    def write(self, record: Record) -> None: ...
+
+    def close(self) -> None:
+        """The run has ended: flush and release. Called once."""
+
+
+class OutputClosed(Exception):
+    """The reader of the output has gone (`livetrans ... | head`): the run ends well, this is not a fault.
+
+    Python writes to a broken standard output once more when it exits: point it at `os.devnull` before exiting with 0.
+    """
+
+
+class PlainOutput:
+    """A sink that prints one line a segment, when it is final, for a file or a screen reader.
+
+    Printed text is never taken back: no cursor movement, no carriage return, no colour.
+
+    - `show_partials`: the current line grows while words come. Only newly shown text is appended. A caption that takes
+      text back waits while it is a prefix of the line (the words often come again), and is printed again on the next
+      line if it differs; so a line that is not the last of its segment is an earlier version.
+    - `show_source`: the recognised text follows each final on a line of its own that begins with `> `.
+    - A segment without a final is printed when the output is closed.
+    - Warnings go to `notices` (standard error), so that a file holds captions only. Progress is not printed, and
+      neither is the error that ends a run: the command line prints that.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        show_partials: bool = False,
+        show_source: bool = False,
+        *,
+        notices: TextIO | None = None,
+    ) -> None:
+        self._stream = stream
+        self._notices = notices if notices is not None else sys.stderr
+        self._show_partials = show_partials
+        self._show_source = show_source
+        self._line = ""
+        self._unfinished: Caption | None = None
+        self._closed = False
+
+    def write(self, record: Record) -> None:
+        """Print what the record adds.
+
+        Raises:
+            OutputClosed: the stream's reader has gone.
+            SessionError: the stream cannot be written.
+        """
+        match record.event:
+            case Caption() as caption:
+                if self._unfinished is not None and self._unfinished.segment_id != caption.segment_id:
+                    self._end_segment(self._unfinished)
+                if caption.final:
+                    self._end_segment(caption)
+                else:
+                    self._unfinished = caption
+                    if self._show_partials:
+                        self._grow(visible(caption.text).strip())
+            case Notice(level="warning") as notice:
+                if self._stream.isatty():
+                    self._end_line()
+                put(self._notices, f"{visible(notice.text)}\n")
+            case _:
+                pass
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            if self._unfinished is not None:
+                self._end_segment(self._unfinished)
+
+    def _end_segment(self, caption: Caption) -> None:
+        self._unfinished = None
+        text = visible(caption.text).strip()
+        if self._line and text != self._line:
+            self._grow(text, whole=True)
+        elif text and not self._line:
+            self._grow(text)
+        self._end_line()
+        source = visible(caption.source).strip()
+        if self._show_source and text and source:
+            self._put(f"> {source}\n")
+
+    def _grow(self, text: str, *, whole: bool = False) -> None:
+        """Bring the current line to `text`; `whole` does so even where `text` only takes words back."""
+        if text.startswith(self._line):
+            self._put(text[len(self._line) :])
+        elif whole or not self._line.startswith(text):
+            self._end_line()
+            self._put(text)
+        else:
+            return
+        self._line = text
+
+    def _end_line(self) -> None:
+        if self._line:
+            self._line = ""
+            self._put("\n")
+
+    def _put(self, text: str) -> None:
+        if not text:
+            return
+        try:
+            put(self._stream, text)
+        except (OutputClosed, SessionError):
+            # Closing must not try again.
+            self._closed = True
+            raise
+
+
+class JsonLinesOutput:
+    """A sink that writes each event as a line of JSON (docs/events.md), flushed at once for readers that follow."""
+
+    def __init__(self, stream: TextIO, *, closes_stream: bool = False) -> None:
+        self._stream = stream
+        self._closes_stream = closes_stream
+
+    def write(self, record: Record) -> None:
+        """Write the record's line.
+
+        Raises:
+            OutputClosed: the stream's reader has gone.
+            SessionError: the stream cannot be written.
+        """
+        put(self._stream, f"{to_line(record)}\n", lambda _: f"{to_line(record, ascii_only=True)}\n")
+
+    def close(self) -> None:
+        if self._closes_stream:
+            # Every line was flushed: closing fails only where writing has failed before.
+            with contextlib.suppress(OSError):
+                self._stream.close()
+
+
+def put(stream: TextIO, text: str, fallback: Callable[[str], str] | None = None) -> None:
+    """Write and flush; letters that the stream's encoding lacks are replaced by `fallback(text)`, or by question marks.
+
+    Raises:
+        OutputClosed: the stream's reader has gone.
+        SessionError: the stream cannot be written (a full disk behind `>`).
+    """
+    try:
+        try:
+            stream.write(text)
+        except UnicodeEncodeError:
+            encoding = stream.encoding or "ascii"
+            stream.write(fallback(text) if fallback else text.encode(encoding, "replace").decode(encoding))
+        stream.flush()
+    except BrokenPipeError as error:
+        raise OutputClosed from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SessionError(f"The output cannot be written ({reason}): free space or choose another place.") from error

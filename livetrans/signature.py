@@ -1,0 +1,116 @@
+"""What produced the numbers of a run, live or of a benchmark: the translator, the versions and the machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from livetrans import __version__
+from livetrans.lm.port import LanguageModel
+from livetrans.lm.prompts import Prompt
+
+QUANTISATIONS = {
+    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S", 12: "Q3_K_M",
+    13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S", 17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS", 20: "IQ2_XS",
+    21: "Q2_K_S", 22: "IQ3_XS", 23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S",
+    29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4",
+}  # fmt: skip
+"""llama.cpp's `llama_ftype`, as GGUF files carry it in `general.file_type`."""
+
+Setting = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecord:
+    """The translator, and how it ran."""
+
+    file: str
+    """File name, without its folder."""
+    size_bytes: int
+    name: str
+    architecture: str
+    quantisation: str
+    """The file's `general.file_type`, by name."""
+    prompt: str
+    context_tokens: int
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The translator, the versions and the machine of a run."""
+
+    model: ModelRecord
+    versions: dict[str, str]
+    machine: dict[str, str]
+
+    def flat(self, settings: Mapping[str, Setting]) -> dict[str, Setting]:
+        """For a `run_started` event: `settings` of the run, then what is known here, one name a value."""
+        return {
+            **settings,
+            "translator": self.model.file,
+            "translator_name": self.model.name,
+            "quantisation": self.model.quantisation,
+            "prompt": self.model.prompt,
+            "context_tokens": self.model.context_tokens,
+            "translator_threads": self.model.threads,
+            **self.versions,
+            "machine": f"{self.machine['system']} {self.machine['architecture']}",
+            "processor": self.machine["processor"],
+            "cores": int(self.machine["cores"]),
+        }
+
+
+def sign(model: LanguageModel, file: Path, prompt: Prompt, threads: int, *packages: str) -> Signature:
+    """The signature of a run of the model, loaded from `file`, on this machine; `packages` are named with versions."""
+    record = ModelRecord(
+        file=file.name,
+        size_bytes=file.stat().st_size,
+        name=model.name,
+        architecture=model.metadata("general.architecture") or "unknown",
+        quantisation=quantisation(model),
+        prompt=prompt.name,
+        context_tokens=model.context_tokens,
+        threads=threads,
+    )
+    return Signature(record, versions(*packages), machine())
+
+
+def quantisation(model: LanguageModel) -> str:
+    """How most of the model's weights are stored, by llama.cpp's name."""
+    file_type = model.metadata("general.file_type") or ""
+    return QUANTISATIONS.get(int(file_type), f"type {file_type}") if file_type.isdigit() else "unknown"
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Of livetrans, of what every run computes with, of the packages named and of Python."""
+    names = ("llama-cpp-python", "numpy", *packages)
+    return {
+        "livetrans": __version__,
+        **{name.replace("-", "_"): version(name) for name in names},
+        "python": platform.python_version(),
+    }
+
+
+def machine() -> dict[str, str]:
+    """System, architecture, processor and number of cores."""
+    return {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "processor": _processor(),
+        "cores": str(os.cpu_count() or 0),
+    }
+
+
+def _processor() -> str:
+    """The processor's trade name where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or "unknown")

@@ -1,0 +1,101 @@
+"""`livetrans replay --compare`: a benchmark in memory, on what one source says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from livetrans.cli import run
+
+pytestmark = pytest.mark.usefixtures("translator_path")
+
+RECORDINGS = Path(__file__).parents[2] / "recordings"
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions and configuration of whoever runs the tests stay out of them."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def table_of(text: str) -> dict[str, dict[str, str]]:
+    """The printed table: figures by method and column."""
+    heading, *rows = text.split("\n\n")[1].splitlines()
+    columns = [name for name in heading.replace("NE ", "NE_").split("  ") if name]
+    names = [name.strip().replace("NE_", "NE ") for name in columns]
+    return {row.split()[0]: dict(zip(names, row.split(), strict=True)) for row in rows}
+
+
+def transcripts(path: Path, *segments: str) -> Path:
+    """A stream of segments, each said in two updates."""
+    lines = []
+    for segment_id, text in enumerate(segments):
+        words = text.split()
+        for revision, committed in enumerate((" ".join(words[: len(words) // 2]), text)):
+            final = revision == 1
+            values = {"segment_id": segment_id, "revision": revision, "committed": committed, "partial": ""}
+            lines.append(json.dumps({**values, "final": final}))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_methods_are_compared_in_a_table(capfd: pytest.CaptureFixture[str]) -> None:
+    # Of long sentences: in short clear ones this translator takes nothing back.
+    assert run(["replay", str(RECORDINGS / "long.jsonl"), "--compare", "ssbd@0.2,cd", "--no-session"]) == 0
+    rows = table_of(capfd.readouterr().out)
+    assert list(rows) == ["rt", "ssbd@0.2", "cd"]
+    assert rows["rt"]["speedup"] == rows["rt"]["TPS ratio"] == "1.00"
+    assert (rows["cd"]["NE raw"], rows["cd"]["NE masked"], rows["cd"]["A/D %"]) == ("0.00", "0.00", "100.0")
+    assert float(rows["rt"]["NE raw"]) > float(rows["ssbd@0.2"]["NE raw"]) > 0
+    assert rows["rt"]["A/D %"] == "–"
+    # Finals are decoded without bias, as in a live run, so that they are re-translation's.
+    finals = rows["rt"]["finals as rt"]
+    assert rows["ssbd@0.2"]["finals as rt"] == finals and finals == "13/13"
+
+
+def test_a_method_has_the_bias_and_the_mask_of_the_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    stream = transcripts(tmp_path / "s.jsonl", "The house is old.")
+    command = ["replay", str(stream), "--compare", "ssbd,cd", "--no-session", "--bias", "0.3"]
+    assert run([*command, "--mask", "output", "--mask-k", "2"]) == 0
+    assert list(table_of(capfd.readouterr().out)) == ["rt", "ssbd@0.3+mask2", "cd+mask2"]
+
+
+def test_a_segment_too_long_for_the_context_is_left_out(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    stream = transcripts(tmp_path / "s.jsonl", "The house is old.", "very " * 2000 + "long.", "We go home.")
+    assert run(["replay", str(stream), "--compare", "rt,ssbd@0.2", "--no-session"]) == 0
+    captured = capfd.readouterr()
+    assert "segment 2 is left out of the comparison" in captured.err
+    assert {row["updates"] for row in table_of(captured.out).values()} == {"4"}
+    assert {row["finals as rt"] for row in table_of(captured.out).values()} == {"2/2"}
+
+
+@pytest.mark.parametrize(
+    ("segment", "methods", "sentence", "code"),
+    [
+        ("very " * 2000 + "long.", "rt,cd", "no segment fits", 1),
+        ("We go home.", "rt", "two methods or more", 2),
+        ("We go home.", "rt,bild", "there is no method 'bild'", 2),
+    ],
+)
+def test_what_cannot_be_compared_is_one_sentence(
+    tmp_path: Path, segment: str, methods: str, sentence: str, code: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stream = transcripts(tmp_path / "s.jsonl", segment)
+    assert run(["replay", str(stream), "--compare", methods, "--no-session"]) == code
+    captured = capfd.readouterr()
+    assert captured.out == "" and sentence in captured.err.splitlines()[-1]
+
+
+def test_a_comparison_can_be_read_in_any_encoding(tmp_path: Path) -> None:
+    stream = transcripts(tmp_path / "s.jsonl", "The house is old.")
+    program = [sys.executable, "-m", "livetrans", "replay", str(stream), "--compare", "rt,cd"]
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(program, env=environment, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0
+    assert table_of(done.stdout.decode("latin-1"))["rt"]["A/D %"] == "?"

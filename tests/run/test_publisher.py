@@ -1,0 +1,215 @@
+"""One order of records for every sink, whatever a sink does while it is written to, and however slow it is."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.clock import ManualClock
+from livetrans.errors import SessionError
+from livetrans.events import AudioChunk, Caption, Event, Notice, Record, SourceProgress, Transcript
+from livetrans.run import publisher
+from livetrans.run.publisher import Publisher, SinkTooSlow
+from livetrans.session.codec import read_lines
+from livetrans.session.outputs import Sink
+from livetrans.session.recorder import SessionRecorder
+
+BOTH = pytest.mark.parametrize("threaded", [False, True])
+
+
+class Collected:
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.closed = 0
+
+    def write(self, record: Record) -> None:
+        self.records.append(record)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class Talkative(Collected):
+    """Publishes a notice of its own for each info notice."""
+
+    publish: Publisher
+
+    def write(self, record: Record) -> None:
+        super().write(record)
+        if isinstance(record.event, Notice) and record.event.level == "info":
+            self.publish(Notice("warning", f"after {record.event.text}"))
+
+
+class Broken(Collected):
+    """Fails at the first record, and at being closed."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.tried = 0
+        self._error = error
+
+    def write(self, record: Record) -> None:
+        self.tried += 1
+        raise self._error
+
+    def close(self) -> None:
+        super().close()
+        raise OSError("still broken")
+
+
+class Stalled(Collected):
+    """Takes a record only after `released`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stalls, self.released = threading.Event(), threading.Event()
+
+    def write(self, record: Record) -> None:
+        self.stalls.set()
+        assert self.released.wait(20)
+        super().write(record)
+
+
+def make(*sinks: Sink, threaded: bool, clock: ManualClock | None = None) -> tuple[Publisher, list[BaseException]]:
+    failures: list[BaseException] = []
+    publish = Publisher(clock or ManualClock(), lambda sink, error: failures.append(error), threaded=threaded)
+    for sink in sinks:
+        publish.add(sink)
+    return publish, failures
+
+
+def texts(sink: Collected) -> list[str]:
+    return [record.event.text for record in sink.records if isinstance(record.event, Notice)]
+
+
+def update(revision: int, *, final: bool = False) -> Transcript:
+    return Transcript(0, revision, "some words" if final else "some", "" if final else "words", final, 0.0, 1.0)
+
+
+@BOTH
+def test_every_sink_gets_the_same_order_also_of_what_a_sink_publishes(threaded: bool) -> None:
+    clock, talkative, other = ManualClock(), Talkative(), Collected()
+    publish, failures = make(talkative, other, threaded=threaded, clock=clock)
+    talkative.publish = publish
+    for text in ("one", "two"):
+        clock.advance(1.0)
+        publish(Notice("info", text))
+    if not threaded:
+        assert texts(other) == ["one", "after one", "two", "after two"]
+    publish.close()
+    assert talkative.records == other.records
+    assert {"one", "two"} <= set(texts(other))
+    instants = [record.at for record in other.records]
+    assert instants == sorted(instants)
+    assert failures == []
+
+
+@BOTH
+@pytest.mark.parametrize("error", [OSError("full"), KeyboardInterrupt(), SystemExit(1)])
+def test_a_sink_that_fails_is_reported_once_and_disturbs_no_other(threaded: bool, error: BaseException) -> None:
+    broken, other = Broken(error), Collected()
+    publish, failures = make(broken, other, threaded=threaded)
+    for text in ("one", "two", "three"):
+        publish(Notice("info", text))
+    publish.close()
+    assert texts(other) == ["one", "two", "three"]
+    assert failures == [error]
+    assert (broken.tried, broken.closed, other.closed) == (1, 1, 1)
+
+
+@BOTH
+def test_every_sink_is_closed_also_after_one_that_cannot_be(threaded: bool) -> None:
+    broken, other = Broken(OSError()), Collected()
+    publish, failures = make(broken, other, threaded=threaded)
+    publish.close()
+    assert other.closed == 1
+    assert [str(error) for error in failures] == ["still broken"]
+    publish(Notice("info", "too late"))
+    assert other.records == []
+
+
+def test_publishing_does_not_wait_for_a_stalled_sink_and_nothing_is_lost() -> None:
+    stalled, other = Stalled(), Collected()
+    publish, failures = make(stalled, other, threaded=True)
+    events: list[Event] = [update(revision) for revision in range(500)]
+    for event in events:
+        publish(event)
+    assert stalled.stalls.wait(20)
+    stalled.released.set()
+    publish.close()
+    assert [record.event for record in stalled.records] == events
+    assert stalled.records == other.records
+    assert failures == []
+
+
+@given(st.lists(st.booleans(), max_size=60), st.integers(1, 8))
+def test_a_full_queue_drops_what_is_replaced_later_and_nothing_else(finals: list[bool], length: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(publisher, "QUEUE_LENGTH", length)
+        stalled = Stalled()
+        publish, failures = make(stalled, threaded=True)
+        events: list[Event] = [Notice("info", "first")]
+        publish(events[0])
+        assert stalled.stalls.wait(20)
+        for revision, final in enumerate(finals):
+            events += [update(revision, final=final), SourceProgress(1.0 + revision, None, True)]
+            publish(events[-2])
+            publish(events[-1])
+        stalled.released.set()
+        publish.close()
+    written = [record.event for record in stalled.records]
+    missing = [event for event in events if event not in written]
+    assert written == [event for event in events if event in written]
+    assert all(
+        isinstance(event, SourceProgress) or (isinstance(event, Transcript) and not event.final) for event in missing
+    )
+    assert [type(error) for error in failures] == [SinkTooSlow] * bool(missing)
+
+
+def test_unfinished_captions_are_replaceable_and_finals_are_not() -> None:
+    for final in (False, True):
+        assert publisher.is_replaceable(Record(0.0, Caption(update(0, final=final), "Wörter"))) is not final
+    assert not publisher.is_replaceable(Record(0.0, Notice("info", "x")))
+    assert publisher.is_replaceable(AudioChunk(np.zeros(9, np.int16), 0))
+
+
+@BOTH
+def test_sound_goes_to_a_recorder_that_wants_it_and_to_nothing_else(tmp_path: Path, threaded: bool) -> None:
+    other = Collected()
+    with_sound, without = SessionRecorder(tmp_path / "with", keep_audio=True), SessionRecorder(tmp_path / "without")
+    publish, failures = make(with_sound, without, other, threaded=threaded)
+    publish.record_sound(AudioChunk(np.ones(100, np.int16), 0))
+    publish.close()
+    assert (tmp_path / "with" / "audio.wav").stat().st_size == 44 + 200
+    assert not (tmp_path / "without" / "audio.wav").exists()
+    assert (other.records, failures) == ([], [])
+
+
+def test_sound_that_cannot_be_recorded_does_not_end_the_record_of_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(recorder: SessionRecorder, chunk: AudioChunk) -> None:
+        raise SessionError("The disk is full.")
+
+    monkeypatch.setattr(SessionRecorder, "write_audio", fail)
+    publish, failures = make(SessionRecorder(tmp_path, keep_audio=True), threaded=True)
+    publish.record_sound(AudioChunk(np.ones(100, np.int16), 0))
+    publish(Notice("info", "still recorded"))
+    publish.close()
+    assert [values["text"] for _, values in read_lines(tmp_path)] == ["still recorded"]
+    assert [str(error) for error in failures] == ["The disk is full."]
+
+
+def test_a_record_is_on_the_disk_without_closing_and_without_a_later_one(tmp_path: Path) -> None:
+    """An idle queue is an empty one: what a crash can lose is what was published while the disk was busy."""
+    publish, _ = make(SessionRecorder(tmp_path), threaded=True)
+    publish(Notice("info", "at once"))
+    while not (tmp_path / "events.jsonl").read_text().endswith("\n"):
+        pass
+    assert [values["text"] for _, values in read_lines(tmp_path)] == ["at once"]
+    publish.close()

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.config import GateSettings
+from livetrans.events import SAMPLE_RATE, AudioChunk, SpeechChunk
+from livetrans.speech.gate import OPENING_WINDOWS, WINDOW, VoiceActivityGate
+
+DEFAULT = GateSettings()
+MINIMUM = round(DEFAULT.minimum_speech / 0.03 + 0.5)
+
+
+def sound(windows: list[bool], modulated: bool = True) -> np.ndarray:
+    """Voice whose level swings by 12 dB, or steady voice, among silence; every sample tells where it stands."""
+    levels = [(4000 if i % 3 or not modulated else 1000) if voiced else 0 for i, voiced in enumerate(windows)]
+    return (np.repeat(levels, WINDOW) + np.arange(len(levels) * WINDOW) % 7).astype(np.int16)
+
+
+def voiced(window: np.ndarray) -> bool:
+    return bool(np.abs(window).max() > 500)
+
+
+def gate(samples: np.ndarray, sizes: list[int], options: GateSettings = DEFAULT) -> list[SpeechChunk]:
+    detector = VoiceActivityGate(options, voiced)
+    chunks: list[SpeechChunk] = []
+    position, turn = 0, 0
+    while position < len(samples):
+        size = sizes[turn % len(sizes)]
+        piece = samples[position : position + size]
+        chunks += detector.feed(AudioChunk(piece, position, (position + len(piece)) / SAMPLE_RATE))
+        position, turn = position + len(piece), turn + 1
+    return chunks + detector.flush()
+
+
+def stretches(windows: list[bool]) -> list[tuple[int, int]]:
+    """Stretches of voice separated by at least a pause of silence, as first and last voiced window."""
+    found: list[tuple[int, int]] = []
+    for i, is_voiced in enumerate(windows):
+        if is_voiced and found and (i - found[-1][1] - 1) * 0.03 < DEFAULT.pause:
+            found[-1] = (found[-1][0], i)
+        elif is_voiced:
+            found.append((i, i))
+    return found
+
+
+patterns = st.lists(st.tuples(st.booleans(), st.integers(1, 60)), min_size=1, max_size=10).map(
+    lambda runs: [is_voiced for is_voiced, count in runs for _ in range(count)]
+)
+chunk_sizes = st.lists(st.sampled_from([100, 480, 960, 5000, 100_000]), min_size=1, max_size=3)
+
+
+@given(patterns, chunk_sizes)
+def test_no_voiced_window_of_speech_is_lost(windows: list[bool], sizes: list[int]) -> None:
+    samples = sound(windows)
+    kept = np.zeros(len(samples), dtype=bool)
+    for chunk in gate(samples, sizes):
+        part = slice(chunk.start_sample, chunk.start_sample + len(chunk.samples))
+        assert np.array_equal(samples[part], chunk.samples)
+        assert not kept[part].any(), "a sample came twice"
+        kept[part] = True
+    for first, last in stretches(windows):
+        opening = windows[first : first + OPENING_WINDOWS]
+        if sum(opening) > MINIMUM + 2:  # Two more, because the level must have swung as well.
+            assert kept[first * WINDOW : (last + 1) * WINDOW].all()
+            assert kept[max(last * WINDOW, 0) : (last + 1) * WINDOW + 4800].all(), "the hang-over is missing"
+
+
+@given(patterns, chunk_sizes, chunk_sizes)
+def test_chunking_changes_neither_sound_nor_pauses(windows: list[bool], one: list[int], other: list[int]) -> None:
+    def outline(chunks: list[SpeechChunk]) -> list[tuple[int, int]]:
+        """Start and end of each stretch."""
+        found, start = [], None
+        for chunk in chunks:
+            start = chunk.start_sample if start is None else start
+            if chunk.pause:
+                found.append((start, chunk.start_sample + len(chunk.samples)))
+                start = None
+        assert start is None, "flush ends what is open"
+        return found
+
+    samples = sound(windows)[:-7]
+    assert outline(gate(samples, one)) == outline(gate(samples, other))
+
+
+@given(patterns, chunk_sizes)
+def test_chunks_between_pauses_are_contiguous(windows: list[bool], sizes: list[int]) -> None:
+    expected: int | None = None
+    for chunk in gate(sound(windows), sizes):
+        if expected is not None and len(chunk.samples):
+            assert chunk.start_sample == expected
+        assert chunk.captured_at is None or chunk.captured_at == pytest.approx(chunk.end)
+        expected = None if chunk.pause else chunk.start_sample + len(chunk.samples)
+
+
+def test_a_pause_keeps_pre_roll_and_hang_over_and_drops_the_silence() -> None:
+    windows = [False] * 40 + [True] * 30 + [False] * 60 + [True] * 30 + [False] * 60
+    chunks = gate(sound(windows), [960])
+    pauses = [i for i, chunk in enumerate(chunks) if chunk.pause]
+    assert len(pauses) == 2
+    assert chunks[0].start == pytest.approx(40 * 0.03 - 0.3)
+    assert chunks[pauses[0]].end == pytest.approx(70 * 0.03 + 0.3)
+    assert chunks[pauses[0] + 1].start == pytest.approx(130 * 0.03 - 0.3)
+
+
+def test_a_short_pause_comes_whole_once_speech_goes_on() -> None:
+    windows = [True] * 30 + [False] * 24 + [True] * 30
+    chunks = gate(sound(windows), [480])
+    assert sum(chunk.pause for chunk in chunks) == 1
+    assert sum(len(chunk.samples) for chunk in chunks) == len(windows) * WINDOW
+
+
+@pytest.mark.parametrize("windows", [[False] * 200, ([True] * 5 + [False] * 30) * 8])
+def test_silence_and_clicks_do_not_open_the_gate(windows: list[bool]) -> None:
+    assert gate(sound(windows), [960]) == []
+
+
+def test_steady_noise_that_is_taken_for_voice_does_not_open_the_gate() -> None:
+    assert gate(sound([False] * 10 + [True] * 200 + [False] * 10 + [True] * 200, modulated=False), [960]) == []
+
+
+def test_steady_noise_after_speech_ends_the_segment() -> None:
+    chunks = gate(np.concatenate([sound([True] * 40), sound([True] * 300, modulated=False)]), [960])
+    assert [chunk.pause for chunk in chunks].count(True) == 1
+    assert chunks[-1].pause and chunks[-1].end < (40 + 60) * 0.03
+
+
+def test_a_hole_in_the_sound_is_a_pause() -> None:
+    detector = VoiceActivityGate(DEFAULT, voiced)
+    samples = sound([True] * 40)
+    detector.feed(AudioChunk(samples, 0))
+    chunks = detector.feed(AudioChunk(samples, 100_000))
+    assert chunks[0].pause and chunks[0].start_sample == len(samples)
+    assert chunks[1].start_sample == 100_000
+
+
+def test_the_last_samples_of_an_open_gate_are_not_forgotten() -> None:
+    samples = np.concatenate([sound([True] * 40), np.full(300, 4000, dtype=np.int16)])
+    assert sum(len(chunk.samples) for chunk in gate(samples, [960])) == len(samples)

@@ -1,0 +1,58 @@
+"""The recipes of the embedded models: their commands exist, and what both share stands in one place."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+RECIPES = Path(__file__).parents[1] / "models/recipes"
+DOCUMENTS = sorted([*RECIPES.glob("*/*.md"), RECIPES.parents[1] / "docs/LOG.md"])
+
+
+@pytest.fixture(autouse=True)
+def from_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the documents say: from the top of the checkout."""
+    monkeypatch.syspath_prepend(str(RECIPES.parents[1]))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_every_documented_command_is_a_module_of_the_recipes(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    assert "python models/recipes/" not in text
+    commands = re.findall(r"python -m (models\.recipes\.[\w.]+)", text)
+    assert commands
+    for command in commands:
+        assert importlib.util.find_spec(command) is not None, command
+
+
+@pytest.mark.parametrize(
+    ("written", "spoken"),
+    [("7 of 1,250 in 1984", "seven of one thousand two hundred fifty in nineteen eighty four"), ("3.5 km", "3.5 km")],
+)
+def test_both_recipes_write_numbers_alike(written: str, spoken: str) -> None:
+    from models.recipes.common.corpus import spell_numbers
+
+    assert spell_numbers(written) == spoken
+
+
+def test_the_grown_model_writes_the_small_ones_text_token_for_token(translator_path: Path, tmp_path: Path) -> None:
+    from models.recipes.translator.grow import Shape, check, grow
+
+    grown = tmp_path / "grown.gguf"
+    grow(translator_path, grown, Shape(width=512, layers=5, feed_forward=1024, queries=1024, keys=512))
+    assert grown.stat().st_size > 2 * translator_path.stat().st_size
+    assert check(translator_path, grown, ["Where did you buy that book?", "Surgeons in Łódź are on strike since"], 1)
+
+
+@pytest.mark.parametrize("shape", [{"width": 300}, {"layers": 2}, {"keys": 768}, {"feed_forward": 64}])
+def test_a_shape_that_the_small_model_does_not_fit_is_refused(
+    shape: dict[str, int], translator_path: Path, tmp_path: Path
+) -> None:
+    from models.recipes.translator.grow import Shape, grow
+
+    with pytest.raises(ValueError, match="the model's"):
+        grow(translator_path, tmp_path / "grown.gguf", Shape(**shape))
+    assert not (tmp_path / "grown.gguf").exists()
