@@ -52,7 +52,7 @@ def interrupted_at(number):
 
     signal.signal(signal.SIGUSR1, handle)
     signal.signal(signal.SIGALRM, handle)
-    signal.setitimer(signal.ITIMER_REAL, 0.07)
+    signal.setitimer(signal.ITIMER_REAL, 0.25)
     sys.settrace(trace)
     for chunk in source:
         pass
@@ -62,7 +62,7 @@ def interrupted_at(number):
     return by_timer
 
 number = 1
-while not interrupted_at(number):
+while not interrupted_at(number) and number < 60:
     number += 1
 print(number)
 """
