@@ -240,7 +240,7 @@ def _without_method(run: ScoredRun, settings: TableSettings) -> UsageError:
 
 
 def _title(run: ScoredRun, runs: Iterable[ScoredRun]) -> str:
-    """The model's file name; told apart by its threads or context where that is not enough."""
+    """The model's file name, with its threads and prompt where two models share it."""
     same_file = {_identity(other) for other in runs if _identity(other).file == _identity(run).file}
     return model_name(run.run) if len(same_file) == 1 else _described(run)
 

@@ -45,7 +45,7 @@ def compare_methods(
     methods = tuple(_masked(method, settings) for method in parse_methods(written, settings.decoding.bias))
     if len(methods) < 2:
         raise UsageError("--compare needs two methods or more, for example rt,ssbd")
-    corpus = transcript_corpus(_hear(clock, open_hearing), "source", languages(settings))
+    corpus = transcript_corpus(_recognise(clock, open_hearing), "source", languages(settings))
     if not corpus.segments:
         raise SourceError("nothing was recognised, so there is nothing to compare; choose a recording with speech")
     updates = sum(len(one.updates) for one in corpus.segments)
@@ -79,7 +79,7 @@ def _masked(method: MethodRecord, settings: Settings) -> MethodRecord:
     return method_record(method.decoder, method.bias, settings.mask.k)
 
 
-def _hear(clock: Clock, open_hearing: OpenHearing) -> list[Transcript]:
+def _recognise(clock: Clock, open_hearing: OpenHearing) -> list[Transcript]:
     hearing = open_hearing(_say_event, None)
     try:
         return list(hearing.transcripts(_say_event))
