@@ -6,11 +6,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from livetrans.bench.figures import (
+    ACL_60_60,
+    BIAS_SWEEP,
     COMPARISON_COLUMNS,
     FIGURES,
+    FLORES,
     LATENCIES,
     LATENCY_COLUMNS,
+    MASKS,
     PAPER_FIGURES,
+    QWEN,
+    SWEEP_PAIR,
+    TOWER,
+    PaperRow,
     cells_of,
     columns_of,
     legend,
@@ -18,7 +26,6 @@ from livetrans.bench.figures import (
 )
 from livetrans.bench.layout import Column, Table, Value
 from livetrans.bench.methods import BASELINE, PAPER_DECODER, method_record
-from livetrans.bench.paper import ACL_60_60, BIAS_SWEEP, FLORES, MASKS, QWEN, SWEEP_PAIR, TOWER, PaperRow
 from livetrans.bench.rows import TableRow
 from livetrans.bench.scoring import ScoredRun, model_name
 from livetrans.errors import UsageError
