@@ -218,7 +218,7 @@ _TRANSLATION = [
         "--final",
         type=click.Choice(FINALS),
         default=DecodingSettings().final,
-        help="Finals: rewritten where the model finds that worth it (window), as rt would write them, or like partials.",
+        help="Finals: rewritten only where the model finds it worth it, as rt would write them, or like partials.",
     ),
     _translation(
         "--mask",
