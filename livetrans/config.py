@@ -62,7 +62,8 @@ class LanguageModelSettings:
     """The llama.cpp adapter (`livetrans.lm.llama`)."""
 
     model: Path
-    context_tokens: int = 2048
+    context_tokens: int = 512
+    """Kept small: to move cells costs time in proportion."""
     threads: int = 0
     """0: half the logical cores, at least one (the other half belongs to the recogniser)."""
     gpu_layers: int = -1
@@ -71,17 +72,26 @@ class LanguageModelSettings:
     """A name in `livetrans.lm.prompts.TEMPLATES`; None chooses by the model's metadata."""
 
 
+FINALS = ("worth", "exact", "partial")
+"""Finals: rewritten only where the model finds it worth it; as re-translation would write them (the bias is 0); as any
+update."""
+
+
 @dataclass(frozen=True, slots=True)
 class DecodingSettings:
     """How a translation is decoded (`livetrans.decoding`)."""
 
-    method: str = "ssbd"
+    method: str = "window"
     bias: float = 0.2
-    """Probability mass moved to the draft token during verification (paper eq. 3), 0..1."""
-    final_bias: float | None = 0.0
-    """Bias for finals; 0 makes a final what re-translation would write, whatever was drafted before; None uses
-    `bias`.
-    """
+    """Probability mass moved to the draft token during verification (arXiv 2509.21740v2, equation 3), 0..1."""
+    window: int = 3
+    """Last tokens of the draft that are verified; those before them are frozen (`window` only)."""
+    final: str = "worth"
+    """How a segment's last update is decoded, see `FINALS`."""
+    final_window: int = 15
+    """Last tokens of the draft that a final may change, by worth."""
+    final_margin: float = 1.0
+    """Log-probability, in nats for each shown token taken back, by which another final has to be better, by worth."""
     maximum_output_tokens: int = 160
     """Length cap of drafts and outputs alike."""
 

@@ -16,12 +16,18 @@ Everything here is frozen: a stage makes a new object, it never edits one that h
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+UNSPACED = "\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
+"""Characters of scripts written without spaces (kana, CJK ideographs and their punctuation), as a regular expression's
+class."""
+_IN_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 SAMPLE_RATE = 16_000
 """Samples per second of every audio chunk: Whisper's and webrtcvad's common rate."""
@@ -327,12 +333,6 @@ def join_text(left: str, right: str) -> str:
     """
     if not left or not right:
         return left or right
-    if _unspaced(left[-1]) and _unspaced(right[0]):
+    if _IN_UNSPACED.match(left[-1]) and _IN_UNSPACED.match(right[0]):
         return left + right
     return f"{left} {right}"
-
-
-def _unspaced(character: str) -> bool:
-    """Whether the character belongs to a script written without spaces (kana, CJK ideographs and their punctuation)."""
-    code = ord(character)
-    return 0x3000 <= code <= 0x30FF or 0x3400 <= code <= 0x9FFF or 0xF900 <= code <= 0xFAFF or 0xFF00 <= code <= 0xFFEF

@@ -65,8 +65,7 @@ class AudioFile:
         position = 0
         try:
             self._pace.start()
-            while not self._pause.closed and len(self._pending):
-                self._pause.wait()
+            while len(self._pending) and self._pause.wait():
                 wanted = self._due_samples(position)
                 if wanted == 0:
                     continue

@@ -61,9 +61,11 @@ class Pause:
         self.closed = True
         self._changed.put(None)
 
-    def wait(self) -> None:
+    def wait(self) -> bool:
+        """Wait while paused; False once the source was closed."""
         while self._paused and not self.closed:
             self._changed.get()
+        return not self.closed
 
 
 class Pace:

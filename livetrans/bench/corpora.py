@@ -18,7 +18,7 @@ from livetrans.speech.recorded import RecordedTranscripts
 
 @dataclass(frozen=True, slots=True)
 class SourceUpdate:
-    """A grown source, and for recorded streams its times in seconds (see `livetrans.bench.records.Update`)."""
+    """A grown source, and for recorded streams its times in seconds (see `livetrans.bench.runfile.Update`)."""
 
     source: str
     final: bool

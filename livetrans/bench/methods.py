@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from livetrans.bench.runfile import MethodRecord
 from livetrans.clock import Clock, ProcessorClock, SystemClock
-from livetrans.config import DecodingSettings, MaskSettings
+from livetrans.config import FINALS, DecodingSettings, MaskSettings
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 
@@ -26,19 +27,23 @@ PAPER_METHODS = (
 TIMES = ("wall", "cpu")
 """Time as it passes, or the processor's time of the measuring thread."""
 
-_WRITTEN = re.compile(r"(?P<decoder>[a-z]+)(?:@(?P<bias>[^+]*))?(?:\+(?P<mask>mask|display)(?P<k>\d{1,3}))?")
+_WRITTEN = re.compile(
+    r"(?P<decoder>[a-z]+)(?P<window>\d{1,3})?(?:@(?P<bias>[^+]*))?"
+    rf"(?:\+(?P<final>{'|'.join(FINALS)}))?(?:\+(?P<mask>mask|display)(?P<k>\d{{1,3}}))?"
+)
 
 
-def parse_methods(text: str, bias: float | None = None) -> tuple[MethodRecord, ...]:
-    """Methods from `rt,ssbd@0.2,ssbd@0.2+mask3`, in that order, without doubles; `rt` is added where it is missing.
+def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[MethodRecord, ...]:
+    """Methods from `rt,ssbd@0.2,window8@0.2+worth`, in that order, without doubles; `rt` is added where it is missing.
 
     A display-only mask (`+display3`) changes nothing but what is shown: its method is run plain, and tables mask it.
-    `bias` is of those that are written without one.
+    Bias, window and finals that are not written are those of `usual`; by default finals are decoded like any update, as
+    in the paper.
 
     Raises:
         UsageError: a method, bias or mask that does not exist.
     """
-    methods = [parse_method(part.strip(), bias) for part in text.split(",") if part.strip()]
+    methods = [parse_method(part.strip(), usual) for part in text.split(",") if part.strip()]
     if not methods:
         raise UsageError("no method is named; write for example rt,ssbd@0.2,cd")
     if BASELINE not in {method.label for method in methods}:
@@ -46,31 +51,41 @@ def parse_methods(text: str, bias: float | None = None) -> tuple[MethodRecord, .
     return tuple({method.label: method for method in methods}.values())
 
 
-def parse_method(text: str, bias: float | None = None) -> MethodRecord:
+def parse_method(text: str, usual: DecodingSettings | None = None) -> MethodRecord:
     """One method, in its usual spelling: `ssbd` is `ssbd@0.2`, `ssbd@0.20+display3` is run as `ssbd@0.2`."""
     written = _WRITTEN.fullmatch(text)
     if written is None or written["decoder"] not in DECODERS:
         known = ", ".join(f"{row.name}@BIAS" if row.biased else row.name for row in DECODERS.values())
         raise UsageError(
-            f"there is no method {text!r}; choose from {known}, with +maskK for an output mask "
-            "(for example ssbd@0.2+mask3)"
+            f"there is no method {text!r}; choose from {known}, with +{' or +'.join(FINALS)} for finals and +maskK for "
+            "an output mask (for example window8@0.2+worth)"
         )
     decoder, k = DECODERS[written["decoder"]], int(written["k"] or 0)
     if not decoder.biased and written["bias"] is not None:
         raise UsageError(f"{decoder.name} has no bias, so {text!r} is not a method; write {decoder.name}")
-    own_bias = None
+    if decoder.final is None and (written["window"] or written["final"] == "worth"):
+        raise UsageError(f"{decoder.name} has no window, so {text!r} is not a method; write {decoder.name}")
+    usual = usual or DecodingSettings(final="partial")
+    bias = window = None
+    final = "partial"
     if decoder.biased:
-        usual = DecodingSettings().bias if bias is None else bias
-        own_bias = usual if written["bias"] is None else _bias(text, written["bias"])
+        bias = usual.bias if written["bias"] is None else _bias(text, written["bias"])
+        final = written["final"] or usual.final
+    if decoder.final is None and final == "worth":
+        final = "partial"
+    if decoder.final:
+        window = int(written["window"] or usual.window)
     if written["mask"] and k == 0:
         raise UsageError(f"the mask in {text!r} hides nothing; give it 1 token or more")
-    return method_record(decoder.name, own_bias, k if written["mask"] == "mask" else 0)
+    return labelled(MethodRecord("", decoder.name, bias, k if written["mask"] == "mask" else 0, window, final))
 
 
-def method_record(decoder: str, bias: float | None, output_mask_k: int = 0) -> MethodRecord:
+def labelled(method: MethodRecord) -> MethodRecord:
     """The method with its usual label."""
-    label = decoder if bias is None else f"{decoder}@{bias:g}"
-    return MethodRecord(f"{label}+mask{output_mask_k}" if output_mask_k else label, decoder, bias, output_mask_k)
+    label = method.decoder + ("" if method.window is None else str(method.window))
+    label += "" if method.bias is None else f"@{method.bias:g}"
+    label += "" if method.final == "partial" else f"+{method.final}"
+    return replace(method, label=f"{label}+mask{method.output_mask_k}" if method.output_mask_k else label)
 
 
 def _bias(text: str, written: str) -> float:
@@ -84,17 +99,13 @@ def _bias(text: str, written: str) -> float:
     return abs(round(bias, 6))
 
 
-def settings_of(
-    method: MethodRecord, maximum_output_tokens: int, final_bias: float | None = None
-) -> tuple[DecodingSettings, MaskSettings]:
-    """How a translator runs the method; as in the paper, a segment's final is decoded like its partials.
-
-    `final_bias` decodes finals with a bias of their own, as a live run does.
-    """
+def settings_of(method: MethodRecord, maximum_output_tokens: int) -> tuple[DecodingSettings, MaskSettings]:
+    """How a translator runs the method."""
     decoding = DecodingSettings(
         method=method.decoder,
         bias=method.bias or 0.0,
-        final_bias=final_bias,
+        final=method.final,
+        window=DecodingSettings().window if method.window is None else method.window,
         maximum_output_tokens=maximum_output_tokens,
     )
     mask = MaskSettings("output", method.output_mask_k) if method.output_mask_k else MaskSettings("none", 0)

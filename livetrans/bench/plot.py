@@ -1,7 +1,7 @@
 """Plots of a benchmark, from table rows alone: figures over the bias, and how lag is distributed. PNG and SVG.
 
-A plot is a sheet of its own colour, so that it reads the same on a light and on a dark page. Curves are told apart
-by markers as well as by colours. The same rows and date give the same bytes.
+A plot has a white background, so that it reads the same on a light and on a dark page. Curves differ in marker as
+well as in colour. The same rows and date give the same bytes.
 """
 
 from __future__ import annotations

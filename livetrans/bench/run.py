@@ -141,15 +141,12 @@ class Bench:
         prompt: Prompt,
         header: Header,
         clock: Clock,
-        *,
-        final_bias: float | None = None,
     ) -> None:
-        """`models` by method label; `final_bias` as in `settings_of`."""
+        """`models` by method label."""
         self._models = models
         self._prompt = prompt
         self._header = header
         self._clock = clock
-        self._final_bias = final_bias
         self._ends: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._renders = {label: renderer(model) for label, model in models.items()}
 
@@ -182,7 +179,7 @@ class Bench:
     def unit(self, repeat: int, segment: CorpusSegment, method: MethodRecord) -> list[Update]:
         """Translate one segment by one method, from an empty draft."""
         model = self._models[method.label]
-        settings = settings_of(method, self._header.maximum_output_tokens, self._final_bias)
+        settings = settings_of(method, self._header.maximum_output_tokens)
         translator = Translator(model, self._prompt, *settings)
         # The cache starts from the template alone, whichever unit came before: a resumed run equals a whole one.
         model.evaluate((*self._prompt.before, *self._prompt.after))

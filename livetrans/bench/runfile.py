@@ -28,13 +28,17 @@ class MethodRecord:
     """A row of the method table."""
 
     label: str
-    """As it is written: `rt`, `ssbd@0.2`, `cd`, `ssbd@0.2+mask3`."""
+    """As it is written: `rt`, `ssbd@0.2`, `cd`, `window3@0.2+worth`, `ssbd@0.2+mask3`."""
     decoder: str
     """A name in `livetrans.decoding.DECODERS`."""
     bias: float | None = None
     """None where the decoder has none."""
     output_mask_k: int = 0
     """Tokens that the draft loses, and that are hidden, at every partial; 0 without an output mask."""
+    window: int | None = None
+    """Tokens of the live window; None where the decoder has none."""
+    final: str = "partial"
+    """How finals are decoded: a name in `livetrans.config.FINALS`."""
 
 
 @dataclass(frozen=True, slots=True)

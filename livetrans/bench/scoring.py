@@ -87,7 +87,7 @@ def score(run: Run, settings: ScoringSettings) -> ScoredRun:
     tokenize = cache(quality.tokenizer(unit)) if unit != MODEL_UNIT else None
     repeats = [done for done in _by_repeat(run) if done]
     if not repeats:
-        raise UsageError(f"{run.path} has no segment yet that every method did; let `livetrans bench run` go on")
+        raise UsageError(f"{run.path} has no segment yet that every method did; continue it with `livetrans bench run`")
     done = set(repeats[0])
     segments = [segment for segment in run.segments if segment.segment_id in done]
     scorer = _Quality(run, segments, settings.comet)

@@ -6,19 +6,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from livetrans.bench.figures import (
+    ACL_60_60,
+    BIAS_SWEEP,
     COMPARISON_COLUMNS,
     FIGURES,
+    FLORES,
     LATENCIES,
     LATENCY_COLUMNS,
+    MASKS,
     PAPER_FIGURES,
+    QWEN,
+    SWEEP_PAIR,
+    TOWER,
+    PaperRow,
     cells_of,
     columns_of,
     legend,
     signatures,
 )
 from livetrans.bench.layout import Column, Table, Value
-from livetrans.bench.methods import BASELINE, PAPER_DECODER, method_record
-from livetrans.bench.paper import ACL_60_60, BIAS_SWEEP, FLORES, MASKS, QWEN, SWEEP_PAIR, TOWER, PaperRow
+from livetrans.bench.methods import BASELINE, PAPER_DECODER, parse_method
 from livetrans.bench.rows import TableRow
 from livetrans.bench.scoring import ScoredRun, model_name
 from livetrans.errors import UsageError
@@ -34,7 +41,7 @@ class TableSettings:
 
     @property
     def method(self) -> str:
-        return method_record(PAPER_DECODER, self.bias).label
+        return parse_method(f"{PAPER_DECODER}@{self.bias!r}").label
 
 
 def table_2(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
@@ -240,7 +247,7 @@ def _without_method(run: ScoredRun, settings: TableSettings) -> UsageError:
 
 
 def _title(run: ScoredRun, runs: Iterable[ScoredRun]) -> str:
-    """The model's file name; told apart by its threads or context where that is not enough."""
+    """The model's file name, with its threads and prompt where two models share it."""
     same_file = {_identity(other) for other in runs if _identity(other).file == _identity(run).file}
     return model_name(run.run) if len(same_file) == 1 else _described(run)
 

@@ -109,7 +109,14 @@ def run_command(**values: Any) -> None:
     multiple=True,
     help="Which table; may be given several times. Without it, every table that the files allow.",
 )
-@click.option("--format", "format_", type=click.Choice(("text", "markdown", "csv")), default="text", show_default=True)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("text", "markdown", "csv")),
+    default="text",
+    show_default=True,
+    help="How tables are written.",
+)
 @click.option(
     "--bias",
     metavar="0..1",
@@ -139,7 +146,9 @@ def table_command(**values: Any) -> None:
 
 @command.command("case", short_help="Show how one segment was translated, update by update.")
 @click.argument("file", type=_FILE)
-@click.option("--id", "segment_id", type=int, required=True, metavar="N", help="The segment's `segment_id` there.")
+@click.option(
+    "--id", "segment_id", type=int, required=True, metavar="N", help="Which segment: its `segment_id` in FILE."
+)
 @click.option("--methods", default="", metavar="LIST", help="Methods to show; without it rt, a modest bias and cd.")
 @click.option("--markdown", is_flag=True, help="Markdown instead of colours.")
 def case_command(file: Path, segment_id: int, methods: str, markdown: bool) -> None:
@@ -152,7 +161,13 @@ def case_command(file: Path, segment_id: int, methods: str, markdown: bool) -> N
 @command.command("plot", short_help="Draw figures over the bias, and lag.")
 @click.argument("files", type=_FILE, nargs=-1, required=True, metavar="FILE...")
 @click.option(
-    "-o", "--output", "folder", type=click.Path(file_okay=False, path_type=Path), default=Path("."), show_default=True
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("."),
+    show_default=True,
+    help="Folder of the plots.",
 )
 @click.option("--unit", metavar="UNIT", help="Unit in which erasure is counted.")
 @click.option("--date", metavar="TEXT", help="Date in the title; without it, the day the run file was written.")
@@ -167,7 +182,14 @@ def plot_command(files: tuple[Path, ...], folder: Path, unit: str | None, date: 
 @command.command("export", short_help="Write a run for an outside scorer.")
 @click.argument("file", type=_FILE)
 @click.option("--method", required=True, metavar="METHOD", help="One of the run's methods.")
-@click.option("--format", "format_", type=click.Choice(("stream", "simulstream")), default="stream", show_default=True)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("stream", "simulstream")),
+    default="stream",
+    show_default=True,
+    help="The authors' format, or simulstream's.",
+)
 @click.option("--unit", default="word", show_default=True, metavar="UNIT", help="Unit that simulstream counts.")
 @click.option("-o", "--output", type=_FILE, required=True, metavar="FILE", help="File to write.")
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
@@ -181,7 +203,14 @@ def export_command(file: Path, method: str, format_: str, unit: str, output: Pat
 @command.command("cost", short_help="Measure what verifying a draft costs on this machine.")
 @click.argument("model", required=False)
 @_threads(help="Threads of the translator.")
-@click.option("--time", "measured", type=click.Choice(TIMES), default="wall", show_default=True, help="As for run.")
+@click.option(
+    "--time",
+    "measured",
+    type=click.Choice(TIMES),
+    default="wall",
+    show_default=True,
+    help="Wall-clock or processor time.",
+)
 @click.option(
     "--rounds",
     metavar="N",

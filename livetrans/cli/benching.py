@@ -75,7 +75,7 @@ def run_bench(options: BenchOptions) -> Path:
         try:
             with RunWriter(output, header, segments, overwrite=options.force) as writer:
                 if writer.done:
-                    say(f"{output} goes on after {len(writer.done)} units")
+                    say(f"continuing {output} after {len(writer.done)} units")
                 others += (model.another_context() for _ in methods[1:])
                 models = dict(zip((method.label for method in methods), (model, *others), strict=True))
                 bench = Bench(models, prompt, header, clock)

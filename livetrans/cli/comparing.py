@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import click
 
 from livetrans.bench.corpora import transcript_corpus
 from livetrans.bench.figures import SPEED_LEGEND
-from livetrans.bench.methods import BASELINE, method_record, parse_methods
+from livetrans.bench.methods import BASELINE, labelled, parse_methods
 from livetrans.bench.run import Bench
 from livetrans.bench.runfile import MethodRecord, Run, Segment, make_header
 from livetrans.bench.scoring import MODEL_UNIT, ScoringSettings, score
@@ -42,7 +43,7 @@ def compare_methods(
         UsageError: a method that does not exist, or fewer than two.
         SourceError: nothing was recognised, or no segment fits in the model's context.
     """
-    methods = tuple(_masked(method, settings) for method in parse_methods(written, settings.decoding.bias))
+    methods = tuple(_masked(method, settings) for method in parse_methods(written, settings.decoding))
     if len(methods) < 2:
         raise UsageError("--compare needs two methods or more, for example rt,ssbd")
     corpus = transcript_corpus(_hear(clock, open_listening), "source", languages(settings))
@@ -59,7 +60,7 @@ def compare_methods(
         maximum = settings.decoding.maximum_output_tokens
         header = make_header(methods, repeats, signature, corpus.record, maximum, "wall")
         by_label = dict(zip((method.label for method in methods), models, strict=True))
-        bench = Bench(by_label, prompt, header, clock, final_bias=settings.decoding.final_bias)
+        bench = Bench(by_label, prompt, header, clock)
         done = bench.run_in_memory(corpus, _say_too_long)
     finally:
         for model in reversed(models):
@@ -76,7 +77,7 @@ def _masked(method: MethodRecord, settings: Settings) -> MethodRecord:
     """The method with the run's output mask, where it names none itself; the baseline has no draft to mask."""
     if settings.mask.mode != "output" or method.output_mask_k or method.decoder == BASELINE:
         return method
-    return method_record(method.decoder, method.bias, settings.mask.k)
+    return labelled(replace(method, output_mask_k=settings.mask.k))
 
 
 def _hear(clock: Clock, open_listening: OpenListening) -> list[Transcript]:
@@ -101,13 +102,11 @@ def _say_too_long(segment: Segment, error: ContextError) -> None:
 
 
 def _notes(settings: Settings, mask_k: int, repeats: int) -> Sequence[str]:
-    final_bias = settings.decoding.final_bias
-    finals = "like partials" if final_bias is None else f"with bias {final_bias:g}"
     masked = f"NE masked: with the last {mask_k} tokens of partials hidden; " if mask_k else ""
     times = "once" if repeats == 1 else f"{repeats} times, medians"
     return [
         SPEED_LEGEND,
-        f"NE: all erased tokens / all final tokens, in the translator's tokens; {masked}finals are decoded {finals}.",
+        f"NE: all erased tokens / all final tokens, in the translator's tokens; {masked}behind + how finals are decoded.",
         f"Translator {settings.language_model.model.name}, {settings.source_language} to {settings.target_language}; "
         f"measured {times}, on the same updates, methods taking turns by segment.",
     ]

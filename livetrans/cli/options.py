@@ -18,6 +18,7 @@ from livetrans.catalogue import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE, find_r
 from livetrans.cli.common import GroupedOption, NumberRange
 from livetrans.cli.configfile import apply_config
 from livetrans.config import (
+    FINALS,
     DecodingSettings,
     GateSettings,
     LanguageModelSettings,
@@ -207,11 +208,17 @@ _TRANSLATION = [
         help=f"Preference for the draft, for {_BIASED}: 0 gives the output of rt, more is calmer and faster.",
     ),
     _translation(
-        "--final-bias",
-        metavar="0..1",
-        type=_SHARE,
-        default=DecodingSettings().final_bias,
-        help="The bias for finals: 0 gives the translation from scratch.",
+        "--window",
+        metavar="TOKENS",
+        type=click.IntRange(min=0),
+        default=DecodingSettings().window,
+        help="Last tokens of the draft that window verifies; those before them do not change.",
+    ),
+    _translation(
+        "--final",
+        type=click.Choice(FINALS),
+        default=DecodingSettings().final,
+        help="Finals: rewritten only where the model finds it worth it, as rt would write them, or like partials.",
     ),
     _translation(
         "--mask",

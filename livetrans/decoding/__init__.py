@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from livetrans.config import DecodingSettings
 from livetrans.decoding.decoders import continuous, retranslation, ssbd
-from livetrans.decoding.loop import Decoded, Decoding
+from livetrans.decoding.loop import Decoded, Decoding, Draft
+from livetrans.decoding.window import final_by_worth, live_window
+
+Decode = Callable[[Decoding, Draft, DecodingSettings], Decoded]
+"""Takes a decoding that has just begun and the draft, empty at a segment's first update."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +23,9 @@ class Decoder:
     """What `--help` says after the name."""
     biased: bool
     """Whether the bias means something to it."""
-    decode: Callable[[Decoding, Sequence[int], float], Decoded]
-    """Takes a decoding that has just begun, the draft (the previous output, empty at a segment's first update) and the
-    bias."""
+    decode: Decode
+    final: Decode | None = None
+    """How a final is decoded by worth; None where an update's decoding is the only one."""
 
 
 DECODERS: dict[str, Decoder] = {
@@ -28,8 +33,9 @@ DECODERS: dict[str, Decoder] = {
     for row in (
         Decoder("rt", "anew at each update", False, retranslation),
         Decoder("ssbd", "with the previous output as a draft", True, ssbd),
+        Decoder("window", "with the end of the previous output as a draft", True, live_window, final_by_worth),
         Decoder("cd", "by appending only", False, continuous),
     )
 }
 
-__all__ = ["DECODERS", "Decoded", "Decoder", "Decoding"]
+__all__ = ["DECODERS", "Decoded", "Decoder", "Decoding", "Draft"]

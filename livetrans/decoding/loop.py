@@ -2,8 +2,8 @@
 
 Source: *Self-Speculative Biased Decoding for Faster Re-translation* (arXiv 2509.21740v2), Algorithm 1: evaluate the
 prompt's rest and the draft in one pass (line 3), accept the draft up to the divergence (lines 4 to 12), decode greedily
-from there to the end (lines 13 to 17). A decoder calls `verify`, `force` or `step` as often as it wants, and ends with
-`finish`.
+from there to the end (lines 13 to 17). A decoder calls `freeze`, `verify`, `force` and `step` as it needs them, and
+ends with `finish`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from livetrans.decoding.verification import accepted_length
+import numpy as np
+
+from livetrans.decoding.verification import accepted_length, log_probability
 from livetrans.events import DecodingStats, Span
 from livetrans.sequences import loop_length
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from livetrans.lm.port import Evaluation, LanguageModel
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the next output is drafted from: the segment's previous output."""
+
+    tokens: tuple[int, ...] = ()
+    prompt: tuple[int, ...] = ()
+    """The prompt that it was written for; empty where its cells are not in the model's cache."""
+    template_tokens: int = 0
+    """Last tokens of the prompt that are the template's end, behind the source."""
+    hidden_tokens: int = 0
+    """Last tokens that were not shown: to change them erases nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,51 +46,93 @@ class Decoded:
     accepted: tuple[Span, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How likely the model finds a token of the output, and which one it would have written; in nats."""
+
+    token: int
+    log_probability: float
+    choice: int
+    choice_log_probability: float
+
+
 class Decoding:
     """One decoding under way: the output as far as it is decided, the model's next choice, and the counts.
 
-    `maximum_tokens` caps drafts and output alike. `stats` adds up over all calls.
+    `maximum_tokens` caps drafts and output alike. `stats` adds up over all calls. With `scored`, `scores` has an entry
+    for each output token behind the frozen ones, and one for the end of generation.
     """
 
-    def __init__(self, model: LanguageModel, prompt: Sequence[int], maximum_tokens: int) -> None:
+    def __init__(
+        self, model: LanguageModel, prompt: Sequence[int], maximum_tokens: int, *, scored: bool = False
+    ) -> None:
         self.model = model
         self.prompt = list(prompt)
         self.maximum_tokens = maximum_tokens
         self.output: list[int] = []
         self.accepted: list[Span] = []
         self.stats = DecodingStats(prompt_tokens=len(self.prompt))
+        self.scores: list[Score] | None = [] if scored else None
         self._next: int | None = None
+        self._next_score: Score | None = None
 
     @property
     def is_over(self) -> bool:
         """Whether the output has reached the length cap or ends in a repetition loop."""
         return len(self.output) >= self.maximum_tokens or loop_length(self.output) > 0
 
-    def verify(self, draft: Sequence[int], bias: float, name: str = "previous") -> int:
+    def freeze(self, draft: Draft, count: int) -> bool:
+        """Accept the draft's first `count` tokens without evaluating them: their cells are moved behind the prompt.
+
+        False, and nothing changed, where there is nothing to freeze or the model cannot move cells.
+        """
+        if count <= 0 or not draft.prompt or not self.model.can_move:
+            return False
+        started = self.model.clock.now()
+        evaluation = self.model.move(self.prompt, len(draft.prompt), len(draft.prompt) + count)
+        self._accept(draft.tokens[:count], count, "frozen")
+        seconds = self.model.clock.now() - started
+        self._count(evaluation, draft_tokens=count, frozen_tokens=count, prompt_seconds=seconds)
+        return True
+
+    def verify(self, draft: Sequence[int], bias: float, *, forced_tokens: int = 0, name: str = "previous") -> int:
         """Evaluate what the cache lacks of prompt and output, and the draft, in one pass; accept up to the divergence.
 
-        Returns how many draft tokens were accepted. The model's own choice behind them comes from the same pass.
+        The first `forced_tokens` are accepted whatever the model prefers. Returns how many were accepted; the model's
+        own choice behind them comes from the same pass.
         """
-        draft = self._within_cap(draft)
+        draft = draft[: max(self.maximum_tokens - len(self.output), 0)]
         started = self.model.clock.now()
         evaluation = self.model.evaluate([*self.prompt, *self.output, *draft], len(draft) + 1)
-        choices = evaluation.logits.argmax(axis=1)
-        length = accepted_length(evaluation.logits, choices, draft, bias)
-        self._accept(draft, length, int(choices[length]), evaluation, started, name)
+        logits, choices = evaluation.logits, evaluation.logits.argmax(axis=1)
+        forced = min(forced_tokens, len(draft))
+        length = forced + accepted_length(logits[forced:], choices[forced:], draft[forced:], bias)
+        if self.scores is not None:
+            self.scores += (_score(logits[row], draft[row], int(choices[row])) for row in range(length))
+        self._accept(draft, length, name)
+        self._choose(logits[length], int(choices[length]))
+        self._count_pass(evaluation, draft, started)
         return length
 
     def force(self, draft: Sequence[int], name: str = "previous") -> None:
         """Accept the whole draft; one row of logits is read, the one behind it."""
-        draft = self._within_cap(draft)
+        draft = draft[: max(self.maximum_tokens - len(self.output), 0)]
         started = self.model.clock.now()
         evaluation = self.model.evaluate([*self.prompt, *self.output, *draft])
-        self._accept(draft, len(draft), int(evaluation.logits[-1].argmax()), evaluation, started, name)
+        self._accept(draft, len(draft), name)
+        self._choose(evaluation.logits[-1])
+        self._count_pass(evaluation, draft, started)
 
     def step(self) -> bool:
         """Append the model's next choice; False, and nothing appended, where the output ends instead."""
-        token = self._evaluate_last() if self._next is None else self._next
-        self._next = token
-        if self.is_over or self.model.is_end_of_generation(token):
+        if self._next is None:
+            self._evaluate_last()
+        token = self._next
+        if token is None or self.is_over:
+            return False
+        if self.scores is not None and self._next_score is not None:
+            self.scores.append(self._next_score)
+        if self.model.is_end_of_generation(token):
             return False
         self.output.append(token)
         self._next = None
@@ -83,42 +142,48 @@ class Decoding:
         """Go on greedily to the end of generation, the length cap or a repetition loop."""
         while not self.is_over and self.step():
             pass
-        return Decoded(
-            tuple(self.output),
-            replace(self.stats, output_tokens=len(self.output), truncated=self.is_over),
-            tuple(self.accepted),
-        )
+        return self.decoded()
 
-    def _within_cap(self, draft: Sequence[int]) -> Sequence[int]:
-        return draft[: max(self.maximum_tokens - len(self.output), 0)]
+    def decoded(self) -> Decoded:
+        """The output as it stands."""
+        accepted = sum(span.end - span.begin for span in self.accepted)
+        stats = replace(self.stats, accepted_tokens=accepted, output_tokens=len(self.output), truncated=self.is_over)
+        return Decoded(tuple(self.output), stats, tuple(self.accepted))
 
-    def _evaluate_last(self) -> int:
+    def turn(self, at: int) -> None:
+        """Go back to the token of `scores[at]`, and take the model's choice in its place."""
+        scores = self.scores or []
+        begin = len(self.output) - sum(not self.model.is_end_of_generation(score.token) for score in scores[at:])
+        kept = (replace(span, end=min(span.end, begin)) for span in self.accepted)
+        self.accepted = [span for span in kept if span.begin < span.end]
+        self.output, self.scores = self.output[:begin], scores[:at]
+        choice, likelihood = scores[at].choice, scores[at].choice_log_probability
+        self._next, self._next_score = choice, Score(choice, likelihood, choice, likelihood)
+
+    def _evaluate_last(self) -> None:
         """Evaluate the context's rest without a draft: the prompt at the beginning, later one new token."""
         started = self.model.clock.now()
         evaluation = self.model.evaluate([*self.prompt, *self.output])
-        choice = int(evaluation.logits[-1].argmax())
-        seconds = self.model.clock.now() - started
-        if self.output:
-            self._count(evaluation, decoding_steps=1, decoding_seconds=seconds)
-        else:
-            self._count(evaluation, prompt_seconds=seconds)
-        return choice
+        self._choose(evaluation.logits[-1])
+        if not self.output:
+            self._count_pass(evaluation, (), started)
+            return
+        self._count(evaluation, decoding_steps=1, decoding_seconds=self.model.clock.now() - started)
 
-    def _accept(
-        self, draft: Sequence[int], length: int, following: int, evaluation: Evaluation, started: float, name: str
-    ) -> None:
+    def _choose(self, row: NDArray[np.float32], choice: int | None = None) -> None:
+        self._next = int(row.argmax()) if choice is None else choice
+        if self.scores is not None:
+            self._next_score = _score(row, self._next, self._next)
+
+    def _accept(self, draft: Sequence[int], length: int, name: str) -> None:
         if length:
             self.accepted.append(Span(len(self.output), len(self.output) + length, name))
         self.output.extend(draft[:length])
-        self._next = following
+
+    def _count_pass(self, evaluation: Evaluation, draft: Sequence[int], started: float) -> None:
+        kind = "verification_seconds" if draft else "prompt_seconds"
         seconds = self.model.clock.now() - started
-        self._count(
-            evaluation,
-            draft_tokens=len(draft),
-            accepted_tokens=length,
-            verification_seconds=seconds if draft else 0.0,
-            prompt_seconds=0.0 if draft else seconds,
-        )
+        self._count(evaluation, draft_tokens=len(draft), **{kind: seconds})
 
     def _count(self, evaluation: Evaluation, **counts: float) -> None:
         if not self.stats.forward_passes:
@@ -126,3 +191,8 @@ class Decoding:
         counts["forward_passes"] = evaluation.forward_passes
         counts["evaluated_tokens"] = evaluation.evaluated_tokens
         self.stats = replace(self.stats, **{name: getattr(self.stats, name) + count for name, count in counts.items()})
+
+
+def _score(row: NDArray[np.float32], token: int, choice: int) -> Score:
+    best = log_probability(row, choice)
+    return Score(token, best if token == choice else log_probability(row, token), choice, best)

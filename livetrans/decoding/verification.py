@@ -40,3 +40,9 @@ def is_kept(row: NDArray[np.float32], token: int, bias: float) -> bool:
     highest = row.max()
     gap = (1.0 - float(np.exp(row[token] - highest))) / float(np.exp(row - highest).sum())
     return gap <= bias / (1.0 - bias)
+
+
+def log_probability(row: NDArray[np.float32], token: int) -> float:
+    """log p(token) in nats, from one row of logits."""
+    highest = row.max()
+    return float(row[token] - highest) - float(np.log(np.exp(row - highest).sum()))

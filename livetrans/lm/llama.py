@@ -1,7 +1,7 @@
 """The llama.cpp adapter: the low-level C API behind the language-model port, cache rewinds hidden.
 
 The high-level `Llama` class is not used: it cannot ask for chosen rows of logits, copies them, and ignores failed
-rewinds.
+rewinds. This module owns the weights and the vocabulary, `livetrans.lm.llama_cells` the context.
 """
 
 from __future__ import annotations
@@ -11,25 +11,16 @@ import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import llama_cpp
-import numpy as np
 
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import LanguageModelSettings
-from livetrans.errors import ContextError, ModelError
+from livetrans.errors import ModelError
+from livetrans.lm.llama_cells import LlamaCells
 from livetrans.lm.port import Evaluation
-from livetrans.sequences import common_prefix_length
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-_BATCH_TOKENS = 512
-_CPU_PASS_TOKENS = 32
-"""llama.cpp's CPU attention changes its kernel, hence its rounding, from 64 tokens on (measured, docs/LOG.md). Below
-that a Q8_0 model gives bit-identical logits in any batch, and SSBD without bias is re-translation token for token."""
-_SEQUENCE = 0
 _LOG_ERROR = 4
 """ggml_log_level; the binding does not name its values, and its comment on them is out of date."""
 _complaints: deque[str] = deque(maxlen=8)
@@ -64,12 +55,9 @@ class LlamaModel:
         self._path = settings.model
         self._model: Any = None
         self._owns_model = True
-        self._context: Any = None
-        self._batch: Any = None
-        self._cached: list[int] = []
+        self._cells: LlamaCells | None = None
         self._pieces: dict[int, bytes] = {}
         self._ends: dict[int, bool] = {}
-        self.maximum_rows = maximum_rows
         self._wanted_rows = maximum_rows
         if _weights is not None:
             self._model, self._owns_model = _weights._model, False
@@ -80,8 +68,13 @@ class LlamaModel:
         try:
             if self._owns_model:
                 self._load_model(settings, on_progress)
-            self._create_context(settings)
-            self._require_rewind()
+            self.threads = settings.threads or max(1, (os.cpu_count() or 2) // 2)
+            cells = LlamaCells(self._model, settings, self.threads, maximum_rows)
+            self._cells = cells
+            if not cells.can_rewind():
+                raise self._cannot_rewind()
+            self.context_tokens, self.maximum_rows = cells.context_tokens, cells.maximum_rows
+            self.can_move = cells.can_move
         except BaseException:
             self.close()
             raise
@@ -125,51 +118,6 @@ class LlamaModel:
     def _describe(self) -> None:
         self._vocabulary = llama_cpp.llama_model_get_vocab(self._model)
         self.vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(self._vocabulary)
-        self._window: int = llama_cpp.llama_model_n_swa(self._model)
-
-    def _create_context(self, settings: LanguageModelSettings) -> None:
-        params = llama_cpp.llama_context_default_params()
-        # Beyond the length it was trained on a model writes nonsense without a word of warning.
-        trained: int = llama_cpp.llama_model_n_ctx_train(self._model)
-        params.n_ctx = min(settings.context_tokens, trained) if trained > 0 else settings.context_tokens
-        if params.n_ctx < self.maximum_rows + 32:
-            raise ContextError(
-                f"a context of {params.n_ctx} tokens is too small for prompt and translation; "
-                f"give --context at least {2 * (self.maximum_rows + 32)}"
-            )
-        params.n_batch = min(_BATCH_TOKENS, params.n_ctx)
-        on_cpu = settings.gpu_layers == 0 or not llama_cpp.llama_supports_gpu_offload()
-        params.n_ubatch = min(_CPU_PASS_TOKENS, params.n_batch) if on_cpu else params.n_batch
-        params.n_seq_max = 1
-        params.n_outputs_max = min(self.maximum_rows, params.n_batch)
-        self.threads = settings.threads or max(1, (os.cpu_count() or 2) // 2)
-        params.n_threads = params.n_threads_batch = self.threads
-        # With a partial sliding-window cache a rewind succeeds and later logits are silently wrong.
-        params.swa_full = True
-        params.no_perf = True
-        self._context = llama_cpp.llama_init_from_model(self._model, params)
-        if not self._context:
-            raise ModelError(f"no context of {settings.context_tokens} tokens fits in memory; give a smaller --context")
-        self.context_tokens: int = llama_cpp.llama_n_ctx(self._context)
-        self._batch_tokens: int = llama_cpp.llama_n_batch(self._context)
-        self.maximum_rows = min(self.maximum_rows, self._batch_tokens)
-        self._memory = llama_cpp.llama_get_memory(self._context)
-        self._batch = llama_cpp.llama_batch_init(self._batch_tokens, 0, 1)
-        view = np.ctypeslib.as_array
-        self._token_view = view(self._batch.token, shape=(self._batch_tokens,))
-        self._position_view = view(self._batch.pos, shape=(self._batch_tokens,))
-        self._wanted_view = view(self._batch.logits, shape=(self._batch_tokens,))
-        view(self._batch.n_seq_id, shape=(self._batch_tokens,))[:] = 1
-        for index in range(self._batch_tokens):
-            self._batch.seq_id[index][0] = _SEQUENCE
-
-    def _require_rewind(self) -> None:
-        """Decode two tokens and drop one: the only proof that this cache can lose a tail."""
-        probe = [min(1, self.vocabulary_size - 1)] * 2
-        self.evaluate(probe)
-        if not llama_cpp.llama_memory_seq_rm(self._memory, _SEQUENCE, 1, -1):
-            raise self._cannot_rewind()
-        self._forget()
 
     def _cannot_rewind(self) -> ModelError:
         return ModelError(
@@ -230,76 +178,20 @@ class LlamaModel:
         return end
 
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
-        context = context if isinstance(context, list) else list(context)
-        length = len(context)
-        if length > self.context_tokens:
-            raise ContextError(
-                f"{length} tokens do not fit in the context of {self.context_tokens}; "
-                "give a larger --context, or choose a model that was trained with a longer one"
-            )
-        # llama.cpp aborts the process on more outputs than it reserved, so refuse here.
-        if not 0 < last_rows <= min(self.maximum_rows, length):
-            raise ContextError(f"{last_rows} rows of logits asked of {length} tokens; at most {self.maximum_rows}")
-        kept = self._keep(min(common_prefix_length(self._cached, context), length - last_rows))
-        parts: list[NDArray[np.float32]] = []
-        passes = 0
-        for begin in range(kept, length, self._batch_tokens):
-            end = min(begin + self._batch_tokens, length)
-            rows = min(max(end - (length - last_rows), 0), end - begin)
-            self._decode(context, begin, end, rows)
-            passes += 1
-            if rows:
-                pointer = llama_cpp.llama_get_logits(self._context)
-                view = np.ctypeslib.as_array(pointer, shape=(rows, self.vocabulary_size))
-                parts.append(view if end == length else view.copy())
-        logits = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        return Evaluation(logits, kept, length - kept, passes)
+        return self._open_cells().evaluate(context, last_rows)
 
-    def _decode(self, context: list[int], begin: int, end: int, rows: int) -> None:
-        count = end - begin
-        self._token_view[:count] = context[begin:end]
-        self._position_view[:count] = range(begin, end) if count == 1 else np.arange(begin, end)
-        self._wanted_view[: count - rows] = 0
-        self._wanted_view[count - rows : count] = 1
-        self._batch.n_tokens = count
-        result = llama_cpp.llama_decode(self._context, self._batch)
-        if result != 0:
-            self._forget()
-            raise ModelError(f"llama.cpp could not evaluate {count} tokens of {self._path} (code {result})")
-        self._cached.extend(context[begin:end])
+    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
+        return self._open_cells().move(context, begin, end)
 
-    def _keep(self, kept: int) -> int:
-        """Drop the cache's tail after `kept` tokens; returns how many are truly kept."""
-        if kept == len(self._cached):
-            return kept
-        removed = llama_cpp.llama_memory_seq_rm(self._memory, _SEQUENCE, kept, -1)
-        if not removed or not self._window_is_whole(kept):
-            self._forget()
-            return 0
-        del self._cached[kept:]
-        return kept
-
-    def _window_is_whole(self, kept: int) -> bool:
-        """Whether every position that the next token attends to is still there.
-
-        A successful removal is no proof for sliding-window caches: cells outside the window may have been reused.
-        """
-        if self._window == 0 or kept == 0:
-            return True
-        first: int = llama_cpp.llama_memory_seq_pos_min(self._memory, _SEQUENCE)
-        return first == 0 or first <= kept - self._window
-
-    def _forget(self) -> None:
-        llama_cpp.llama_memory_clear(self._memory, True)
-        self._cached.clear()
+    def _open_cells(self) -> LlamaCells:
+        if self._cells is None:
+            raise ModelError(f"{self._path} is closed")
+        return self._cells
 
     def close(self) -> None:
-        if self._batch is not None:
-            llama_cpp.llama_batch_free(self._batch)
-            self._batch = None
-        if self._context:
-            llama_cpp.llama_free(self._context)
-            self._context = None
+        if self._cells:
+            self._cells.close()
+            self._cells = None
         if self._model and self._owns_model:
             llama_cpp.llama_model_free(self._model)
         self._model = None

@@ -73,5 +73,19 @@ class LanguageModel(Protocol):
             ContextError: the context is longer than `context_tokens`, or `last_rows` than `maximum_rows`.
         """
 
+    @property
+    def can_move(self) -> bool:
+        """Whether `move` works: not where positions cannot be shifted, nor with a sliding window."""
+
+    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
+        """Put tokens begin..end of the last context behind `context`, without evaluating them again.
+
+        What `context` shares with the last one is kept, its rest is evaluated without logits. The moved cells get the
+        positions behind it and are *stale*: their keys and values saw the tokens that stood before them earlier.
+
+        Raises:
+            ContextError: there are no such tokens in the last context, or `can_move` is False.
+        """
+
     def close(self) -> None:
         """Free the model; it is not used afterwards."""

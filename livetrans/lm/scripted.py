@@ -33,6 +33,7 @@ class ScriptedModel:
 
     name = "scripted"
     beginning_tokens = (BEGIN,)
+    can_move = True
 
     def __init__(
         self,
@@ -91,6 +92,17 @@ class ScriptedModel:
         per_pass, per_token = self._seconds
         self.clock.advance(per_pass + per_token * (len(context) - kept))
         return Evaluation(np.stack(rows), kept, len(context) - kept, 1)
+
+    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
+        block = self._cached[begin:end]
+        if not 0 < begin < end <= len(self._cached):
+            raise ContextError(f"tokens {begin} to {end} of {len(self._cached)} cannot be moved")
+        kept = common_prefix_length(self._cached[:begin], context)
+        self._cached = [*context, *block]
+        per_pass, per_token = self._seconds
+        evaluated = len(context) - kept
+        self.clock.advance((per_pass if evaluated else 0.0) + per_token * evaluated)
+        return Evaluation(np.empty((0, self.vocabulary_size), np.float32), kept, evaluated, min(evaluated, 1))
 
     def close(self) -> None:
         self._cached = []

@@ -46,7 +46,7 @@ class Monitor:
         *,
         memory: Callable[[], int | None] = resident_memory,
     ) -> None:
-        """`initial` carries the settings shown before the run starts; `memory` is asked at each snapshot."""
+        """`initial` carries the settings shown before the run starts; `memory` is called at each snapshot."""
         self._lock = threading.Lock()
         self._memory = memory
         self._shown = initial or Snapshot()
@@ -65,7 +65,7 @@ class Monitor:
         """Nothing to release: the last snapshot stays readable."""
 
     def snapshot(self) -> Snapshot:
-        """The numbers now; cheap enough to be asked several times a second."""
+        """The numbers now; cheap enough for several calls a second."""
         memory_bytes = self._memory()
         with self._lock:
             shown = self._shown

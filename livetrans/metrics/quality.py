@@ -1,7 +1,7 @@
 """Quality of finished translations, and the tokens in which erasure is counted: everything that uses sacrebleu.
 
 Nothing here downloads: sacrebleu would fetch its SentencePiece models and unbabel-comet its own, so what is not on
-disk is refused with a sentence before they are asked.
+disk is refused with a sentence before they are called.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def test_any_bias_and_mask_reach_the_decoder(bias: float, k: int) -> None:
     bias = round(bias, 6)
     method = parse_method(f"ssbd@{bias!r}+mask{k}")
     decoding, mask = settings_of(method, 80)
-    assert (decoding.method, decoding.bias, decoding.final_bias) == ("ssbd", bias, None)
+    assert (decoding.method, decoding.bias, decoding.final) == ("ssbd", bias, "partial")
     assert (mask.mode, mask.k) == ("output", k)
     assert parse_method(method.label) == method
 

@@ -240,3 +240,27 @@ def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(SessionError):
         RunWriter(tmp_path / "file" / "run.jsonl", header_of(corpus), [])
+
+
+def test_a_run_file_of_an_older_version_is_still_read_and_continued(tmp_path: Path) -> None:
+    """Before, lines had no nulls, no spans, fewer counts and 7 decimals."""
+    corpus = corpus_of(tmp_path)
+    header = header_of(corpus, repeats=1)
+    whole, old = tmp_path / "whole.jsonl", tmp_path / "old.jsonl"
+    run_to(whole, corpus, header)
+    lines = []
+    for line in whole.read_text(encoding="utf-8").splitlines()[:-3]:
+        values = {name: value for name, value in json.loads(line).items() if value is not None}
+        values.pop("accepted", None)
+        for name in ("frozen_tokens", "evaluated_tokens"):
+            values.get("stats", {}).pop(name, None)
+        if "update_seconds" in values:
+            values["update_seconds"] += 0.0000001
+        lines.append(json.dumps(values))
+    old.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    spans = {(update.unit, update.update): update.spans for update in read_run(whole).updates}
+    for update in read_run(old).updates:
+        assert update.spans == spans[update.unit, update.update]
+        assert update.stats.evaluated_tokens == 0
+    run_to(old, corpus, header)
+    assert read_run(old).complete

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from livetrans.decoding import DECODERS, Decoded, Decoding
+from livetrans.config import DecodingSettings
+from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
 from livetrans.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
 from livetrans.sequences import LOOP_REPEATS, loop_length
 
@@ -30,7 +31,8 @@ def _decode(
     bias: float = 0.0,
     maximum: int = 20,
 ) -> Decoded:
-    return DECODERS[method].decode(Decoding(model, _prompt(list(source)), maximum), draft, bias)
+    settings = DecodingSettings(method=method, bias=bias)
+    return DECODERS[method].decode(Decoding(model, _prompt(list(source)), maximum), Draft(tuple(draft)), settings)
 
 
 def _stream(model: ScriptedModel, method: str, source: list[int], bias: float, maximum: int = 24) -> list[Decoded]:

@@ -12,14 +12,16 @@ import llama_cpp
 import numpy as np
 import pytest
 
-from livetrans.config import LanguageModelSettings
-from livetrans.decoding import DECODERS, Decoding
+from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings
+from livetrans.decoding import DECODERS, Decoding, Draft
 from livetrans.errors import ContextError, ModelError
+from livetrans.events import Transcript
 from livetrans.languages import parse_language
-from livetrans.lm import llama
+from livetrans.lm import llama_cells
 from livetrans.lm.llama import LlamaModel
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.metrics.erasure import erasure
+from livetrans.translation.translator import Translator
 
 _SENTENCES = """
 Two young men in red shirts are standing in front of a large building and talking to an old woman.
@@ -50,6 +52,7 @@ def prompt(model: LlamaModel) -> Prompt:
 
 def _outputs(model: LlamaModel, prompt: Prompt, method: str, bias: float) -> list[list[tuple[int, ...]]]:
     """Outputs for every growing prefix of every sentence, word by word."""
+    settings = DecodingSettings(method=method, bias=bias)
     streams = []
     for sentence in _SENTENCES:
         words = sentence.split()
@@ -57,7 +60,7 @@ def _outputs(model: LlamaModel, prompt: Prompt, method: str, bias: float) -> lis
         for length in range(1, len(words) + 1):
             tokens = prompt.tokens(model, " ".join(words[:length]))
             draft = outputs[-1] if outputs else ()
-            outputs.append(DECODERS[method].decode(Decoding(model, tokens, 80), draft, bias).tokens)
+            outputs.append(DECODERS[method].decode(Decoding(model, tokens, 80), Draft(draft), settings).tokens)
         streams.append(outputs)
     return streams
 
@@ -78,6 +81,60 @@ def test_bias_of_a_half_keeps_every_draft_and_continuous_decoding_never_erases(
     assert _outputs(model, prompt, "ssbd", 0.5) == forced
 
 
+def _window(model: LlamaModel, prompt: Prompt, window: int) -> list[list[tuple[int, ...]]]:
+    settings = DecodingSettings(method="window", bias=0.2, window=window)
+    streams = []
+    for sentence in _SENTENCES:
+        words = sentence.split()
+        draft, outputs = Draft(), []
+        for length in range(1, len(words) + 1):
+            tokens = prompt.tokens(model, " ".join(words[:length]))
+            output = DECODERS["window"].decode(Decoding(model, tokens, 80), draft, settings).tokens
+            draft = Draft(output, tuple(tokens), len(prompt.after))
+            outputs.append(output)
+        streams.append(outputs)
+    return streams
+
+
+def test_a_window_over_everything_is_ssbd_token_for_token(model: LlamaModel, prompt: Prompt) -> None:
+    assert _window(model, prompt, 80) == _outputs(model, prompt, "ssbd", 0.2)
+
+
+def test_a_live_window_keeps_what_is_before_it(model: LlamaModel, prompt: Prompt) -> None:
+    for outputs in _window(model, prompt, 3):
+        for before, after in pairwise(outputs):
+            assert after[: max(len(before) - 3, 0)] == before[:-3]
+
+
+def test_moved_cells_stand_at_the_positions_behind_the_new_context(model: LlamaModel, prompt: Prompt) -> None:
+    """There and back again, the cells give the logits that they gave: their keys were shifted by what was said."""
+    short, long = prompt.tokens(model, "The weather"), prompt.tokens(model, "The weather in the north is fine today")
+    target = model.tokenize("Das Wetter ist heute schön")
+    fresh = model.evaluate([*short, *target], 3).logits.copy()
+    assert model.move(long, len(short), len(short) + len(target) - 3).evaluated_tokens == len(long) - len(short) + 1
+    there = model.evaluate([*long, *target], 3)
+    assert there.reused_tokens == len(long) + len(target) - 3
+    there_logits = there.logits.copy()
+    model.move(short, len(long), len(long) + len(target) - 3)
+    back = model.evaluate([*short, *target], 3)
+    assert back.evaluated_tokens == 3
+    # Keys are kept in 16 bits: each of the two rotations rounds them.
+    assert np.abs(back.logits - fresh).max() < 0.5 < np.abs(there_logits - fresh).max()
+
+
+def test_an_exact_final_after_moves_is_retranslation_token_for_token(model: LlamaModel, prompt: Prompt) -> None:
+    translator = Translator(model, prompt, DecodingSettings(final="exact"), MaskSettings())
+    for number, sentence in enumerate(_SENTENCES):
+        words = sentence.split()
+        for length in range(1, len(words) + 1):
+            update = Transcript(number, length, " ".join(words[:length]), "", length == len(words), 0.0, 1.0)
+            translation = translator.translate(update)
+        fresh = model.another_context()
+        plain = Decoding(fresh, prompt.tokens(fresh, sentence), 80).finish()
+        fresh.close()
+        assert translation.tokens == plain.tokens
+
+
 def test_reused_cache_gives_the_logits_of_a_fresh_one(model: LlamaModel, prompt: Prompt) -> None:
     tokens = prompt.tokens(model, _SENTENCES[0])
     fresh = model.evaluate(tokens, 4).logits.copy()
@@ -96,7 +153,7 @@ def test_rows_are_those_of_single_steps(model: LlamaModel, prompt: Prompt) -> No
 
 def test_rows_that_span_batches_are_whole(translator_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More tokens than one llama.cpp batch: the rows of both batches come back, in order."""
-    monkeypatch.setattr(llama, "_BATCH_TOKENS", 64)
+    monkeypatch.setattr(llama_cells, "_BATCH_TOKENS", 64)
     small = LlamaModel(LanguageModelSettings(translator_path, context_tokens=512, threads=1))
     tokens = [5 + n % 900 for n in range(150)]
     rows = small.evaluate(tokens, 60).logits.copy()

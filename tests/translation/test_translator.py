@@ -61,10 +61,10 @@ def test_a_display_mask_leaves_the_draft_whole() -> None:
     assert second.stats.draft_tokens == 3
 
 
-@pytest.mark.parametrize(("final_bias", "kept"), [(0.0, False), (None, True)])
-def test_a_final_gets_its_own_bias(final_bias: float | None, kept: bool) -> None:
+@pytest.mark.parametrize(("final", "kept"), [("exact", False), ("partial", True)])
+def test_an_exact_final_is_what_retranslation_writes(final: str, kept: bool) -> None:
     """A wrong guess that the bias holds on to survives into the final only where finals are decoded like partials."""
-    translator = _translator(bias=0.5, final_bias=final_bias)
+    translator = _translator(bias=0.5, final=final)
     _, final = _feed(translator, _update("one two"), _update("one two three.", revision=1, final=True))
     assert final.text == ("ONE (TWO) THREE." if kept else "ONE TWO THREE.")
 

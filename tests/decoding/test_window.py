@@ -1,0 +1,145 @@
+"""The live window and finals by worth: what is frozen, what is verified again, and when nothing is frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from livetrans.config import DecodingSettings
+from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
+from livetrans.decoding.verification import log_probability
+from livetrans.decoding.window import REWRITTEN_TOKENS, final_by_worth
+from livetrans.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule
+from livetrans.sequences import common_prefix_length
+
+_sources = st.lists(st.integers(4, 20), min_size=1, max_size=12)
+_EVERYTHING = 100
+
+
+def _prompt(source: Sequence[int]) -> list[int]:
+    return [BEGIN, SOURCE, *source, TARGET]
+
+
+def _model(seed: int) -> ScriptedModel:
+    return ScriptedModel(hashed_rule(seed), vocabulary_size=24)
+
+
+def _stream(model: ScriptedModel, sources: Sequence[Sequence[int]], settings: DecodingSettings) -> list[Decoded]:
+    outputs: list[Decoded] = []
+    draft = Draft()
+    for source in sources:
+        decoding = Decoding(model, _prompt(source), 24)
+        outputs.append(DECODERS[settings.method].decode(decoding, draft, settings))
+        draft = Draft(outputs[-1].tokens, tuple(_prompt(source)), template_tokens=1)
+    return outputs
+
+
+def _growing(source: Sequence[int]) -> list[Sequence[int]]:
+    return [source[:length] for length in range(1, len(source) + 1)]
+
+
+@given(_sources, st.integers(0, 99), st.sampled_from([0.0, 0.1, 0.2, 0.6]))
+def test_a_window_over_everything_is_ssbd_token_for_token(source: list[int], seed: int, bias: float) -> None:
+    settings = DecodingSettings(method="window", bias=bias, window=_EVERYTHING)
+    window = _stream(_model(seed), _growing(source), settings)
+    ssbd = _stream(_model(seed), _growing(source), replace(settings, method="ssbd"))
+    assert [one.tokens for one in window] == [one.tokens for one in ssbd]
+    assert [one.stats for one in window] == [one.stats for one in ssbd]
+
+
+@given(_sources, st.integers(0, 99), st.integers(0, 5), st.sampled_from([0.0, 0.2]))
+def test_tokens_before_the_window_never_change(source: list[int], seed: int, window: int, bias: float) -> None:
+    outputs = _stream(_model(seed), _growing(source), DecodingSettings(bias=bias, window=window))
+    for before, after in pairwise(outputs):
+        frozen = max(len(before.tokens) - window, 0)
+        assert after.tokens[:frozen] == before.tokens[:frozen]
+        assert after.stats.frozen_tokens == frozen
+        # The new end of the source, the template's end, the window and the token before it, and each new token.
+        assert after.stats.evaluated_tokens <= 2 + window + 1 + after.stats.decoding_steps
+
+
+@given(_sources, st.integers(0, 99), st.integers(1, 5))
+def test_the_window_itself_is_decided_as_ssbd_decides_it(source: list[int], seed: int, window: int) -> None:
+    """The scripted model has no stale cells: the window's output is the model's own behind what is frozen."""
+    model = _model(seed)
+    outputs = _stream(model, _growing(source), DecodingSettings(bias=0.0, window=window))
+    for length, (before, after) in enumerate(pairwise(outputs), start=2):
+        frozen = before.tokens[: max(len(before.tokens) - window, 0)]
+        free = Decoding(model, _prompt(source[:length]), 24)
+        free.output = list(frozen)
+        assert after.tokens == free.finish().tokens
+
+
+def test_a_source_that_was_rewritten_is_evaluated_whole() -> None:
+    source = list(range(4, 20))
+    settings = DecodingSettings(bias=0.2, window=2)
+    tail = [*source[:-REWRITTEN_TOKENS], *reversed(source[-REWRITTEN_TOKENS:])]
+    early = [5, *source[1:]]
+    for changed, frozen in ((tail, True), (early, False)):
+        model = ScriptedModel(_long_rule, vocabulary_size=24)
+        first, second = _stream(model, [source, changed], settings)
+        assert (second.stats.frozen_tokens > 0) == frozen
+        assert second.stats.draft_tokens == len(first.tokens)
+
+
+def test_a_model_that_cannot_move_its_cells_gets_ssbd(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ScriptedModel, "can_move", False)
+    source = list(range(4, 12))
+    window = _stream(_model(3), _growing(source), DecodingSettings(window=1))
+    ssbd = _stream(_model(3), _growing(source), DecodingSettings(method="ssbd"))
+    assert [one.tokens for one in window] == [one.tokens for one in ssbd]
+    assert all(one.stats.frozen_tokens == 0 for one in window)
+
+
+def _long_rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+    logits = np.zeros(model.vocabulary_size, dtype=np.float32)
+    written = len(context) - 1 - context.index(TARGET)
+    logits[4 + written if written < 12 else END] = 5.0
+    return logits
+
+
+def _likelihood(model: ScriptedModel, source: Sequence[int], tokens: Sequence[int]) -> float:
+    """log p(tokens, end) under the model, evaluated afresh."""
+    context = [*_prompt(source), *tokens]
+    rows = model.evaluate(context, len(tokens) + 1).logits
+    return sum(log_probability(row, token) for row, token in zip(rows, (*tokens, END), strict=True))
+
+
+@given(_sources, _sources, st.integers(0, 199), st.sampled_from([0.0, 0.3, 1.0]), st.integers(1, 4))
+def test_a_final_is_rewritten_only_for_something_better(
+    source: list[int], more: list[int], seed: int, margin: float, window: int
+) -> None:
+    model = _model(seed)
+    settings = DecodingSettings(bias=0.2, window=window, final_window=8, final_margin=margin)
+    before = _stream(model, [source], settings)[-1]
+    draft = Draft(before.tokens, tuple(_prompt(source)), 1, hidden_tokens=min(2, len(before.tokens)))
+    whole = [*source, *more]
+    kept = final_by_worth(Decoding(model, _prompt(whole), 60, scored=True), draft, replace(settings, final_margin=1e9))
+    model.evaluate([*_prompt(source), *before.tokens])
+    final = final_by_worth(Decoding(model, _prompt(whole), 60, scored=True), draft, settings)
+    assert final.stats.output_tokens == len(final.tokens)
+    if final.tokens == kept.tokens:
+        return
+    shared = common_prefix_length(final.tokens, kept.tokens)
+    erased = max(min(len(before.tokens) - draft.hidden_tokens, kept.stats.accepted_tokens) - shared, 0)
+    gain = _likelihood(model, whole, final.tokens) - _likelihood(model, whole, kept.tokens)
+    assert gain > margin * erased - 1e-3
+
+
+@given(_sources, st.integers(0, 99))
+def test_hidden_tokens_cost_nothing_and_an_infinite_margin_keeps_what_is_shown(source: list[int], seed: int) -> None:
+    model = _model(seed)
+    before = _stream(model, [source], DecodingSettings())[-1]
+    longer = [*source, 7]
+    settings = DecodingSettings(window=3, final_margin=1e9)
+    draft = Draft(before.tokens, tuple(_prompt(source)), 1, hidden_tokens=min(3, len(before.tokens)))
+    final = final_by_worth(Decoding(model, _prompt(longer), 60, scored=True), draft, settings)
+    shown = before.tokens[: len(before.tokens) - draft.hidden_tokens]
+    assert final.tokens[: len(shown)] == shown

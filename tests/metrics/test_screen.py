@@ -1,0 +1,92 @@
+"""Calm and lag as the viewer sees them, on hand-made screens."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.events import Caption, Transcript
+from livetrans.metrics.screen import ScreenErasure, SeenLag, TimeToStability, screen_units
+
+
+def _caption(segment: int, text: str, *, final: bool = False, shown: int = 0, masked: int = 0, captured: float = 1.0):  # type: ignore[no-untyped-def]
+    transcript = Transcript(segment, 0, "", "source", final, 0.0, 1.0, captured)
+    return Caption(transcript, text, tuple(range(shown)), masked_tokens=masked)
+
+
+def _screen(*captions: tuple[int, str]) -> ScreenErasure:
+    screen = ScreenErasure()
+    for segment, text in captions:
+        screen.add(_caption(segment, text))
+    return screen
+
+
+def test_a_text_that_only_grows_erases_nothing() -> None:
+    screen = _screen((0, "Guten"), (0, "Guten Tag"), (1, "Wie"), (1, "Wie geht es"))
+    assert (screen.erased_units, screen.changes, screen.units, screen.ratio) == (0, 0, 5, 0.0)
+
+
+def test_a_rewrite_in_the_middle_erases_all_behind_it() -> None:
+    screen = _screen((0, "Heute ist das Wetter gut"), (0, "Heute wird das Wetter gut"))
+    assert (screen.erased_units, screen.changes) == (4, 1)
+    assert screen.ratio == 4 / 5
+
+
+def test_a_caption_that_shrinks_erases_what_it_loses() -> None:
+    assert _screen((0, "eins zwei drei"), (0, "eins")).erased_units == 2
+
+
+def test_a_final_that_changes_a_finished_word_erases_it_and_the_next_segment_behind_it() -> None:
+    assert _screen((0, "eins zwei"), (1, "drei vier"), (0, "eins zwo")).erased_units == 3
+
+
+def test_a_split_that_moves_words_to_the_next_segment_erases_nothing() -> None:
+    screen = _screen((0, "Es regnet. Wir bleiben"), (0, "Es regnet."), (1, "Wir bleiben hier"))
+    assert (screen.erased_units, screen.changes) == (0, 0)
+
+
+def test_a_split_whose_rest_comes_back_changed_erases_what_changed() -> None:
+    screen = _screen((0, "Es regnet. Wir bleiben"), (0, "Es regnet."), (1, "Wir gehen"))
+    assert (screen.erased_units, screen.changes) == (1, 1)
+
+
+def test_what_comes_back_later_was_erased() -> None:
+    screen = _screen((0, "eins zwei"), (0, "eins"), (0, "eins"), (0, "eins zwei"))
+    assert screen.erased_units == 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.lists(st.sampled_from("abc"), max_size=6)), max_size=20))
+def test_erasure_is_what_no_prefix_of_the_screen_keeps(updates: list[tuple[int, list[str]]]) -> None:
+    """Against the whole screen, compared word by word: equal but for what came back with the next caption."""
+    screen, text, strict = ScreenErasure(), {}, 0
+    shown: list[str] = []
+    for segment, words in updates:
+        screen.add(_caption(segment, " ".join(words)))
+        text[segment] = words
+        new = [word for key in sorted(text) for word in text[key]]
+        kept = next(
+            (at for at, (old, now) in enumerate(zip(shown, new, strict=False)) if old != now), min(len(shown), len(new))
+        )
+        strict += len(shown) - kept
+        shown = new
+    assert 0 <= screen.erased_units <= strict
+    assert screen.units == len(shown)
+
+
+def test_words_are_units_and_so_are_characters_without_spaces() -> None:
+    assert screen_units("Guten Tag, 研究の gap") == ["Guten", "Tag,", "研", "究", "の", "gap"]
+
+
+def test_seen_lag_waits_until_the_mask_has_passed() -> None:
+    lag = SeenLag()
+    assert lag.add(_caption(0, "a", shown=1, masked=3, captured=1.0), 1.5) == []
+    assert lag.add(_caption(0, "a b c d", shown=4, masked=3, captured=2.0), 2.5) == [1.5]
+    assert lag.add(_caption(0, "a b c d e f g", final=True, shown=7, captured=2.2), 3.0) == pytest.approx([1.0, 0.8])
+    assert lag.add(_caption(1, "x", shown=1, captured=4.0), 4.25) == [0.25]
+
+
+def test_time_to_stability_counts_from_the_word_to_its_last_change() -> None:
+    stability = TimeToStability()
+    assert stability.add(_caption(0, "eins", captured=1.0), 1.5) == []
+    assert stability.add(_caption(0, "eins zwei", final=True, captured=2.0), 2.5) == [1.5 - 1.5, 2.5 - 2.0]
