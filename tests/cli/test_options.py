@@ -188,7 +188,7 @@ def test_help_has_headings_and_every_default(seen: Seen, capsys: pytest.CaptureF
     said = capsys.readouterr().out
     for heading in ("Languages:", "Models:", "Translation:", "Listening:", "Output:", "Options:"):
         assert heading in said
-    assert "[default: ssbd]" in said
+    assert f"[default: {DecodingSettings().method}]" in said
 
 
 def test_every_shared_option_has_a_sentence() -> None:
