@@ -106,7 +106,7 @@ def _notes(settings: Settings, mask_k: int, repeats: int) -> Sequence[str]:
     times = "once" if repeats == 1 else f"{repeats} times, medians"
     return [
         SPEED_LEGEND,
-        f"NE: all erased tokens / all final tokens, in the translator's tokens; {masked}behind + how finals are decoded.",
+        f"NE: all erased tokens / all final tokens, in the translator's tokens; {masked}+worth, +exact: finals.",
         f"Translator {settings.language_model.model.name}, {settings.source_language} to {settings.target_language}; "
         f"measured {times}, on the same updates, methods taking turns by segment.",
     ]

@@ -47,16 +47,16 @@ def transcripts(path: Path, *segments: str) -> Path:
 
 def test_methods_are_compared_in_a_table(capfd: pytest.CaptureFixture[str]) -> None:
     # Of long sentences: in short clear ones this translator takes nothing back.
-    assert run(["replay", str(RECORDINGS / "long.jsonl"), "--compare", "ssbd@0.2,cd", "--no-session"]) == 0
+    assert run(["replay", str(RECORDINGS / "long.jsonl"), "--compare", "ssbd@0.2+exact,cd", "--no-session"]) == 0
     rows = table_of(capfd.readouterr().out)
-    assert list(rows) == ["rt", "ssbd@0.2", "cd"]
+    assert list(rows) == ["rt", "ssbd@0.2+exact", "cd"]
     assert rows["rt"]["speedup"] == rows["rt"]["TPS ratio"] == "1.00"
     assert (rows["cd"]["NE raw"], rows["cd"]["NE masked"], rows["cd"]["A/D %"]) == ("0.00", "0.00", "100.0")
-    assert float(rows["rt"]["NE raw"]) > float(rows["ssbd@0.2"]["NE raw"]) > 0
+    assert float(rows["rt"]["NE raw"]) > float(rows["ssbd@0.2+exact"]["NE raw"]) > 0
     assert rows["rt"]["A/D %"] == "–"
     # Finals are decoded without bias, as in a live run, so that they are re-translation's.
     finals = rows["rt"]["finals as rt"]
-    assert rows["ssbd@0.2"]["finals as rt"] == finals and finals == "13/13"
+    assert rows["ssbd@0.2+exact"]["finals as rt"] == finals and finals == "13/13"
 
 
 def test_a_method_has_the_bias_and_the_mask_of_the_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -17,8 +17,7 @@ from livetrans.decoding import DECODERS, Decoding, Draft
 from livetrans.errors import ContextError, ModelError
 from livetrans.events import Transcript
 from livetrans.languages import parse_language
-from livetrans.lm import llama_cells
-from livetrans.lm.llama import LlamaModel
+from livetrans.lm.llama import LlamaModel, cells
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.metrics.erasure import erasure
 from livetrans.translation.translator import Translator
@@ -153,7 +152,7 @@ def test_rows_are_those_of_single_steps(model: LlamaModel, prompt: Prompt) -> No
 
 def test_rows_that_span_batches_are_whole(translator_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More tokens than one llama.cpp batch: the rows of both batches come back, in order."""
-    monkeypatch.setattr(llama_cells, "_BATCH_TOKENS", 64)
+    monkeypatch.setattr(cells, "_BATCH_TOKENS", 64)
     small = LlamaModel(LanguageModelSettings(translator_path, context_tokens=512, threads=1))
     tokens = [5 + n % 900 for n in range(150)]
     rows = small.evaluate(tokens, 60).logits.copy()

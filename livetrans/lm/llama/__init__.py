@@ -1,7 +1,7 @@
 """The llama.cpp adapter: the low-level C API behind the language-model port, cache rewinds hidden.
 
 The high-level `Llama` class is not used: it cannot ask for chosen rows of logits, copies them, and ignores failed
-rewinds. This module owns the weights and the vocabulary, `livetrans.lm.llama_cells` the context.
+rewinds. This module owns the weights and the vocabulary, `livetrans.lm.llama.cells` the context.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import llama_cpp
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import ModelError
-from livetrans.lm.llama_cells import LlamaCells
+from livetrans.lm.llama.cells import LlamaCells
 from livetrans.lm.port import Evaluation
 
 _LOG_ERROR = 4
