@@ -95,17 +95,27 @@ class Decoding:
         self._count(evaluation, draft_tokens=count, frozen_tokens=count, prompt_seconds=seconds)
         return True
 
-    def verify(self, draft: Sequence[int], bias: float, *, forced_tokens: int = 0, name: str = "previous") -> int:
+    def verify(
+        self,
+        draft: Sequence[int],
+        bias: float,
+        *,
+        forced_tokens: int = 0,
+        to_end: bool = False,
+        name: str = "previous",
+    ) -> int:
         """Evaluate what the cache lacks of prompt and output, and the draft, in one pass; accept up to the divergence.
 
-        The first `forced_tokens` are accepted whatever the model prefers. Returns how many were accepted; the model's
-        own choice behind them comes from the same pass.
+        The first `forced_tokens` are accepted whatever the model prefers; with `to_end`, all tokens before the first
+        at which it would rather end. Returns how many were accepted; the model's own choice behind them comes from the
+        same pass.
         """
         draft = draft[: max(self.maximum_tokens - len(self.output), 0)]
         started = self.model.clock.now()
         evaluation = self.model.evaluate([*self.prompt, *self.output, *draft], len(draft) + 1)
         logits, choices = evaluation.logits, evaluation.logits.argmax(axis=1)
-        forced = min(forced_tokens, len(draft))
+        ends = (at for at, choice in enumerate(choices) if self.model.is_end_of_generation(int(choice)))
+        forced = min(next(ends, 0) if to_end else forced_tokens, len(draft))
         length = forced + accepted_length(logits[forced:], choices[forced:], draft[forced:], bias)
         if self.scores is not None:
             self.scores += (_score(logits[row], draft[row], int(choices[row])) for row in range(length))

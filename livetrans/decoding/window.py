@@ -12,7 +12,7 @@ from livetrans.config import DecodingSettings
 from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.sequences import common_prefix_length
 
-REWRITTEN_TOKENS = 8
+REWRITTEN_TOKENS = 16
 """A source that changed by more than its last so many tokens was rewritten: nothing is frozen then."""
 
 
@@ -36,8 +36,12 @@ def final_by_worth(decoding: Decoding, draft: Draft, settings: DecodingSettings)
     it cannot win, since a log-probability only falls. `decoding` has to be scored.
     """
     frozen = _freeze(decoding, draft, max(settings.window, settings.final_window))
-    standing = 0 if _is_rewritten(decoding, draft) else len(draft.tokens) - settings.window - frozen
-    accepted = frozen + decoding.verify(draft.tokens[frozen:], settings.bias, forced_tokens=max(standing, 0))
+    if _is_rewritten(decoding, draft):
+        # What was split off begins where the model would end now.
+        accepted = decoding.verify(draft.tokens, settings.bias, to_end=_is_shortened(decoding, draft))
+    else:
+        forced = max(len(draft.tokens) - settings.window - frozen, 0)
+        accepted = frozen + decoding.verify(draft.tokens[frozen:], settings.bias, forced_tokens=forced)
     shown = decoding.finish()
     scores = decoding.scores or []
     at = next((at for at, score in enumerate(scores) if score.token != score.choice), None)
@@ -63,8 +67,16 @@ def _freeze(decoding: Decoding, draft: Draft, window: int) -> int:
 
 def _is_rewritten(decoding: Decoding, draft: Draft) -> bool:
     """Whether the source changed further back than its last tokens."""
-    unchanged = common_prefix_length(draft.prompt, tuple(decoding.prompt))
-    return len(draft.prompt) - draft.template_tokens - unchanged > REWRITTEN_TOKENS
+    return len(draft.prompt) - draft.template_tokens - _unchanged_tokens(decoding, draft) > REWRITTEN_TOKENS
+
+
+def _is_shortened(decoding: Decoding, draft: Draft) -> bool:
+    """Whether the source is a beginning of what it was, but for its last tokens: the segment was split."""
+    return len(decoding.prompt) - draft.template_tokens - _unchanged_tokens(decoding, draft) <= REWRITTEN_TOKENS
+
+
+def _unchanged_tokens(decoding: Decoding, draft: Draft) -> int:
+    return common_prefix_length(draft.prompt, tuple(decoding.prompt))
 
 
 def _log_probability_from(decoding: Decoding, at: int) -> float:

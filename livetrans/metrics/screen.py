@@ -1,8 +1,8 @@
 """Calm and lag as the viewer sees them: all captions of a run as one growing text.
 
 NE per segment (`livetrans.metrics.erasure`) misses what happens between segments, and it counts tokens. Here the screen
-is the captions of all segments, one after the other, masks, finals and splits included; its units are words, or
-characters in scripts that are written without spaces.
+is the captions of all segments, one after the other, masks, finals and splits included; its units are words and
+punctuation marks, or characters in scripts that are written without spaces.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from livetrans.events import UNSPACED, Caption
 from livetrans.metrics.erasure import OPEN_SEGMENTS
 from livetrans.sequences import common_prefix_length
 
-_UNITS = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
+_UNITS = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+(?:[-'’.,:][^\W{UNSPACED}]+)*|[^\w\s]")
 
 
 def screen_units(text: str) -> list[str]:
-    """Words; each character of a script without spaces is one."""
+    """Words and punctuation marks; each character of a script without spaces is one.
+
+    A mark that is added behind the last shown word takes nothing back.
+    """
     return _UNITS.findall(text)
 
 

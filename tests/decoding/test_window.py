@@ -78,7 +78,7 @@ def test_the_window_itself_is_decided_as_ssbd_decides_it(source: list[int], seed
 
 
 def test_a_source_that_was_rewritten_is_evaluated_whole() -> None:
-    source = list(range(4, 20))
+    source = [4 + at % 19 for at in range(2 * REWRITTEN_TOKENS)]
     settings = DecodingSettings(bias=0.2, window=2)
     tail = [*source[:-REWRITTEN_TOKENS], *reversed(source[-REWRITTEN_TOKENS:])]
     early = [5, *source[1:]]
@@ -87,6 +87,27 @@ def test_a_source_that_was_rewritten_is_evaluated_whole() -> None:
         first, second = _stream(model, [source, changed], settings)
         assert (second.stats.frozen_tokens > 0) == frozen
         assert second.stats.draft_tokens == len(first.tokens)
+
+
+def _sentences_rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+    """One target token for each source token, and the end; sure of itself."""
+    logits = np.zeros(model.vocabulary_size, dtype=np.float32)
+    source = context[context.index(SOURCE) + 1 : context.index(TARGET)]
+    written = len(context) - 1 - context.index(TARGET)
+    logits[source[written] if written < len(source) else END] = 9.0
+    return logits
+
+
+def test_a_split_ends_the_final_where_the_model_would_end_and_leaves_the_rest() -> None:
+    model = ScriptedModel(_sentences_rule, vocabulary_size=24)
+    first, second = [4, 5, 6, 7, 8], [9 + at % 12 for at in range(REWRITTEN_TOKENS + 4)]
+    settings = DecodingSettings()
+    before = _stream(model, [[*first, *second]], settings)[-1]
+    draft = Draft(before.tokens, tuple(_prompt([*first, *second])), 1, hidden_tokens=3)
+    final = final_by_worth(Decoding(model, _prompt(first), 60, scored=True), draft, settings)
+    assert final.tokens == tuple(first)
+    rest = before.tokens[len(final.tokens) :]
+    assert rest and rest == tuple(second)[: len(rest)]
 
 
 def test_a_model_that_cannot_move_its_cells_gets_ssbd(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,20 @@ def test_the_draft_is_the_previous_output_also_where_the_source_was_rewritten() 
     assert rewritten.stats.accepted_tokens == 2
 
 
+def test_what_a_split_leaves_of_the_draft_is_the_next_segments_draft() -> None:
+    rest = " ".join(f"word{number}" for number in range(20))
+    translator = _translator()
+    whole, final, following = _feed(
+        translator,
+        _update(f"one two. {rest}"),
+        _update("one two.", revision=1, final=True),
+        _update(rest, segment=1),
+    )
+    assert final.text == "ONE TWO."
+    assert following.stats.draft_tokens == len(whole.tokens) - len(final.tokens)
+    assert following.stats.accepted_tokens >= 19
+
+
 def test_the_draft_ends_with_its_segment() -> None:
     _, other = _feed(_translator(), _update("one two three."), _update("one two three.", segment=1))
     assert other.stats.draft_tokens == 0
