@@ -28,7 +28,7 @@ COMMANDS = {
     "bench": CommandEntry("livetrans.cli.bench", "Measure methods side by side and make the paper's tables."),
     "models": CommandEntry("livetrans.cli.listing", "List the models that were found, and which run by default."),
     "devices": CommandEntry("livetrans.cli.listing", "List the microphones."),
-    "completion": CommandEntry("livetrans.cli.completion", "Print the completion script of your shell."),
+    "completion": CommandEntry("livetrans.cli.listing", "Print the completion script of your shell."),
 }
 
 COMPLETION_VARIABLE = "_LIVETRANS_COMPLETE"

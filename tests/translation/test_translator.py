@@ -7,11 +7,10 @@ import pytest
 from livetrans.config import DecodingSettings, MaskSettings
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
-from livetrans.lm.prompts import Prompt
+from livetrans.lm.prompts import Prompt, renderer
 from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 from livetrans.run.translating import translate
 from livetrans.translation.presenter import Presenter
-from livetrans.translation.rendering import renderer
 from livetrans.translation.translator import Translator
 
 PROMPT = Prompt("plain", (BEGIN, SOURCE), (TARGET,), False)
