@@ -14,17 +14,14 @@ Everything here is frozen: a stage makes a new object, it never changes one that
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from livetrans.text import join_text
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-UNSPACED = "\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
-"""Scripts written without spaces (kana, CJK ideographs, their punctuation), inside a regular expression's brackets."""
-_IN_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 SAMPLE_RATE = 16_000
 """Samples per second of every audio chunk: Whisper's and webrtcvad's common rate."""
@@ -304,12 +301,3 @@ class Record:
 
     at: float
     event: Event
-
-
-def join_text(left: str, right: str) -> str:
-    """Two parts of a hypothesis with a space between, unless one is empty or the script writes none there."""
-    if not left or not right:
-        return left or right
-    if _IN_UNSPACED.match(left[-1]) and _IN_UNSPACED.match(right[0]):
-        return left + right
-    return f"{left} {right}"

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 
-from livetrans.events import UNSPACED, Caption
+from livetrans.events import Caption
 from livetrans.metrics.erasure import OPEN_SEGMENTS
 from livetrans.sequences import common_prefix_length
+from livetrans.text import UNSPACED
 
 _UNITS = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
 
