@@ -284,7 +284,7 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True)
 class SettingChanged:
-    """The listener moved a live control (bias, mask-k, pause): later numbers belong to the new value."""
+    """The user moved a live control (bias, mask-k, pause): later numbers belong to the new value."""
 
     name: str
     value: str | int | float | bool

@@ -47,7 +47,7 @@ _TRANSLATED_ONLY = _names(
     xh Xhosa, zu Zulu
     """
 )
-"""Languages that translators know and Whisper does not."""
+"""Languages of translators that Whisper does not have."""
 
 _ALIASES = {
     other: code
@@ -76,7 +76,7 @@ class Language:
     spaced: bool
     """Whether words are separated by spaces: a caption can then be cut at a word boundary."""
     whisper_code: str | None
-    """Whisper's code; None for a language that Whisper does not know."""
+    """Whisper's code; None for a language that Whisper does not have."""
 
 
 def _table() -> dict[str, Language]:

@@ -143,7 +143,7 @@ def build_prompt(model: LanguageModel, name: str | None, source: Language, targe
 
 
 def _adds_space(model: LanguageModel) -> bool:
-    """Whether the tokenizer itself puts a space before every text (SentencePiece models, unless they say no)."""
+    """Whether the tokenizer itself puts a space before every text (SentencePiece models, by default)."""
     if model.metadata("tokenizer.ggml.model") != "llama":
         return False
     return (model.metadata("tokenizer.ggml.add_space_prefix") or "true") == "true"
