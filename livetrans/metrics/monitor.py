@@ -18,7 +18,7 @@ from livetrans.events import (
     Translation,
 )
 from livetrans.metrics.erasure import NormalizedErasure
-from livetrans.metrics.lag import Distribution, caption_lag
+from livetrans.metrics.latency import Distribution, caption_lag
 from livetrans.metrics.rates import Acceptance, Speed
 from livetrans.metrics.snapshot import Snapshot
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from livetrans.metrics.lag import percentile
+from livetrans.metrics.latency import percentile
 
 LIVETRANS = str(Path(sys.executable).with_name("livetrans"))
 

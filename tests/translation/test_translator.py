@@ -7,11 +7,10 @@ import pytest
 from livetrans.config import DecodingSettings, MaskSettings
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
-from livetrans.lm.prompts import Prompt
+from livetrans.lm.prompts import Prompt, renderer
 from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 from livetrans.run.translating import translate
 from livetrans.translation.presenter import Presenter
-from livetrans.translation.rendering import renderer
 from livetrans.translation.translator import Translator
 
 PROMPT = Prompt("plain", (BEGIN, SOURCE), (TARGET,), False)
@@ -89,7 +88,7 @@ def test_the_output_takes_no_more_than_the_context_has_left() -> None:
     assert translation.stats.truncated
 
 
-def test_a_final_that_does_not_fit_is_shown_as_it_was_said() -> None:
+def test_a_final_that_does_not_fit_is_shown_in_its_source() -> None:
     translator = _translator(context=16)
     model = ScriptedModel(word_by_word_rule())
     presenter = Presenter(renderer(model), MaskSettings(), spaced=True)
@@ -106,7 +105,7 @@ def test_a_final_that_does_not_fit_is_shown_as_it_was_said() -> None:
 
 
 @pytest.mark.parametrize("text", ["", ".", "…", "- -"])
-def test_nothing_said_is_not_translated(text: str) -> None:
+def test_a_source_without_words_is_not_translated(text: str) -> None:
     translator = _translator()
     _feed(translator, _update("one two"))
     [nothing] = _feed(translator, _update(text, revision=1))
