@@ -84,9 +84,9 @@ class Decoding:
     def freeze(self, draft: Draft, count: int) -> bool:
         """Accept the draft's first `count` tokens without evaluating them: their cells are moved behind the prompt.
 
-        False, and nothing changed, where there is nothing to freeze or the model cannot move cells.
+        False, and nothing changed, where the model cannot move cells.
         """
-        if count <= 0 or not draft.prompt or not self.model.can_move:
+        if not self.model.can_move:
             return False
         started = self.model.clock.now()
         evaluation = self.model.move(self.prompt, len(draft.prompt), len(draft.prompt) + count)
@@ -112,15 +112,18 @@ class Decoding:
         """
         draft = draft[: max(self.maximum_tokens - len(self.output), 0)]
         started = self.model.clock.now()
-        evaluation = self.model.evaluate([*self.prompt, *self.output, *draft], len(draft) + 1)
+        # Where nothing is decided no logits are needed.
+        unread = 0 if to_end or self.scores is not None else min(forced_tokens, len(draft))
+        evaluation = self.model.evaluate([*self.prompt, *self.output, *draft], len(draft) - unread + 1)
         logits, choices = evaluation.logits, evaluation.logits.argmax(axis=1)
         ends = (at for at, choice in enumerate(choices) if self.model.is_end_of_generation(int(choice)))
         forced = min(next(ends, 0) if to_end else forced_tokens, len(draft))
-        length = forced + accepted_length(logits[forced:], choices[forced:], draft[forced:], bias)
+        rest = slice(forced - unread, None)
+        length = forced + accepted_length(logits[rest], choices[rest], draft[forced:], bias)
         if self.scores is not None:
             self.scores += (_score(logits[row], draft[row], int(choices[row])) for row in range(length))
         self._accept(draft, length, name)
-        self._choose(logits[length])
+        self._choose(logits[length - unread])
         self._count_pass(evaluation, draft, started)
         return length
 
