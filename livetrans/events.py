@@ -79,7 +79,6 @@ class RecognitionStats:
     audio_seconds_in_pass: float
     """Length of the sound that was recognised (source time, hence not a measured duration)."""
     pass_seconds: float
-    """Measured duration of the pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +150,10 @@ class DecodingStats:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Consecutive tokens (of a translation) or characters (of a caption) that were accepted from a draft."""
+    """Tokens (of a translation) or characters (of a caption) accepted from a draft: `begin` to before `end`."""
 
     begin: int
     end: int
-    """One past the last."""
     draft: str = "previous"
     """Which draft: `previous`, the segment's previous output, or the name that a decoder gives another one."""
 
@@ -165,7 +163,6 @@ class _OfUpdate:
     """What was made of one update."""
 
     transcript: Transcript
-    """The update."""
 
     @property
     def segment_id(self) -> int:
