@@ -66,11 +66,6 @@ class Distribution:
     def median(self) -> float | None:
         return self.percentile(0.5)
 
-    @property
-    def kept(self) -> int:
-        """How many values are in memory."""
-        return len(self._values)
-
 
 def stable_delays(times: Sequence[float], outputs: Sequence[Sequence[Hashable]]) -> list[float]:
     """Delay of every unit of the last output: the time of the first update from which on it was never taken back.
