@@ -47,8 +47,11 @@ def text_corpus(
     *,
     step: int = 3,
     sentences: int | None = None,
+    minimum_words: int = 1,
 ) -> Corpus:
     """Parallel files, a sentence a line, each revealed `step` words at a time (characters, in a script without spaces).
+
+    `sentences` takes the first of those that have `minimum_words` or more (characters, as above).
 
     Raises:
         UsageError: a file that is absent, not text, empty, of another length, or that has an empty line.
@@ -63,11 +66,18 @@ def text_corpus(
                 "give files whose lines belong together"
             )
     spaced = languages[0].spaced
-    segments = tuple(
-        CorpusSegment(Segment(number, f"{source.name}:{number + 1}", text, wanted), reveal(text, step, spaced=spaced))
-        for number, (text, wanted) in enumerate(zip(sources[:sentences], references, strict=False))
-    )
+    pairs = [
+        (f"{source.name}:{line}", text, wanted)
+        for line, (text, wanted) in enumerate(zip(sources, references, strict=True), 1)
+        if len(text.split() if spaced else text) >= minimum_words
+    ]
     unit = "words" if spaced else "characters"
+    if not pairs:
+        raise UsageError(f"{source.name} has no sentence of {minimum_words} {unit}; give a smaller --minimum-words")
+    segments = tuple(
+        CorpusSegment(Segment(number, name, text, wanted), reveal(text, step, spaced=spaced))
+        for number, (name, text, wanted) in enumerate(pairs[:sentences])
+    )
     return _corpus("text", source.name, languages, segments, step, unit)
 
 
