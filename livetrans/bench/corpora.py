@@ -78,7 +78,7 @@ def text_corpus(
         CorpusSegment(Segment(number, name, text, wanted), reveal(text, step, spaced=spaced))
         for number, (name, text, wanted) in enumerate(pairs[:sentences])
     )
-    return _corpus("text", source.name, languages, segments, step, unit)
+    return _corpus("text", source.name, languages, segments, step, unit, minimum_words)
 
 
 def read_sentences(path: Path) -> list[str]:
@@ -233,11 +233,12 @@ def _corpus(
     segments: tuple[CorpusSegment, ...],
     step: int,
     step_unit: str,
+    minimum_words: int = 1,
 ) -> Corpus:
     digest = hashlib.sha256()
     for one in segments:
         digest.update(repr((one.segment.reference, one.segment.stream_reference)).encode())
         digest.update("\n".join(update.source for update in one.updates).encode("utf-8", "replace"))
     source, target = languages
-    record = CorpusRecord(kind, name, digest.hexdigest(), source.code, target.code, len(segments), step, step_unit)
-    return Corpus(record, segments)
+    about = source.code, target.code, len(segments), step, step_unit, minimum_words
+    return Corpus(CorpusRecord(kind, name, digest.hexdigest(), *about), segments)

@@ -139,6 +139,8 @@ def signatures(runs: Sequence[ScoredRun]) -> list[str]:
         header = run.run.header
         corpus, model, machine = header.corpus, header.model, header.machine
         revealed = f", {corpus.step} {corpus.step_unit} at a time" if corpus.step_unit else ""
+        if corpus.minimum_words > 1:
+            revealed += f", sentences of {corpus.minimum_words} {corpus.step_unit} or more"
         updates = run.rows[0].updates
         repeats = f"{header.repeats} repeat{'s' if header.repeats > 1 else ''}"
         notes.append(

@@ -277,17 +277,15 @@ def _style() -> Iterator[None]:
     from matplotlib import style
 
     settings = {
-        "axes.axisbelow": True,
+        **dict.fromkeys(("axes.axisbelow", "axes.grid"), True),
         **dict.fromkeys(("axes.facecolor", "figure.facecolor"), SHEET),
         **dict.fromkeys(("axes.spines.right", "axes.spines.top"), False),
         **dict.fromkeys(("axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK),
         "axes.edgecolor": PALE_INK,
-        "axes.grid": True,
         "font.family": "DejaVu Sans",  # matplotlib brings it along, so every machine draws the same
         "grid.color": GRID,
         "legend.frameon": False,
-        "lines.linewidth": 2.0,
-        "lines.markersize": 6.5,
+        **{"lines.linewidth": 2.0, "lines.markersize": 6.5},
         "svg.hashsalt": "livetrans",
     }
     with style.context(settings, after_reset=True):

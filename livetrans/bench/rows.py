@@ -57,7 +57,7 @@ class TableRow:
     passes: float | None
     """Model calls an update."""
     evaluated_tokens: float | None
-    """Tokens that went through the model, an update."""
+    """Tokens that went through the model, an update; None for files from before they were counted."""
     screen: Screen
 
 
@@ -208,7 +208,7 @@ class Screen:
     """Median seconds from the end of a unit's source word to the last time that the shown unit changed."""
 
 
-def measure_screen(units: Sequence[tuple[Segment, Sequence[Update]]], mask_k: int, spaced: bool) -> Screen:
+def measure_screen(units: Sequence[tuple[Segment, Sequence[Update]]], mask_k: int, *, spaced: bool) -> Screen:
     """What a viewer sees of one method: captions as the presenter makes them; a stream's segments are one screen."""
     screens: dict[str | int, tuple[ScreenErasure, ScreenErasure]] = {}
     segments, stability = NormalizedErasure(), TimeToStability()

@@ -162,9 +162,10 @@ def _row(
         finals=len(finals),
         latency=_latency(segments, repeats, method.label, tokenize),
         passes=fmean(update.stats.forward_passes for update in own),
-        # Files from before the count have zeros only.
         evaluated_tokens=fmean(update.stats.evaluated_tokens for update in own) or None,
-        screen=measure_screen(_units(segments, repeats, method.label), method.output_mask_k or shown_mask_k, spaced),
+        screen=measure_screen(
+            _units(segments, repeats, method.label), method.output_mask_k or shown_mask_k, spaced=spaced
+        ),
     )
 
 

@@ -123,8 +123,8 @@ def calm_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
         "NE screen: words taken back / words, of all captions of a stream as one text, with the last tokens hidden and "
         "cut to whole words as in a live run; raw: nothing hidden; hidden: tokens held back, an update; stable: median "
         "time from the end of a word to the last change of its translation.",
-        "- rt: less that of rt; chrF partials: against what rt wrote for the same prefix; [ ]: 95 %, paired bootstrap "
-        "over sentences (streams, where a reference is of a whole stream).",
+        "chrF - rt, BLEU - rt: less that of rt; chrF partials: against what rt wrote for the same prefix; [ ]: 95 %, "
+        "paired bootstrap over sentences (streams, where a reference is of a whole stream).",
         *signatures(runs),
     )
     return Table("calm", "calm, speed and quality", CALM_COLUMNS, tuple(rows), notes)

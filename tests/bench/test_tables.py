@@ -17,6 +17,7 @@ from livetrans.bench.runfile import Run, read_run
 from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
 from livetrans.bench.tables import (
     TableSettings,
+    calm_table,
     comparison_table,
     fitting_tables,
     latency_table,
@@ -218,3 +219,21 @@ def test_the_run_file_is_never_touched(run: Run, tmp_path: Path) -> None:
     before = run.path.read_bytes()
     score(read_run(run.path), ScoringSettings("word"))
     assert run.path.read_bytes() == before
+
+
+def test_the_calm_table_has_every_method_beside_the_baseline(scored: ScoredRun) -> None:
+    table = calm_table([scored], PLAIN)
+    names = [column.name for column in table.columns]
+    rows = {str(row[0]): dict(zip(names, row, strict=True)) for row in table.rows}
+    assert list(rows) == ["rt", "ssbd@0", "ssbd@0.2", "ssbd@0.5", "cd", "ssbd@0.2+mask3"]
+    assert rows["rt"]["chrF - rt"] is None and rows["ssbd@0"]["chrF - rt"] == (0.0, 0.0, 0.0)
+    assert "0.0 [0.0, 0.0]" in as_text(table) and "0.0 [0.0, 0.0]" in as_csv(table)
+    assert len(calm_table([scored, _of_another_corpus(scored, sha256="x")], PLAIN).rows) == 2 * len(rows)
+
+
+def test_the_calm_table_is_made_of_runs_with_a_live_window(tmp_path: Path) -> None:
+    corpus = corpus_of(tmp_path)
+    run_to(tmp_path / "run.jsonl", corpus, header_of(corpus, "rt,ssbd@0.2,window3@0.2+worth", 1))
+    windowed = score(read_run(tmp_path / "run.jsonl"), ScoringSettings("word"))
+    assert fitting_tables([windowed], PLAIN)[-1] == "calm"
+    assert fitting_tables([_of_another_corpus(windowed, kind="recorded")], PLAIN) == ["6", "latency", "calm"]
