@@ -98,19 +98,20 @@ CALM: Figures[tuple[TableRow, QualityDifference]] = (
     (Column("chrF partials", 1), lambda row: row[1].partial_chrf),
 )
 
+COMPARISON: Figures[TableRow] = (
+    (Column("updates", spare=True), lambda row: row.updates),
+    (Column("tokens", spare=True), lambda row: row.output_tokens),
+    *(figure for figure in FIGURES if figure[0].name not in ("COMET", "BLEU", "chrF", "NE", "NE sums")),
+    (Column("NE raw", 2), lambda row: row.ne_ratio if row.mask == "none" else None),
+    (Column("NE shown", 2), lambda row: row.screen.segment_erasure),
+    (Column("NE screen", 2), lambda row: row.screen.erasure),
+    (Column("finals as rt", spare=True), lambda row: f"{row.equal_finals}/{row.finals}"),
+)
+
 OVERVIEW_COLUMNS = (Column("method"), *(column for column, _ in FIGURES))
 LATENCY_COLUMNS = (Column("method"), Column("model"), *(column for column, _ in LATENCIES))
 CALM_COLUMNS = (Column("method"), *(column for column, _ in CALM))
-COMPARISON_COLUMNS = (
-    *OVERVIEW_COLUMNS[:1],
-    Column("updates", spare=True),
-    Column("tokens", spare=True),
-    *(column for column in OVERVIEW_COLUMNS[1:] if column.name not in ("COMET", "BLEU", "chrF", "NE", "NE sums")),
-    Column("NE raw", 2),
-    Column("NE shown", 2),
-    Column("NE screen", 2),
-    Column("finals as rt", spare=True),
-)
+COMPARISON_COLUMNS = (Column("method"), *(column for column, _ in COMPARISON))
 
 
 def columns_of(figures: Figures[Any], group: str) -> list[Column]:

@@ -152,9 +152,8 @@ def _calm(rows: Sequence[TableRow], date: str) -> Figure | None:
     curves = {name: own for name, own in _curves(rows).items() if any(DECODERS[row.decoder].final for row in own)}
     if not curves:
         return None
-    methods = list(dict.fromkeys(row.method for own in curves.values() for row in own))
-    looks = dict(zip(methods, _looks(), strict=False))
-    figure, axes = _sheet(len(curves), "Calm and fast", rows, date, tall=3.4, lines=-(-len(methods) // 2))
+    looks = dict(zip(dict.fromkeys(row.method for own in curves.values() for row in own), _looks(), strict=False))
+    figure, axes = _sheet(len(curves), "Calm and fast", rows, date, tall=3.4, lines=-(-len(looks) // 2))
     for panel, (name, own) in zip(axes, curves.items(), strict=True):
         _name(panel, name or "NE of the screen", "NE of the screen: words taken back / words")
         panel.set_xlabel("update time of rt / of the method")
@@ -164,7 +163,7 @@ def _calm(rows: Sequence[TableRow], date: str) -> Figure | None:
         panel.set_yscale("symlog", linthresh=0.1)
         panel.set_yticks(CALM_TICKS, [f"{tick:g}" for tick in CALM_TICKS])
         panel.set_ylim(-0.01, 1.3 * max(0.1, *(row.screen.erasure or 0.0 for row in own)))
-    _legend(figure, methods, {}, points=True)
+    _legend(figure, list(looks), {}, points=True)
     return figure
 
 
@@ -285,7 +284,8 @@ def _style() -> Iterator[None]:
         "font.family": "DejaVu Sans",  # matplotlib brings it along, so every machine draws the same
         "grid.color": GRID,
         "legend.frameon": False,
-        **{"lines.linewidth": 2.0, "lines.markersize": 6.5},
+        "lines.linewidth": 2.0,
+        "lines.markersize": 6.5,
         "svg.hashsalt": "livetrans",
     }
     with style.context(settings, after_reset=True):

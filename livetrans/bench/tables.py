@@ -10,6 +10,7 @@ from livetrans.bench.figures import (
     BIAS_SWEEP,
     CALM,
     CALM_COLUMNS,
+    COMPARISON,
     COMPARISON_COLUMNS,
     FIGURES,
     FLORES,
@@ -132,20 +133,7 @@ def calm_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
 
 def comparison_table(run: ScoredRun, notes: Sequence[str]) -> Table:
     """The methods of one run side by side, as `replay --compare` prints them; no quality without a reference."""
-    figures = {column.name: cell for column, cell in FIGURES}
-    rows = []
-    for row in run.rows:
-        cells: dict[str, Value] = {
-            "method": row.method,
-            "updates": row.updates,
-            "tokens": row.output_tokens,
-            "NE raw": row.ne_ratio if row.mask == "none" else None,
-            "NE shown": row.screen.segment_erasure,
-            "NE screen": row.screen.erasure,
-            "finals as rt": f"{row.equal_finals}/{row.finals}",
-        }
-        cells |= {name: cell(row) for name, cell in figures.items() if name not in cells}
-        rows.append(tuple(cells[column.name] for column in COMPARISON_COLUMNS))
+    rows = [(row.method, *cells_of(COMPARISON, row)) for row in run.rows]
     return Table("", "The methods on the same updates", COMPARISON_COLUMNS, tuple(rows), tuple(notes))
 
 
