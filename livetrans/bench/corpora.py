@@ -47,8 +47,11 @@ def text_corpus(
     *,
     step: int = 3,
     sentences: int | None = None,
+    minimum_words: int = 1,
 ) -> Corpus:
     """Parallel files, a sentence a line, each revealed `step` words at a time (characters, in a script without spaces).
+
+    `sentences` takes the first of those that have `minimum_words` or more (characters, as above).
 
     Raises:
         UsageError: a file that is absent, not text, empty, of another length, or that has an empty line.
@@ -63,12 +66,19 @@ def text_corpus(
                 "give files whose lines belong together"
             )
     spaced = languages[0].spaced
-    segments = tuple(
-        CorpusSegment(Segment(number, f"{source.name}:{number + 1}", text, wanted), reveal(text, step, spaced=spaced))
-        for number, (text, wanted) in enumerate(zip(sources[:sentences], references, strict=False))
-    )
+    pairs = [
+        (f"{source.name}:{line}", text, wanted)
+        for line, (text, wanted) in enumerate(zip(sources, references, strict=True), 1)
+        if len(text.split() if spaced else text) >= minimum_words
+    ]
     unit = "words" if spaced else "characters"
-    return _corpus("text", source.name, languages, segments, step, unit)
+    if not pairs:
+        raise UsageError(f"{source.name} has no sentence of {minimum_words} {unit}; give a smaller --minimum-words")
+    segments = tuple(
+        CorpusSegment(Segment(number, name, text, wanted), reveal(text, step, spaced=spaced))
+        for number, (name, text, wanted) in enumerate(pairs[:sentences])
+    )
+    return _corpus("text", source.name, languages, segments, step, unit, minimum_words)
 
 
 def read_sentences(path: Path) -> list[str]:
@@ -223,11 +233,12 @@ def _corpus(
     segments: tuple[CorpusSegment, ...],
     step: int,
     step_unit: str,
+    minimum_words: int = 1,
 ) -> Corpus:
     digest = hashlib.sha256()
     for one in segments:
         digest.update(repr((one.segment.reference, one.segment.stream_reference)).encode())
         digest.update("\n".join(update.source for update in one.updates).encode("utf-8", "replace"))
     source, target = languages
-    record = CorpusRecord(kind, name, digest.hexdigest(), source.code, target.code, len(segments), step, step_unit)
-    return Corpus(record, segments)
+    about = source.code, target.code, len(segments), step, step_unit, minimum_words
+    return Corpus(CorpusRecord(kind, name, digest.hexdigest(), *about), segments)

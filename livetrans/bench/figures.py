@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from livetrans.bench.layout import Column, Value
 from livetrans.bench.rows import TableRow
-from livetrans.bench.scoring import ScoredRun
+from livetrans.bench.scoring import QualityDifference, ScoredRun
 from livetrans.metrics.latency import percentile
 
 TOWER, QWEN = "Tower+ 2B", "Qwen3 4B"
@@ -44,7 +44,7 @@ Row = TypeVar("Row")
 Figures = tuple[tuple[Column, Callable[[Row], Value]], ...]
 
 
-def _times(scale: float, value: float | None) -> float | None:
+def times(scale: float, value: float | None) -> float | None:
     return None if value is None else value * scale
 
 
@@ -54,9 +54,9 @@ FIGURES: Figures[TableRow] = (
     (Column("chrF", 1, spare=True), lambda row: row.chrf),
     (Column("NE", 2), lambda row: row.ne_mean),
     (Column("NE sums", 2, spare=True), lambda row: row.ne_ratio),
-    (Column("A/D %", 1), lambda row: _times(100, row.accepted_per_draft)),
-    (Column("A/O %", 1, spare=True), lambda row: _times(100, row.accepted_per_output)),
-    (Column("update ms", 2), lambda row: _times(1000, row.speed.update_seconds)),
+    (Column("A/D %", 1), lambda row: times(100, row.accepted_per_draft)),
+    (Column("A/O %", 1, spare=True), lambda row: times(100, row.accepted_per_output)),
+    (Column("update ms", 2), lambda row: times(1000, row.speed.update_seconds)),
     (Column("speedup", 2), lambda row: row.speed.speedup),
     (Column("TPS", 0, spare=True), lambda row: row.speed.tokens_per_second),
     (Column("TPS ratio", 2, spare=True), lambda row: row.speed.tps_ratio),
@@ -79,17 +79,39 @@ LATENCIES: Figures[TableRow] = (
     (Column("lag p95 s", 2), lambda row: percentile(sorted(row.latency.lags), 0.95)),
 )
 
+CALM: Figures[tuple[TableRow, QualityDifference]] = (
+    (Column("speedup", 2), lambda row: row[0].speed.speedup),
+    (Column("TPS ratio", 2, spare=True), lambda row: row[0].speed.tps_ratio),
+    (Column("passes", 1, spare=True), lambda row: row[0].passes),
+    (Column("evaluated", 1, spare=True), lambda row: row[0].evaluated_tokens),
+    (Column("A/D %", 1, spare=True), lambda row: times(100, row[0].accepted_per_draft)),
+    (Column("A/O %", 1, spare=True), lambda row: times(100, row[0].accepted_per_output)),
+    (Column("NE sums", 2), lambda row: row[0].ne_ratio),
+    (Column("NE screen", 3), lambda row: row[0].screen.erasure),
+    (Column("NE screen raw", 3), lambda row: row[0].screen.raw_erasure),
+    (Column("stable s", 2), lambda row: row[0].screen.stability),
+    (Column("hidden", 1, spare=True), lambda row: row[0].screen.hidden_tokens),
+    (Column("chrF", 1), lambda row: row[0].chrf),
+    (Column("chrF - rt", 1), lambda row: row[1].chrf),
+    (Column("BLEU", 1, spare=True), lambda row: row[0].bleu),
+    (Column("BLEU - rt", 1, spare=True), lambda row: row[1].bleu),
+    (Column("chrF partials", 1), lambda row: row[1].partial_chrf),
+)
+
+COMPARISON: Figures[TableRow] = (
+    (Column("updates", spare=True), lambda row: row.updates),
+    (Column("tokens", spare=True), lambda row: row.output_tokens),
+    *(figure for figure in FIGURES if figure[0].name not in ("COMET", "BLEU", "chrF", "NE", "NE sums")),
+    (Column("NE raw", 2), lambda row: row.ne_ratio if row.mask == "none" else None),
+    (Column("NE shown", 2), lambda row: row.screen.segment_erasure),
+    (Column("NE screen", 2), lambda row: row.screen.erasure),
+    (Column("finals as rt", spare=True), lambda row: f"{row.equal_finals}/{row.finals}"),
+)
+
 OVERVIEW_COLUMNS = (Column("method"), *(column for column, _ in FIGURES))
 LATENCY_COLUMNS = (Column("method"), Column("model"), *(column for column, _ in LATENCIES))
-COMPARISON_COLUMNS = (
-    *OVERVIEW_COLUMNS[:1],
-    Column("updates", spare=True),
-    Column("tokens", spare=True),
-    *(column for column in OVERVIEW_COLUMNS[1:] if column.name not in ("COMET", "BLEU", "chrF", "NE", "NE sums")),
-    Column("NE raw", 2),
-    Column("NE masked", 2),
-    Column("finals as rt", spare=True),
-)
+CALM_COLUMNS = (Column("method"), *(column for column, _ in CALM))
+COMPARISON_COLUMNS = (Column("method"), *(column for column, _ in COMPARISON))
 
 
 def columns_of(figures: Figures[Any], group: str) -> list[Column]:
@@ -118,6 +140,8 @@ def signatures(runs: Sequence[ScoredRun]) -> list[str]:
         header = run.run.header
         corpus, model, machine = header.corpus, header.model, header.machine
         revealed = f", {corpus.step} {corpus.step_unit} at a time" if corpus.step_unit else ""
+        if corpus.minimum_words > 1:
+            revealed += f", sentences of {corpus.minimum_words} {corpus.step_unit} or more"
         updates = run.rows[0].updates
         repeats = f"{header.repeats} repeat{'s' if header.repeats > 1 else ''}"
         notes.append(

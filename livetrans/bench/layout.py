@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-Value = str | int | float | None
+from livetrans.metrics.quality import Interval
+
+Value = str | int | float | Interval | None
 NOTHING = "–"
 """Stands where a figure has no meaning or was not measured."""
 UNLIMITED = 10_000
@@ -81,7 +83,7 @@ def _block(table: Table, columns: Sequence[int]) -> str:
 
     grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for index in columns:
-        right = any(isinstance(row[index], int | float) for row in table.rows)
+        right = any(isinstance(row[index], int | float | Interval) for row in table.rows)
         grid.add_column(Text(table.columns[index].name), justify="right" if right else "left", no_wrap=True)
     for row in table.rows:
         grid.add_row(*(Text(_written(row[index], table.columns[index])) for index in columns))
@@ -104,7 +106,7 @@ def as_markdown(table: Table) -> str:
     """A pipe table with its title above and its notes below."""
     columns = _filled(table)
     titles = [_cell(table.columns[index].title) for index in columns]
-    numeric = [any(isinstance(row[index], int | float) for row in table.rows) for index in columns]
+    numeric = [any(isinstance(row[index], int | float | Interval) for row in table.rows) for index in columns]
     lines = [f"**{table.name.capitalize()}: {table.title}**", "", f"| {' | '.join(titles)} |"]
     lines.append(f"|{'|'.join('---:' if right else '---' for right in numeric)}|")
     for row in table.rows:
@@ -136,6 +138,9 @@ def _filled(table: Table) -> list[int]:
 def _written(value: Value, column: Column) -> str:
     if value is None:
         return NOTHING
+    if isinstance(value, Interval):
+        middle, low, high = (f"{each:z.{column.decimals}f}" for each in value)
+        return f"{middle} [{low}, {high}]"
     return f"{value:.{column.decimals}f}" if isinstance(value, float) else str(value)
 
 

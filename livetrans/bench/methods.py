@@ -24,6 +24,14 @@ PAPER_METHODS = (
 )  # fmt: skip
 """What Tables 2, 3, 4 and 6 need; the display-only mask is computed from `ssbd@0.2`'s own lines."""
 
+CALM_METHODS = (
+    "rt", "ssbd@0.2", "ssbd@0.2+exact", "window3@0.2", "window8@0.2", "window3@0.2+worth", "window3@0.2+exact", "cd",
+)  # fmt: skip
+"""What the calm table sets side by side: the paper's method, each step beyond it alone, and all of them."""
+
+METHOD_SETS = {"paper": PAPER_METHODS, "calm": CALM_METHODS}
+"""What `--methods` takes in place of a list."""
+
 TIMES = ("wall", "cpu")
 """Time as it passes, or the processor's time of the measuring thread."""
 
@@ -38,12 +46,13 @@ def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[Met
 
     A display-only mask (`+display3`) changes nothing but what is shown: its method is run plain, and tables mask it.
     Bias, window and finals that are not written are those of `usual`; by default finals are decoded like any update, as
-    in the paper.
+    in the paper. A name in `METHOD_SETS` stands for its methods.
 
     Raises:
         UsageError: a method, bias or mask that does not exist.
     """
-    methods = [parse_method(part.strip(), usual) for part in text.split(",") if part.strip()]
+    written = METHOD_SETS.get(text.strip(), text.split(","))
+    methods = [parse_method(part.strip(), usual) for part in written if part.strip()]
     if not methods:
         raise UsageError("no method is named; write for example rt,ssbd@0.2,cd")
     if BASELINE not in {method.label for method in methods}:

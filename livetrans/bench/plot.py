@@ -1,4 +1,4 @@
-"""Plots of a benchmark, from table rows alone: figures over the bias, and how lag is distributed. PNG and SVG.
+"""Plots of a benchmark, from table rows alone: figures over the bias, lag, and calm over speed. PNG and SVG.
 
 A plot has a white background, so that it reads the same on a light and on a dark page. Curves differ in marker as
 well as in colour. The same rows and date give the same bytes.
@@ -14,8 +14,10 @@ from itertools import count, cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from livetrans.bench.figures import times
 from livetrans.bench.methods import BASELINE
 from livetrans.bench.rows import TableRow
+from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.metrics.latency import percentile
 
@@ -36,7 +38,7 @@ Value = Callable[[TableRow], float | None]
 
 
 def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = False) -> list[Path]:
-    """Write `bias`, `quality` and `lag`, each as PNG and SVG, as far as the rows have their figures; gives the paths.
+    """Write `bias`, `quality`, `lag` and `calm`, PNG and SVG, as far as the rows have their figures; gives the paths.
 
     Rows of masked methods are left out: a mask moves NE by itself, so it has no place on a line over the bias. One
     line (for lag, one panel) is one model on one corpus. `date` stands in the title, in the caller's words.
@@ -52,6 +54,7 @@ def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = Fal
             "bias": _over_bias(plain, date, BIAS_PANELS, "What the bias does"),
             "quality": _over_bias(plain, date, QUALITY_PANELS, "What the bias costs"),
             "lag": _lag(plain, date),
+            "calm": _calm(plain, date),
         }
         files = {
             folder / f"{name}.{kind}": _rendered(figure, kind)
@@ -61,17 +64,21 @@ def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = Fal
         }
     if not files:
         raise UsageError("there is nothing to plot; give a run of a method with a bias, or of a recorded stream")
-    _write(files, force=force)
+    existing = next((path for path in files if path.exists()), None)
+    if existing is not None and not force:
+        raise UsageError(f"{existing} is there already; choose another folder, or --force to overwrite it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, picture in files.items():
+            path.write_bytes(picture)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written ({error.strerror}); choose another folder") from None
     return list(files)
-
-
-def _percent(value: float | None) -> float | None:
-    return None if value is None else 100 * value
 
 
 BIAS_PANELS: tuple[tuple[str, str, Value], ...] = (
     ("Normalized erasure", "erased / final tokens, mean per utterance", lambda row: row.ne_mean),
-    ("Draft accepted (A/D)", "% of the draft's tokens", lambda row: _percent(row.accepted_per_draft)),
+    ("Draft accepted (A/D)", "% of the draft's tokens", lambda row: times(100, row.accepted_per_draft)),
     ("Speedup", "update time of rt / of the method", lambda row: row.speed.speedup),
 )
 QUALITY_PANELS: tuple[tuple[str, str, Value], ...] = (
@@ -81,6 +88,7 @@ QUALITY_PANELS: tuple[tuple[str, str, Value], ...] = (
 )
 MEASURED = (("model", "models"), ("pair", "language pairs"), ("corpus", "corpora"))
 """What a title names, and what it is called where there is too much to name."""
+CALM_TICKS = (0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
 LEAST_SPAN = {"COMET": 0.04, "BLEU": 4.0, "chrF": 4.0}
 """Of a quality axis: less would make noise look like a fall."""
 
@@ -115,8 +123,7 @@ def _over_bias(
 
 def _lag(rows: Sequence[TableRow], date: str) -> Figure | None:
     """A panel a corpus, a bar a method: from the 5th to the 95th percentile, thick in the middle half, the median."""
-    curves = {name: [row for row in own if row.latency.lags] for name, own in _curves(rows).items()}
-    curves = {name: own for name, own in curves.items() if own}
+    curves = _curves([row for row in rows if row.latency.lags])
     if not curves:
         return None
     tall = 0.4 + 0.34 * max(map(len, curves.values()))
@@ -137,6 +144,26 @@ def _lag(rows: Sequence[TableRow], date: str) -> Figure | None:
         panel.grid(visible=False, axis="y")
         low, high = panel.get_xlim()
         panel.set_xlim(min(low, 0.0), high + 0.15 * (high - low))
+    return figure
+
+
+def _calm(rows: Sequence[TableRow], date: str) -> Figure | None:
+    """A panel a corpus, a point a method: NE of the screen over speedup; None where no live window was run."""
+    curves = {name: own for name, own in _curves(rows).items() if any(DECODERS[row.decoder].final for row in own)}
+    if not curves:
+        return None
+    looks = dict(zip(dict.fromkeys(row.method for own in curves.values() for row in own), _looks(), strict=False))
+    figure, axes = _sheet(len(curves), "Calm and fast", rows, date, tall=3.4, lines=-(-len(looks) // 2))
+    for panel, (name, own) in zip(axes, curves.items(), strict=True):
+        _name(panel, name or "NE of the screen", "NE of the screen: words taken back / words")
+        panel.set_xlabel("update time of rt / of the method")
+        for row in own:
+            colour, marker = looks[row.method]
+            panel.plot(row.speed.speedup or 0.0, row.screen.erasure or 0.0, marker, color=colour, zorder=3)
+        panel.set_yscale("symlog", linthresh=0.1)
+        panel.set_yticks(CALM_TICKS, [f"{tick:g}" for tick in CALM_TICKS])
+        panel.set_ylim(-0.01, 1.3 * max(0.1, *(row.screen.erasure or 0.0 for row in own)))
+    _legend(figure, list(looks), {}, points=True)
     return figure
 
 
@@ -183,10 +210,7 @@ def _sheet(
     left: float = 0.7,
     lines: int = 0,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with panels side by side, and its title: what it shows, what was measured and when.
-
-    Panels are `tall` inches high and have `left` inches for their scale; the legend below has so many lines.
-    """
+    """Panels side by side, `tall` inches high with `left` for the scale, a title, and room for a legend of `lines`."""
     from matplotlib.figure import Figure
 
     each, above, below = max(3.2, 5.8 / panels - left), 1.2, 0.65 + 0.25 * lines
@@ -216,13 +240,12 @@ def _name(panel: Axes, name: str, unit: str) -> None:
 
 def _scale(panel: Axes, least_span: float | None) -> None:
     """From zero, so that lengths compare; quality, whose zero says nothing, over at least so much."""
-    if least_span is None:
-        top = panel.get_ylim()[1] * 1.05
-        panel.set_ylim(-0.03 * top, top)  # a line at zero stays visible
-        return
     low, high = panel.get_ylim()
-    missing = max(least_span - (high - low), 0.0)
-    panel.set_ylim(low - missing / 2, high + missing / 2)
+    missing = max((least_span or 0.0) - (high - low), 0.0)
+    if least_span is None:
+        panel.set_ylim(-0.03 * 1.05 * high, 1.05 * high)  # a line at zero stays visible
+    else:
+        panel.set_ylim(low - missing / 2, high + missing / 2)
 
 
 def _looks() -> Iterator[tuple[str, str]]:
@@ -231,50 +254,41 @@ def _looks() -> Iterator[tuple[str, str]]:
         yield COLOURS[place % len(COLOURS)], MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]
 
 
-def _legend(figure: Figure, curves: Sequence[str], levels: Mapping[str, Dashes]) -> None:
+def _legend(figure: Figure, curves: Sequence[str], levels: Mapping[str, Dashes], *, points: bool = False) -> None:
     """Under the panels: the curves, and what the dashes mean in whatever colour."""
     from matplotlib.lines import Line2D
 
     dashes_colour = COLOURS[0] if len(curves) == 1 else PALE_INK
     handles = [
-        Line2D([], [], color=colour, marker=marker, label=curve)
+        Line2D([], [], color=colour, marker=marker, label=curve, linestyle="" if points else "-")
         for curve, (colour, marker) in zip(curves, _looks(), strict=False)
     ] + [
         Line2D([], [], color=dashes_colour, linestyle=dashes, linewidth=1.4, label=level)
         for level, dashes in levels.items()
     ]
     place = (0.1 / figure.get_figwidth(), 0.05 / figure.get_figheight())
-    figure.legend(handles=handles, loc="lower left", bbox_to_anchor=place, ncols=3 if len(curves) == 1 else 1)
+    columns = 2 if points else 3 if len(curves) == 1 else 1
+    figure.legend(handles=handles, loc="lower left", bbox_to_anchor=place, ncols=columns)
 
 
 @contextmanager
 def _style() -> Iterator[None]:
-    import matplotlib
+    from matplotlib import style
 
     settings = {
-        **matplotlib.rcParamsDefault,
-        "axes.axisbelow": True,
+        **dict.fromkeys(("axes.axisbelow", "axes.grid"), True),
+        **dict.fromkeys(("axes.facecolor", "figure.facecolor"), SHEET),
+        **dict.fromkeys(("axes.spines.right", "axes.spines.top"), False),
+        **dict.fromkeys(("axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK),
         "axes.edgecolor": PALE_INK,
-        "axes.facecolor": SHEET,
-        "axes.grid": True,
-        "axes.labelcolor": INK,
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "figure.facecolor": SHEET,
         "font.family": "DejaVu Sans",  # matplotlib brings it along, so every machine draws the same
         "grid.color": GRID,
         "legend.frameon": False,
         "lines.linewidth": 2.0,
         "lines.markersize": 6.5,
         "svg.hashsalt": "livetrans",
-        "text.color": INK,
-        "xtick.color": INK,
-        "ytick.color": INK,
     }
-    with matplotlib.rc_context():
-        for name in ("backend", "backend_fallback", "interactive"):
-            settings.pop(name, None)
-        matplotlib.rcParams.update(settings)
+    with style.context(settings, after_reset=True):
         yield
 
 
@@ -284,15 +298,3 @@ def _rendered(figure: Figure, kind: str) -> bytes:
     dated = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
     figure.savefig(picture, format=kind, dpi=DOTS_PER_INCH, metadata=dated)
     return picture.getvalue()
-
-
-def _write(files: dict[Path, bytes], *, force: bool) -> None:
-    existing = next((path for path in files if path.exists()), None)
-    if existing is not None and not force:
-        raise UsageError(f"{existing} is there already; choose another folder, or --force to overwrite it")
-    for path, picture in files.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(picture)
-        except OSError as error:
-            raise UsageError(f"{path} cannot be written ({error.strerror}); choose another folder") from None

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from livetrans.bench.runfile import Segment, Update
-from livetrans.events import DecodingStats
+from livetrans.config import MaskSettings
+from livetrans.events import Caption, DecodingStats, Transcript, Translation
+from livetrans.metrics.erasure import NormalizedErasure
 from livetrans.metrics.latency import average_lagging, length_adaptive_average_lagging, stable_delays
+from livetrans.metrics.screen import ScreenErasure, TimeToStability
+from livetrans.translation.presenter import Presenter
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,11 @@ class TableRow:
     """Finals with the very text that `rt` wrote."""
     finals: int
     latency: Latency
+    passes: float | None
+    """Model calls an update."""
+    evaluated_tokens: float | None
+    """Tokens that went through the model, an update; None for files from before they were counted."""
+    screen: Screen
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +146,13 @@ def measure_latency(
     unaware: list[tuple[float, float]] = []
     aware: list[tuple[float, float]] = []
     lags: list[float] = []
-    stream, free = None, 0.0
-    for segment, updates in units:
-        if segment.stream != stream:
-            stream, free = segment.stream, 0.0
+    for segment, updates, instants in _timed(units):
         finished = []
-        for update in updates:
-            if update.due is None or update.captured is None or update.end is None:
-                break
-            free = max(free, update.due) + update.update_seconds
+        for update, done in zip(updates, instants, strict=False):
+            captured, end = update.captured or 0.0, update.end or 0.0
             # On the axis of source time: what was heard at `end` was heard at `captured` of the run.
-            finished.append(free - (update.captured - update.end))
-            lags.append(free - update.captured)
+            finished.append(done - (captured - end))
+            lags.append(done - captured)
         if len(finished) < len(updates) or segment.start is None or not output(updates[-1]):
             continue
         ends = [update.end or 0.0 for update in updates]
@@ -169,3 +173,74 @@ def measure_latency(
         laal_aware=fmean(laal for _, laal in aware),
         lags=tuple(lags),
     )
+
+
+def _timed(
+    units: Sequence[tuple[Segment, Sequence[Update]]],
+) -> Iterator[tuple[Segment, Sequence[Update], list[float]]]:
+    """Each unit, and when its updates were translated, one after another; no instants where a stream has no times."""
+    stream, free = None, 0.0
+    for segment, updates in units:
+        if segment.stream != stream:
+            stream, free = segment.stream, 0.0
+        instants: list[float] = []
+        for update in updates:
+            if update.due is None or update.captured is None or update.end is None:
+                break
+            free = max(free, update.due) + update.update_seconds
+            instants.append(free)
+        yield segment, updates, instants
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """Calm of one method as the viewer sees it; None where nothing was shown or the corpus has no times."""
+
+    erasure: float | None = None
+    """NE of the screen (`livetrans.metrics.screen`), under the mask."""
+    raw_erasure: float | None = None
+    """The same without a mask."""
+    segment_erasure: float | None = None
+    """NE per segment in the model's tokens that are wholly shown, as sums."""
+    hidden_tokens: float | None = None
+    """Held back by mask and cut, an update."""
+    stability: float | None = None
+    """Median seconds from the end of a unit's source word to the last time that the shown unit changed."""
+
+
+def measure_screen(units: Sequence[tuple[Segment, Sequence[Update]]], mask_k: int, *, spaced: bool) -> Screen:
+    """What a viewer sees of one method: captions as the presenter makes them; a stream's segments are one screen."""
+    screens: dict[str | int, tuple[ScreenErasure, ScreenErasure]] = {}
+    segments, stability = NormalizedErasure(), TimeToStability()
+    hidden: list[int] = []
+    times: list[float] = []
+    for segment, updates, instants in _timed(units):
+        place = segment.stream or segment.segment_id
+        shown, raw = screens.setdefault(place, (ScreenErasure(), ScreenErasure()))
+        for number, update in enumerate(updates):
+            caption = _caption(segment, update, mask_k, spaced)
+            shown.add(caption)
+            raw.add(_caption(segment, update, 0, spaced))
+            segments.add(update.segment_id, caption.tokens, final=update.final)
+            hidden.append(caption.masked_tokens)
+            if len(instants) == len(updates):
+                times += stability.add(caption, instants[number])
+
+    def erasure(kind: int) -> float | None:
+        erased = sum(pair[kind].erased_units for pair in screens.values())
+        return _ratio(erased, sum(pair[kind].units for pair in screens.values()))
+
+    mean_hidden = fmean(hidden) if hidden else None
+    return Screen(erasure(0), erasure(1), segments.ratio_of_sums, mean_hidden, _median(times))
+
+
+def _caption(segment: Segment, update: Update, mask_k: int, spaced: bool) -> Caption:
+    def render(tokens: Sequence[int]) -> str:
+        """Of the output's first tokens: the run file says where each ends."""
+        return update.without_last(len(update.tokens) - len(tokens))
+
+    times = segment.start or 0.0, update.end or 0.0, update.captured
+    transcript = Transcript(segment.segment_id, update.update, update.source, "", update.final, *times)
+    mask = MaskSettings("display" if mask_k else "none", mask_k)
+    translation = Translation(transcript, update.text, update.tokens, update.stats)
+    return Presenter(render, mask, spaced=spaced).present(translation)

@@ -22,7 +22,20 @@ from livetrans.translation.translator import Translator
 Unit = tuple[int, CorpusSegment, MethodRecord]
 """Repeat, segment, method."""
 
+_Place = tuple[int, str | int]
+
 _REMEMBERED_OUTPUTS = 1000
+
+
+def _key(unit: Unit) -> tuple[int, int, str]:
+    repeat, segment, method = unit
+    return repeat, segment.segment.segment_id, method.label
+
+
+def _place(unit: Unit) -> _Place:
+    """Repeat, and the stream whose segments are one text; a sentence of a text is one by itself."""
+    repeat, segment, _ = unit
+    return repeat, segment.segment.stream or segment.segment.segment_id
 
 
 class RunWriter:
@@ -146,19 +159,28 @@ class Bench:
         self._prompt = prompt
         self._header = header
         self._clock = clock
+        self._translators: dict[str, tuple[_Place, Translator]] = {}
         self._ends: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._renders = {label: renderer(model) for label, model in models.items()}
 
     def run(self, corpus: Corpus, writer: RunWriter, on_unit: Callable[[int], None] = lambda updates: None) -> None:
         """Run what the writer's file lacks; `on_unit` gets how many updates each unit has.
 
+        A stream that an interruption cut is translated again from its beginning, without being written, so that its
+        next segment finds the draft that a split left.
+
         Raises:
             ContextError: a sentence is too long for the model's context.
             SessionError: the file cannot be written.
         """
-        for repeat, segment, method in units(corpus, self._header.methods, self._header.repeats):
-            if (repeat, segment.segment.segment_id, method.label) not in writer.done:
-                writer.write_unit(self.unit(repeat, segment, method))
+        all_units = list(units(corpus, self._header.methods, self._header.repeats))
+        lacking = {(_place(unit), unit[2].label) for unit in all_units if _key(unit) not in writer.done}
+        for unit in all_units:
+            repeat, segment, method = unit
+            if (_place(unit), method.label) in lacking:
+                updates = self.unit(repeat, segment, method)
+                if _key(unit) not in writer.done:
+                    writer.write_unit(updates)
             on_unit(len(segment.updates))
 
     def run_in_memory(self, corpus: Corpus, on_too_long: Callable[[Segment, ContextError], None]) -> tuple[Update, ...]:
@@ -176,10 +198,13 @@ class Bench:
         return tuple(update for update in done if update.segment_id not in left_out)
 
     def unit(self, repeat: int, segment: CorpusSegment, method: MethodRecord) -> list[Update]:
-        """Translate one segment by one method, from an empty draft."""
+        """Translate one segment by one method; what a split left of the draft goes on from segment to segment."""
         model = self._models[method.label]
-        settings = settings_of(method, self._header.maximum_output_tokens)
-        translator = Translator(model, self._prompt, *settings)
+        place, translator = self._translators.get(method.label, (None, None))
+        if translator is None or place != _place((repeat, segment, method)):
+            settings = settings_of(method, self._header.maximum_output_tokens)
+            translator = Translator(model, self._prompt, *settings)
+            self._translators[method.label] = _place((repeat, segment, method)), translator
         # The cache starts from the template alone, whichever unit came before: a resumed run equals a whole one.
         model.evaluate((*self._prompt.before, *self._prompt.after))
         identity = segment.segment.segment_id

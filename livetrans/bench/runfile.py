@@ -57,6 +57,8 @@ class CorpusRecord:
     """w, the units added at each update; 0 for recorded streams."""
     step_unit: str
     """`words` or `characters`; empty for recorded streams."""
+    minimum_words: int = 1
+    """Shorter sentences were left out, in the unit of the step."""
 
 
 @dataclass(frozen=True, slots=True)

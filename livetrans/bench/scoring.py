@@ -6,13 +6,16 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 
 from livetrans.bench.methods import BASELINE
-from livetrans.bench.rows import Latency, TableRow, measure_latency, measure_speed
+from livetrans.bench.rows import Latency, TableRow, measure_latency, measure_screen, measure_speed
 from livetrans.bench.runfile import MethodRecord, Run, Segment, Update
 from livetrans.errors import UsageError
+from livetrans.languages import parse_language
 from livetrans.metrics import quality
 from livetrans.metrics.erasure import NormalizedErasure
+from livetrans.metrics.quality import Interval
 from livetrans.metrics.rates import Acceptance
 from livetrans.text import join_text
 
@@ -27,6 +30,8 @@ class ScoringSettings:
     display_masks: tuple[int, ...] = ()
     """k of the display-only masks whose rows are added."""
     comet: Path | None = None
+    shown_mask_k: int = 3
+    """k of the mask under which the screen is measured; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +57,18 @@ class _Quality:
     segments: Sequence[Segment]
     comet: Path | None
     signatures: dict[str, None] = field(default_factory=dict)
-    _known: dict[tuple[str, ...], tuple[float | None, float | None, float | None]] = field(default_factory=dict)
+    _known: dict[tuple[str, ...], list[float | None]] = field(default_factory=dict)
 
-    def of(self, finals: Sequence[str]) -> tuple[float | None, float | None, float | None]:
+    def of(self, finals: Sequence[str]) -> list[float | None]:
         key = tuple(finals)
         if key not in self._known:
             self._known[key] = self._score(finals)
         return self._known[key]
 
-    def _score(self, finals: Sequence[str]) -> tuple[float | None, float | None, float | None]:
+    def _score(self, finals: Sequence[str]) -> list[float | None]:
         scored = list(_with_references(self.segments, finals))
         if not scored:
-            return None, None, None
+            return [None, None, None]
         sources, hypotheses, references = (list(column) for column in zip(*scored, strict=True))
         scores = [
             quality.bleu(hypotheses, references, self.run.header.corpus.target_language),
@@ -72,8 +77,7 @@ class _Quality:
         if self.comet is not None:
             scores.append(quality.comet(sources, hypotheses, references, self.comet))
         self.signatures.update(dict.fromkeys(score.signature for score in scores))
-        values = [score.value for score in scores]
-        return values[0], values[1], values[2] if self.comet is not None else None
+        return [*(score.value for score in scores), None][:3]
 
 
 def score(run: Run, settings: ScoringSettings) -> ScoredRun:
@@ -93,7 +97,7 @@ def score(run: Run, settings: ScoringSettings) -> ScoredRun:
     scorer = _Quality(run, segments, settings.comet)
     rows: list[TableRow] = []
     for method in run.header.methods:
-        row = _row(run, method, segments, repeats, unit, tokenize, scorer)
+        row = _row(run, method, segments, repeats, unit, tokenize, scorer, settings.shown_mask_k)
         rows.append(row)
         if not method.output_mask_k:
             rows += (_masked(row, k, segments, repeats, tokenize) for k in settings.display_masks)
@@ -123,6 +127,7 @@ def _row(
     unit: str,
     tokenize: Callable[[str], list[str]] | None,
     scorer: _Quality,
+    shown_mask_k: int,
 ) -> TableRow:
     acceptance = Acceptance()
     own = _updates(repeats[0], method.label)
@@ -132,7 +137,7 @@ def _row(
     finals = [update.text for update in own if update.final]
     baseline = [update.text for update in _updates(repeats[0], BASELINE) if update.final]
     bleu, chrf, comet = scorer.of(finals)
-    corpus = run.header.corpus
+    corpus, spaced = run.header.corpus, parse_language(run.header.corpus.target_language).spaced
     return TableRow(
         model=model_name(run),
         pair=f"{corpus.source_language}-{corpus.target_language}",
@@ -156,6 +161,11 @@ def _row(
         equal_finals=sum(mine == theirs for mine, theirs in zip(finals, baseline, strict=True)),
         finals=len(finals),
         latency=_latency(segments, repeats, method.label, tokenize),
+        passes=fmean(update.stats.forward_passes for update in own),
+        evaluated_tokens=fmean(update.stats.evaluated_tokens for update in own) or None,
+        screen=measure_screen(
+            _units(segments, repeats, method.label), method.output_mask_k or shown_mask_k, spaced=spaced
+        ),
     )
 
 
@@ -201,15 +211,56 @@ def shown(update: Update, k: int, tokenize: Callable[[str], list[str]] | None) -
 def _latency(
     segments: Sequence[Segment], repeats: Sequence[_Done], method: str, tokenize: Callable[[str], list[str]] | None
 ) -> Latency:
-    def outputs(update: Update) -> Sequence[Hashable]:
-        return shown(update, 0, tokenize)
-
     def reference_length(segment: Segment) -> int | None:
         return len(tokenize(segment.reference)) if tokenize is not None and segment.reference else None
 
-    known = {segment.segment_id: segment for segment in segments}
-    done = [(known[segment_id], by_method[method]) for segment_id, by_method in repeats[0].items()]
-    return measure_latency(done, outputs, reference_length)
+    return measure_latency(
+        _units(segments, repeats, method), lambda update: shown(update, 0, tokenize), reference_length
+    )
+
+
+def _units(segments: Sequence[Segment], repeats: Sequence[_Done], method: str) -> list[tuple[Segment, list[Update]]]:
+    """The first repeat's units of a method, each with its segment."""
+    return [(segment, repeats[0][segment.segment_id][method]) for segment in segments]
+
+
+@dataclass(frozen=True, slots=True)
+class QualityDifference:
+    """Quality beside that of `rt`, with 95 % intervals over sentences; None without references or partials."""
+
+    chrf: Interval | None = None
+    """Of finals, less that of `rt`."""
+    bleu: Interval | None = None
+    partial_chrf: Interval | None = None
+    """chrF of partials, with what `rt` wrote for the same prefix as the reference."""
+
+
+def quality_differences(run: Run) -> dict[str, QualityDifference]:
+    """By method but `rt`, over the segments that all methods did, in the first repeat."""
+    done = _by_repeat(run)[0]
+    segments = [segment for segment in run.segments if segment.segment_id in done]
+    language, baseline = run.header.corpus.target_language, _updates(done, BASELINE)
+
+    def difference(metric: str, own: Sequence[Update]) -> Interval | None:
+        (mine, references), (theirs, _) = (_scored_texts(segments, updates) for updates in (own, baseline))
+        return quality.paired_difference(metric, mine, theirs, references, language) if references else None
+
+    def of_partials(own: Sequence[Update]) -> Interval | None:
+        pairs = [(one, other) for one, other in zip(own, baseline, strict=True) if not one.final]
+        texts = [one.text for one, _ in pairs], [other.text for _, other in pairs]
+        return quality.chrf_interval(*texts, [one.segment_id for one, _ in pairs]) if pairs else None
+
+    differences = {}
+    for label in (method.label for method in run.header.methods if method.label != BASELINE):
+        own = _updates(done, label)
+        differences[label] = QualityDifference(difference("chrf", own), difference("bleu", own), of_partials(own))
+    return differences
+
+
+def _scored_texts(segments: Sequence[Segment], updates: Sequence[Update]) -> tuple[list[str], list[str]]:
+    """Finals, or whole streams of them, and their references."""
+    scored = list(_with_references(segments, [update.text for update in updates if update.final]))
+    return [hypothesis for _, hypothesis, _ in scored], [reference for _, _, reference in scored]
 
 
 def _with_references(segments: Sequence[Segment], finals: Sequence[str]) -> Iterable[tuple[str, str, str]]:

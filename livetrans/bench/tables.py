@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from livetrans.bench.figures import (
     ACL_60_60,
     BIAS_SWEEP,
+    CALM,
+    CALM_COLUMNS,
+    COMPARISON,
     COMPARISON_COLUMNS,
     FIGURES,
     FLORES,
@@ -27,7 +30,8 @@ from livetrans.bench.figures import (
 from livetrans.bench.layout import Column, Table, Value
 from livetrans.bench.methods import BASELINE, PAPER_DECODER, parse_method
 from livetrans.bench.rows import TableRow
-from livetrans.bench.scoring import ScoredRun, model_name
+from livetrans.bench.scoring import QualityDifference, ScoredRun, model_name, quality_differences
+from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.signature import ModelRecord
 
@@ -103,25 +107,33 @@ def latency_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     return Table("latency", "latency on recorded transcripts", LATENCY_COLUMNS, tuple(rows), notes)
 
 
-def comparison_table(run: ScoredRun, mask_k: int, notes: Sequence[str]) -> Table:
-    """The methods of one run side by side, as `replay --compare` prints them; no quality, since there is no reference.
-
-    `mask_k` is of the display-only mask whose erasure is shown, 0 for none.
-    """
-    figures = {column.name: cell for column, cell in FIGURES}
+def calm_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
+    """Speed, calm and quality of every method beside re-translation's, file after file."""
     rows = []
-    for row in (row for row in run.rows if row.mask != "display"):
-        masked = run.row(f"{row.method}+display{mask_k}") or (row if row.mask == "output" else None)
-        cells: dict[str, Value] = {
-            "method": row.method,
-            "updates": row.updates,
-            "tokens": row.output_tokens,
-            "NE raw": row.ne_ratio if row.mask == "none" else None,
-            "NE masked": masked.ne_ratio if masked else None,
-            "finals as rt": f"{row.equal_finals}/{row.finals}",
-        }
-        cells |= {name: cell(row) for name, cell in figures.items() if name not in cells}
-        rows.append(tuple(cells[column.name] for column in COMPARISON_COLUMNS))
+    for run in runs:
+        differences = quality_differences(run.run)
+        corpus = f"{run.run.header.corpus.name} " if len(runs) > 1 else ""
+        rows += [
+            (f"{corpus}{row.method}", *cells_of(CALM, (row, differences.get(row.method, QualityDifference()))))
+            for row in run.rows
+            if row.mask != "display"
+        ]
+    notes = (
+        "speedup: rt's update time / the method's; passes, evaluated: model calls and tokens through the model, an "
+        "update; NE sums: per segment, nothing hidden.",
+        "NE screen: words taken back / words, of all captions of a stream as one text, with the last tokens hidden and "
+        "cut to whole words as in a live run; raw: nothing hidden; hidden: tokens held back, an update; stable: median "
+        "time from the end of a word to the last change of its translation.",
+        "chrF - rt, BLEU - rt: less that of rt; chrF partials: against what rt wrote for the same prefix; [ ]: 95 %, "
+        "paired bootstrap over sentences (streams, where a reference is of a whole stream).",
+        *signatures(runs),
+    )
+    return Table("calm", "calm, speed and quality", CALM_COLUMNS, tuple(rows), notes)
+
+
+def comparison_table(run: ScoredRun, notes: Sequence[str]) -> Table:
+    """The methods of one run side by side, as `replay --compare` prints them; no quality without a reference."""
+    rows = [(row.method, *cells_of(COMPARISON, row)) for row in run.rows]
     return Table("", "The methods on the same updates", COMPARISON_COLUMNS, tuple(rows), tuple(notes))
 
 
@@ -131,22 +143,24 @@ TABLES: dict[str, Callable[[Sequence[ScoredRun], TableSettings], Table]] = {
     "4": table_4,
     "6": table_6,
     "latency": latency_table,
+    "calm": calm_table,
 }
 
 
 def fitting_tables(runs: Sequence[ScoredRun], settings: TableSettings) -> list[str]:
     """The tables that these runs have the material for."""
     kinds = {run.run.header.corpus.kind for run in runs}
+    calm = ["calm"] if all(any(DECODERS[row.decoder].final for row in run.rows) for run in runs) else []
     if kinds == {"recorded"}:
-        return ["6", "latency"]
+        return ["6", "latency", *calm]
     if len(kinds) > 1 or len({_identity(run) for run in runs}) > 1:
-        return ["2"]
+        return calm or ["2"]
     whole = [run for run in runs if run.row(settings.method)]
     names = ["2"] if len(whole) == len(runs) else []
     names.append("3")
     if len(whole) == len(runs) and any(row.mask != "none" for run in runs for row in run.rows):
         names.append("4")
-    return names
+    return [*names, *calm]
 
 
 def _overview(

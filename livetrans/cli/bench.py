@@ -51,12 +51,19 @@ def command() -> None:
     metavar="LIST",
     default=",".join(PAPER_METHODS),
     show_default="those of the paper's tables",
-    help="Methods to run, separated by commas.",
+    help="Methods to run, separated by commas; or a set of them: paper, calm.",
 )
 @click.option(
     "--words", metavar="W", type=click.IntRange(min=1), default=3, show_default=True, help="Words revealed at a time."
 )
 @click.option("--sentences", metavar="N", type=click.IntRange(min=1), help="Translate only the first N.")
+@click.option(
+    "--minimum-words",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Of --source, take only sentences of at least N words.",
+)
 @click.option(
     "--repeats",
     metavar="N",
@@ -105,7 +112,7 @@ def run_command(**values: Any) -> None:
 @click.option(
     "--table",
     "names",
-    type=click.Choice(("2", "3", "4", "6", "latency")),
+    type=click.Choice(("2", "3", "4", "6", "latency", "calm")),
     multiple=True,
     help="Which table; may be given several times. Without it, every table that the files allow.",
 )
@@ -130,7 +137,7 @@ def run_command(**values: Any) -> None:
     metavar="K",
     type=click.IntRange(1, 99),
     multiple=True,
-    help="Display-only masks to add; 3 and 5 without it.",
+    help="Display-only masks to add; 3 and 5 without it. The first is what the calm table shows.",
 )
 @click.option("--unit", metavar="UNIT", help="Unit in which erasure is counted: 13a, zh, char, word, model, ...")
 @click.option("--comet", type=_ANY, metavar="MODEL", help="Score with COMET too, by this model on disk.")
@@ -158,7 +165,7 @@ def case_command(file: Path, segment_id: int, methods: str, markdown: bool) -> N
     show_case(file, segment_id, methods, markdown=markdown)
 
 
-@command.command("plot", short_help="Draw figures over the bias, and lag.")
+@command.command("plot", short_help="Draw figures over the bias, lag, and calm over speed.")
 @click.argument("files", type=_FILE, nargs=-1, required=True, metavar="FILE...")
 @click.option(
     "-o",
@@ -173,7 +180,7 @@ def case_command(file: Path, segment_id: int, methods: str, markdown: bool) -> N
 @click.option("--date", metavar="TEXT", help="Date in the title; without it, the day the run file was written.")
 @click.option("--force", is_flag=True, help="Overwrite plots that exist.")
 def plot_command(files: tuple[Path, ...], folder: Path, unit: str | None, date: str | None, force: bool) -> None:
-    """Draw erasure, acceptance, speedup and quality over the bias, and lag, as PNG and SVG."""
+    """Draw erasure, acceptance, speedup and quality over the bias, lag, and calm over speed, as PNG and SVG."""
     from livetrans.cli.bench_views import make_plots
 
     make_plots(files, folder, unit, date, force=force)

@@ -24,7 +24,7 @@ from livetrans.bench.scoring import ScoringSettings, score
 from livetrans.bench.tables import TABLES, TableSettings, fitting_tables
 from livetrans.catalogue import find_translator
 from livetrans.cli.common import say
-from livetrans.config import LanguageModelSettings
+from livetrans.config import LanguageModelSettings, MaskSettings
 from livetrans.errors import UsageError
 from livetrans.files import write_new
 from livetrans.signature import machine, quantisation, versions
@@ -60,7 +60,8 @@ def make_tables(options: TableOptions) -> None:
     settings = TableSettings(options.bias, options.paper)
     runs = [read_run(file) for file in dict.fromkeys(options.files)]
     masks = options.mask_k or tuple({*_PAPER_MASKS, *(k for run in runs for k in masks_of(run.header.methods))})
-    scoring = ScoringSettings(options.unit, tuple(sorted(masks)), options.comet)
+    shown = options.mask_k[0] if options.mask_k else MaskSettings().k
+    scoring = ScoringSettings(options.unit, tuple(sorted(masks)), options.comet, shown)
     scored = [score(run, scoring) for run in runs]
     tables = [TABLES[name](scored, settings) for name in options.names or fitting_tables(scored, settings)]
     if options.output is not None:

@@ -42,6 +42,7 @@ class BenchOptions:
     methods: str
     words: int
     sentences: int | None
+    minimum_words: int
     repeats: int
     time: str
     output: Path | None
@@ -93,7 +94,12 @@ def _corpus(options: BenchOptions, languages: tuple[Language, Language]) -> Corp
         raise UsageError("--source is text and --recorded a transcript stream; give one of them")
     if options.source is not None:
         return text_corpus(
-            options.source, options.reference, languages, step=options.words, sentences=options.sentences
+            options.source,
+            options.reference,
+            languages,
+            step=options.words,
+            sentences=options.sentences,
+            minimum_words=options.minimum_words,
         )
     if options.recorded is not None:
         return recorded_corpus(

@@ -69,8 +69,8 @@ def compare_methods(
         raise SourceError("no segment fits in the model's context; give a larger --context")
     mask_k = settings.mask.k if settings.mask.mode == "display" else 0
     segments = tuple(one.segment for one in corpus.segments)
-    scored = score(Run(Path(), header, segments, done, 0), ScoringSettings(MODEL_UNIT, (mask_k,) if mask_k else ()))
-    print_table(comparison_table(scored, mask_k, [*_notes(settings, mask_k, repeats), *scored.notes]))
+    scored = score(Run(Path(), header, segments, done, 0), ScoringSettings(MODEL_UNIT, shown_mask_k=mask_k))
+    print_table(comparison_table(scored, [*_notes(settings, mask_k, repeats), *scored.notes]))
 
 
 def _masked(method: MethodRecord, settings: Settings) -> MethodRecord:
@@ -102,11 +102,12 @@ def _say_too_long(segment: Segment, error: ContextError) -> None:
 
 
 def _notes(settings: Settings, mask_k: int, repeats: int) -> Sequence[str]:
-    masked = f"NE masked: with the last {mask_k} tokens of partials hidden; " if mask_k else ""
+    masked = f", with the last {mask_k} tokens of partials hidden" if mask_k else ""
     times = "once" if repeats == 1 else f"{repeats} times, medians"
     return [
         SPEED_LEGEND,
-        f"NE: all erased tokens / all final tokens, in the translator's tokens; {masked}+worth, +exact: finals.",
+        "NE raw, NE shown: all erased tokens / all final tokens, in the translator's tokens; NE screen: in words, all "
+        f"captions as one text. NE shown and NE screen are of the captions{masked}. +worth, +exact: finals.",
         f"Translator {settings.language_model.model.name}, {settings.source_language} to {settings.target_language}; "
         f"measured {times}, on the same updates, methods taking turns by segment.",
     ]

@@ -12,9 +12,15 @@ from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from livetrans.errors import ModelError, UsageError, sentence
 from livetrans.languages import parse_language
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SUBWORD_UNITS = ("flores200", "flores101")
 """Units of sacrebleu's SentencePiece models, the same for every language: what the authors count erasure in."""
@@ -65,6 +71,66 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     metric = CHRF()
     result = metric.corpus_score(list(hypotheses), [list(references)])
     return Score(result.score, f"chrF2|{metric.get_signature()}")
+
+
+class Interval(NamedTuple):
+    """A figure with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def paired_difference(
+    metric: str, hypotheses: Sequence[str], others: Sequence[str], references: Sequence[str], target_language: str
+) -> Interval:
+    """How much better `hypotheses` score than `others`, by a paired bootstrap over the sentences.
+
+    `metric` is `bleu` or `chrf`. The samples are the same for both (sacrebleu's, 1000, of a fixed seed).
+
+    Raises:
+        UsageError: no sentences, not one reference a hypothesis, or an unknown language.
+        ModelError: sacrebleu is not installed.
+    """
+    sentences = range(len(hypotheses))
+    own, base = (_resampled(metric, texts, references, sentences, target_language) for texts in (hypotheses, others))
+    return _interval(own[0] - base[0], own[1] - base[1])
+
+
+def chrf_interval(hypotheses: Sequence[str], references: Sequence[str], sentences: Sequence[int]) -> Interval:
+    """Corpus chrF2, by a bootstrap over sentences; `sentences` says to which one each hypothesis belongs.
+
+    Raises:
+        UsageError: no sentences, or not one reference a hypothesis.
+        ModelError: sacrebleu is not installed.
+    """
+    return _interval(*_resampled("chrf", hypotheses, references, sentences, "en"))
+
+
+def _resampled(
+    metric: str, hypotheses: Sequence[str], references: Sequence[str], sentences: Sequence[int], target_language: str
+) -> tuple[float, NDArray[np.float64]]:
+    """The corpus score, and that of each resample; the statistics of a sentence stay together."""
+    _check_paired(hypotheses, references)
+    _require_sacrebleu()
+    from sacrebleu.metrics import BLEU, CHRF
+
+    # sacrebleu's own paired test says how likely a difference is, not how large: its samples are used instead.
+    from sacrebleu.significance import _bootstrap_resample
+
+    scorer = CHRF() if metric == "chrf" else BLEU(tokenize=language_unit(target_language), force=True)
+    each = np.array(scorer._extract_corpus_statistics(list(hypotheses), [list(references)]), dtype=np.float64)
+    _, places = np.unique(np.array(sentences), return_inverse=True)
+    summed = np.zeros((int(places.max()) + 1, each.shape[1]))
+    np.add.at(summed, places, each)
+    value = scorer._compute_score_from_stats(summed.sum(axis=0)).score
+    _, samples = _bootstrap_resample(summed.tolist(), scorer)
+    return value, np.array([sample.score for sample in samples])
+
+
+def _interval(value: float, samples: NDArray[np.float64]) -> Interval:
+    low, high = np.percentile(samples, (2.5, 97.5))
+    return Interval(value, float(low), float(high))
 
 
 def comet(sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], model: Path | None) -> Score:

@@ -151,3 +151,15 @@ def test_the_digest_tells_corpora_apart(tmp_path: Path) -> None:
     digests = {text_corpus(tmp_path / "a", None, EN_DE, step=step).record.sha256 for step in (1, 2, 3)}
     digests.add(text_corpus(tmp_path / "a", tmp_path / "a", EN_DE).record.sha256)
     assert len(digests) == 4
+
+
+def test_short_sentences_are_left_out_before_the_first_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("one\none two three\none two\none two three four\nfive six seven\n")
+    corpus = text_corpus(tmp_path / "a", tmp_path / "a", EN_DE, sentences=2, minimum_words=3)
+    assert [(one.segment.segment_id, one.segment.name, one.segment.reference) for one in corpus.segments] == [
+        (0, "a:2", "one two three"),
+        (1, "a:4", "one two three four"),
+    ]
+    assert corpus.record.minimum_words == 3
+    with pytest.raises(UsageError, match="--minimum-words"):
+        text_corpus(tmp_path / "a", None, EN_DE, minimum_words=5)

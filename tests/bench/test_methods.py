@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.bench.methods import PAPER_METHODS, parse_method, parse_methods, settings_of
+from livetrans.bench.methods import METHOD_SETS, parse_method, parse_methods, settings_of
 from livetrans.errors import UsageError
 
 
-def test_the_papers_methods_are_in_their_usual_spelling() -> None:
-    assert tuple(method.label for method in parse_methods(",".join(PAPER_METHODS))) == PAPER_METHODS
+@pytest.mark.parametrize("name", METHOD_SETS)
+def test_a_named_set_stands_for_its_methods_in_their_usual_spelling(name: str) -> None:
+    assert tuple(method.label for method in parse_methods(name)) == METHOD_SETS[name]
 
 
 def test_the_baseline_is_always_there_and_doubles_are_not() -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from livetrans.bench import plot as plotting
 from livetrans.bench.plot import COLOURS, INK, PALE_INK, SHEET, plot
-from livetrans.bench.rows import Latency, Speed, TableRow
+from livetrans.bench.rows import Latency, Screen, Speed, TableRow
 from livetrans.errors import UsageError
 
 pytest.importorskip("matplotlib", reason="comes with livetrans[bench]")
@@ -34,7 +34,8 @@ def row(method: str, bias: float | None = None, **figures: Any) -> TableRow:
     empty = {field.name: None for field in fields(TableRow)}
     figures["speed"] = Speed(speedup=figures.pop("speedup", None))
     figures["latency"] = Latency(lags=figures.pop("lags", ()))
-    named = {"method": method, "decoder": method.partition("@")[0], "bias": bias}
+    figures["screen"] = Screen(erasure=figures.pop("screen", None))
+    named = {"method": method, "decoder": method.partition("@")[0].rstrip("0123456789"), "bias": bias}
     return TableRow(**{**empty, **COMMON, **named, **figures})
 
 
@@ -51,6 +52,11 @@ def lagging(**shared: Any) -> list[TableRow]:
     return [row(*method, lags=(0.5, 1.0, 3.0), **shared) for method in (("rt",), ("ssbd@0.2", 0.2))]
 
 
+def windowed(**shared: Any) -> list[TableRow]:
+    fast = row("window3@0.2+worth", 0.2, ne_mean=0.1, speedup=1.7, screen=0.0, **shared)
+    return [row("rt", ne_mean=1.4, speedup=1.0, screen=2.3, **shared), fast]
+
+
 def names(paths: list[Path]) -> set[str]:
     return {path.name for path in paths}
 
@@ -62,6 +68,7 @@ def both(*stems: str) -> set[str]:
 def test_only_what_was_measured_is_plotted(tmp_path: Path) -> None:
     assert names(plot(sweep(), tmp_path / "text", date=DATE)) == both("bias", "quality")
     assert names(plot(lagging(), tmp_path / "recorded", date=DATE)) == both("lag")
+    assert names(plot(windowed(), tmp_path / "window", date=DATE)) == both("bias", "calm")
     unscored = [replace(row, bleu=None) for row in sweep()]
     assert names(plot(unscored, tmp_path / "unscored", date=DATE)) == both("bias")
     assert names(list((tmp_path / "text").iterdir())) == both("bias", "quality")
@@ -129,11 +136,12 @@ LONG = "EuroLLM-1.7B-Instruct-unreasonably-long-name.Q4_K_M"
     [
         sweep() + lagging(),
         sweep(model=LONG) + lagging(model=LONG),
+        [row for corpus in ("flores", "tatoeba") for row in windowed(corpus=corpus)],
         [row for pair in ("en-de", "en-ja", "en-zh") for row in sweep(pair=pair) + lagging(pair=pair)],
         [row for number in range(6) for row in sweep(model=f"{LONG}-{number}")],
         sweep() + [replace(row, bleu=None, ne_mean=None) for row in sweep(pair="en-ja")],
     ],
-    ids=["one", "long", "three", "six long", "one unscored"],
+    ids=["one", "long", "calm", "three", "six long", "one unscored"],
 )
 def test_every_text_is_on_the_sheet(rows: list[TableRow], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.bench.rows import Latency, measure_latency
+from livetrans.bench.rows import Latency, measure_latency, measure_screen
 from livetrans.bench.runfile import Run, Segment, Update, read_run
-from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
+from livetrans.bench.scoring import ScoredRun, ScoringSettings, quality_differences, score
 from livetrans.errors import UsageError
 from livetrans.events import DecodingStats
 from livetrans.metrics.erasure import erasure
@@ -262,3 +262,61 @@ def test_an_absent_comet_is_said(run: Run, tmp_path: Path) -> None:
 
     with pytest.raises(ModelError):
         score(run, ScoringSettings("word", comet=tmp_path / "no"))
+
+
+def _unit(segment_id: int, *texts: str, stream: str = "talk") -> tuple[Segment, list[Update]]:
+    """Updates of a second each, a word a token; the last is final."""
+    updates = [
+        Update(
+            repeat=0,
+            segment_id=segment_id,
+            method="rt",
+            update=number,
+            final=number == len(texts) - 1,
+            source=text,
+            tokens=tuple(range(len(text.split()))),
+            text=text,
+            ends=tuple(len(" ".join(text.split()[:count])) for count in range(1, len(text.split()) + 1)),
+            stats=DecodingStats(),
+            update_seconds=0.5,
+            end=number + 1.0,
+            captured=number + 1.0,
+            due=number + 1.0,
+        )
+        for number, text in enumerate(texts)
+    ]
+    return Segment(segment_id, str(segment_id), texts[-1], stream=stream, start=0.0), updates
+
+
+def test_the_screen_is_all_captions_of_a_stream_as_one_text() -> None:
+    split = [_unit(0, "a b c d", "a b"), _unit(1, "c d", "c d e")]
+    # What a split moves to the next segment of its stream is not taken back; in another stream it is lost.
+    assert measure_screen(split, 0, spaced=True).erasure == 0.0
+    apart = [split[0], _unit(1, "c d", "c d e", stream="other")]
+    assert measure_screen(apart, 0, spaced=True).erasure == pytest.approx(2 / 5)
+
+
+def test_the_mask_hides_what_is_taken_back() -> None:
+    screen = measure_screen([_unit(0, "a b c", "a b x y z")], 1, spaced=True)
+    assert (screen.erasure, screen.raw_erasure, screen.hidden_tokens) == (0.0, pytest.approx(1 / 5), 0.5)
+    deeper = measure_screen([_unit(0, "a b c", "a x")], 1, spaced=True)
+    assert (deeper.erasure, deeper.raw_erasure, deeper.segment_erasure) == (0.5, 1.0, 0.0)
+
+
+def test_time_to_stability_needs_times() -> None:
+    segment, updates = _unit(0, "a b", "a c")
+    # Words at 1 and 2 s; the first stands since 1.5 s, the second since 2.5 s.
+    assert measure_screen([(segment, updates)], 0, spaced=True).stability == pytest.approx(0.5)
+    untimed = [replace(update, due=None) for update in updates]
+    assert measure_screen([(segment, untimed)], 0, spaced=True).stability is None
+
+
+def test_quality_is_set_beside_re_translations(run: Run) -> None:
+    differences = quality_differences(run)
+    assert set(differences) == set(METHODS.split(",")) - {"rt"}
+    same, worst = differences["ssbd@0"], differences["cd"]
+    assert same.chrf == same.bleu == (0.0, 0.0, 0.0)
+    assert same.partial_chrf == (100.0, 100.0, 100.0)
+    assert worst.chrf is not None and worst.chrf.low <= worst.chrf.value <= worst.chrf.high
+    assert worst.chrf.value < 0
+    assert quality_differences(run) == differences

@@ -17,6 +17,7 @@ from livetrans.bench.runfile import Run, read_run
 from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
 from livetrans.bench.tables import (
     TableSettings,
+    calm_table,
     comparison_table,
     fitting_tables,
     latency_table,
@@ -182,12 +183,15 @@ def test_a_narrow_terminal_gets_whole_names_and_fewer_columns(width: int) -> Non
 
 
 def test_a_comparison_has_the_benchs_own_figures(scored: ScoredRun) -> None:
-    table = comparison_table(scored, 3, ["A note."])
+    scored = replace(scored, rows=tuple(row for row in scored.rows if row.mask != "display"))
+    table = comparison_table(scored, ["A note."])
     rows = {str(row[0]): dict(zip((column.name for column in table.columns), row, strict=True)) for row in table.rows}
     assert list(rows) == ["rt", "ssbd@0", "ssbd@0.2", "ssbd@0.5", "cd", "ssbd@0.2+mask3"]
     assert rows["rt"]["speedup"] == 1.0 and rows["rt"]["A/D %"] is None
     assert rows["cd"]["NE raw"] == 0.0 and rows["cd"]["A/D %"] == 100.0
-    assert rows["ssbd@0.2"]["NE masked"] == getattr(scored.row("ssbd@0.2+display3"), "ne_ratio", None)
+    for label, row in rows.items():
+        screen = getattr(scored.row(label), "screen", None)
+        assert screen is not None and (row["NE shown"], row["NE screen"]) == (screen.segment_erasure, screen.erasure)
     assert rows["ssbd@0"]["finals as rt"] == "4/4"
     assert as_text(table).splitlines()[2].split()[0] == "method"
 
@@ -215,3 +219,21 @@ def test_the_run_file_is_never_touched(run: Run, tmp_path: Path) -> None:
     before = run.path.read_bytes()
     score(read_run(run.path), ScoringSettings("word"))
     assert run.path.read_bytes() == before
+
+
+def test_the_calm_table_has_every_method_beside_the_baseline(scored: ScoredRun) -> None:
+    table = calm_table([scored], PLAIN)
+    names = [column.name for column in table.columns]
+    rows = {str(row[0]): dict(zip(names, row, strict=True)) for row in table.rows}
+    assert list(rows) == ["rt", "ssbd@0", "ssbd@0.2", "ssbd@0.5", "cd", "ssbd@0.2+mask3"]
+    assert rows["rt"]["chrF - rt"] is None and rows["ssbd@0"]["chrF - rt"] == (0.0, 0.0, 0.0)
+    assert "0.0 [0.0, 0.0]" in as_text(table) and "0.0 [0.0, 0.0]" in as_csv(table)
+    assert len(calm_table([scored, _of_another_corpus(scored, sha256="x")], PLAIN).rows) == 2 * len(rows)
+
+
+def test_the_calm_table_is_made_of_runs_with_a_live_window(tmp_path: Path) -> None:
+    corpus = corpus_of(tmp_path)
+    run_to(tmp_path / "run.jsonl", corpus, header_of(corpus, "rt,ssbd@0.2,window3@0.2+worth", 1))
+    windowed = score(read_run(tmp_path / "run.jsonl"), ScoringSettings("word"))
+    assert fitting_tables([windowed], PLAIN)[-1] == "calm"
+    assert fitting_tables([_of_another_corpus(windowed, kind="recorded")], PLAIN) == ["6", "latency", "calm"]
