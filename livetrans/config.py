@@ -50,9 +50,13 @@ class RecogniserSettings:
     model: Path
     language: str | None = "en"
     """Whisper language code, or None to let the recogniser detect it."""
-    beam_size: int = 1
+    beam_size: int | None = None
+    """Hypotheses kept while a pass is decoded; None takes what the model states, else 1."""
     threads: int = 0
     """0 leaves the choice to CTranslate2."""
+    window: str | None = None
+    """What a pass encodes: `full` 30 s, `always` the sound and a short rest, `partials` the latter except for finals;
+    None takes what the model was trained for."""
     compute_type: str = "default"
     device: str = "auto"
 

@@ -34,6 +34,7 @@ MOST_THREADS = 512
 """llama.cpp crashes past its own limit, and CTranslate2 where the system gives no more."""
 
 METHODS = ("rt", "ssbd", "cd")
+WINDOWS = ("full", "partials", "always")
 MASKS = ("display", "output", "none")
 PROMPTS = ("tower", "qwen3", "chat", "plain")
 COMMANDS_WITH_CONFIG = ("mic", "replay")
@@ -70,6 +71,7 @@ class RunOptions:
     vad: int
     pause: float
     step: float
+    window: str | None
     plain: bool
     partials: bool
     show_source: bool | None
@@ -119,7 +121,9 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
         model = find_recogniser(options.asr, language=spoken)
         if model.languages:
             spoken = model.languages[0]  # A recogniser of our own predicts no language.
-        hearing = RecogniserSettings(model=model.path, language=spoken, threads=options.asr_threads)
+        hearing = RecogniserSettings(
+            model=model.path, language=spoken, threads=options.asr_threads, window=options.window
+        )
     return Settings(
         recogniser=hearing,
         language_model=LanguageModelSettings(
@@ -318,6 +322,14 @@ _LISTENING = [
         type=_NumberRange(0.1, 60),
         default=TranscriberSettings().step,
         help="New sound after which the recogniser looks again; a slow machine waits longer by itself.",
+    ),
+    _option(
+        "Listening",
+        "--window",
+        type=click.Choice(WINDOWS),
+        show_default="what the recogniser was trained for; full for OpenAI's models",
+        help="Sound that each pass encodes: full, 30 s with silence; always, as long as the speech; partials, as long "
+        "as the speech except for finals.",
     ),
 ]
 

@@ -52,8 +52,8 @@ def error_rate(pairs: list[tuple[str, str]]) -> float:
 
 
 def recognise(recogniser: WhisperRecogniser, samples: Sound) -> str:
-    """The whole sound in one pass, read by faster-whisper with livetrans' options."""
-    return " ".join(word.text for word in recogniser.recognise(samples).words)
+    """The whole sound in one pass, as livetrans makes it."""
+    return " ".join(word.text for word in recogniser.recognise(samples, final=True).words)
 
 
 def spoken(sentences: list[str], voice: str | None, rng: random.Random) -> Iterator[tuple[str, str, Sound]]:
