@@ -81,7 +81,8 @@ def test_defaults_are_those_of_the_settings(seen: Seen, models: Path) -> None:
 def test_every_option_reaches_its_setting(seen: Seen, models: Path) -> None:
     line = (
         "--from French --to zh-tw --asr whisper-small --mt tower --prompt tower --context 512 --threads 3"
-        " --asr-threads 2 --method rt --bias 0.5 --mask output --mask-k 5 --vad 3 --pause 1.5 --step 2 --window partials"
+        " --asr-threads 2 --method rt --bias 0.5 --mask output --mask-k 5 --vad 3 --pause 1.5 --step 2"
+        " --window partials"
     )
     settings = settings_from(parsed(seen, *line.split()))
     assert (settings.source_language, settings.target_language) == ("fr", "zh-TW")
