@@ -29,8 +29,9 @@ class GateSettings:
 class TranscriberSettings:
     """Streaming recognition (`livetrans.speech.transcriber`)."""
 
-    step: float = 1.0
-    """New sound that triggers a pass; a slow machine waits longer, see `adaptive`."""
+    step: float = 0.8
+    """New sound that triggers a pass; a slow machine waits longer, see `adaptive`. A shorter one rewrites more captions
+    and is not seen sooner (docs/LOG.md, 2026-11-21)."""
     adaptive: bool = True
     """The next pass covers at least as much new sound as the last pass took (measured); False makes passes independent
     of the machine's speed, as `--speed max` and tests need."""
