@@ -59,6 +59,8 @@ NO_SPEECH, UNLIKELY = 0.6, -1.0
 FIRST_TIMESTAMP = 50
 """The first segment starts within so many steps of 0.02 s (OpenAI)."""
 TIME_STEP = 0.02
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+"""glibc's numbers. M_MMAP_THRESHOLD would not do: it is at most 32 MiB, and the blocks of a full window are larger."""
 OPENING, CLOSING = "\"'“¿([{-", "\"'.。,，!！?？:：”)]}、"
 """Punctuation that belongs to the word after it, and to the word before it (OpenAI)."""
 
@@ -248,8 +250,8 @@ def _keep_freed_memory() -> None:
         return
     if is_glibc:
         libc = ctypes.CDLL(None)
-        libc.mallopt(ctypes.c_int(-1), ctypes.c_int(1 << 30))  # M_TRIM_THRESHOLD
-        libc.mallopt(ctypes.c_int(-3), ctypes.c_int(1 << 25))  # M_MMAP_THRESHOLD, at most 32 MiB
+        libc.mallopt(M_TRIM_THRESHOLD, 1 << 30)
+        libc.mallopt(M_MMAP_MAX, 0)
 
 
 def _checked_config(model: Path) -> dict[str, Any]:
