@@ -29,8 +29,9 @@ class GateSettings:
 class TranscriberSettings:
     """Streaming recognition (`livetrans.speech.transcriber`)."""
 
-    step: float = 1.0
-    """New sound that triggers a pass; a slow machine waits longer, see `adaptive`."""
+    step: float = 0.8
+    """New sound that triggers a pass; a slow machine waits longer, see `adaptive`. A shorter one rewrites more captions
+    and is not seen sooner (docs/LOG.md, 2026-11-21)."""
     adaptive: bool = True
     """The next pass covers at least as much new sound as the last pass took (measured); False makes passes independent
     of the machine's speed, as `--speed max` and tests need."""
@@ -50,9 +51,13 @@ class RecogniserSettings:
     model: Path
     language: str | None = "en"
     """Whisper language code, or None to let the recogniser detect it."""
-    beam_size: int = 1
+    beam_size: int | None = None
+    """Hypotheses kept while a pass is decoded; None takes what the model states, else 1."""
     threads: int = 0
     """0 leaves the choice to CTranslate2."""
+    window: str | None = None
+    """What a pass encodes: `full` 30 s, `always` the sound and a short rest, `partials` the latter except for finals;
+    None takes what the model was trained for."""
     compute_type: str = "default"
     device: str = "auto"
 

@@ -62,7 +62,7 @@ def test_the_recogniser_writes_what_was_spoken(recogniser_path: Path) -> None:
     assert " ".join(word.text for word in hypothesis.words) == SPOKEN
     starts = [word.start for word in hypothesis.words]
     assert starts == sorted(starts) and 0 <= starts[0] and hypothesis.words[-1].end <= 3.0
-    assert recogniser.takes_prompt
+    assert recogniser.traits.takes_prompt and recogniser.traits.rest is not None
 
 
 def test_sound_becomes_german(capfd: pytest.CaptureFixture[str]) -> None:

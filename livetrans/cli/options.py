@@ -37,6 +37,7 @@ MOST_THREADS = 512
 """llama.cpp crashes past its own limit, and CTranslate2 where the system gives no more."""
 
 PROMPTS = tuple(TEMPLATES)
+WINDOWS = ("full", "partials", "always")
 
 
 _Settings = TypeVar("_Settings")
@@ -52,6 +53,8 @@ class RunOptions:
     target: str
     asr: str | None
     asr_threads: int
+    encoder_window: str | None
+    """`--window`: what the recogniser encodes in a pass; None for what its model says."""
     mt: str | None
     language_model: LanguageModelSettings
     """Without the model's path."""
@@ -77,7 +80,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
         record_session = not values.pop("no_session")
         options = RunOptions(
-            **{name: values.pop(name) for name in ("source", "target", "asr", "asr_threads", "mt")},
+            **{name: values.pop(name) for name in ("source", "target", "asr", "asr_threads", "encoder_window", "mt")},
             language_model=take(LanguageModelSettings, model=Path()),
             gate=take(GateSettings),
             transcriber=take(TranscriberSettings),
@@ -112,7 +115,9 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
         model = find_recogniser(options.asr, language=spoken)
         if model.languages:
             spoken = model.languages[0]  # A recogniser of our own predicts no language.
-        recogniser_settings = RecogniserSettings(model=model.path, language=spoken, threads=options.asr_threads)
+        recogniser_settings = RecogniserSettings(
+            model=model.path, language=spoken, threads=options.asr_threads, window=options.encoder_window
+        )
     return Settings(
         recogniser=recogniser_settings,
         language_model=dataclasses.replace(options.language_model, model=translator.path),
@@ -208,7 +213,8 @@ _TRANSLATION = [
         help=f"Preference for the draft, for {_BIASED}: 0 gives the output of rt, more is calmer and faster.",
     ),
     _translation(
-        "--window",
+        "--live-window",
+        "window",
         metavar="TOKENS",
         type=click.IntRange(min=0),
         default=DecodingSettings().window,
@@ -259,6 +265,14 @@ _LISTENING = [
         type=_SECONDS,
         default=TranscriberSettings().step,
         help="Seconds of new audio per recognition pass; a slow machine takes more.",
+    ),
+    _listening(
+        "--window",
+        "encoder_window",
+        type=click.Choice(WINDOWS),
+        show_default="what the recogniser was trained for; full for OpenAI's models",
+        help="Sound that each pass encodes: full, 30 s with silence; always, as long as the speech; partials, as long "
+        "as the speech except for finals.",
     ),
 ]
 

@@ -1,43 +1,86 @@
-"""faster-whisper behind the recogniser port; the only importer of `faster_whisper`, and never of the network."""
+"""CTranslate2's Whisper behind the recogniser port; the only importer of `faster_whisper`, and never of the network.
+
+A pass is one window: encoded once, decoded once, aligned once. faster-whisper's own `transcribe` pads every window to
+30 s, and where the last segment is unfinished, as in a growing buffer it nearly always is, it recognises the rest of
+the sound again in a second window. So a pass here is made of faster-whisper's parts (features, tokenizer, prompt, word
+times) around CTranslate2's `generate`, which takes windows of any length and a limit of new tokens.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import json
 import logging
 import os
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from livetrans.config import RecogniserSettings
 from livetrans.errors import ModelError, UsageError
-from livetrans.events import SAMPLE_RATE, Word
+from livetrans.events import Word
 from livetrans.speech.recogniser import Hypothesis
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
 NEEDED_FILES = ("model.bin", "config.json", "tokenizer.json")
 VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 OPENAI_PIECES = 51_000
 """OpenAI's Whisper models have 51,864 pieces or more, and all of them were trained with previous text as a prompt."""
+
+FRAME = 0.01
+"""Seconds of a frame of features."""
+FULL_WINDOW = 3000
+"""Frames of a full window."""
+WINDOW_STEP = 50
+"""Short windows are multiples of so many frames. It divides neither 160 nor 256: CTranslate2 would take the result of a
+window of twice as many frames as the model has bands (80, 128) for features, and encode it again."""
+LEAST_WINDOW = 100
+OPENAI_REST = 2.56
+"""Seconds of silence behind the sound in short windows of other models: 128 positions, as in whisper.cpp (#1855)."""
+
+MOST_TOKENS = 224
+"""New tokens of a pass; OpenAI's limit for 30 s."""
+TOKENS_PER_SECOND = 10.0
+"""New tokens for each second of sound, beside SPARE_TOKENS; speech needs at most 8 of the embedded model's pieces."""
+SPARE_TOKENS = 20
+
 CERTAIN = 0.5
 """Probability at which a detected language is kept."""
+NO_SPEECH, UNLIKELY = 0.6, -1.0
+"""There is no speech where its absence is likelier than this and a token's mean log-probability is no more (OpenAI)."""
+FIRST_TIMESTAMP = 50
+"""The first segment starts within so many steps of 0.02 s (OpenAI)."""
+TIME_STEP = 0.02
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
+"""glibc's numbers. M_MMAP_THRESHOLD would not do: it is at most 32 MiB, and the blocks of a full window are larger."""
+OPENING, CLOSING = "\"'“¿([{-", "\"'.。,，!！?？:：”)]}、"
+"""Punctuation that belongs to the word after it, and to the word before it (OpenAI)."""
 
 
 class WhisperRecogniser:
     """A CTranslate2 Whisper model from a local folder."""
 
     maximum_length = 28.0
-    """Whisper's window is 30 s: a longer buffer would need two windows a pass."""
+    """Whisper's window is 30 s, and some silence has to follow the sound."""
 
     def __init__(self, settings: RecogniserSettings) -> None:
-        _check_folder(settings.model)
+        config = _checked_config(settings.model)
         # Set before the import: huggingface_hub reads it once.
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
         from faster_whisper import WhisperModel
+        from faster_whisper.tokenizer import Tokenizer
+        from faster_whisper.transcribe import get_suppressed_tokens
 
         logging.getLogger("faster_whisper").setLevel(logging.ERROR)
+        _keep_freed_memory()
         try:
             self._model = WhisperModel(
                 str(settings.model),
@@ -57,10 +100,15 @@ class WhisperRecogniser:
             raise ModelError(
                 f"{settings.model}/tokenizer.json cannot be read ({_one_line(error)}); copy it again."
             ) from error
-        self._beam_size = settings.beam_size
-        self._detect = settings.language is None and self._model.model.is_multilingual
+        self.traits = model_traits(config, self._model.hf_tokenizer.get_vocab_size())
         self.language = self._fixed_language(settings)
-        self.takes_prompt = takes_prompt(settings.model, self._model.hf_tokenizer.get_vocab_size())
+        self._beam_size = settings.beam_size or self.traits.beam_size
+        self._window = settings.window or ("full" if self.traits.rest is None else "always")
+        multilingual = self._model.model.is_multilingual
+        self._tokenizer: Callable[[str], Any] = lambda language: Tokenizer(
+            self._model.hf_tokenizer, multilingual, task="transcribe", language=language
+        )
+        self._suppressed = get_suppressed_tokens(self._tokenizer(self.language or "en"), [-1])
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -68,44 +116,74 @@ class WhisperRecogniser:
         return tuple(self._model.supported_languages)
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
-        """Partials take the best next piece each time; a final may search wider (`beam_size`).
+        """One pass; there is no second try at a higher temperature, because the next pass corrects a bad partial.
 
-        One temperature means no fallback: a bad partial is corrected by the next pass, not by five more tries.
+        A hypothesis that reaches the limit of new tokens is a loop, and is dropped whole.
         """
         if len(samples) == 0:
             return Hypothesis(())
         try:
-            return self._read(samples, prompt, self._beam_size if final else 1)
+            return self._pass(samples, prompt, final)
         except RuntimeError as error:
             raise ModelError(f"The recogniser failed ({_one_line(error)}); try a smaller model.") from error
 
-    def _read(self, samples: NDArray[np.float32], prompt: str, beam_size: int) -> Hypothesis:
-        segments, info = self._model.transcribe(
-            samples,
-            language=self.language,
-            beam_size=beam_size,
-            temperature=0.0,
-            word_timestamps=True,
-            condition_on_previous_text=False,
-            initial_prompt=prompt if prompt and self.takes_prompt else None,
-            vad_filter=False,
-            no_speech_threshold=0.6,
-            compression_ratio_threshold=2.4,
-            log_prob_threshold=-1.0,
+    def _pass(self, samples: NDArray[np.float32], prompt: str, final: bool) -> Hypothesis:
+        model = self._model
+        features = model.feature_extractor(samples)[:, :-1]
+        frames = features.shape[-1]
+        # Zeros are what faster-whisper pads with, hence what recognisers know as silence behind the sound.
+        encoded = model.encode(np.pad(features, ((0, 0), (0, self._window_frames(frames, final) - frames))))
+        language, probability = (self.language, 1.0) if self.language else self._detected(encoded)
+        tokenizer = self._tokenizer(language)
+        previous = tokenizer.encode(f" {prompt.strip()}") if prompt and self.traits.takes_prompt else []
+        start = model.get_prompt(tokenizer, previous)
+        limit = most_tokens(frames * FRAME)
+        (result,) = model.model.generate(
+            encoded,
+            [start],
+            beam_size=self._beam_size,
+            # CTranslate2 allows half of this, or what the prompt but its last token leaves of it if that is less.
+            max_length=max(2 * limit, limit + len(start) - 1),
+            suppress_tokens=self._suppressed,
+            max_initial_timestamp_index=FIRST_TIMESTAMP,
+            return_scores=True,
+            return_no_speech_prob=True,
         )
-        words: list[Word] = []
-        ends: list[float] = []
-        for segment in segments:
-            found = [_word(word) for word in segment.words or ()]
-            words.extend(word for word in found if word.text)
-            ends.append(min(float(segment.end), len(samples) / SAMPLE_RATE))
-        if self._detect and self.language is None and words and info.language_probability >= CERTAIN:
-            self.language = info.language
-        return Hypothesis(tuple(words), tuple(ends))
+        tokens = result.sequences_ids[0]
+        likelihood = result.scores[0] * len(tokens) / (len(tokens) + 1)
+        is_silence = result.no_speech_prob > NO_SPEECH and likelihood <= UNLIKELY
+        segments = split_at_timestamps(tokens, tokenizer.eot, tokenizer.timestamp_begin, frames * FRAME)
+        if is_silence or len(tokens) >= limit or not segments:
+            return Hypothesis(())
+        model.add_word_timestamps([segments], tokenizer, encoded, frames, OPENING, CLOSING, last_speech_timestamp=0.0)
+        # A segment without duration has no sound to come from.
+        segments = [segment for segment in segments if segment["end"] > segment["start"]]
+        words = [
+            Word(word["word"].strip(), float(word["start"]), float(word["end"]))
+            for segment in segments
+            for word in segment["words"]
+        ]
+        if words and probability >= CERTAIN:
+            self.language = language
+        ends = tuple(min(float(segment["end"]), frames * FRAME) for segment in segments)
+        return Hypothesis(tuple(word for word in words if word.text), ends)
+
+    def _detected(self, encoded: Any) -> tuple[str, float]:
+        """The likeliest language and its probability; CTranslate2 gives its token, the code in `<|` and `|>`."""
+        token, probability = self._model.model.detect_language(encoded)[0][0]
+        return token[2:-2], probability
+
+    def _window_frames(self, frames: int, final: bool) -> int:
+        """Frames to encode for so many frames of sound; all of 30 s while the language has still to be detected."""
+        if self._window == "full" or (self._window == "partials" and final) or self.language is None:
+            return FULL_WINDOW
+        rest = OPENAI_REST if self.traits.rest is None else self.traits.rest
+        wanted = ceil((frames + rest / FRAME) / WINDOW_STEP) * WINDOW_STEP
+        return min(max(wanted, LEAST_WINDOW), FULL_WINDOW)
 
     def _fixed_language(self, settings: RecogniserSettings) -> str | None:
         if settings.language is None:
-            return None if self._detect else "en"
+            return None if self._model.model.is_multilingual else "en"
         if settings.language not in self.languages:
             known = ", ".join(self.languages)
             raise UsageError(
@@ -114,19 +192,70 @@ class WhisperRecogniser:
         return settings.language
 
 
-def takes_prompt(model: Path, pieces: int) -> bool:
-    """Whether the model was trained with previous text before its transcript.
+@dataclass(frozen=True, slots=True)
+class ModelTraits:
+    """What a model was trained for. Any but OpenAI's has to state it, under `livetrans` in its config.json."""
 
-    OpenAI's vocabulary says yes; any other model must say so itself, with `"livetrans": {"previous_text": true}` in its
-    config.json, because one that never saw a prompt reads a prompt as noise.
+    takes_prompt: bool
+    """`"previous_text": true`. A model that was trained without previous text takes a prompt for noise."""
+    rest: float | None
+    """`"short_window_rest": SECONDS` of silence behind the sound, for a model trained on windows as long as their
+    sound; None for the others, which lose words in short windows."""
+    beam_size: int
+    """`"beam_size"`: 1 unless stated, because beams cost time that only a small model has."""
+
+
+def model_traits(config: dict[str, Any], pieces: int) -> ModelTraits:
+    """The traits of a model with that config.json and so many pieces; a value of a wrong type counts as absent."""
+    own = config.get("livetrans")
+    stated: dict[str, Any] = own if isinstance(own, dict) else {}
+    rest, beam_size = stated.get("short_window_rest"), stated.get("beam_size")
+    return ModelTraits(
+        takes_prompt=pieces >= OPENAI_PIECES or stated.get("previous_text") is True,
+        rest=float(rest) if isinstance(rest, int | float) and 0 <= rest <= 30 else None,
+        beam_size=beam_size if isinstance(beam_size, int) and 1 <= beam_size <= 100 else 1,
+    )
+
+
+def most_tokens(length: float) -> int:
+    """Limit of new tokens in a pass over `length` seconds of sound."""
+    return min(SPARE_TOKENS + round(TOKENS_PER_SECOND * length), MOST_TOKENS)
+
+
+def split_at_timestamps(tokens: Sequence[int], end: int, timestamp_begin: int, length: float) -> list[dict[str, Any]]:
+    """The segments of a pass, cut between two timestamps, as faster-whisper's `add_word_timestamps` takes them.
+
+    Tokens below `end` are text, those from `timestamp_begin` on are times in steps of 0.02 s. A segment without a time
+    at its end lasts as long as the sound, `length` seconds.
     """
-    if pieces >= OPENAI_PIECES:
-        return True
-    described = _config(model).get("livetrans")
-    return isinstance(described, dict) and described.get("previous_text") is True
+    cuts = [at for at in range(1, len(tokens)) if min(tokens[at - 1 : at + 1]) >= timestamp_begin]
+    segments: list[dict[str, Any]] = []
+    for first, last in pairwise([0, *cuts, len(tokens)]):
+        piece = list(tokens[first:last])
+        if any(token < end for token in piece):
+            start = (piece[0] - timestamp_begin) * TIME_STEP if piece[0] >= timestamp_begin else 0.0
+            stop = (piece[-1] - timestamp_begin) * TIME_STEP if piece[-1] >= timestamp_begin else length
+            segments.append({"seek": 0, "start": start, "end": stop, "tokens": piece})
+    return segments
 
 
-def _check_folder(model: Path) -> None:
+def _keep_freed_memory() -> None:
+    """Let glibc keep the blocks that a pass frees: given back, they cost page faults in the next pass.
+
+    Other C libraries have no such call, and are left alone.
+    """
+    try:
+        is_glibc = (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc")
+    except (AttributeError, OSError, ValueError):
+        return
+    if is_glibc:
+        libc = ctypes.CDLL(None)
+        libc.mallopt(M_TRIM_THRESHOLD, 1 << 30)
+        libc.mallopt(M_MMAP_MAX, 0)
+
+
+def _checked_config(model: Path) -> dict[str, Any]:
+    """The folder's config.json, once the other files are known to be there."""
     advice = "give the folder of a Whisper model converted for CTranslate2"
     if not model.is_dir():
         raise ModelError(f"There is no recogniser at {model}; {advice}.")
@@ -134,20 +263,12 @@ def _check_folder(model: Path) -> None:
     if not any((model / name).is_file() for name in VOCABULARIES):
         missing.append("vocabulary.json")
     if missing:
-        raise ModelError(f"{model} is no recogniser: it lacks {', '.join(missing)}; {advice}.")
-    _config(model)
-
-
-def _config(model: Path) -> dict[str, Any]:
+        raise ModelError(f"{model} is not a recogniser: it lacks {', '.join(missing)}; {advice}.")
     try:
         config = json.loads((model / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelError(f"{model}/config.json cannot be read ({_one_line(error)}); copy the model again.") from error
     return config if isinstance(config, dict) else {}
-
-
-def _word(word: Any) -> Word:
-    return Word(word.word.strip(), float(word.start), float(word.end))
 
 
 def _one_line(error: Exception) -> str:

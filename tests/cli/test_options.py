@@ -71,6 +71,7 @@ def test_defaults_are_those_of_the_settings(seen: Seen, models: Path) -> None:
     assert settings.language_model.model.name == "livetrans-en-de.q8_0.gguf"
     assert settings.recogniser is not None
     assert settings.recogniser.model.name == "livetrans-recogniser-en"
+    assert settings.recogniser.window is None
     assert settings.transcriber == TranscriberSettings()
 
 
@@ -78,12 +79,13 @@ def test_every_option_reaches_its_setting(seen: Seen, models: Path) -> None:
     line = (
         "--from French --to zh-tw --asr whisper-small --mt tower --prompt tower --context 512 --threads 3"
         " --asr-threads 2 --method rt --bias 0.5 --mask output --mask-k 5 --vad 3 --pause 1.5 --step 2"
+        " --window partials"
     )
     settings = settings_from(parsed(seen, *line.split()))
     assert (settings.source_language, settings.target_language) == ("fr", "zh-TW")
     assert settings.recogniser is not None
     assert (settings.recogniser.model.name, settings.recogniser.language) == ("whisper-small", "fr")
-    assert settings.recogniser.threads == 2
+    assert (settings.recogniser.threads, settings.recogniser.window) == (2, "partials")
     assert settings.language_model.model.name == "tower.gguf"
     assert settings.language_model.prompt == "tower"
     assert (settings.language_model.context_tokens, settings.language_model.threads) == (512, 3)

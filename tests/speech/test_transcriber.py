@@ -17,7 +17,7 @@ from livetrans.events import SAMPLE_RATE, SpeechChunk, Transcript, Word
 from livetrans.speech.recogniser import Hypothesis, ScriptedRecogniser, speak
 from livetrans.speech.transcriber import Transcriber
 
-STEADY = TranscriberSettings(adaptive=False)
+STEADY = TranscriberSettings(step=1.0, adaptive=False)
 LIMIT = ScriptedRecogniser.maximum_length
 VOCABULARY = ["so", "very", "Berlin,", "goes", "on", "well.", "Now", "it", "is"]
 
@@ -183,7 +183,7 @@ def hear(transcriber: Transcriber, seconds: float, start: float = 0.0, pause: bo
 def test_a_slow_machine_makes_fewer_passes() -> None:
     clock = ManualClock()
     recogniser = Answering("one", clock=clock, seconds=2.5)
-    transcriber = Transcriber(recogniser, TranscriberSettings(trim_after=99), clock)
+    transcriber = Transcriber(recogniser, TranscriberSettings(step=1.0, trim_after=99), clock)
     for i in range(80):
         hear(transcriber, 0.1, i * 0.1)
     assert [round(length, 6) for length in recogniser.lengths] == [1.0, 3.5, 6.0]

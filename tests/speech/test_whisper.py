@@ -1,23 +1,39 @@
-"""The faster-whisper adapter with the small English recogniser: short, because each pass costs real time."""
+"""The Whisper adapter, with the small English recogniser and with random models of OpenAI's shapes."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import wave
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from faster_whisper import WhisperModel
+from random_whisper import write_random_whisper
 
+from livetrans.audio.file import AudioFile
 from livetrans.clock import ManualClock
 from livetrans.config import GateSettings, RecogniserSettings, TranscriberSettings
 from livetrans.errors import ModelError, UsageError
-from livetrans.events import AudioChunk, Transcript
+from livetrans.events import SAMPLE_RATE, AudioChunk, Transcript
+from livetrans.speech import whisper
 from livetrans.speech.gate import VoiceActivityGate
 from livetrans.speech.transcriber import Transcriber
-from livetrans.speech.whisper import WhisperRecogniser, takes_prompt
+from livetrans.speech.whisper import (
+    CERTAIN,
+    FULL_WINDOW,
+    ModelTraits,
+    WhisperRecogniser,
+    _keep_freed_memory,
+    model_traits,
+    most_tokens,
+    split_at_timestamps,
+)
+
+RECORDINGS = Path(__file__).parents[2] / "recordings"
 
 
 @pytest.fixture(scope="module")
@@ -96,12 +112,202 @@ def test_a_broken_tokenizer_is_one_sentence(tmp_path: Path, recogniser_path: Pat
         WhisperRecogniser(RecogniserSettings(tmp_path))
 
 
-def test_prompts_go_only_to_models_that_know_them(tmp_path: Path) -> None:
-    for config, pieces, expected in (
-        ({}, 600, False),
-        ({}, 51_864, True),
-        ({"livetrans": {"previous_text": True}}, 600, True),
-        ({"livetrans": {"previous_text": False}}, 600, False),
-    ):
-        (tmp_path / "config.json").write_text(json.dumps(config))
-        assert takes_prompt(tmp_path, pieces) is expected
+def test_a_model_states_what_it_was_trained_for() -> None:
+    stated = {"livetrans": {"previous_text": True, "short_window_rest": 0.5, "beam_size": 5}}
+    assert model_traits(stated, 600) == ModelTraits(True, 0.5, 5)
+    assert model_traits({}, 600) == ModelTraits(False, None, 1)
+    assert model_traits({}, 51_864) == ModelTraits(True, None, 1)
+    wrong = {"livetrans": {"previous_text": "yes", "short_window_rest": "0.5", "beam_size": 0}}
+    assert model_traits(wrong, 600) == model_traits({"livetrans": 5}, 600) == ModelTraits(False, None, 1)
+
+
+def stretches(name: str, count: int) -> list[np.ndarray]:
+    """The first stretches of speech of a recording, in -1..1."""
+    gate = VoiceActivityGate(GateSettings())
+    found, parts = [], []
+    for audio in AudioFile(RECORDINGS / name, ManualClock(), real_time=False):
+        for chunk in gate.feed(audio):
+            parts.append(chunk.samples)
+            if chunk.pause:
+                found.append(np.concatenate(parts).astype(np.float32) / 32_768)
+                parts = []
+        if len(found) >= count:
+            break
+    return found[:count]
+
+
+def test_short_windows_give_the_words_and_times_of_full_ones(
+    recogniser: WhisperRecogniser, recogniser_path: Path
+) -> None:
+    padded = WhisperRecogniser(RecogniserSettings(recogniser_path, threads=1, window="full"))
+    for samples in [*stretches("demo.flac", 3), *stretches("pauses.flac", 2)]:
+        short, full = recogniser.recognise(samples).words, padded.recognise(samples).words
+        assert [word.text for word in short] == [word.text for word in full] != []
+        for one, other in zip(short, full, strict=True):
+            assert one.start == pytest.approx(other.start, abs=0.041)
+            assert one.end == pytest.approx(other.end, abs=0.041)
+
+
+def test_a_growing_window_gives_no_word_that_its_sound_has_not_reached(recogniser: WhisperRecogniser) -> None:
+    (samples,) = stretches("demo.flac", 1)
+    for length in np.arange(0.1, len(samples) / SAMPLE_RATE, 0.3):
+        hypothesis = recogniser.recognise(samples[: round(length * SAMPLE_RATE)])
+        assert all(0 <= word.start <= word.end <= length + 0.02 for word in hypothesis.words)
+        assert all(0 < end <= length for end in hypothesis.segment_ends)
+
+
+def test_steady_noise_and_silence_give_no_words(recogniser: WhisperRecogniser) -> None:
+    noise = np.random.default_rng(1).normal(0, 800, 6 * SAMPLE_RATE).astype(np.int16)
+    hum = (3000 * np.sin(np.arange(6 * SAMPLE_RATE) * 2 * np.pi * 100 / SAMPLE_RATE)).astype(np.int16)
+    for samples in (noise, hum, np.zeros_like(noise)):
+        assert listen(recogniser, samples) == []
+
+
+@pytest.fixture(scope="module", params=[(99, 80, 3), (100, 128, 10)], ids=["v2", "v3"])
+def random_model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """OpenAI's shapes: 51,865 pieces and 80 bands, 51,866 pieces and 128 bands."""
+    languages, bands, seed = request.param
+    return write_random_whisper(tmp_path_factory.mktemp("random"), languages=languages, bands=bands, seed=seed)
+
+
+def hiss(seconds: float) -> np.ndarray:
+    return np.random.default_rng(3).normal(0, 0.1, round(seconds * SAMPLE_RATE)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def reference(random_model: Path) -> WhisperModel:
+    """faster-whisper's own reading of the same model."""
+    return WhisperModel(str(random_model), device="cpu", cpu_threads=1)
+
+
+@pytest.mark.parametrize("prompt", ["", "what was said before"])
+@pytest.mark.parametrize("beam_size", [1, 5])
+def test_a_full_window_is_recognised_as_by_faster_whisper(
+    random_model: Path,
+    reference: WhisperModel,
+    prompt: str,
+    beam_size: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # At 0.00 s, because faster-whisper takes a first time that is later for the end of a segment without an end.
+    monkeypatch.setattr(whisper, "FIRST_TIMESTAMP", 0)
+    recogniser = WhisperRecogniser(RecogniserSettings(random_model, "de", beam_size, threads=1))
+    compared = 0
+    for seconds in (2.0, 4.0, 6.0, 8.0):
+        words = recogniser.recognise(hiss(seconds), prompt=prompt).words
+        segments, _ = reference.transcribe(
+            hiss(seconds),
+            language="de",
+            beam_size=beam_size,
+            temperature=0.0,
+            word_timestamps=True,
+            initial_prompt=prompt or None,
+            max_initial_timestamp=0.0,
+        )
+        first_window = takewhile(lambda segment: segment.seek == 0, segments)
+        expected = [word for segment in first_window for word in segment.words or ()]
+        if words:
+            assert [(word.text, word.start, word.end) for word in words] == [
+                (word.word.strip(), word.start, word.end) for word in expected
+            ]
+            compared += len(words)
+    assert compared
+
+
+def test_the_language_is_detected_from_a_full_window(random_model: Path, reference: WhisperModel) -> None:
+    recogniser = WhisperRecogniser(RecogniserSettings(random_model, None, window="always", threads=1))
+    language, probability, _ = reference.detect_language(hiss(6.0))
+    assert (language, recogniser.language) == ("de", None) and probability > CERTAIN
+    frames = encoded_frames(recogniser)
+    found = [recogniser.recognise(hiss(seconds)).words != () for seconds in (2.0, 6.0, 11.0, 6.0)]
+    assert recogniser.language == "de"
+    first = found.index(True)
+    assert frames[: first + 1] == [FULL_WINDOW] * (first + 1)
+    assert all(length < FULL_WINDOW for length in frames[first + 1 :]) and len(frames) > first + 1
+
+
+def encoded_frames(recogniser: WhisperRecogniser) -> list[int]:
+    """Grows by the length of each window that is encoded."""
+    lengths: list[int] = []
+    encode = recogniser._model.encode
+
+    def counted(features: np.ndarray) -> object:
+        lengths.append(features.shape[-1])
+        return encode(features)
+
+    recogniser._model.encode = counted
+    return lengths
+
+
+@pytest.mark.parametrize(
+    ("window", "partial", "final"), [(None, 3000, 3000), ("full", 3000, 3000), ("partials", 500, 3000)]
+)
+def test_other_models_get_full_windows_unless_short_ones_are_wanted(
+    random_model: Path, window: str | None, partial: int, final: int
+) -> None:
+    recogniser = WhisperRecogniser(RecogniserSettings(random_model, "de", window=window, threads=1))
+    frames = encoded_frames(recogniser)
+    recogniser.recognise(hiss(2.0))
+    recogniser.recognise(hiss(2.0), final=True)
+    assert frames == [partial, final]
+
+
+@pytest.mark.parametrize("window", ["always", "full"])
+def test_no_window_is_of_a_length_that_ctranslate2_encodes_twice(random_model: Path, window: str) -> None:
+    recogniser = WhisperRecogniser(RecogniserSettings(random_model, "de", window=window, threads=1))
+    lengths = {recogniser._window_frames(frames, False) for frames in range(1, 2801)}
+    assert not lengths & {160, 256}
+    assert all(100 <= length <= FULL_WINDOW for length in lengths)
+
+
+def test_a_pass_is_bounded_by_its_sound_and_what_reaches_the_bound_is_dropped(tmp_path: Path) -> None:
+    folder = write_random_whisper(tmp_path / "endless", ends=False)
+    recogniser = WhisperRecogniser(RecogniserSettings(folder, "de", window="always", threads=1))
+    lengths: list[int] = []
+
+    class Counted:
+        def __init__(self, model: Any) -> None:
+            self._model = model
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._model, name)
+
+        def generate(self, *arguments: Any, **options: Any) -> Any:
+            results = self._model.generate(*arguments, **options)
+            lengths.append(len(results[0].sequences_ids[0]))
+            return results
+
+    recogniser._model.model = Counted(recogniser._model.model)
+    for seconds in (0.5, 3.0, 28.0):
+        for prompt in ("", "x" * 200):
+            assert recogniser.recognise(hiss(seconds), prompt=prompt).words == ()
+    bounds = [most_tokens(seconds) for seconds in (0.5, 0.5, 3.0, 3.0, 28.0, 28.0)]
+    assert lengths == bounds == [25, 25, 50, 50, 224, 224]
+
+
+def test_segments_are_cut_between_two_times() -> None:
+    begin = 1000
+    tokens = [begin, 5, 6, begin + 50, begin + 60, 7, begin + 100, begin + 100, 8]
+    found = [(s["start"], s["end"], s["tokens"]) for s in split_at_timestamps(tokens, 900, begin, 4.0)]
+    assert found == [
+        (0.0, 1.0, tokens[:4]),
+        (1.2, 2.0, tokens[4:7]),
+        (2.0, 4.0, tokens[7:]),
+    ]
+    assert split_at_timestamps([begin, begin + 3], 900, begin, 4.0) == []
+
+
+def test_other_c_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: object) -> None:
+        raise AssertionError("no library may be loaded")
+
+    monkeypatch.setattr("ctypes.CDLL", refuse)
+    for answer in (ValueError("unknown name"), OSError("invalid"), None, "musl 1.2"):
+
+        def confstr(name: str, answer: object = answer) -> object:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        monkeypatch.setattr("os.confstr", confstr, raising=False)
+        _keep_freed_memory()

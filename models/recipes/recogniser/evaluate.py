@@ -54,8 +54,8 @@ def error_rate(pairs: list[tuple[str, str]]) -> float:
 
 
 def recognise(recogniser: WhisperRecogniser, samples: Sound) -> str:
-    """The whole sound in one pass, read by faster-whisper with livetrans' options."""
-    return " ".join(word.text for word in recogniser.recognise(samples).words)
+    """The whole sound in one pass, as livetrans makes it."""
+    return " ".join(word.text for word in recogniser.recognise(samples, final=True).words)
 
 
 def spoken(sentences: list[str], voice: str | None, rng: random.Random) -> Iterator[tuple[str, str, Sound]]:
@@ -147,8 +147,12 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True, help="folder of the model")
     parser.add_argument("--sentences", type=int, default=300, help="unseen sentences of the training voices")
     parser.add_argument("--trim-after", type=float, default=15.0, help="seconds of buffer that the transcriber keeps")
+    parser.add_argument("--window", choices=("full", "partials", "always"), help="instead of what the model states")
+    parser.add_argument("--beam-size", type=int, help="instead of what the model states")
     options = parser.parse_args()
-    recogniser = WhisperRecogniser(RecogniserSettings(options.model, threads=1))
+    recogniser = WhisperRecogniser(
+        RecogniserSettings(options.model, beam_size=options.beam_size, threads=1, window=options.window)
+    )
     _, unseen = read_sentences()
     chosen = unseen[: options.sentences]
     for voice in (None, *HELD_OUT_VOICES):

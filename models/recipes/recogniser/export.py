@@ -107,9 +107,9 @@ def export(work: Path, output: Path, quantization: str) -> None:
     spec.optimize(quantization=quantization)
     output.mkdir(parents=True, exist_ok=True)
     spec.save(str(output))
-    # The transcriber asks for this: a model that never saw previous text reads a prompt as noise.
+    # What livetrans cannot see in the weights (`livetrans.speech.whisper.ModelTraits`).
     config = json.loads((output / "config.json").read_text(encoding="utf-8"))
-    config["livetrans"] = {"previous_text": True}
+    config["livetrans"] = {"previous_text": True, "short_window_rest": 0.5, "beam_size": 5}
     (output / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     shutil.copyfile(work / "tokenizer.json", output / "tokenizer.json")
     frontend = {"feature_size": BANDS, "sampling_rate": 16000, "hop_length": 160, "chunk_length": 30, "n_fft": 400}
