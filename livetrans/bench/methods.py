@@ -117,7 +117,8 @@ def settings_of(method: MethodRecord, maximum_output_tokens: int) -> tuple[Decod
         window=DecodingSettings().window if method.window is None else method.window,
         maximum_output_tokens=maximum_output_tokens,
     )
-    mask = MaskSettings("output", method.output_mask_k) if method.output_mask_k else MaskSettings("none", 0)
+    # A display-only mask leaves the draft whole; finals by worth have to know which tokens were not shown.
+    mask = MaskSettings("output", method.output_mask_k) if method.output_mask_k else MaskSettings()
     return decoding, mask
 
 
