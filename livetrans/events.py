@@ -186,6 +186,8 @@ class Translation:
     """The decoder's name in `livetrans.decoding.DECODERS`."""
     accepted: tuple[Span, ...] = ()
     """Which of `tokens` came from a draft, in order."""
+    exact: str | None = None
+    """What re-translation would have written, at a final with an exact record; None where that is `text`."""
 
     @property
     def segment_id(self) -> int:
@@ -217,6 +219,13 @@ class Caption:
     """Which characters of `text` were accepted from a draft, in order; the rest is new in this update."""
     masked_tokens: int = 0
     """Output tokens held back by mask-k and by the cut to a word boundary."""
+    exact: str | None = None
+    """The exact final, for the record; None where it is `text` or was not asked for."""
+
+    @property
+    def recorded(self) -> str:
+        """What exports write."""
+        return self.text if self.exact is None else self.exact
 
     @property
     def segment_id(self) -> int:
@@ -308,7 +317,7 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True)
 class SettingChanged:
-    """The listener moved a live control (bias, mask-k, pause): later numbers belong to the new value."""
+    """The listener moved a live control (calm, bias, mask-k, pause): later numbers belong to the new value."""
 
     name: str
     value: str | int | float | bool

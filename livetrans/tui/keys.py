@@ -37,6 +37,9 @@ COMMANDS = (
     Command("space", "pause", "space", "Pause or resume", "Sound is ignored while paused.", "Pause"),
     Command("s", "source", "s", "Show or hide the source", "The recognised text above each translation.", "Source"),
     Command(
+        "a", "calm", "a", "Next calm setting", "Still, balanced or faithful: what may change on the screen.", "Calm"
+    ),
+    Command(
         "m,left_square_bracket",
         "mask(-1)",
         "m  [",
@@ -111,8 +114,8 @@ def reading() -> Content:
     """How to read the current caption."""
     return Content.assemble(
         "In the last caption, plain words were accepted from the draft and ",
-        ("bold words", "bold"),
-        " are new in this update. In the source, ",
+        ("underlined words", "underline"),
+        " (coloured, where the terminal has colours) are new in this update. In the source, ",
         ("words in italics", "italic"),
         " may still change. A dash means that there is no measurement yet.",
     )
