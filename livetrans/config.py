@@ -123,7 +123,7 @@ CALM = {
     "balanced": Preset(),
     "faithful": Preset(DecodingSettings(window=7, bias=0.1, final_margin=0.5)),
 }
-"""How calm captions are: shown words stay (also the fastest); a final may change them; best text, some change."""
+"""How calm captions are: shown words stay unless the source was rewritten; a final may change them; best text."""
 
 PAPER = Preset(DecodingSettings("ssbd", bias=0.2, final="partial"), MaskSettings("display", 3))
 """The paper's SSBD with its settings (arXiv 2509.21740v2, Table 4): what `--method paper` stands for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from livetrans.config import FINALS, DecodingSettings, MaskSettings
@@ -12,6 +13,7 @@ from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt
 from livetrans.translation.rendering import renderer
 
+_SENTENCE_END = re.compile(r"[.!?…](?=\s|$)|[。！？]")
 _OUTPUT_PER_SOURCE_TOKEN = 3
 _OUTPUT_AT_LEAST = 32
 """A translation longer than three times its source and some is a loop; the cap ends it early."""
@@ -60,7 +62,7 @@ class Translator:
             ContextError: the source is too long for the model's context.
         """
         self._begin(transcript)
-        settings, mask = self.settings, self.mask
+        settings, mask, draft = self.settings, self.mask, self._draft
         source = transcript.text
         if not any(character.isalnum() for character in source):
             # Asked to translate nothing, a model invents something.
@@ -68,11 +70,14 @@ class Translator:
         prompt = self._prompt.tokens(self._model, source)
         if tuple(prompt) == self._draft.prompt and not transcript.final and mask.mode != "output":
             return self._translation(transcript, _unchanged(self._draft), settings.method)
+        if transcript.final and self._source.startswith(source) and len(self._source) > len(source):
+            draft = self._first_sentences(tuple(prompt), source)
         maximum_tokens = self._maximum_tokens(prompt, source)
-        decoded = self._decode(prompt, maximum_tokens, settings, transcript.final)
+        decoded = self._decode(prompt, draft, maximum_tokens, settings, transcript.final)
         exact = decoded
         if transcript.final and settings.record == "exact" and settings.final != "exact":
-            exact = self._decode(prompt, maximum_tokens, replace(settings, method="ssbd", final="exact"), True)
+            exactly = replace(settings, method="ssbd", final="exact")
+            exact = self._decode(prompt, draft, maximum_tokens, exactly, True)
         if transcript.final:
             self._leave(decoded.tokens, source)
         else:
@@ -90,7 +95,9 @@ class Translator:
             # The last segment never had a final, or what it left is not what this one begins with.
             self._draft = Draft()
 
-    def _decode(self, prompt: list[int], maximum_tokens: int, settings: DecodingSettings, final: bool) -> Decoded:
+    def _decode(
+        self, prompt: list[int], draft: Draft, maximum_tokens: int, settings: DecodingSettings, final: bool
+    ) -> Decoded:
         decoder = DECODERS[settings.method]
         decode = decoder.decode
         by_worth = final and settings.final == "worth" and decoder.final is not None
@@ -100,7 +107,24 @@ class Translator:
             settings = replace(settings, bias=0.0, window=maximum_tokens)
             # Moved cells stand out of order, which changes the rounding: begin again from the template alone.
             self._model.evaluate((*self._prompt.before, *self._prompt.after))
-        return decode(Decoding(self._model, prompt, maximum_tokens, scored=by_worth), self._draft, settings)
+        return decode(Decoding(self._model, prompt, maximum_tokens, scored=by_worth), draft, settings)
+
+    def _first_sentences(self, prompt: tuple[int, ...], source: str) -> Draft:
+        """The draft less what a split gives to the next segment: as many sentences as the source has left.
+
+        What it was written for begins with this source, so nothing of it was rewritten. The whole draft where it has
+        no further sentence.
+        """
+        draft, count = self._draft, len(_SENTENCE_END.findall(source))
+        ends = [found.end() for found in _SENTENCE_END.finditer(self._render(draft.tokens))]
+        kept = 0
+        while 0 < count <= len(ends) and len(self._render(draft.tokens[:kept])) < ends[count - 1]:
+            kept += 1
+        if kept in (0, len(draft.tokens)):
+            return draft
+        removed = len(draft.prompt) - draft.template_tokens - (len(prompt) - len(self._prompt.after))
+        hidden = max(draft.hidden_tokens - (len(draft.tokens) - kept), 0)
+        return Draft(draft.tokens[:kept], draft.prompt, draft.template_tokens + removed, hidden)
 
     def _leave(self, tokens: tuple[int, ...], source: str) -> None:
         """Keep what a final has of neither the output nor the source before: a split gave it to the next segment."""

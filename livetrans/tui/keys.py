@@ -55,8 +55,8 @@ COMMANDS = (
         "Captions come later and are calmer.",
         group="Mask",
     ),
-    Command("b,comma", "bias(-1)", "b  ,", "Lower the bias", "The translation changes more readily.", group="Bias"),
-    Command("B,full_stop", "bias(1)", "B  .", "Raise the bias", "The translation changes less.", group="Bias"),
+    Command("b,comma", "bias(-1)", "b  ,", "Lower the bias", "The translation changes more readily."),
+    Command("B,full_stop", "bias(1)", "B  .", "Raise the bias", "The translation changes less."),
     Command("c", "copy", "c", "Copy the last caption", "Or the text selected with the mouse.", "Copy"),
     Command("C", "copy_all", "C", "Copy all captions", "Everything in the history on the screen."),
     Command("w", "save", "w", "Save the transcript", "As a text file in the current folder.", "Save"),
@@ -69,7 +69,7 @@ COMMANDS = (
 
 def bindings() -> list[BindingType]:
     """The commands as Textual's bindings."""
-    groups = {name: Binding.Group(name, compact=True) for name in ("Mask", "Bias")}
+    groups = {name: Binding.Group(name, compact=True) for name in ("Mask",)}
     made: list[BindingType] = []
     for command in COMMANDS:
         first, *others = command.keys.split(",")

@@ -97,7 +97,6 @@ def strip_text(snapshot: Snapshot) -> str:
         numbers.heard(snapshot),
         snapshot.calm or "own",
         f"lag {numbers.seconds(snapshot.seen_lag_median)}",
-        f"bias {numbers.ratio(snapshot.bias)}",
         f"k {snapshot.mask_k}",
     )
     second = (

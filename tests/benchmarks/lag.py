@@ -13,7 +13,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from livetrans.metrics.lag import percentile
+from livetrans.events import Caption
+from livetrans.metrics.lag import caption_lag, percentile
+from livetrans.metrics.screen import SeenLag
+from livetrans.session.codec import from_dict
 
 LIVETRANS = str(Path(sys.executable).with_name("livetrans"))
 
@@ -23,9 +26,14 @@ def main() -> None:
     command = [LIVETRANS, "replay", file, "--no-session", "--jsonl=-", *options]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     events = [json.loads(line) for line in output.splitlines()]
-    captions = [event for event in events if event["event"] == "caption" and event["captured_at"] is not None]
-    for kind, chosen in (("all captions", captions), ("finals", [one for one in captions if one["final"]])):
-        lags = sorted(one["at"] - one["captured_at"] for one in chosen)
+    seen_lag, seen, updates, finals = SeenLag(), [], [], []
+    for record in (from_dict(event) for event in events if event["event"] == "caption"):
+        assert isinstance(record.event, Caption)
+        seen += seen_lag.add(record.event, record.at)
+        lag = caption_lag(record)
+        updates += [] if lag is None else [lag]
+        finals += [lag] if lag is not None and record.event.final else []
+    for kind, lags in (("seen", sorted(seen)), ("all captions", sorted(updates)), ("finals", sorted(finals))):
         print(
             f"{kind:12} n {len(lags):4}  median {percentile(lags, 0.5):.2f} s  p95 {percentile(lags, 0.95):.2f} s  "
             f"worst {lags[-1]:.2f} s"

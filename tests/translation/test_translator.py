@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Sequence
 
-from livetrans.config import DecodingSettings, MaskSettings
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from livetrans.config import CALM, DecodingSettings, MaskSettings
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
 from livetrans.lm.prompts import Prompt
@@ -163,3 +167,21 @@ def test_settings_hold_from_the_next_update_on() -> None:
     translator.settings = DecodingSettings(method="rt")
     [other] = _feed(translator, _update("one two three", revision=1))
     assert (other.method, other.stats.draft_tokens) == ("rt", 0)
+
+
+def test_the_sentence_that_a_split_leaves_is_not_decoded_anew() -> None:
+    """Its source lost a tail, which is no rewriting: what is frozen stays, whatever the shorter source asks for."""
+    usual = word_by_word_rule(unsure_of_last=False)
+
+    def rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+        logits = usual(model, context)
+        if context[-1] == TARGET and context.index(TARGET) - context.index(SOURCE) < 8:
+            logits[:] = 0.0
+            logits[model.token("OTHER")] = 6.0
+        return logits
+
+    translator = Translator(ScriptedModel(rule), PROMPT, CALM["still"].decoding, MaskSettings(k=1))
+    whole, first = _update("a b c d. e f g h i j k l m n"), _update("a b c d.", revision=1, final=True)
+    captions = _run(translator, whole, first, _update("E f g h i j k l m n", segment=1))
+    assert [caption.text for caption in captions[1:]] == ["A B C D.", "E F G H I J K L M", "E F G H I J K L M"]
+    assert _feed(translator, _update("a b c d.", segment=2, final=True))[0].text.startswith("OTHER")
