@@ -198,7 +198,7 @@ _TRANSLATION = [
         "--calm",
         type=click.Choice(list(CALM)),
         default="balanced",
-        help="What may change on the screen: still hardly changes a shown word and is fastest, balanced rewrites a final "
+        help="What may change on screen: still hardly changes a shown word and is fastest, balanced rewrites finals "
         "where it is worth it, faithful changes more for the best text. Single options below take precedence.",
     ),
     _translation(
