@@ -74,17 +74,16 @@ class Translator:
             draft = self._first_sentences(tuple(prompt), source)
         maximum_tokens = self._maximum_tokens(prompt, source)
         decoded = self._decode(prompt, draft, maximum_tokens, settings, transcript.final)
-        exact = decoded
+        translation = self._translation(transcript, decoded, settings.method)
         if transcript.final and settings.record == "exact" and settings.final != "exact":
             exactly = replace(settings, method="ssbd", final="exact")
-            exact = self._decode(prompt, draft, maximum_tokens, exactly, True)
+            text = self._render(self._decode(prompt, draft, maximum_tokens, exactly, True).tokens)
+            translation = translation if text == translation.text else replace(translation, exact=text)
         if transcript.final:
             self._leave(decoded.tokens, source)
         else:
             self._draft, self._source = self._next_draft(tuple(prompt), decoded.tokens, mask), source
-        translation = self._translation(transcript, decoded, settings.method)
-        text = self._render(exact.tokens)
-        return translation if text == translation.text else replace(translation, exact=text)
+        return translation
 
     def _begin(self, transcript: Transcript) -> None:
         """Make ready for the update's segment, where it is a new one."""
@@ -122,16 +121,16 @@ class Translator:
             kept += 1
         if kept in (0, len(draft.tokens)):
             return draft
-        removed = len(draft.prompt) - draft.template_tokens - (len(prompt) - len(self._prompt.after))
+        removed = max(len(draft.prompt) - draft.template_tokens - (len(prompt) - len(self._prompt.after)), 0)
         hidden = max(draft.hidden_tokens - (len(draft.tokens) - kept), 0)
         return Draft(draft.tokens[:kept], draft.prompt, draft.template_tokens + removed, hidden)
 
     def _leave(self, tokens: tuple[int, ...], source: str) -> None:
         """Keep what a final has of neither the output nor the source before: a split gave it to the next segment."""
-        drafted = self._draft.tokens
-        is_split = self._source.startswith(source) and drafted[: len(tokens)] == tokens
-        self._draft = Draft(drafted[len(tokens) :] if is_split else ())
-        self._source = self._source[len(source) :].strip()
+        drafted, hidden = self._draft.tokens, self._draft.hidden_tokens
+        self._source = self._source[len(source) :].strip() if self._source.startswith(source) else ""
+        left = drafted[len(tokens) :] if self._source and drafted[: len(tokens)] == tokens else ()
+        self._draft = Draft(left, hidden_tokens=min(hidden, len(left)))
 
     def _next_draft(self, prompt: tuple[int, ...], tokens: tuple[int, ...], mask: MaskSettings) -> Draft:
         hidden = 0 if mask.mode == "none" else min(mask.k, len(tokens))
