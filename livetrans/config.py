@@ -65,7 +65,7 @@ class LanguageModelSettings:
     context_tokens: int = 512
     """Kept small: to move cells costs time in proportion."""
     threads: int = 0
-    """0: half the logical cores, at least one (the other half belongs to the recogniser)."""
+    """0: half the logical cores, at least one (the recogniser uses the other half)."""
     gpu_layers: int = -1
     """-1: all that fit."""
     prompt: str | None = None

@@ -4,45 +4,35 @@
 
 Two kinds of time, never mixed:
 
-- *source time*: seconds of sound since the source began, derived from sample counts. Fields `start`, `end`. The same
-input
+- *source time*: seconds of sound since the source began, from sample counts. Fields `start`, `end`. The same input
   gives the same source times, however fast the machine is.
 - *measured time*: seconds read from the injected clock (`livetrans.clock`). Fields ending in `_at` (instants, since
-the run
-  began) or `_seconds` (durations). Two runs differ in these and in nothing else.
+  the run began) or `_seconds` (durations). Two runs differ in these and in nothing else.
 
-Everything here is frozen: a stage makes a new object, it never edits one that has flowed.
+Everything here is frozen: a stage makes a new object, it never changes one that it got.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from livetrans.text import join_text
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-UNSPACED = "\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
-"""Characters of scripts written without spaces (kana, CJK ideographs and their punctuation), as a regular expression's
-class."""
-_IN_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 SAMPLE_RATE = 16_000
 """Samples per second of every audio chunk: Whisper's and webrtcvad's common rate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AudioChunk:
-    """Consecutive sound from a source: mono, 16 kHz, int16, shape (n_samples,), any length."""
+class _Sound:
+    """Consecutive sound: mono, 16 kHz, int16, shape (n_samples,), any length."""
 
     samples: NDArray[np.int16]
     start_sample: int
-    captured_at: float | None = None
-    """When the last sample was heard; None where sound arrives faster than it was spoken, so that lag has no
-    meaning.
-    """
 
     @property
     def start(self) -> float:
@@ -54,25 +44,23 @@ class AudioChunk:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SpeechChunk:
+class AudioChunk(_Sound):
+    """Sound from a source."""
+
+    captured_at: float | None = None
+    """When the last sample was captured; None where sound arrives faster than in real time: lag has no meaning."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpeechChunk(_Sound):
     """Sound that the voice-activity gate let through; `pause` marks the end of a stretch of speech.
 
     Between two pauses chunks are contiguous: each starts at the sample where the one before ended. A chunk that only
-    says that a pause came has no samples.
+    marks a pause has no samples.
     """
 
-    samples: NDArray[np.int16]
-    start_sample: int
     pause: bool = False
     captured_at: float | None = None
-
-    @property
-    def start(self) -> float:
-        return self.start_sample / SAMPLE_RATE
-
-    @property
-    def end(self) -> float:
-        return (self.start_sample + len(self.samples)) / SAMPLE_RATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +100,7 @@ class Transcript:
     end: float
     """Source time at which the hypothesis's last word ends."""
     captured_at: float | None = None
-    """When the end of that last word was heard, for lag; None where lag has no meaning."""
+    """When the end of that last word was captured, for lag; None where lag has no meaning."""
     recognition: RecognitionStats | None = None
     """Cost of the pass that gave this hypothesis; None for recorded and typed streams."""
 
@@ -173,21 +161,11 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Translation:
-    """What the model wrote for one update."""
+class _OfUpdate:
+    """What was made of one update."""
 
     transcript: Transcript
-    """The update that was translated."""
-    text: str
-    tokens: tuple[int, ...]
-    """Output token ids: the draft of the segment's next update."""
-    stats: DecodingStats
-    method: str = "ssbd"
-    """The decoder's name in `livetrans.decoding.DECODERS`."""
-    accepted: tuple[Span, ...] = ()
-    """Which of `tokens` came from a draft, in order."""
-    exact: str | None = None
-    """What re-translation would have written, at a final with an exact record; None where that is `text`."""
+    """The update."""
 
     @property
     def segment_id(self) -> int:
@@ -207,11 +185,25 @@ class Translation:
 
 
 @dataclass(frozen=True, slots=True)
-class Caption:
+class Translation(_OfUpdate):
+    """What the model wrote for one update."""
+
+    text: str
+    tokens: tuple[int, ...]
+    """Output token ids: the draft of the segment's next update."""
+    stats: DecodingStats
+    method: str = "ssbd"
+    """The decoder's name in `livetrans.decoding.DECODERS`."""
+    accepted: tuple[Span, ...] = ()
+    """Which of `tokens` came from a draft, in order."""
+    exact: str | None = None
+    """What re-translation would have written, at a final with an exact record; None where that is `text`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caption(_OfUpdate):
     """What is shown now for a segment; replaces the segment's earlier caption."""
 
-    transcript: Transcript
-    """The update that the caption translates."""
     text: str
     tokens: tuple[int, ...] = ()
     """Token ids whose text is wholly shown: the unit in which shown erasure is counted."""
@@ -226,22 +218,6 @@ class Caption:
     def recorded(self) -> str:
         """What exports write."""
         return self.text if self.exact is None else self.exact
-
-    @property
-    def segment_id(self) -> int:
-        return self.transcript.segment_id
-
-    @property
-    def revision(self) -> int:
-        return self.transcript.revision
-
-    @property
-    def final(self) -> bool:
-        return self.transcript.final
-
-    @property
-    def source(self) -> str:
-        return self.transcript.text
 
     @property
     def committed_source(self) -> str:
@@ -317,7 +293,7 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True)
 class SettingChanged:
-    """The listener moved a live control (calm, bias, mask-k, pause): later numbers belong to the new value."""
+    """The user moved a live control (calm, bias, mask-k, pause): later numbers belong to the new value."""
 
     name: str
     value: str | int | float | bool
@@ -334,14 +310,3 @@ class Record:
 
     at: float
     event: Event
-
-
-def join_text(left: str, right: str) -> str:
-    """Join two stretches of a hypothesis: one space between them, unless one is empty or the script writes none
-    there.
-    """
-    if not left or not right:
-        return left or right
-    if _IN_UNSPACED.match(left[-1]) and _IN_UNSPACED.match(right[0]):
-        return left + right
-    return f"{left} {right}"

@@ -107,7 +107,7 @@ def machine() -> dict[str, str]:
 
 
 def _processor() -> str:
-    """The processor's trade name where the system tells it."""
+    """The processor's trade name where the system has it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

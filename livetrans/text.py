@@ -1,10 +1,14 @@
-"""Recognised and translated text for a screen or a file: without control characters, measured and wrapped."""
+"""Recognised and translated text: joined, and for a screen or a file without control characters, measured, wrapped."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterator
+
+UNSPACED = "\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
+"""Scripts written without spaces (kana, CJK ideographs, their punctuation), inside a regular expression's brackets."""
+_IN_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 _ESCAPE_SEQUENCES = re.compile(
     r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC: title, clipboard, links
@@ -17,6 +21,15 @@ _INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 _CLOSING = frozenset(")]}」』】〕》〉）］｝。、，．！？：；ー…ぁぃぅぇぉっゃゅょァィゥェォッャュョ")
+
+
+def join_text(left: str, right: str) -> str:
+    """Two parts of a hypothesis with a space between, unless one is empty or the script writes none there."""
+    if not left or not right:
+        return left or right
+    if _IN_UNSPACED.match(left[-1]) and _IN_UNSPACED.match(right[0]):
+        return left + right
+    return f"{left} {right}"
 
 
 def visible(text: str) -> str:

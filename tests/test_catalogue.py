@@ -13,13 +13,13 @@ from livetrans.errors import ModelError
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """Empty search folders in place of the real ones, by the name of their place."""
-    monkeypatch.setenv(catalogue.MODELS_VARIABLE, str(tmp_path / "told"))
+    monkeypatch.setenv(catalogue.MODELS_VARIABLE, str(tmp_path / "named"))
     monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
     monkeypatch.setattr(catalogue, "data_folder", lambda name: tmp_path / "tree" / name)
     for variable in (catalogue.RECOGNISER_VARIABLE, catalogue.TRANSLATOR_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
-    return {"told": tmp_path / "told", "tree": tmp_path / "tree/models", "user": tmp_path / "data/models"}
+    return {"named": tmp_path / "named", "tree": tmp_path / "tree/models", "user": tmp_path / "data/models"}
 
 
 def translator(folder: Path, name: str) -> Path:
@@ -47,12 +47,12 @@ def test_earlier_folders_win(folders: dict[str, Path]) -> None:
     assert catalogue.find_translator(source="en", target="de").path == own
     in_tree = translator(folders["tree"], "a.gguf")
     assert catalogue.find_translator(source="en", target="de").path == in_tree
-    told = translator(folders["told"], "z.gguf")
-    assert catalogue.find_translator(source="en", target="de").path == told
+    named = translator(folders["named"], "z.gguf")
+    assert catalogue.find_translator(source="en", target="de").path == named
 
 
 def test_the_embedded_models_come_first_wherever_they_stand(folders: dict[str, Path]) -> None:
-    translator(folders["told"], "big.gguf")
+    translator(folders["named"], "big.gguf")
     embedded = translator(folders["tree"], "livetrans-en-de.q8_0.gguf")
     assert catalogue.find_translator(source="en", target="de").path == embedded
     assert catalogue.find_translator(source="en", target="fr").name == "big.gguf"
@@ -65,10 +65,10 @@ def test_a_recogniser_of_one_language_is_taken_for_that_one_only(folders: dict[s
         catalogue.find_recogniser(language="de")
 
 
-@pytest.mark.parametrize("asked", ["big.q4.gguf", "big.q4", "big"])
-def test_a_model_is_found_by_name(folders: dict[str, Path], asked: str) -> None:
+@pytest.mark.parametrize("wanted", ["big.q4.gguf", "big.q4", "big"])
+def test_a_model_is_found_by_name(folders: dict[str, Path], wanted: str) -> None:
     path = translator(folders["tree"], "big.q4.gguf")
-    assert catalogue.find_translator(asked).path == path
+    assert catalogue.find_translator(wanted).path == path
 
 
 def test_a_model_is_found_by_path_whatever_its_name(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_the_environment_names_a_model(
     assert catalogue.find_translator().path == path
 
 
-def test_what_is_no_model_is_said_to_be_none(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_model_is_reported_as_such(folders: dict[str, Path], tmp_path: Path) -> None:
     translator(folders["tree"], "known.gguf")
     (tmp_path / "fake.gguf").write_text("not a model")
     with pytest.raises(ModelError, match=r"no translator 'absent'; found: known\.gguf"):

@@ -28,7 +28,7 @@ SPOKEN = "Thank you for coming here today."
 
 @pytest.fixture(autouse=True)
 def only_the_tree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Models of whoever runs the tests stay out of them."""
+    """Models of the machine that runs the tests are not found."""
     for variable in (catalogue.MODELS_VARIABLE, catalogue.RECOGNISER_VARIABLE, catalogue.TRANSLATOR_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
@@ -55,7 +55,7 @@ def test_both_are_what_runs_by_default() -> None:
     assert catalogue.find_translator(source="en", target="de").path == folder / "livetrans-en-de.q8_0.gguf"
 
 
-def test_the_recogniser_writes_what_was_said(recogniser_path: Path) -> None:
+def test_the_recogniser_writes_what_was_spoken(recogniser_path: Path) -> None:
     recogniser = WhisperRecogniser(RecogniserSettings(recogniser_path, threads=1))
     samples = first_seconds("demo.flac", 3.0).astype(np.float32) / 32768
     hypothesis = recogniser.recognise(samples)
@@ -68,9 +68,9 @@ def test_the_recogniser_writes_what_was_said(recogniser_path: Path) -> None:
 def test_sound_becomes_german(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", str(ROOT / "recordings/demo.flac"), "--speed", "max", "--no-session", "--jsonl=-"]) == 0
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
-    said = [line["committed"] for line in lines if line["event"] == "transcript" and line["final"]]
+    recognised = [line["committed"] for line in lines if line["event"] == "transcript" and line["final"]]
     captions = [line["text"] for line in lines if line["event"] == "caption" and line["final"]]
-    assert said[0] == SPOKEN
+    assert recognised[0] == SPOKEN
     assert captions[0] == "Danke, dass du heute gekommen bist!"
 
 

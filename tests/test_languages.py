@@ -18,7 +18,7 @@ def test_every_language_is_found_by_its_code_and_its_name(language) -> None:  # 
 
 
 @pytest.mark.parametrize(
-    ("asked", "code"),
+    ("wanted", "code"),
     [
         ("german", "de"),
         (" Mandarin ", "zh"),
@@ -31,8 +31,8 @@ def test_every_language_is_found_by_its_code_and_its_name(language) -> None:  # 
         ("Farsi", "fa"),
     ],
 )
-def test_other_spellings(asked: str, code: str) -> None:
-    assert parse_language(asked).code == code
+def test_other_spellings(wanted: str, code: str) -> None:
+    assert parse_language(wanted).code == code
 
 
 def test_what_translators_and_whisper_call_it() -> None:
@@ -56,8 +56,8 @@ def test_an_unknown_language_gets_suggestions() -> None:
 
 
 @given(st.text())
-def test_any_text_is_a_language_or_a_usage_error(asked: str) -> None:
+def test_any_text_is_a_language_or_a_usage_error(wanted: str) -> None:
     try:
-        assert parse_language(asked) in LANGUAGES.values()
+        assert parse_language(wanted) in LANGUAGES.values()
     except UsageError:
         pass

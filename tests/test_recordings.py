@@ -1,4 +1,4 @@
-"""The recordings: every one whole, sound as promised, and made by a script that speaks plainly when it cannot."""
+"""Recordings: each one is whole, has the sound that is stated, and its script reports errors in one sentence."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ def test_the_transcript_stream_is_of_this_recording_and_our_recogniser(name: str
     finals = [event for event in events if event["event"] == "transcript" and event["final"]]
     assert [event["segment_id"] for event in finals] == list(range(len(finals)))
     heard = words(" ".join(event["committed"] for event in finals))
-    said = words(" ".join(lines_of(f"{name}.txt")))
-    assert difflib.SequenceMatcher(a=said, b=heard, autojunk=False).ratio() > 0.8
+    written = words(" ".join(lines_of(f"{name}.txt")))
+    assert difflib.SequenceMatcher(a=written, b=heard, autojunk=False).ratio() > 0.8
 
 
 def test_one_pause_is_long_and_inside_a_sentence() -> None:
@@ -147,12 +147,12 @@ def test_a_plan_that_does_not_fit_its_lines_is_refused(pauses: tuple[tuple[float
         list(make.phrases_of(recording, ["Well, yes, I think so.", "Good."]))
 
 
-def test_an_unknown_name_is_told_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_name_is_reported_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert make.main(["demo", "nobody"]) == 2
     assert capsys.readouterr().err.startswith("There is no recording nobody: choose from demo, talk,")
 
 
-def test_a_missing_program_is_told_in_a_sentence(
+def test_a_missing_program_is_reported_in_a_sentence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -165,7 +165,7 @@ def test_a_missing_program_is_told_in_a_sentence(
     assert (FOLDER / "talk.flac").stat() == before
 
 
-def test_a_failing_program_is_told_in_a_sentence(
+def test_a_failing_program_is_reported_in_a_sentence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for program in ("sox", "flite"):

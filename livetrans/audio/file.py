@@ -197,7 +197,7 @@ class _Decoder:
 
 
 def _riff_is_cut_off(path: Path) -> bool:
-    """Whether a WAV is shorter than its header says: FFmpeg then believes the file's size and says nothing."""
+    """Whether a WAV is shorter than its header says: FFmpeg then takes the file's size and reports nothing."""
     if not path.is_file():
         return False
     with path.open("rb") as file:

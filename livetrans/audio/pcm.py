@@ -31,7 +31,7 @@ class PcmStream:
     """
 
     def __init__(self, stream: BinaryIO, clock: Clock) -> None:
-        """`stream` stays open: it belongs to the caller."""
+        """`stream` stays open: the caller closes it."""
         self._stream = stream
         self._clock = clock
         self._channel = AudioChannel(BUFFERED_SECONDS * SAMPLE_RATE)

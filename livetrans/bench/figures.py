@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from livetrans.bench.layout import Column, Value
 from livetrans.bench.rows import TableRow
 from livetrans.bench.scoring import ScoredRun
-from livetrans.metrics.lag import percentile
+from livetrans.metrics.latency import percentile
 
 TOWER, QWEN = "Tower+ 2B", "Qwen3 4B"
 SWEEP_PAIR = "en-zh"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from livetrans.bench.methods import BASELINE
 from livetrans.bench.rows import TableRow
 from livetrans.errors import UsageError
-from livetrans.metrics.lag import percentile
+from livetrans.metrics.latency import percentile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,9 +15,8 @@ from livetrans.clock import Clock
 from livetrans.errors import ContextError, SessionError, UsageError
 from livetrans.events import Transcript
 from livetrans.lm.port import LanguageModel
-from livetrans.lm.prompts import Prompt
+from livetrans.lm.prompts import Prompt, Render, renderer
 from livetrans.sequences import common_prefix_length
-from livetrans.translation.rendering import Render, renderer
 from livetrans.translation.translator import Translator
 
 Unit = tuple[int, CorpusSegment, MethodRecord]

@@ -11,10 +11,10 @@ from livetrans.bench.methods import BASELINE
 from livetrans.bench.rows import Latency, TableRow, measure_latency, measure_speed
 from livetrans.bench.runfile import MethodRecord, Run, Segment, Update
 from livetrans.errors import UsageError
-from livetrans.events import join_text
 from livetrans.metrics import quality
 from livetrans.metrics.erasure import NormalizedErasure
 from livetrans.metrics.rates import Acceptance
+from livetrans.text import join_text
 
 MODEL_UNIT = "model"
 """Erasure in the translator's own tokens."""

@@ -28,7 +28,7 @@ COMMANDS = {
     "bench": CommandEntry("livetrans.cli.bench", "Measure methods side by side and make the paper's tables."),
     "models": CommandEntry("livetrans.cli.listing", "List the models that were found, and which run by default."),
     "devices": CommandEntry("livetrans.cli.listing", "List the microphones."),
-    "completion": CommandEntry("livetrans.cli.completion", "Print the completion script of your shell."),
+    "completion": CommandEntry("livetrans.cli.listing", "Print the completion script of your shell."),
 }
 
 COMPLETION_VARIABLE = "_LIVETRANS_COMPLETE"
@@ -79,18 +79,18 @@ def run(arguments: Sequence[str]) -> int:
         return fault.exit_code
     except click.UsageError as fault:
         command = fault.ctx.command_path if fault.ctx else "livetrans"
-        return _complain(f"{fault.format_message().rstrip('.')}; see `{command} --help`", fault.exit_code, debug)
+        return _report(f"{fault.format_message().rstrip('.')}; see `{command} --help`", fault.exit_code, debug)
     except click.ClickException as fault:
-        return _complain(fault.format_message(), fault.exit_code, debug)
+        return _report(fault.format_message(), fault.exit_code, debug)
     except LivetransError as fault:
-        return _complain(str(fault), fault.exit_code, debug)
+        return _report(str(fault), fault.exit_code, debug)
     except (KeyboardInterrupt, click.Abort):
         return 130
     except BrokenPipeError:
         _discard_output()
         return 0
     except OSError as fault:
-        return _complain_of_system(fault, debug)
+        return _report_system_error(fault, debug)
     except Exception as fault:  # the outermost place: anything else is an error of livetrans
         return _internal_error(fault, debug)
 
@@ -109,32 +109,30 @@ def _leave_at_once(exit_code: int) -> NoReturn:
     os._exit(exit_code)
 
 
-def _complain_of_system(fault: OSError, debug: bool) -> int:
-    """An error of a named file or of stdout is one that the user can mend; any other is internal."""
+def _report_system_error(fault: OSError, debug: bool) -> int:
+    """An error of a named file or of stdout is for the user to mend; any other is internal."""
     if fault.filename is not None:
-        return _complain(f"{fault.filename} cannot be used ({fault.strerror}); check its permissions", 1, debug)
+        return _report(f"{fault.filename} cannot be used ({fault.strerror}); check its permissions", 1, debug)
     if fault.errno in _FULL:
         _discard_output()
-        return _complain(
-            f"the output cannot be written ({fault.strerror}); free space or choose another place", 1, debug
-        )
+        return _report(f"the output cannot be written ({fault.strerror}); free space or choose another place", 1, debug)
     return _internal_error(fault, debug)
 
 
 def _internal_error(fault: Exception, debug: bool) -> int:
     advice = "" if debug else f" with the output of {DEBUG_VARIABLE}=1"
-    return _complain(f"internal error ({sentence(fault)}); please report it{advice}", 1, debug)
+    return _report(f"internal error ({sentence(fault)}); please report it{advice}", 1, debug)
 
 
-def _complain(complaint: str, exit_code: int, debug: bool) -> int:
+def _report(message: str, exit_code: int, debug: bool) -> int:
     """Print one sentence without control characters; with `debug`, after the traceback."""
     if debug:
         traceback.print_exc()
-    line = one_line(complaint)
+    line = one_line(message)
     click.echo(f"livetrans: {line}" if line.endswith((".", "?", "!")) else f"livetrans: {line}.", err=True)
     return exit_code
 
 
 def _discard_output() -> None:
-    """Stdout has no reader: let the interpreter's last flush go to /dev/null instead of failing."""
+    """Send the interpreter's last flush to /dev/null: stdout has no reader, and it would fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

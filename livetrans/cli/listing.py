@@ -1,15 +1,20 @@
-"""`livetrans models` and `livetrans devices`: the models and the microphones of this machine; nothing is loaded."""
+"""`livetrans models`, `devices` and `completion`: what this machine has, printed; no model is loaded."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
 import click
+from click.shell_completion import get_completion_class
 
 from livetrans.catalogue import FoundModel, find_models, find_recogniser, find_translator, search_folders
 from livetrans.cli.common import say
-from livetrans.errors import ModelError, SourceError
+from livetrans.errors import ModelError, SourceError, UsageError
 from livetrans.text import visible
+
+SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command()
@@ -66,3 +71,22 @@ def devices_command() -> None:
         mark = "*" if device.default else " "
         channels = "1 channel" if device.channels == 1 else f"{device.channels} channels"
         click.echo(f"{mark} {device.number:>3}  {visible(device.name)} ({channels}, {device.default_rate} Hz)")
+
+
+@click.command()
+@click.argument("shell", required=False, type=click.Choice(SHELLS))
+def completion_command(shell: str | None) -> None:
+    """Print the completion script of SHELL (bash, zsh or fish; by default the one in use).
+
+    \b
+    bash: livetrans completion bash > ~/.local/share/bash-completion/completions/livetrans
+    zsh:  livetrans completion zsh > a file _livetrans in a folder of your $fpath
+    fish: livetrans completion fish > ~/.config/fish/completions/livetrans.fish
+    """
+    from livetrans.cli import COMPLETION_VARIABLE, cli
+
+    name = shell or Path(os.environ.get("SHELL", "")).name
+    completion = get_completion_class(name) if name in SHELLS else None
+    if completion is None:
+        raise UsageError(f"the shell in use was not recognised; name it: livetrans completion {'|'.join(SHELLS)}")
+    click.echo(completion(cli, {}, "livetrans", COMPLETION_VARIABLE).source())

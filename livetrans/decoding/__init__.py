@@ -1,4 +1,7 @@
-"""How a translation is decoded: every decoder is a row of one table."""
+"""The table of decoders: each takes a prompt and the segment's previous output, and writes the next output.
+
+The paper's own are here, a few lines each over the decoding loop. docs/adding.md shows how to add one.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from livetrans.config import DecodingSettings
-from livetrans.decoding.decoders import continuous, retranslation, ssbd
 from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.decoding.window import final_by_worth, live_window
 
@@ -14,9 +16,30 @@ Decode = Callable[[Decoding, Draft, DecodingSettings], Decoded]
 """Takes a decoding that has just begun and the draft, empty at a segment's first update."""
 
 
+def retranslation(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
+    """Re-translation (RT): greedy decoding from scratch at each update (arXiv 2509.21740v2, equation 1)."""
+    return decoding.finish()
+
+
+def ssbd(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
+    """Self-Speculative Biased Decoding: the previous output is the draft (arXiv 2509.21740v2, Algorithm 1).
+
+    With an empty draft this is re-translation. At bias 0 the output is re-translation's, up to the numerics of batched
+    against single evaluation (none for Q8_0 on x86 CPUs).
+    """
+    decoding.verify(draft.tokens, settings.bias)
+    return decoding.finish()
+
+
+def continuous(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
+    """Continuous decoding (CD): the output is append-only, the limit of SSBD at a large bias (Table 3)."""
+    decoding.force(draft.tokens)
+    return decoding.finish()
+
+
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """A row of the table: how a prompt and the segment's previous output become the next output."""
+    """A row of the table."""
 
     name: str
     summary: str

@@ -59,7 +59,7 @@ class Score:
 class Decoding:
     """One decoding under way: the output as far as it is decided, the model's next choice, and the counts.
 
-    `maximum_tokens` caps drafts and output alike. `stats` adds up over all calls. With `scored`, `scores` has an entry
+    `maximum_tokens` caps drafts and output alike. Counts add up over all calls. With `scored`, `scores` has an entry
     for each output token behind the frozen ones, and one for the end of generation.
     """
 
@@ -71,10 +71,10 @@ class Decoding:
         self.maximum_tokens = maximum_tokens
         self.output: list[int] = []
         self.accepted: list[Span] = []
-        self.stats = DecodingStats(prompt_tokens=len(self.prompt))
         self.scores: list[Score] | None = [] if scored else None
         self._next: int | None = None
         self._next_score: Score | None = None
+        self._counts: dict[str, float] = {}
 
     @property
     def is_over(self) -> bool:
@@ -84,9 +84,9 @@ class Decoding:
     def freeze(self, draft: Draft, count: int) -> bool:
         """Accept the draft's first `count` tokens without evaluating them: their cells are moved behind the prompt.
 
-        False, and nothing changed, where there is nothing to freeze or the model cannot move cells.
+        False, and nothing changed, where the model cannot move cells.
         """
-        if count <= 0 or not draft.prompt or not self.model.can_move:
+        if not self.model.can_move:
             return False
         started = self.model.clock.now()
         evaluation = self.model.move(self.prompt, len(draft.prompt), len(draft.prompt) + count)
@@ -95,22 +95,35 @@ class Decoding:
         self._count(evaluation, draft_tokens=count, frozen_tokens=count, prompt_seconds=seconds)
         return True
 
-    def verify(self, draft: Sequence[int], bias: float, *, forced_tokens: int = 0, name: str = "previous") -> int:
+    def verify(
+        self,
+        draft: Sequence[int],
+        bias: float,
+        *,
+        forced_tokens: int = 0,
+        to_end: bool = False,
+        name: str = "previous",
+    ) -> int:
         """Evaluate what the cache lacks of prompt and output, and the draft, in one pass; accept up to the divergence.
 
-        The first `forced_tokens` are accepted whatever the model prefers. Returns how many were accepted; the model's
-        own choice behind them comes from the same pass.
+        The first `forced_tokens` are accepted whatever the model prefers; with `to_end`, all tokens before the first
+        at which it would rather end. Returns how many were accepted; the model's own choice behind them comes from the
+        same pass.
         """
         draft = draft[: max(self.maximum_tokens - len(self.output), 0)]
         started = self.model.clock.now()
-        evaluation = self.model.evaluate([*self.prompt, *self.output, *draft], len(draft) + 1)
+        # Where nothing is decided no logits are needed.
+        unread = 0 if to_end or self.scores is not None else min(forced_tokens, len(draft))
+        evaluation = self.model.evaluate([*self.prompt, *self.output, *draft], len(draft) - unread + 1)
         logits, choices = evaluation.logits, evaluation.logits.argmax(axis=1)
-        forced = min(forced_tokens, len(draft))
-        length = forced + accepted_length(logits[forced:], choices[forced:], draft[forced:], bias)
+        ends = (at for at, choice in enumerate(choices) if self.model.is_end_of_generation(int(choice)))
+        forced = min(next(ends, 0) if to_end else forced_tokens, len(draft))
+        rest = slice(forced - unread, None)
+        length = forced + accepted_length(logits[rest], choices[rest], draft[forced:], bias)
         if self.scores is not None:
             self.scores += (_score(logits[row], draft[row], int(choices[row])) for row in range(length))
         self._accept(draft, length, name)
-        self._choose(logits[length], int(choices[length]))
+        self._choose(logits[length - unread])
         self._count_pass(evaluation, draft, started)
         return length
 
@@ -125,11 +138,9 @@ class Decoding:
 
     def step(self) -> bool:
         """Append the model's next choice; False, and nothing appended, where the output ends instead."""
-        if self._next is None:
-            self._evaluate_last()
-        token = self._next
-        if token is None or self.is_over:
+        if self.is_over:
             return False
+        token = self._evaluate_last() if self._next is None else self._next
         if self.scores is not None and self._next_score is not None:
             self.scores.append(self._next_score)
         if self.model.is_end_of_generation(token):
@@ -140,14 +151,20 @@ class Decoding:
 
     def finish(self) -> Decoded:
         """Go on greedily to the end of generation, the length cap or a repetition loop."""
-        while not self.is_over and self.step():
+        while self.step():
             pass
         return self.decoded()
 
     def decoded(self) -> Decoded:
         """The output as it stands."""
         accepted = sum(span.end - span.begin for span in self.accepted)
-        stats = replace(self.stats, accepted_tokens=accepted, output_tokens=len(self.output), truncated=self.is_over)
+        stats = DecodingStats(
+            prompt_tokens=len(self.prompt),
+            accepted_tokens=accepted,
+            output_tokens=len(self.output),
+            truncated=self.is_over,
+            **self._counts,  # type: ignore[arg-type]
+        )
         return Decoded(tuple(self.output), stats, tuple(self.accepted))
 
     def turn(self, at: int) -> None:
@@ -160,20 +177,22 @@ class Decoding:
         choice, likelihood = scores[at].choice, scores[at].choice_log_probability
         self._next, self._next_score = choice, Score(choice, likelihood, choice, likelihood)
 
-    def _evaluate_last(self) -> None:
-        """Evaluate the context's rest without a draft: the prompt at the beginning, later one new token."""
+    def _evaluate_last(self) -> int:
+        """The choice behind the context, its rest evaluated without a draft: first the prompt, later one new token."""
         started = self.model.clock.now()
         evaluation = self.model.evaluate([*self.prompt, *self.output])
-        self._choose(evaluation.logits[-1])
-        if not self.output:
+        choice = self._choose(evaluation.logits[-1])
+        if self.output:
+            self._count(evaluation, decoding_steps=1, decoding_seconds=self.model.clock.now() - started)
+        else:
             self._count_pass(evaluation, (), started)
-            return
-        self._count(evaluation, decoding_steps=1, decoding_seconds=self.model.clock.now() - started)
+        return choice
 
-    def _choose(self, row: NDArray[np.float32], choice: int | None = None) -> None:
-        self._next = int(row.argmax()) if choice is None else choice
+    def _choose(self, row: NDArray[np.float32]) -> int:
+        choice = self._next = int(row.argmax())
         if self.scores is not None:
-            self._next_score = _score(row, self._next, self._next)
+            self._next_score = _score(row, choice, choice)
+        return choice
 
     def _accept(self, draft: Sequence[int], length: int, name: str) -> None:
         if length:
@@ -186,11 +205,12 @@ class Decoding:
         self._count(evaluation, draft_tokens=len(draft), **{kind: seconds})
 
     def _count(self, evaluation: Evaluation, **counts: float) -> None:
-        if not self.stats.forward_passes:
+        if not self._counts.get("forward_passes"):
             counts["reused_tokens"] = min(evaluation.reused_tokens, len(self.prompt))
         counts["forward_passes"] = evaluation.forward_passes
         counts["evaluated_tokens"] = evaluation.evaluated_tokens
-        self.stats = replace(self.stats, **{name: getattr(self.stats, name) + count for name, count in counts.items()})
+        for name, count in counts.items():
+            self._counts[name] = self._counts.get(name, 0) + count
 
 
 def _score(row: NDArray[np.float32], token: int, choice: int) -> Score:

@@ -2,8 +2,9 @@
 
 Our own, on top of *Self-Speculative Biased Decoding for Faster Re-translation* (arXiv 2509.21740v2). SSBD evaluates the
 whole draft again at every update, because the source before it grew. Here the last `window` tokens of the draft are
-verified; those before them are *frozen*: kept as text, their cells moved by the number of positions by which the source
-grew. Frozen cells are stale, since they saw the shorter source: an approximation, measured in docs/decoders.md.
+verified; those before them are kept as text and, where that pays, *frozen*: their cells are moved by the number of
+positions by which the source grew. Frozen cells are stale, since they saw the shorter source: an approximation,
+measured in docs/decoders.md.
 """
 
 from __future__ import annotations
@@ -12,18 +13,22 @@ from livetrans.config import DecodingSettings
 from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.sequences import common_prefix_length
 
-REWRITTEN_TOKENS = 8
-"""A source that changed by more than its last so many tokens was rewritten: nothing is frozen then."""
+REWRITTEN_TOKENS = 16
+"""A source that changed by more than its last so many tokens was rewritten: the whole draft is verified then."""
+MOVED_AT_LEAST = 8
+"""Fewer tokens are evaluated again instead of moved. A move costs as much as evaluating 2 tokens (1.4 billion weights)
+to 9 (5 million) on a 2-core AMD EPYC; a constant, because what is frozen may not depend on the machine."""
 
 
 def live_window(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
     """Keep the draft but for its last `settings.window` tokens, verify those, decode the rest.
 
-    With a window as long as the draft this is SSBD, token for token. So it is where the recogniser rewrote the source
-    further back than its tail, and where the model cannot move its cells.
+    With a window as long as the draft this is SSBD, token for token, and so it is where the recogniser rewrote the
+    source further back than its tail.
     """
-    frozen = _freeze(decoding, draft, settings.window)
-    decoding.verify(draft.tokens[frozen:], settings.bias)
+    kept = _kept_tokens(decoding, draft, settings.window)
+    frozen = _freeze(decoding, draft, kept)
+    decoding.verify(draft.tokens[frozen:], settings.bias, forced_tokens=kept - frozen)
     return decoding.finish()
 
 
@@ -35,9 +40,10 @@ def final_by_worth(decoding: Decoding, draft: Draft, settings: DecodingSettings)
     higher by more than `settings.final_margin` nats for each shown token that it takes back; it is given up as soon as
     it cannot win, since a log-probability only falls. `decoding` has to be scored.
     """
-    frozen = _freeze(decoding, draft, max(settings.window, settings.final_window))
-    standing = 0 if _is_rewritten(decoding, draft) else len(draft.tokens) - settings.window - frozen
-    accepted = frozen + decoding.verify(draft.tokens[frozen:], settings.bias, forced_tokens=max(standing, 0))
+    frozen = _freeze(decoding, draft, _kept_tokens(decoding, draft, max(settings.window, settings.final_window)))
+    forced = _kept_tokens(decoding, draft, settings.window) - frozen
+    split = _is_split(decoding, draft)
+    accepted = frozen + decoding.verify(draft.tokens[frozen:], settings.bias, forced_tokens=forced, to_end=split)
     shown = decoding.finish()
     scores = decoding.scores or []
     at = next((at for at, score in enumerate(scores) if score.token != score.choice), None)
@@ -53,18 +59,29 @@ def final_by_worth(decoding: Decoding, draft: Draft, settings: DecodingSettings)
     return decoding.decoded()
 
 
-def _freeze(decoding: Decoding, draft: Draft, window: int) -> int:
-    """Freeze the draft but for its last `window` tokens; gives how many are frozen."""
-    count = len(draft.tokens) - window
-    if _is_rewritten(decoding, draft) or not decoding.freeze(draft, count):
+def _kept_tokens(decoding: Decoding, draft: Draft, window: int) -> int:
+    """Leading draft tokens that stay whatever the model prefers: those before the window, unless the source changed."""
+    if not draft.prompt or _changed_tokens(decoding, draft) > REWRITTEN_TOKENS:
         return 0
-    return count
+    return max(min(len(draft.tokens), decoding.maximum_tokens) - window, 0)
 
 
-def _is_rewritten(decoding: Decoding, draft: Draft) -> bool:
-    """Whether the source changed further back than its last tokens."""
+def _freeze(decoding: Decoding, draft: Draft, count: int) -> int:
+    """Freeze so many tokens where that pays; gives how many are frozen. The others are evaluated again."""
+    return count if count >= MOVED_AT_LEAST and decoding.freeze(draft, count) else 0
+
+
+def _is_split(decoding: Decoding, draft: Draft) -> bool:
+    """Whether the source lost its end, and is otherwise what it was: what was cut off begins the next segment."""
     unchanged = common_prefix_length(draft.prompt, tuple(decoding.prompt))
-    return len(draft.prompt) - draft.template_tokens - unchanged > REWRITTEN_TOKENS
+    new = len(decoding.prompt) - draft.template_tokens - unchanged
+    return new <= REWRITTEN_TOKENS < _changed_tokens(decoding, draft)
+
+
+def _changed_tokens(decoding: Decoding, draft: Draft) -> int:
+    """Tokens at the end of the source that the draft was written for which are not there any more."""
+    unchanged = common_prefix_length(draft.prompt, tuple(decoding.prompt))
+    return len(draft.prompt) - draft.template_tokens - unchanged
 
 
 def _log_probability_from(decoding: Decoding, at: int) -> float:

@@ -1,18 +1,20 @@
-"""Prompt templates: what stands around the text to translate, as token ids.
+"""Text to token ids and back: the prompt template around the text to translate, and the text of output tokens.
 
-The template's own words are tokenised with control tokens, the speech without them: whatever was said, it cannot end
-the user's turn. A template is chosen by the model's metadata; `LanguageModelSettings.prompt` overrides.
+The template's own words are tokenised with control tokens, the speech without them, so that no speech can end the
+user's turn. A template is chosen by the model's metadata; `LanguageModelSettings.prompt` overrides.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import Language
 from livetrans.lm.port import LanguageModel
+from livetrans.text import one_line
 
 _PLACE = "\ue000"
 """Stands for the speech while a template is rendered: a private-use character that no template contains."""
@@ -141,7 +143,7 @@ def build_prompt(model: LanguageModel, name: str | None, source: Language, targe
 
 
 def _adds_space(model: LanguageModel) -> bool:
-    """Whether the tokenizer itself puts a space before every text (SentencePiece models, unless they say no)."""
+    """Whether the tokenizer itself puts a space before every text (SentencePiece models, by default)."""
     if model.metadata("tokenizer.ggml.model") != "llama":
         return False
     return (model.metadata("tokenizer.ggml.add_space_prefix") or "true") == "true"
@@ -154,3 +156,18 @@ _OPENING = re.compile(r"<(?:t(?:h(?:i(?:n(?:k)?)?)?)?)?\Z")
 def without_thinking(text: str) -> str:
     """The text without reasoning: whole blocks, one left open, one begun in the prompt, a tag cut off at the end."""
     return _OPENING.sub("", _THINKING.sub("", text))
+
+
+Render = Callable[[Sequence[int]], str]
+"""Text of output tokens; the text of a token prefix is a prefix of the text, once both are cut to whole characters."""
+
+
+def renderer(model: LanguageModel) -> Render:
+    """What turns the model's output tokens into text."""
+    return lambda tokens: render_bytes(model.detokenize(tokens))
+
+
+def render_bytes(data: bytes) -> str:
+    """Decode and tidy: an incomplete character at the end, reasoning and control characters are left out."""
+    text = codecs.getincrementaldecoder("utf-8")("replace").decode(data)
+    return one_line(without_thinking(text))

@@ -1,15 +1,75 @@
-"""Latency of target units against the source: AL and LAAL.
+"""Latency: the lag of captions and its percentiles, and AL and LAAL of target units against the source.
 
-Every function takes delays as plain numbers. Source times (or counts of source words) make the figure
+AL and LAAL take delays as plain numbers. Source times (or counts of source words) make the figure
 computation-unaware, instants on the wall clock make it computation-aware: the formulas are the same.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
-from math import fsum
 
+from livetrans.events import Caption, Record
 from livetrans.sequences import common_prefix_length
+
+MAXIMUM_VALUES = 10_000
+"""Values kept exactly; past it every second one is dropped, so that hours of captions need no more memory than one."""
+
+
+def caption_lag(record: Record) -> float | None:
+    """Seconds from hearing the end of a caption's last word to publishing it; None where lag has no meaning."""
+    if not isinstance(record.event, Caption) or record.event.captured_at is None:
+        return None
+    return record.at - record.event.captured_at
+
+
+def percentile(ordered: Sequence[float], share: float) -> float | None:
+    """Nearest-rank percentile of sorted values: the smallest that at least `share` (0..1) of them do not exceed."""
+    if not ordered:
+        return None
+    return ordered[max(math.ceil(share * len(ordered)) - 1, 0)]
+
+
+class Distribution:
+    """Values over time, with their last, median and percentiles.
+
+    Exact up to `maximum` values. Past that an evenly spaced sample is kept (every 2nd value, then every 4th...): no
+    random choice, so that the same run gives the same figures.
+    """
+
+    def __init__(self, maximum: int = MAXIMUM_VALUES) -> None:
+        self.last: float | None = None
+        self.count = 0
+        self._maximum = max(maximum, 2)
+        self._stride = 1
+        self._values: list[float] = []
+        self._ordered: list[float] | None = []
+
+    def add(self, value: float) -> None:
+        if self.count % self._stride == 0:
+            if len(self._values) >= self._maximum:
+                self._values = self._values[::2]
+                self._stride *= 2
+            if self.count % self._stride == 0:
+                self._values.append(value)
+            self._ordered = None
+        self.count += 1
+        self.last = value
+
+    def percentile(self, share: float) -> float | None:
+        """Nearest-rank percentile, `share` in 0..1; None before the first value."""
+        if self._ordered is None:
+            self._ordered = sorted(self._values)
+        return percentile(self._ordered, share)
+
+    @property
+    def median(self) -> float | None:
+        return self.percentile(0.5)
+
+    @property
+    def kept(self) -> int:
+        """How many values are in memory."""
+        return len(self._values)
 
 
 def stable_delays(times: Sequence[float], outputs: Sequence[Sequence[Hashable]]) -> list[float]:
@@ -68,4 +128,4 @@ def _mean_lag(delays: Sequence[float], source_length: float, target_length: int)
     if not delays or source_length <= 0 or target_length <= 0:
         raise ValueError("lagging needs an output, a source and a reference that are not empty")
     reached = next((index for index, delay in enumerate(delays) if delay >= source_length), len(delays) - 1)
-    return fsum(unit_lags(delays, source_length, target_length)[: reached + 1]) / (reached + 1)
+    return math.fsum(unit_lags(delays, source_length, target_length)[: reached + 1]) / (reached + 1)

@@ -19,7 +19,7 @@ from livetrans.events import (
     Translation,
 )
 from livetrans.metrics.erasure import NormalizedErasure
-from livetrans.metrics.lag import Distribution
+from livetrans.metrics.latency import Distribution
 from livetrans.metrics.rates import Acceptance, Speed
 from livetrans.metrics.screen import ScreenErasure, SeenLag, TimeToStability
 from livetrans.metrics.snapshot import Snapshot

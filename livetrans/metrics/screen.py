@@ -1,23 +1,27 @@
 """Calm and lag as the viewer sees them: all captions of a run as one growing text.
 
 NE per segment (`livetrans.metrics.erasure`) misses what happens between segments, and it counts tokens. Here the screen
-is the captions of all segments, one after the other, masks, finals and splits included; its units are words, or
-characters in scripts that are written without spaces.
+is the captions of all segments, one after the other, masks, finals and splits included; its units are words and
+punctuation marks, or characters in scripts that are written without spaces.
 """
 
 from __future__ import annotations
 
 import re
 
-from livetrans.events import UNSPACED, Caption
+from livetrans.events import Caption
 from livetrans.metrics.erasure import OPEN_SEGMENTS
 from livetrans.sequences import common_prefix_length
+from livetrans.text import UNSPACED
 
-_UNITS = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
+_UNITS = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+(?:[-'’.,:][^\W{UNSPACED}]+)*|[^\w\s]")
 
 
 def screen_units(text: str) -> list[str]:
-    """Words; each character of a script without spaces is one."""
+    """Words and punctuation marks; each character of a script without spaces is one.
+
+    A mark that is added behind the last shown word takes nothing back.
+    """
     return _UNITS.findall(text)
 
 
@@ -42,7 +46,7 @@ class ScreenErasure:
         self._segments[caption.segment_id] = screen_units(caption.text)
         after = self._tail(caption.segment_id)
         place = self.units - len(after)
-        self._forgive(place, after)
+        self._take_back(place, after)
         kept = common_prefix_length(before, after)
         lost = before[kept:]
         if lost:
@@ -66,7 +70,7 @@ class ScreenErasure:
         """What stands on the screen from the segment on."""
         return [unit for key in sorted(self._segments) if key >= segment_id for unit in self._segments[key]]
 
-    def _forgive(self, place: int, shown: list[str]) -> None:
+    def _take_back(self, place: int, shown: list[str]) -> None:
         """Do not count what the last caption took back and this one, which begins at `place`, shows again."""
         begin, lost = self._lost
         if lost and begin == place:

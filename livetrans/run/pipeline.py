@@ -19,7 +19,7 @@ from livetrans.run.listening import Listening
 from livetrans.run.runner import OpenListening, OpenTranslating, Run
 from livetrans.run.translating import Translating, translate
 from livetrans.session.outputs import Sink
-from livetrans.translation.coalescing import LatestPerSegment
+from livetrans.translation.translator import LatestPerSegment
 
 
 class Pipeline(Run):

@@ -11,11 +11,10 @@ from livetrans.config import CALM, DecodingSettings, MaskSettings, Settings, cal
 from livetrans.errors import ContextError
 from livetrans.events import Caption, Notice, Transcript
 from livetrans.languages import AUTO, Language, parse_language
-from livetrans.lm.prompts import Prompt, build_prompt
+from livetrans.lm.prompts import Prompt, build_prompt, renderer
 from livetrans.run.publisher import Publish
 from livetrans.signature import Setting, sign
 from livetrans.translation.presenter import Presenter
-from livetrans.translation.rendering import renderer
 from livetrans.translation.translator import Translator
 
 if TYPE_CHECKING:

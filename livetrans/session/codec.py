@@ -50,7 +50,7 @@ OF_TRANSCRIPT: dict[type[Event], tuple[str, ...]] = {
     Translation: ("segment_id", "revision", "final", "source"),
     Caption: ("segment_id", "revision", "final", "source", "committed_source", "start", "end", "captured_at"),
 }
-"""What the lines of translations and captions say of their transcript, so that each line can be read alone."""
+"""What the lines of translations and captions repeat of their transcript, so that each line can be read alone."""
 _NAMES = {event: name for name, event in EVENTS.items()}
 
 DECIMALS = 6
@@ -151,7 +151,7 @@ def events_file(path: Path) -> Path:
 
 
 def read_records(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterator[Record]:
-    """The records of a session folder or .jsonl file; of a last line cut by a crash only `notify` learns.
+    """The records of a session folder or .jsonl file; a last line cut by a crash is left out, and `notify` called.
 
     Raises:
         SessionError: no such file, unreadable, from a newer version, or a line that is not an event.
@@ -257,7 +257,7 @@ class _Published:
 
 @dataclass(frozen=True, slots=True)
 class _FlatTranscript:
-    """As much of a transcript as the line of a translation or a caption says."""
+    """As much of a transcript as the line of a translation or a caption repeats."""
 
     segment_id: int
     revision: int
@@ -279,6 +279,6 @@ def _transcript_of(values: Mapping[str, Any]) -> Transcript:
 
 
 def _accepted(values: Mapping[str, Any]) -> Any:
-    """The accepted spans; older captions say how many leading characters were accepted."""
+    """The accepted spans; older captions have the number of leading characters that were accepted."""
     characters = values.get("accepted_characters")
     return values.get("accepted", [{"begin": 0, "end": characters}] if characters else [])

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import groupby
 
-from livetrans.events import Word, join_text
+from livetrans.events import Word
+from livetrans.text import join_text
 
 WORD_REPETITIONS = 8
 """One word this many times in a row is a loop; "no, no, no" and "very very very" are not."""

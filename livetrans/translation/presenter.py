@@ -10,8 +10,8 @@ import unicodedata
 
 from livetrans.config import MaskSettings
 from livetrans.events import Caption, Span, Translation
+from livetrans.lm.prompts import Render
 from livetrans.sequences import common_prefix_length, loop_length
-from livetrans.translation.rendering import Render
 
 
 class Presenter:

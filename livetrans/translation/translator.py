@@ -1,17 +1,17 @@
-"""The translating stage: each update of a segment is decoded with the segment's previous output as the draft."""
+"""The translating stage: what waits to be translated, and each update decoded with the segment's previous output."""
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import replace
 
 from livetrans.config import FINALS, DecodingSettings, MaskSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
 from livetrans.errors import ContextError, UsageError
-from livetrans.events import DecodingStats, Span, Transcript, Translation
+from livetrans.events import Coalesced, DecodingStats, Span, Transcript, Translation
 from livetrans.lm.port import LanguageModel
-from livetrans.lm.prompts import Prompt
-from livetrans.translation.rendering import renderer
+from livetrans.lm.prompts import Prompt, renderer
 
 _SENTENCE_END = re.compile(r"[.!?…](?=\s|$)|[。！？]")
 _OUTPUT_PER_SOURCE_TOKEN = 3
@@ -65,7 +65,7 @@ class Translator:
         settings, mask, draft = self.settings, self.mask, self._draft
         source = transcript.text
         if not any(character.isalnum() for character in source):
-            # Asked to translate nothing, a model invents something.
+            # From a source without words a model invents a translation.
             return self._translation(transcript, Decoded((), DecodingStats()), settings.method)
         prompt = self._prompt.tokens(self._model, source)
         if tuple(prompt) == self._draft.prompt and not transcript.final and mask.mode != "output":
@@ -173,3 +173,33 @@ def _unchanged(draft: Draft) -> Decoded:
     count = len(draft.tokens)
     stats = DecodingStats(draft_tokens=count, accepted_tokens=count, output_tokens=count)
     return Decoded(draft.tokens, stats, (Span(0, count),))
+
+
+class LatestPerSegment:
+    """Coalescing: the newest partial of a segment replaces the waiting one; finals queue and are never dropped.
+
+    Bounded by one partial per segment and the finals, which have to be shown. The pipeline guards it with a lock.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[Transcript] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, transcript: Transcript) -> Coalesced | None:
+        """Add an update; returns what it replaced, if anything."""
+        replaced = None
+        if self._waiting and self._waiting[-1].segment_id == transcript.segment_id and not self._waiting[-1].final:
+            old = self._waiting.pop()
+            replaced = Coalesced(old.segment_id, old.revision)
+        self._waiting.append(transcript)
+        return replaced
+
+    def take(self) -> Transcript:
+        """The oldest waiting update.
+
+        Raises:
+            IndexError: nothing waits.
+        """
+        return self._waiting.popleft()

@@ -189,7 +189,7 @@ def test_a_colon_in_a_name_is_not_an_address(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_says_so(tmp_path: Path) -> None:
+def test_a_file_without_read_permission_is_reported(tmp_path: Path) -> None:
     path = write_wav(tmp_path / "x.wav", tone(0.1))
     path.chmod(0)
     with pytest.raises(SourceError, match="may not be read"):
@@ -197,7 +197,7 @@ def test_a_file_that_may_not_be_read_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x.wav", "x.flac", "x.mp3"])
-def test_a_truncated_file_gives_what_is_left_and_says_so(tmp_path: Path, name: str) -> None:
+def test_a_truncated_file_gives_what_is_left_with_a_warning(tmp_path: Path, name: str) -> None:
     samples = np.random.default_rng(1).integers(-9000, 9000, 4 * SAMPLE_RATE).astype(np.int16)
     path = tmp_path / name
     if name == "x.wav":

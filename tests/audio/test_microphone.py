@@ -93,7 +93,7 @@ def test_a_microphone_that_falls_silent_is_gone() -> None:
         next(chunks)
 
 
-def test_a_listener_a_minute_behind_loses_the_oldest_sound_and_is_told() -> None:
+def test_a_listener_a_minute_behind_loses_the_oldest_sound_with_a_warning() -> None:
     card = FakeCard()
     mic, notices = microphone(card)
     for value in range(BUFFERED_SECONDS + 5):

@@ -67,7 +67,7 @@ def test_a_broken_pipe_gives_what_came_before_its_error() -> None:
     assert joined(heard) == [1] * 20
 
 
-def test_a_listener_who_does_not_come_stops_the_reading() -> None:
+def test_reading_stops_while_the_channel_is_full() -> None:
     pipe = Pipe(b"\x01\x00" * SAMPLE_RATE * 60, [])
     source = PcmStream(pipe, ManualClock())  # type: ignore[arg-type]
     chunks = iter(source)
@@ -99,7 +99,7 @@ def test_close_ends_a_paused_stream() -> None:
 @pytest.mark.parametrize(
     "beginning", [b"RIFF\x24\x00\x00\x00WAVEfmt ", b"fLaC\x00\x00", b"OggS\x00\x02", b"ID3\x04\x00"]
 )
-def test_an_audio_file_in_the_pipe_is_not_heard_as_noise(beginning: bytes) -> None:
+def test_an_audio_file_in_the_pipe_is_refused(beginning: bytes) -> None:
     stream = PcmStream(Pipe(beginning + bytes(9000), []), ManualClock())  # type: ignore[arg-type]
     with pytest.raises(SourceError, match="/dev/stdin"):
         list(stream)

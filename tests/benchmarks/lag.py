@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from livetrans.events import Caption
-from livetrans.metrics.lag import caption_lag, percentile
+from livetrans.metrics.latency import caption_lag, percentile
 from livetrans.metrics.screen import SeenLag
 from livetrans.session.codec import from_dict
 

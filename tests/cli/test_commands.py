@@ -51,10 +51,10 @@ def test_export_needs_a_format(session: Path, capsys: pytest.CaptureFixture[str]
     assert "--format" in capsys.readouterr().err
 
 
-def test_export_of_what_is_no_session(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_of_something_that_is_not_a_session(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["export", str(tmp_path / "absent"), "--format", "txt"]) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("livetrans: ") and said.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("livetrans: ") and printed.count("\n") == 1
 
 
 def test_export_to_a_place_that_cannot_be_written(

@@ -61,14 +61,14 @@ def test_a_fault_is_one_sentence(
     assert captured.out == ""
 
 
-def test_an_unexpected_fault_says_that_it_is_ours(
+def test_an_unexpected_fault_is_reported_as_an_internal_error(
     failing: Callable[[BaseException | None], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     failing(KeyError("x"))
     assert run(["mic"]) == 1
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "internal error" in said and "LIVETRANS_DEBUG=1" in said and "KeyError" in said
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1
+    assert "internal error" in printed and "LIVETRANS_DEBUG=1" in printed and "KeyError" in printed
 
 
 def test_debug_shows_the_traceback(
@@ -102,14 +102,14 @@ def test_a_wrong_command_line_is_one_sentence(
     arguments: list[str], hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(arguments) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("livetrans: ") and said.count("\n") == 1 and hint in said
+    printed = capsys.readouterr().err
+    assert printed.startswith("livetrans: ") and printed.count("\n") == 1 and hint in printed
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
-    said = capsys.readouterr().out
-    assert all(name in said and entry.summary in said for name, entry in COMMANDS.items())
+    printed = capsys.readouterr().out
+    assert all(name in printed and entry.summary in printed for name, entry in COMMANDS.items())
 
 
 def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,7 +122,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"livetrans {__version__}\n"
 
 
-def test_a_closed_pipe_is_no_fault() -> None:
+def test_a_closed_pipe_is_not_an_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -168,13 +168,13 @@ def test_a_file_that_the_system_refuses_is_named(
 ) -> None:
     failing(PermissionError(errno.EACCES, "Permission denied", "/root/sessions"))
     assert run(["mic"]) == 1
-    said = capsys.readouterr().err
-    assert said == "livetrans: /root/sessions cannot be used (Permission denied); check its permissions.\n"
+    printed = capsys.readouterr().err
+    assert printed == "livetrans: /root/sessions cannot be used (Permission denied); check its permissions.\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_standard_streams_are_no_fault(closed: str) -> None:
+def test_closed_standard_streams_are_not_an_error(closed: str) -> None:
     shell = f"exec {shlex.quote(sys.executable)} -m livetrans completion zsh {closed}"
     done = subprocess.run(shell, shell=True, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -198,6 +198,6 @@ def test_a_thread_inside_a_model_is_not_waited_for(monkeypatch: pytest.MonkeyPat
 
 def test_help_lists_options_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", "--help"]) == 0
-    said = capsys.readouterr().out
-    assert "FILE" in said.splitlines()[0]
-    assert "  FILE" not in said.splitlines()
+    printed = capsys.readouterr().out
+    assert "FILE" in printed.splitlines()[0]
+    assert "  FILE" not in printed.splitlines()

@@ -135,16 +135,16 @@ def test_time_is_split_by_kind_of_pass(bias: float) -> None:
 
 
 @given(st.lists(st.integers(1, 9), max_size=12), st.lists(st.integers(1, 9), min_size=1, max_size=8))
-def test_a_loop_is_found_and_said_once(before: list[int], phrase: list[int]) -> None:
+def test_a_loop_is_found_behind_its_first_occurrence(before: list[int], phrase: list[int]) -> None:
     looping = [*before, *(phrase * LOOP_REPEATS)]
     cut = looping[: len(looping) - loop_length(looping)]
     assert len(cut) < len(looping)
     assert cut == looping[: len(cut)]
 
 
-def test_what_speech_repeats_is_no_loop() -> None:
-    for said in ([1] * 7, [1, 2] * 7, [5, *[1, 2, 3] * 5], []):
-        assert loop_length(said) == 0
+def test_a_few_repetitions_are_not_a_loop() -> None:
+    for tokens in ([1] * 7, [1, 2] * 7, [5, *[1, 2, 3] * 5], []):
+        assert loop_length(tokens) == 0
 
 
 @pytest.mark.parametrize("method", sorted(DECODERS))

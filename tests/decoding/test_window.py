@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from livetrans.config import DecodingSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
 from livetrans.decoding.verification import log_probability
-from livetrans.decoding.window import REWRITTEN_TOKENS, final_by_worth
+from livetrans.decoding.window import MOVED_AT_LEAST, REWRITTEN_TOKENS, final_by_worth
 from livetrans.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule
 from livetrans.sequences import common_prefix_length
 
@@ -58,11 +58,12 @@ def test_a_window_over_everything_is_ssbd_token_for_token(source: list[int], see
 def test_tokens_before_the_window_never_change(source: list[int], seed: int, window: int, bias: float) -> None:
     outputs = _stream(_model(seed), _growing(source), DecodingSettings(bias=bias, window=window))
     for before, after in pairwise(outputs):
-        frozen = max(len(before.tokens) - window, 0)
-        assert after.tokens[:frozen] == before.tokens[:frozen]
-        assert after.stats.frozen_tokens == frozen
+        kept = max(len(before.tokens) - window, 0)
+        assert after.tokens[:kept] == before.tokens[:kept]
+        assert after.stats.frozen_tokens == (kept if kept >= MOVED_AT_LEAST else 0)
         # The new end of the source, the template's end, the window and the token before it, and each new token.
-        assert after.stats.evaluated_tokens <= 2 + window + 1 + after.stats.decoding_steps
+        evaluated = 2 + window + (1 if kept >= MOVED_AT_LEAST else kept)
+        assert after.stats.evaluated_tokens <= evaluated + after.stats.decoding_steps
 
 
 @given(_sources, st.integers(0, 99), st.integers(1, 5))
@@ -78,7 +79,7 @@ def test_the_window_itself_is_decided_as_ssbd_decides_it(source: list[int], seed
 
 
 def test_a_source_that_was_rewritten_is_evaluated_whole() -> None:
-    source = list(range(4, 20))
+    source = [4 + at % 19 for at in range(2 * REWRITTEN_TOKENS)]
     settings = DecodingSettings(bias=0.2, window=2)
     tail = [*source[:-REWRITTEN_TOKENS], *reversed(source[-REWRITTEN_TOKENS:])]
     early = [5, *source[1:]]
@@ -89,13 +90,35 @@ def test_a_source_that_was_rewritten_is_evaluated_whole() -> None:
         assert second.stats.draft_tokens == len(first.tokens)
 
 
-def test_a_model_that_cannot_move_its_cells_gets_ssbd(monkeypatch: pytest.MonkeyPatch) -> None:
+def _sentences_rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+    """One target token for each source token, and the end; sure of itself."""
+    logits = np.zeros(model.vocabulary_size, dtype=np.float32)
+    source = context[context.index(SOURCE) + 1 : context.index(TARGET)]
+    written = len(context) - 1 - context.index(TARGET)
+    logits[source[written] if written < len(source) else END] = 9.0
+    return logits
+
+
+def test_a_split_ends_the_final_where_the_model_would_end_and_leaves_the_rest() -> None:
+    model = ScriptedModel(_sentences_rule, vocabulary_size=24)
+    first, second = [4, 5, 6, 7, 8], [9 + at % 12 for at in range(REWRITTEN_TOKENS + 4)]
+    settings = DecodingSettings()
+    before = _stream(model, [[*first, *second]], settings)[-1]
+    draft = Draft(before.tokens, tuple(_prompt([*first, *second])), 1, hidden_tokens=3)
+    final = final_by_worth(Decoding(model, _prompt(first), 60, scored=True), draft, settings)
+    assert final.tokens == tuple(first)
+    rest = before.tokens[len(final.tokens) :]
+    assert rest and rest == tuple(second)[: len(rest)]
+
+
+def test_a_model_that_cannot_move_its_cells_writes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scripted model has no stale cells, so that only the counts tell."""
+    source = list(range(4, 20))
+    moved = _stream(_model(3), _growing(source), DecodingSettings(window=1))
     monkeypatch.setattr(ScriptedModel, "can_move", False)
-    source = list(range(4, 12))
-    window = _stream(_model(3), _growing(source), DecodingSettings(window=1))
-    ssbd = _stream(_model(3), _growing(source), DecodingSettings(method="ssbd"))
-    assert [one.tokens for one in window] == [one.tokens for one in ssbd]
-    assert all(one.stats.frozen_tokens == 0 for one in window)
+    fresh = _stream(_model(3), _growing(source), DecodingSettings(window=1))
+    assert [one.tokens for one in fresh] == [one.tokens for one in moved]
+    assert sum(one.stats.frozen_tokens for one in moved) > 0 == sum(one.stats.frozen_tokens for one in fresh)
 
 
 def _long_rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:

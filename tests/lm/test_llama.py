@@ -106,7 +106,7 @@ def test_a_live_window_keeps_what_is_before_it(model: LlamaModel, prompt: Prompt
 
 
 def test_moved_cells_stand_at_the_positions_behind_the_new_context(model: LlamaModel, prompt: Prompt) -> None:
-    """There and back again, the cells give the logits that they gave: their keys were shifted by what was said."""
+    """There and back again, the cells give the logits that they gave: their keys were moved there and back."""
     short, long = prompt.tokens(model, "The weather"), prompt.tokens(model, "The weather in the north is fine today")
     target = model.tokenize("Das Wetter ist heute schön")
     fresh = model.evaluate([*short, *target], 3).logits.copy()
@@ -190,7 +190,7 @@ def test_text_survives_the_tokenizer(model: LlamaModel) -> None:
     assert len(model.tokenize("<|src|>")) > 1
 
 
-def test_files_that_are_no_model_get_one_sentence(tmp_path: Path, translator_path: Path) -> None:
+def test_files_that_are_not_models_are_refused_in_one_sentence(tmp_path: Path, translator_path: Path) -> None:
     text = tmp_path / "notes.gguf"
     text.write_text("hello")
     cut = tmp_path / "cut.gguf"
@@ -217,13 +217,13 @@ def test_loading_prints_nothing(translator_path: Path, capfd: pytest.CaptureFixt
 def test_weights_are_not_packed_for_amx(
     translator_path: Path, monkeypatch: pytest.MonkeyPatch, processor: bytes, packed: bool
 ) -> None:
-    asked: list[bool] = []
+    passed: list[bool] = []
 
     def load(path: bytes, params: llama_cpp.llama_model_params) -> None:
-        asked.append(params.use_extra_bufts)
+        passed.append(params.use_extra_bufts)
 
     monkeypatch.setattr("llama_cpp.llama_print_system_info", lambda: processor)
     monkeypatch.setattr("llama_cpp.llama_model_load_from_file", load)
     with pytest.raises(ModelError):
         LlamaModel(LanguageModelSettings(translator_path, context_tokens=512, threads=1))
-    assert asked == [packed]
+    assert passed == [packed]

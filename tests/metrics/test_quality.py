@@ -64,7 +64,7 @@ def test_without_sacrebleu_the_sentence_says_what_to_install(monkeypatch: pytest
             score()
 
 
-def test_comet_without_a_model_or_its_package_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_comet_without_a_model_or_its_package_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="pull one"):
         comet(GOOD, GOOD, GOOD, None)
     with pytest.raises(ModelError, match="there is no COMET model"):
@@ -105,7 +105,7 @@ def snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_comet_is_told_to_stay_off_the_network(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comet_is_loaded_without_the_network(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = FakeComet()
     monkeypatch.setitem(sys.modules, "comet", library)
     score = comet(["source 1", "source 2"], ["a", "b"], ["a", "c"], snapshot)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.events import Caption, DecodingStats, Notice, Record, Transcript
-from livetrans.metrics.lag import Distribution, caption_lag, percentile
+from livetrans.metrics.latency import Distribution, caption_lag, percentile
 from livetrans.metrics.rates import MINIMUM_STEPS, Acceptance, Speed
 
 

@@ -75,7 +75,8 @@ def test_erasure_is_what_no_prefix_of_the_screen_keeps(updates: list[tuple[int, 
 
 
 def test_words_are_units_and_so_are_characters_without_spaces() -> None:
-    assert screen_units("Guten Tag, 研究の gap") == ["Guten", "Tag,", "研", "究", "の", "gap"]
+    assert screen_units("Guten Tag, 研究の gap") == ["Guten", "Tag", ",", "研", "究", "の", "gap"]
+    assert screen_units("z.B. 3.5 km, it's e-mail!") == ["z.B", ".", "3.5", "km", ",", "it's", "e-mail", "!"]
 
 
 def test_seen_lag_waits_until_the_mask_has_passed() -> None:

@@ -85,13 +85,13 @@ def test_each_unit_cuts_as_its_name_says(unit: str, text: str, tokens: list[str]
     assert tokenizer(unit)(text) == tokenizer(unit)(f"  {text} ") == tokens
 
 
-def test_an_unknown_unit_is_told_the_known_ones() -> None:
+def test_an_unknown_unit_is_refused_with_a_list_of_units() -> None:
     with pytest.raises(UsageError, match=r"flores200.*word"):
         tokenizer("bpe")
 
 
 @pytest.mark.parametrize("unit", quality.SUBWORD_UNITS)
-def test_a_subword_model_that_is_not_there_is_no_download(cache: Path, unit: str) -> None:
+def test_a_missing_subword_model_is_not_downloaded(cache: Path, unit: str) -> None:
     with pytest.raises(ModelError, match=unit):
         tokenizer(unit)
     assert list(cache.iterdir()) == []
@@ -103,7 +103,7 @@ def test_a_cut_subword_model_is_one_sentence(cache: Path) -> None:
         tokenizer("flores200")
 
 
-def test_the_first_words_marker_is_no_token_as_the_authors_count(cache: Path) -> None:
+def test_the_first_words_marker_is_not_a_token(cache: Path) -> None:
     put_model("flores200")
     tokenize = tokenizer("flores200")
     assert tokenize(" das Haus ") == ["das", "▁Haus"]
@@ -118,7 +118,7 @@ def test_subwords_are_the_default_where_their_model_is(cache: Path) -> None:
     assert default_unit("de") == "flores200"
 
 
-def test_a_model_without_sentencepiece_is_no_default(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_sentencepiece_subwords_are_not_the_default(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_model("flores200")
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
     assert default_unit("de") == "13a"

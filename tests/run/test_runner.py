@@ -23,7 +23,7 @@ from livetrans.events import (
     Transcript,
     Translation,
 )
-from livetrans.lm.prompts import Prompt
+from livetrans.lm.prompts import Prompt, renderer
 from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.pipeline import Pipeline
@@ -33,7 +33,6 @@ from livetrans.run.translating import Translating
 from livetrans.session.codec import to_dict, without_times
 from livetrans.session.outputs import OutputClosed
 from livetrans.translation.presenter import Presenter
-from livetrans.translation.rendering import renderer
 from livetrans.translation.translator import Translator
 
 TEXTS = ["the first sentence is here.", "then another one follows it.", "and that was the last of them."]

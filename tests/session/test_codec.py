@@ -1,4 +1,4 @@
-"""Events as JSON lines: exact round trip, safe lines, times told apart, bad files said in one sentence."""
+"""Events as JSON lines: exact round trip, safe lines, times recognised by name, bad files reported in one sentence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RECORDS = st.builds(Record, at=SECONDS, event=st.one_of(*(st.from_type(kind) for
 
 
 def known_of(record: Record) -> Transcripts:
-    """What a reader knows who has read the event's transcript before it."""
+    """What a reader knows that has read the event's transcript before."""
     event = record.event
     if not isinstance(event, Translation | Caption):
         return {}
@@ -135,14 +135,14 @@ DAMAGE = (b"{broken\n", b"[1]\n", b"\xff\xfe\n", b'{"event": "x"}\n', b'{"at": N
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_line_is_said_with_its_number(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_line_is_reported_with_its_number(tmp_path: Path, damage: bytes) -> None:
     file = write_session(tmp_path / "s.jsonl", *EVENTS[:2])
     file.write_bytes(file.read_bytes() + damage + b"\n" + to_line(Record(0.0, EVENTS[0])).encode() + b"\n")
     with pytest.raises(SessionError, match=r"^line 3 of .*s\.jsonl is not "):
         list(read_records(file))
 
 
-def test_blank_lines_are_nothing(tmp_path: Path) -> None:
+def test_blank_lines_are_ignored(tmp_path: Path) -> None:
     file = write_session(tmp_path / "s.jsonl", *EVENTS)
     file.write_bytes(b"\n" + file.read_bytes().replace(b"\n", b"\n\n"))
     assert [record.event for record in read_records(file)] == list(EVENTS)
@@ -157,7 +157,7 @@ def test_a_newer_format_is_refused_and_ours_is_written(tmp_path: Path) -> None:
         list(read_records(file))
 
 
-def test_what_is_no_session_is_said_in_one_sentence(tmp_path: Path) -> None:
+def test_a_missing_session_is_reported_in_one_sentence(tmp_path: Path) -> None:
     for path in (tmp_path / "nowhere", tmp_path):
         with pytest.raises(SessionError, match="There is no session at"):
             list(read_records(path))
@@ -204,7 +204,7 @@ def test_a_stream_of_lines_gives_back_the_very_transcripts(
 
 
 @given(st.builds(Record, at=SECONDS, event=st.from_type(Translation) | st.from_type(Caption)), TRANSCRIPTS)
-def test_a_line_alone_or_beside_another_transcript_says_what_it_said(record: Record, other: Transcript) -> None:
+def test_a_line_alone_or_beside_another_transcript_keeps_its_own_text(record: Record, other: Transcript) -> None:
     values = to_dict(record)
     assert to_dict(from_dict(values)) == values
     assert isinstance(record.event, Translation | Caption)

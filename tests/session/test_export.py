@@ -1,4 +1,4 @@
-"""Subtitles from a session: what was said, when, readable, and nothing a player obeys."""
+"""Subtitles from a session: text, times, lines short enough to read, no control characters for a player."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_crashed_session_gives_its_last_caption(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", get_args(Format))
-def test_an_empty_session_is_said_before_anything_is_written(tmp_path: Path, format: Format) -> None:
+def test_an_empty_session_is_reported_before_anything_is_written(tmp_path: Path, format: Format) -> None:
     path = write_session(tmp_path / "s.jsonl", EVENTS[0], EVENTS[1], EVENTS[-1], caption(0, " "))
     with pytest.raises(SessionError, match="holds no caption"):
         export(path, format)

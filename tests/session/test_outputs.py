@@ -117,7 +117,7 @@ def test_a_closed_pipe_is_a_signal_and_closing_is_silent(kind: type[PlainOutput]
 
 
 @pytest.mark.parametrize("kind", [PlainOutput, JsonLinesOutput])
-def test_a_full_disk_is_said_in_one_sentence(kind: type[PlainOutput] | type[JsonLinesOutput]) -> None:
+def test_a_full_disk_is_reported_in_one_sentence(kind: type[PlainOutput] | type[JsonLinesOutput]) -> None:
     with pytest.raises(SessionError, match="No space left on device"):
         kind(Full()).write(Record(0.0, caption(0, "Guten Tag.")))
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from livetrans.config import MaskSettings
 from livetrans.events import Caption, DecodingStats, Span, Transcript, Translation
+from livetrans.lm.prompts import render_bytes
 from livetrans.translation.presenter import Presenter, cut_to_word
-from livetrans.translation.rendering import render_bytes
 
 _pieces = st.lists(st.sampled_from([" Haus", " der", "mann", "s", ".", " ein", "er", ",", " Ü", "ber"]), max_size=12)
 

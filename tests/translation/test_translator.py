@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from livetrans.config import CALM, DecodingSettings, MaskSettings
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
-from livetrans.lm.prompts import Prompt
+from livetrans.lm.prompts import Prompt, renderer
 from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 from livetrans.metrics.screen import ScreenErasure
 from livetrans.run.translating import translate
 from livetrans.translation.presenter import Presenter
-from livetrans.translation.rendering import renderer
 from livetrans.translation.translator import Translator
 
 PROMPT = Prompt("plain", (BEGIN, SOURCE), (TARGET,), False)
@@ -42,6 +41,20 @@ def test_the_draft_is_the_previous_output_also_where_the_source_was_rewritten() 
     assert first.stats.draft_tokens == 0
     assert rewritten.stats.draft_tokens == len(first.tokens) == 3
     assert rewritten.stats.accepted_tokens == 2
+
+
+def test_what_a_split_leaves_of_the_draft_is_the_next_segments_draft() -> None:
+    rest = " ".join(f"word{number}" for number in range(20))
+    translator = _translator()
+    whole, final, following = _feed(
+        translator,
+        _update(f"one two. {rest}"),
+        _update("one two.", revision=1, final=True),
+        _update(rest, segment=1),
+    )
+    assert final.text == "ONE TWO."
+    assert following.stats.draft_tokens == len(whole.tokens) - len(final.tokens)
+    assert following.stats.accepted_tokens >= 19
 
 
 def test_the_draft_ends_with_its_segment() -> None:
@@ -80,7 +93,7 @@ def test_the_output_takes_no_more_than_the_context_has_left() -> None:
     assert translation.stats.truncated
 
 
-def test_a_final_that_does_not_fit_is_shown_as_it_was_said() -> None:
+def test_a_final_that_does_not_fit_is_shown_in_its_source() -> None:
     translator = _translator(context=16)
     model = ScriptedModel(word_by_word_rule())
     presenter = Presenter(renderer(model), MaskSettings(), spaced=True)
@@ -97,7 +110,7 @@ def test_a_final_that_does_not_fit_is_shown_as_it_was_said() -> None:
 
 
 @pytest.mark.parametrize("text", ["", ".", "…", "- -"])
-def test_nothing_said_is_not_translated(text: str) -> None:
+def test_a_source_without_words_is_not_translated(text: str) -> None:
     translator = _translator()
     _feed(translator, _update("one two"))
     [nothing] = _feed(translator, _update(text, revision=1))

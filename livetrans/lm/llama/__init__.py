@@ -23,14 +23,14 @@ from livetrans.lm.port import Evaluation
 
 _LOG_ERROR = 4
 """ggml_log_level; the binding does not name its values, and its comment on them is out of date."""
-_complaints: deque[str] = deque(maxlen=8)
+_log: deque[str] = deque(maxlen=8)
 """llama.cpp's last errors: kept to explain a failed load, never printed (they would tear the screen)."""
 
 
 @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
 def _keep_log(level: int, text: bytes, _user_data: ctypes.c_void_p) -> None:
     if level == _LOG_ERROR and text.strip():
-        _complaints.append(text.decode("utf-8", "replace").strip())
+        _log.append(text.decode("utf-8", "replace").strip())
 
 
 class LlamaModel:
@@ -64,7 +64,7 @@ class LlamaModel:
             self._describe()
         else:
             _check_file(self._path)
-            _quieten()
+            _redirect_log()
         try:
             if self._owns_model:
                 self._load_model(settings, on_progress)
@@ -101,13 +101,13 @@ class LlamaModel:
             return not raised
 
         params.progress_callback = progress
-        _complaints.clear()
+        _log.clear()
         self._model = llama_cpp.llama_model_load_from_file(str(self._path).encode(), params)
         if raised:
             raise raised[0]
         if not self._model:
-            # The first complaint names the fault, the later ones only that loading failed.
-            reason = f" ({' '.join(_complaints[0].split())})" if _complaints else ""
+            # The first line names the fault, the later ones only that loading failed.
+            reason = f" ({' '.join(_log[0].split())})" if _log else ""
             raise ModelError(f"{self._path} cannot be loaded as a GGUF model{reason}; download or convert it again")
         self._describe()
         if llama_cpp.llama_model_has_encoder(self._model):
@@ -197,16 +197,16 @@ class LlamaModel:
         self._model = None
 
 
-_is_quiet = False
+_is_redirected = False
 
 
-def _quieten() -> None:
-    """Send llama.cpp's errors to `_complaints`; importing the binding installed one that prints."""
-    global _is_quiet
-    if not _is_quiet:
+def _redirect_log() -> None:
+    """Send llama.cpp's errors to `_log`; importing the binding installed one that prints."""
+    global _is_redirected
+    if not _is_redirected:
         llama_cpp.llama_log_set(_keep_log, ctypes.c_void_p(0))
         llama_cpp.llama_backend_init()
-        _is_quiet = True
+        _is_redirected = True
 
 
 def _check_file(path: Path) -> None:

@@ -38,7 +38,7 @@ class LlamaCells:
         self._sliding_window: int = llama_cpp.llama_model_n_swa(model)
         self._vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
         params = llama_cpp.llama_context_default_params()
-        # Beyond the length it was trained on a model writes nonsense without a word of warning.
+        # Beyond the length that it was trained on, a model writes nonsense without a warning.
         trained: int = llama_cpp.llama_model_n_ctx_train(model)
         params.n_ctx = min(settings.context_tokens, trained) if trained > 0 else settings.context_tokens
         if params.n_ctx < maximum_rows + 32:
@@ -90,7 +90,9 @@ class LlamaCells:
         self._check_length(length)
         # llama.cpp aborts the process on more outputs than it reserved, so refuse here.
         if not 0 < last_rows <= min(self.maximum_rows, length):
-            raise ContextError(f"{last_rows} rows of logits asked of {length} tokens; at most {self.maximum_rows}")
+            raise ContextError(
+                f"{last_rows} rows of logits cannot be read of {length} tokens; at most {self.maximum_rows}"
+            )
         kept = self._keep(min(common_prefix_length(self._tokens, context), length - last_rows))
         logits, passes = self._evaluate_rest(context, last_rows)
         return Evaluation(logits, kept, length - kept, passes)
