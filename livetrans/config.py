@@ -5,7 +5,7 @@ Source time in seconds, counts of windows, words or tokens as named.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 
@@ -77,6 +77,9 @@ class LanguageModelSettings:
     """A name in `livetrans.lm.prompts.TEMPLATES`; None chooses by the model's metadata."""
 
 
+RECORDS = ("shown", "exact")
+"""What session and exports keep of a final: what was shown, or what re-translation would have written."""
+
 FINALS = ("worth", "exact", "partial")
 """Finals: rewritten only where the model finds it worth it; as re-translation would write them (the bias is 0); as any
 update."""
@@ -97,6 +100,8 @@ class DecodingSettings:
     """Last tokens of the draft that a final may change, by worth."""
     final_margin: float = 1.0
     """Log-probability, in nats for each shown token taken back, by which another final has to be better, by worth."""
+    record: str = "shown"
+    """What session and exports keep of a final, see `RECORDS`; an exact record costs a second decoding."""
     maximum_output_tokens: int = 160
     """Length cap of drafts and outputs alike."""
 
@@ -108,6 +113,31 @@ class MaskSettings:
     mode: str = "display"
     """`display` (the draft keeps the masked tokens), `output` (it loses them) or `none`."""
     k: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Settings chosen together by one name."""
+
+    decoding: DecodingSettings = field(default_factory=DecodingSettings)
+    mask: MaskSettings = field(default_factory=MaskSettings)
+
+
+CALM = {
+    "still": Preset(DecodingSettings(window=3, bias=0.2, final="partial"), MaskSettings("display", 3)),
+    "balanced": Preset(),
+    "faithful": Preset(DecodingSettings(window=7, bias=0.1, final_margin=0.5)),
+}
+"""How calm captions are: shown words stay unless the source was rewritten; a final may change them; best text."""
+
+PAPER = Preset(DecodingSettings("ssbd", bias=0.2, final="partial"), MaskSettings("display", 3))
+"""The paper's SSBD with its settings (arXiv 2509.21740v2, Table 4): what `--method paper` stands for."""
+
+
+def calm_name(decoding: DecodingSettings, mask: MaskSettings) -> str | None:
+    """The name in `CALM` of these settings; None where a single one was set to something else."""
+    same = replace(decoding, record=DecodingSettings().record)
+    return next((name for name, preset in CALM.items() if preset == Preset(same, mask)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,6 +193,8 @@ class Translation(_OfUpdate):
     """The decoder's name in `livetrans.decoding.DECODERS`."""
     accepted: tuple[Span, ...] = ()
     """Which of `tokens` came from a draft, in order."""
+    exact: str | None = None
+    """What re-translation would have written, at a final with an exact record; None where that is `text`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +208,13 @@ class Caption(_OfUpdate):
     """Which characters of `text` were accepted from a draft, in order; the rest is new in this update."""
     masked_tokens: int = 0
     """Output tokens held back by mask-k and by the cut to a word boundary."""
+    exact: str | None = None
+    """The exact final, for the record; None where it is `text` or was not asked for."""
+
+    @property
+    def recorded(self) -> str:
+        """What exports write."""
+        return self.text if self.exact is None else self.exact
 
     @property
     def committed_source(self) -> str:
@@ -281,7 +290,7 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True)
 class SettingChanged:
-    """The user moved a live control (bias, mask-k, pause): later numbers belong to the new value."""
+    """The user moved a live control (calm, bias, mask-k, pause): later numbers belong to the new value."""
 
     name: str
     value: str | int | float | bool

@@ -11,6 +11,7 @@ import click
 from livetrans.bench.methods import PAPER_METHODS, TIMES
 from livetrans.catalogue import TRANSLATOR_VARIABLE
 from livetrans.cli.options import MOST_THREADS, PROMPTS
+from livetrans.config import LanguageModelSettings
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _ANY = click.Path(path_type=Path)
@@ -84,7 +85,7 @@ def command() -> None:
     "--context",
     metavar="TOKENS",
     type=click.IntRange(min=32),
-    default=1024,
+    default=LanguageModelSettings(Path()).context_tokens,
     show_default=True,
     help="Context window: prompt and output together.",
 )

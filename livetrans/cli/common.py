@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from livetrans.errors import UsageError
 from livetrans.text import visible
 
 
@@ -93,3 +94,10 @@ class NumberRange(click.FloatRange):
         if math.isnan(number):
             self.fail(f"{value!r} is not a number.", param, ctx)
         return number
+
+
+def checked_jsonl(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Accept .jsonl files only, because `--jsonl demo.flac` would overwrite the recording."""
+    if value in (None, "-") or str(value).endswith(".jsonl"):
+        return value
+    raise UsageError(f"--jsonl writes to stdout or to a file that ends in .jsonl, not to {value!r}; write --jsonl=-")

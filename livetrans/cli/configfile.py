@@ -116,3 +116,17 @@ def _kind(option: click.Option) -> type[Value]:
     if isinstance(option.type, click.types.IntParamType):
         return int
     return float if isinstance(option.type, click.types.FloatParamType) else str
+
+
+config_option = click.option(
+    "--config",
+    cls=GroupedOption,
+    heading="Output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    is_eager=True,
+    expose_value=False,
+    callback=apply_config,
+    show_default="config.toml in the user's livetrans configuration folder",
+    help="Configuration file: TOML, with these options' names as keys.",
+)

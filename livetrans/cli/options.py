@@ -15,10 +15,13 @@ from typing import Any, TypeVar
 import click
 
 from livetrans.catalogue import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE, find_recogniser, find_translator
-from livetrans.cli.common import GroupedOption, NumberRange
-from livetrans.cli.configfile import apply_config
+from livetrans.cli.common import GroupedOption, NumberRange, checked_jsonl
+from livetrans.cli.configfile import config_option
 from livetrans.config import (
+    CALM,
     FINALS,
+    PAPER,
+    RECORDS,
     DecodingSettings,
     GateSettings,
     LanguageModelSettings,
@@ -35,12 +38,11 @@ from livetrans.lm.prompts import TEMPLATES
 
 MOST_THREADS = 512
 """llama.cpp crashes past its own limit, and CTranslate2 where the system gives no more."""
-
 PROMPTS = tuple(TEMPLATES)
 WINDOWS = ("full", "partials", "always")
 
-
 _Settings = TypeVar("_Settings")
+_DECODERS = ", ".join(f"{decoder.name} translates {decoder.summary}" for decoder in DECODERS.values())
 _BIASED = ", ".join(decoder.name for decoder in DECODERS.values() if decoder.biased)
 
 
@@ -74,19 +76,24 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def with_options(**values: Any) -> Any:
-        def take(kind: type[_Settings], **fixed: Any) -> _Settings:
-            names = [field.name for field in dataclasses.fields(kind) if field.name in values]  # type: ignore[arg-type]
-            return kind(**fixed, **{name: values.pop(name) for name in names})
+        def change(settings: _Settings) -> _Settings:
+            """The settings with what was given; None leaves a field as it is."""
+            names = [field.name for field in dataclasses.fields(settings) if field.name in values]  # type: ignore[arg-type]
+            given = {name: value for name in names if (value := values.pop(name)) is not None}
+            return dataclasses.replace(settings, **given)  # type: ignore[type-var]
 
+        preset = CALM[values.pop("calm")]
+        if values["method"] == "paper":
+            preset, values["method"] = PAPER, PAPER.decoding.method
         record_session = not values.pop("no_session")
         options = RunOptions(
             **{name: values.pop(name) for name in ("source", "target", "asr", "asr_threads", "encoder_window", "mt")},
-            language_model=take(LanguageModelSettings, model=Path()),
-            gate=take(GateSettings),
-            transcriber=take(TranscriberSettings),
-            decoding=take(DecodingSettings),
-            mask=take(MaskSettings),
-            output=take(OutputSettings, record_session=record_session),
+            language_model=change(LanguageModelSettings(Path())),
+            gate=change(GateSettings()),
+            transcriber=change(TranscriberSettings()),
+            decoding=change(preset.decoding),
+            mask=change(preset.mask),
+            output=change(OutputSettings(record_session=record_session)),
         )
         if options.output.keep_audio and not record_session:
             raise UsageError("--keep-audio stores the sound with the session, which --no-session forbids; drop one")
@@ -135,19 +142,12 @@ def _option(heading: str, *declarations: str, **settings: Any) -> Callable[[Call
     return click.option(*declarations, cls=GroupedOption, heading=heading, **settings)
 
 
-def _checked_jsonl(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Accept .jsonl files only, because `--jsonl demo.flac` would overwrite the recording."""
-    if value in (None, "-") or str(value).endswith(".jsonl"):
-        return value
-    raise UsageError(f"--jsonl writes to stdout or to a file that ends in .jsonl, not to {value!r}; write --jsonl=-")
-
-
 _THREADS = click.IntRange(0, MOST_THREADS)
 _SECONDS = NumberRange(0.1, 60)
-_SHARE = NumberRange(0, 1)
 _language = partial(_option, "Languages")
 _model = partial(_option, "Models")
 _translation = partial(_option, "Translation")
+_single = partial(_option, "Translation", show_default="by --calm")
 _listening = partial(_option, "Listening")
 _output = partial(_option, "Output")
 
@@ -200,46 +200,50 @@ _MODELS = [
 
 _TRANSLATION = [
     _translation(
-        "--method",
-        type=click.Choice(list(DECODERS)),
-        default=DecodingSettings().method,
-        help="Decoder: " + ", ".join(f"{row.name} translates {row.summary}" for row in DECODERS.values()) + ".",
+        "--calm",
+        type=click.Choice(list(CALM)),
+        default="balanced",
+        help="What may change on screen: still hardly changes a shown word and is fastest, balanced rewrites finals "
+        "where it is worth it, faithful changes more for the best text. Single options below take precedence.",
     ),
     _translation(
+        "--method",
+        type=click.Choice([*DECODERS, "paper"]),
+        default=DecodingSettings().method,
+        help=f"Decoder: {_DECODERS}; paper is ssbd with the paper's settings, whatever --calm is.",
+    ),
+    _single(
         "--bias",
         metavar="0..1",
-        type=_SHARE,
-        default=DecodingSettings().bias,
+        type=NumberRange(0, 1),
         help=f"Preference for the draft, for {_BIASED}: 0 gives the output of rt, more is calmer and faster.",
     ),
-    _translation(
+    _single(
         "--live-window",
         "window",
         metavar="TOKENS",
         type=click.IntRange(min=0),
-        default=DecodingSettings().window,
         help="Last tokens of the draft that window verifies; those before them do not change.",
     ),
-    _translation(
+    _single(
         "--final",
         type=click.Choice(FINALS),
-        default=DecodingSettings().final,
         help="Finals: rewritten only where the model finds it worth it, as rt would write them, or like partials.",
     ),
     _translation(
+        "--record",
+        type=click.Choice(RECORDS),
+        default=DecodingSettings().record,
+        help="Finals in session and exports: as shown, or as rt would write them, which costs a second translation.",
+    ),
+    _single(
         "--mask",
         "mode",
         type=click.Choice(["display", "output", "none"]),
-        default=MaskSettings().mode,
         help="Hide the last tokens of an unfinished caption: on the display only, in the draft too, or not at all.",
     ),
-    _translation(
-        "--mask-k",
-        "k",
-        metavar="TOKENS",
-        type=click.IntRange(min=0),
-        default=MaskSettings().k,
-        help="Number of tokens that the mask hides.",
+    _single(
+        "--mask-k", "k", metavar="TOKENS", type=click.IntRange(min=0), help="Number of tokens that the mask hides."
     ),
 ]
 
@@ -292,7 +296,7 @@ _OUTPUT = [
         metavar="[FILE]",
         is_flag=False,
         flag_value="-",
-        callback=_checked_jsonl,
+        callback=checked_jsonl,
         show_default=False,
         help="Write every event as a JSON line to FILE, which ends in .jsonl; without FILE to standard output.",
     ),
@@ -305,14 +309,5 @@ _OUTPUT = [
     ),
     _output("--no-session", is_flag=True, help="Record no session."),
     _output("--keep-audio", is_flag=True, help="Record the sound with the session, as a WAV file."),
-    _output(
-        "--config",
-        metavar="FILE",
-        type=click.Path(dir_okay=False, path_type=Path),
-        is_eager=True,
-        expose_value=False,
-        callback=apply_config,
-        show_default="config.toml in the user's livetrans configuration folder",
-        help="Configuration file: TOML, with these options' names as keys.",
-    ),
+    config_option,
 ]

@@ -15,7 +15,7 @@ from types import FrameType
 
 from livetrans.audio.source import AudioSource
 from livetrans.clock import Clock
-from livetrans.config import OutputSettings, Settings
+from livetrans.config import OutputSettings, Settings, calm_name
 from livetrans.errors import LivetransError
 from livetrans.metrics.monitor import Monitor
 from livetrans.metrics.snapshot import Snapshot
@@ -59,7 +59,8 @@ def run_live(settings: Settings, clock: Clock, title: str, open_listening: OpenL
     translating = partial(open_translating, settings, clock)
     if wants_screen(settings.output):
         decoding, mask = settings.decoding, settings.mask
-        shown = Snapshot(method=decoding.method, bias=decoding.bias, mask_mode=mask.mode, mask_k=mask.k)
+        calm = calm_name(decoding, mask)
+        shown = Snapshot(calm, decoding.method, decoding.bias, mask.mode, mask.k)
         monitor, finals = Monitor(shown), Finals()
         pipeline = Pipeline(open_listening, translating, clock, [monitor, finals], records)
         _run_on_screen(pipeline, settings, title, monitor.snapshot, finals.save)
@@ -107,8 +108,8 @@ def _run_on_screen(
             pipeline,
             snapshot,
             title=f"{title} · {languages} · {settings.language_model.model.stem}",
-            mask_k=settings.mask.k,
-            bias=settings.decoding.bias,
+            decoding=settings.decoding,
+            mask=settings.mask,
             show_source=settings.output.show_source is not False,
             save=save,
             ending_signals=count,

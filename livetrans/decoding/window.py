@@ -15,6 +15,8 @@ from livetrans.sequences import common_prefix_length
 
 REWRITTEN_TOKENS = 16
 """A source that changed by more than its last so many tokens was rewritten: the whole draft is verified then."""
+SPLIT_TOKENS = 4
+"""A source that is shorter by more than so many tokens was split."""
 MOVED_AT_LEAST = 8
 """Fewer tokens are evaluated again instead of moved. A move costs as much as evaluating 2 tokens (1.4 billion weights)
 to 9 (5 million) on a 2-core AMD EPYC; a constant, because what is frozen may not depend on the machine."""
@@ -28,7 +30,8 @@ def live_window(decoding: Decoding, draft: Draft, settings: DecodingSettings) ->
     """
     kept = _kept_tokens(decoding, draft, settings.window)
     frozen = _freeze(decoding, draft, kept)
-    decoding.verify(draft.tokens[frozen:], settings.bias, forced_tokens=kept - frozen)
+    split = _is_split(decoding, draft)
+    decoding.verify(draft.tokens[frozen:], settings.bias, forced_tokens=kept - frozen, to_end=split)
     return decoding.finish()
 
 
@@ -61,7 +64,8 @@ def final_by_worth(decoding: Decoding, draft: Draft, settings: DecodingSettings)
 
 def _kept_tokens(decoding: Decoding, draft: Draft, window: int) -> int:
     """Leading draft tokens that stay whatever the model prefers: those before the window, unless the source changed."""
-    if not draft.prompt or _changed_tokens(decoding, draft) > REWRITTEN_TOKENS:
+    changed, _ = _changed_tokens(decoding, draft)
+    if not draft.prompt or changed > REWRITTEN_TOKENS or _is_split(decoding, draft):
         return 0
     return max(min(len(draft.tokens), decoding.maximum_tokens) - window, 0)
 
@@ -72,16 +76,16 @@ def _freeze(decoding: Decoding, draft: Draft, count: int) -> int:
 
 
 def _is_split(decoding: Decoding, draft: Draft) -> bool:
-    """Whether the source lost its end, and is otherwise what it was: what was cut off begins the next segment."""
-    unchanged = common_prefix_length(draft.prompt, tuple(decoding.prompt))
-    new = len(decoding.prompt) - draft.template_tokens - unchanged
-    return new <= REWRITTEN_TOKENS < _changed_tokens(decoding, draft)
+    """Whether the source lost its end: what was cut off begins the next segment, or was never said."""
+    changed, new = _changed_tokens(decoding, draft)
+    return new <= REWRITTEN_TOKENS and changed - new > SPLIT_TOKENS
 
 
-def _changed_tokens(decoding: Decoding, draft: Draft) -> int:
-    """Tokens at the end of the source that the draft was written for which are not there any more."""
+def _changed_tokens(decoding: Decoding, draft: Draft) -> tuple[int, int]:
+    """Tokens at the end of the draft's source that are not there any more, and those that stand there now."""
     unchanged = common_prefix_length(draft.prompt, tuple(decoding.prompt))
-    return len(draft.prompt) - draft.template_tokens - unchanged
+    same = unchanged + draft.template_tokens
+    return len(draft.prompt) - same, len(decoding.prompt) - same
 
 
 def _log_probability_from(decoding: Decoding, at: int) -> float:

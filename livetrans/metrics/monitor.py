@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
+from livetrans.config import CALM
 from livetrans.events import (
     Caption,
     Coalesced,
@@ -18,8 +19,9 @@ from livetrans.events import (
     Translation,
 )
 from livetrans.metrics.erasure import NormalizedErasure
-from livetrans.metrics.latency import Distribution, caption_lag
+from livetrans.metrics.latency import Distribution
 from livetrans.metrics.rates import Acceptance, Speed
+from livetrans.metrics.screen import ScreenErasure, SeenLag, TimeToStability
 from livetrans.metrics.snapshot import Snapshot
 
 
@@ -54,7 +56,11 @@ class Monitor:
         self._captions = NormalizedErasure()
         self._acceptance = Acceptance()
         self._speed = Speed()
-        self._lag = Distribution()
+        self._screen = ScreenErasure()
+        self._hidden_tokens = 0
+        self._captions_shown = 0
+        self._seen_lag, self._seen_lags = SeenLag(), Distribution()
+        self._stability, self._stabilities = TimeToStability(), Distribution()
         self._pass_seconds = 0.0
 
     def write(self, record: Record) -> None:
@@ -78,9 +84,12 @@ class Monitor:
                 accepted_per_output=self._acceptance.per_output,
                 tokens_per_second=self._speed.tokens_per_second,
                 speedup_estimate=self._speed.speedup_estimate,
-                lag_last=self._lag.last,
-                lag_median=self._lag.median,
-                lag_p95=self._lag.percentile(0.95),
+                ne_screen=self._screen.ratio,
+                changes_per_minute=60 * self._screen.changes / shown.heard if shown.heard else None,
+                hidden_tokens=self._hidden_tokens / self._captions_shown if self._captions_shown else None,
+                stability_median=self._stabilities.median,
+                seen_lag_median=self._seen_lags.median,
+                seen_lag_p95=self._seen_lags.percentile(0.95),
                 real_time_factor=self._pass_seconds / shown.heard if self._pass_seconds and shown.heard else None,
                 memory_bytes=memory_bytes,
             )
@@ -94,9 +103,13 @@ class Monitor:
                 self._speed.add(translation.stats)
             case Caption() as caption:
                 self._captions.add(caption.segment_id, caption.tokens, final=caption.final)
-                lag = caption_lag(record)
-                if lag is not None:
-                    self._lag.add(lag)
+                self._screen.add(caption)
+                self._hidden_tokens += caption.masked_tokens
+                self._captions_shown += 1
+                for lag in self._seen_lag.add(caption, record.at):
+                    self._seen_lags.add(lag)
+                for seconds in self._stability.add(caption, record.at):
+                    self._stabilities.add(seconds)
             case Transcript(recognition=stats) if stats is not None:
                 self._shown = replace(self._shown, pass_seconds_last=stats.pass_seconds)
             case Coalesced():
@@ -114,6 +127,18 @@ class Monitor:
             case RunStarted(signature=signature):
                 for name in ("method", "bias", "mask_mode", "mask_k"):
                     self._set(name, signature.get(name))
+                calm = signature.get("calm")
+                self._shown = replace(self._shown, calm=calm if isinstance(calm, str) else None)
+            case SettingChanged(name="calm", value=str(name)):
+                decoding, mask = CALM[name].decoding, CALM[name].mask
+                self._shown = replace(
+                    self._shown,
+                    calm=name,
+                    method=decoding.method,
+                    bias=decoding.bias,
+                    mask_mode=mask.mode,
+                    mask_k=mask.k,
+                )
             case SettingChanged(name=name, value=value):
                 self._set(name, value)
             case RunEnded(heard=heard):
@@ -127,10 +152,10 @@ class Monitor:
             case "method", str(method):
                 self._shown = replace(self._shown, method=method)
             case "bias", int() | float() as bias:
-                self._shown = replace(self._shown, bias=float(bias))
+                self._shown = replace(self._shown, bias=float(bias), calm=None)
             case "mask_mode", str(mode):
                 self._shown = replace(self._shown, mask_mode=mode)
             case "mask_k", int(k):
-                self._shown = replace(self._shown, mask_k=k)
+                self._shown = replace(self._shown, mask_k=k, calm=None)
             case _:
                 pass

@@ -88,13 +88,15 @@ class SeenLag:
     def __init__(self) -> None:
         self._segment_id: int | None = None
         self._hidden: list[tuple[float, int]] = []
+        self._heard = 0.0
 
     def add(self, caption: Caption, at: float) -> list[float]:
         """The lags that a caption published at `at` ends, oldest first."""
         if caption.segment_id != self._segment_id:
-            self._segment_id, self._hidden = caption.segment_id, []
+            self._segment_id, self._hidden, self._heard = caption.segment_id, [], caption.start
         shown = len(caption.tokens)
-        if caption.captured_at is not None:
+        if caption.captured_at is not None and caption.end > self._heard:
+            self._heard = caption.end
             self._hidden.append((caption.captured_at, shown + caption.masked_tokens))
         seen = [captured for captured, needed in self._hidden if caption.final or needed <= shown]
         self._hidden = (

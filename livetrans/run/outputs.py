@@ -67,5 +67,5 @@ class Finals:
             raise SessionError("there is no finished caption yet")
         path = Path(f"livetrans-{datetime.now():%Y-%m-%dT%H-%M-%S}.txt")
         with path.open("x", encoding="utf-8") as file:
-            file.writelines(f"{caption.source}\n{caption.text}\n\n" for caption in captions)
+            file.writelines(f"{caption.source}\n{caption.recorded}\n\n" for caption in captions)
         return path.resolve()

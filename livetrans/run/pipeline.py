@@ -40,7 +40,7 @@ class Pipeline(Run):
         self._translating: Translating | None = None
         self._source_has_ended = False
         self._is_paused = False
-        self._settings: dict[str, float] = {}
+        self._settings: dict[str, str | float] = {}
 
     def pause(self, paused: bool) -> None:
         with self._change:
@@ -48,6 +48,10 @@ class Pipeline(Run):
             if self._listening:
                 self._listening.pause(paused)
         self.publish(SettingChanged("paused", paused))
+
+    def set_calm(self, name: str) -> None:
+        """Take the settings of `livetrans.config.CALM[name]` from the next update on."""
+        self._set("calm", name)
 
     def set_bias(self, bias: float) -> None:
         """Set the bias, 0..1, from the next update on."""
@@ -57,18 +61,14 @@ class Pipeline(Run):
         """Set k of mask-k, k >= 0, from the next update on."""
         self._set("mask_k", k)
 
-    def _set(self, name: str, value: float) -> None:
+    def _set(self, name: str, value: str | float) -> None:
         with self._change:
+            # Last, as it was moved last: a calm setting replaces the bias that was set before it.
+            self._settings.pop(name, None)
             self._settings[name] = value
-            self._apply_settings()
+            if self._translating:
+                self._translating.set(name, value)
         self.publish(SettingChanged(name, value))
-
-    def _apply_settings(self) -> None:
-        """Controls that moved while models loaded hold from the start."""
-        if self._translating and "bias" in self._settings:
-            self._translating.set_bias(self._settings["bias"])
-        if self._translating and "mask_k" in self._settings:
-            self._translating.set_mask_k(int(self._settings["mask_k"]))
 
     def _work(self) -> dict[str, Callable[[], None]]:
         return {"listening": self._listen, "translating": self._translate}
@@ -86,7 +86,7 @@ class Pipeline(Run):
                 self._listening = listening
                 if self._is_paused:
                     listening.pause(True)
-                signature = {**self._translating.signature, **self._settings}
+                signature = dict(self._translating.signature)
             self.publish(RunStarted(signature))
             for transcript in listening.transcripts:
                 self._hand_over(transcript)
@@ -112,7 +112,8 @@ class Pipeline(Run):
                 return
             with self._change:
                 self._translating = translating
-                self._apply_settings()
+                for name, value in self._settings.items():  # Moved while models loaded.
+                    translating.set(name, value)
                 self._change.notify_all()
             while True:
                 with self._change:

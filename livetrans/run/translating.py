@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from livetrans.clock import Clock
-from livetrans.config import Settings
+from livetrans.config import CALM, DecodingSettings, MaskSettings, Settings, calm_name
 from livetrans.errors import ContextError
 from livetrans.events import Caption, Notice, Transcript
 from livetrans.languages import AUTO, Language, parse_language
@@ -39,19 +39,33 @@ class Translating:
     translator: Translator
     presenter: Presenter
     signature: dict[str, Setting]
-    """What produced the numbers of the run."""
+    """What produced the numbers of the run; follows `set`."""
     close: Callable[[], None]
 
-    def set_bias(self, bias: float) -> None:
-        self.translator.bias = bias
-
-    def set_mask_k(self, k: int) -> None:
-        self.presenter.k = k
-        self.translator.set_mask_k(k)
+    def set(self, name: str, value: str | float) -> None:
+        """Move a live control, `calm`, `bias` or `mask_k`, from the next update on."""
+        decoding, mask = self.translator.settings, self.translator.mask
+        match name, value:
+            case "bias", int() | float():
+                decoding = replace(decoding, bias=value)
+            case "mask_k", int():
+                mask = replace(mask, k=value)
+            case "calm", str():
+                decoding, mask = replace(CALM[value].decoding, record=decoding.record), CALM[value].mask
+            case _:
+                raise ValueError(f"{name} cannot be set to {value!r}")
+        self.translator.settings, self.translator.mask, self.presenter.mask = decoding, mask, mask
+        self.signature.update(_calm_signature(decoding, mask))
 
 
 def translate(translator: Translator, presenter: Presenter, transcript: Transcript, publish: Publish) -> None:
-    """Translate and present one update; a final that does not fit in the model's context is shown in its source."""
+    """Translate and present one update; a final that does not fit in the model's context is shown in its source.
+
+    What a split left to a new segment is shown until the model has translated it there.
+    """
+    carried = translator.carried(transcript)
+    if carried:
+        publish(presenter.present(carried))
     try:
         translation = translator.translate(transcript)
     except ContextError as error:
@@ -136,12 +150,7 @@ def signature(settings: Settings, model: LlamaModel, prompt: Prompt) -> dict[str
         {
             "source_language": settings.source_language,
             "target_language": settings.target_language,
-            "method": settings.decoding.method,
-            "bias": settings.decoding.bias,
-            "window": settings.decoding.window,
-            "final": settings.decoding.final,
-            "mask_mode": settings.mask.mode,
-            "mask_k": settings.mask.k,
+            **_calm_signature(settings.decoding, settings.mask),
             "maximum_output_tokens": settings.decoding.maximum_output_tokens,
             "recogniser": recogniser.model.name if recogniser else None,
             "recogniser_threads": recogniser.threads if recogniser else None,
@@ -152,3 +161,17 @@ def signature(settings: Settings, model: LlamaModel, prompt: Prompt) -> dict[str
             "aggressiveness": settings.gate.aggressiveness,
         }
     )
+
+
+def _calm_signature(decoding: DecodingSettings, mask: MaskSettings) -> dict[str, Setting]:
+    return {
+        "calm": calm_name(decoding, mask),
+        "method": decoding.method,
+        "bias": decoding.bias,
+        "window": decoding.window,
+        "final": decoding.final,
+        "final_margin": decoding.final_margin,
+        "record": decoding.record,
+        "mask_mode": mask.mode,
+        "mask_k": mask.k,
+    }

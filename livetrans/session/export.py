@@ -91,7 +91,7 @@ def cues(captions: list[Caption], which: Which = "target") -> Iterator[Cue]:
 
 def _texts(caption: Caption, which: Which) -> tuple[str, ...]:
     """What is exported of the caption, made harmless, on one line each: source above target."""
-    source, target = map(one_line, (caption.source, caption.text))
+    source, target = map(one_line, (caption.source, caption.recorded))
     return {"target": (target,), "source": (source,), "both": (source, target)}[which]
 
 

@@ -1,4 +1,8 @@
-"""The presenting stage: mask-k on non-final captions (paper section 3.4), cut to whole words; loops said once."""
+"""The presenting stage: mask-k on non-final captions (paper section 3.4), cut to whole words; loops said once.
+
+A word that is shown is not swapped for another form of it while its caption grows: a change of case, punctuation or
+spacing alone waits for the final, which shows what the model wrote, as it is what is read later and recorded.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,11 @@ import unicodedata
 from livetrans.config import MaskSettings
 from livetrans.events import Caption, Span, Translation
 from livetrans.lm.prompts import Render
-from livetrans.sequences import loop_length
+from livetrans.sequences import common_prefix_length, loop_length
 
 
 class Presenter:
-    """Turns what the model wrote into what is shown; `k` may be set between updates, from any thread.
+    """Turns what the model wrote into what is shown; `mask` may be set between updates, from any thread.
 
     A display-only mask hides tokens here and nowhere else. An output mask hides the same tokens: that the draft loses
     them too is the translator's business.
@@ -19,18 +23,27 @@ class Presenter:
 
     def __init__(self, render: Render, mask: MaskSettings, *, spaced: bool) -> None:
         self._render = render
-        self._masks = mask.mode != "none"
-        self.k = mask.k
+        self.mask = mask
         self._spaced = spaced
+        self._segment_id: int | None = None
+        self._shown_text = ""
 
     def present(self, translation: Translation) -> Caption:
+        """The caption of an update; updates come in order."""
+        if translation.segment_id != self._segment_id:
+            self._segment_id, self._shown_text = translation.segment_id, ""
         text, shown_tokens = self._shown(translation)
+        accepted = self._spans(translation, len(text))
+        if not translation.final:
+            text, accepted = _with_shown_forms(self._shown_text, text, accepted, self._spaced)
+        self._shown_text = text
         return Caption(
             transcript=translation.transcript,
             text=text,
             tokens=translation.tokens[:shown_tokens],
-            accepted=self._spans(translation, len(text)),
+            accepted=accepted,
             masked_tokens=len(translation.tokens) - shown_tokens,
+            exact=translation.exact,
         )
 
     def _spans(self, translation: Translation, length: int) -> tuple[Span, ...]:
@@ -45,7 +58,8 @@ class Presenter:
     def _shown(self, translation: Translation) -> tuple[str, int]:
         """The visible text and the number of tokens wholly in it."""
         tokens = translation.tokens
-        masked = 0 if translation.final or not self._masks else self.k
+        mask = self.mask
+        masked = 0 if translation.final or mask.mode == "none" else mask.k
         kept = max(len(tokens) - max(masked, loop_length(tokens)), 0)
         if kept == len(tokens):
             return translation.text, kept
@@ -67,3 +81,40 @@ def cut_to_word(text: str, whole: str) -> str:
     if not any(unicodedata.category(character)[0] in "LMN" for character in following):
         return text
     return text[: text.rfind(" ") + 1].rstrip()
+
+
+def _with_shown_forms(shown: str, text: str, accepted: tuple[Span, ...], spaced: bool) -> tuple[str, tuple[Span, ...]]:
+    """The text with its first words as they are `shown`, as far as letters and digits are the same, and its spans.
+
+    The last shown word is at the end of the line and takes its new form, where a full stop becomes a comma.
+    """
+    old, new = _letters(shown), _letters(text)
+    same = common_prefix_length([letter for letter, _ in old], [letter for letter, _ in new])
+    last_word = shown.rfind(" ") if spaced else len(shown) - 1
+    while same and (
+        old[same - 1][1] > last_word or (spaced and not (_ends_word(shown, old, same) and _ends_word(text, new, same)))
+    ):
+        same -= 1
+    if not same:
+        return text, accepted
+    begin, kept = new[same - 1][1], old[same - 1][1]
+    if text[:begin] == shown[:kept]:
+        return text, accepted
+    moved = (Span(kept - begin + max(span.begin, begin), kept - begin + span.end, span.draft) for span in accepted)
+    return shown[:kept] + text[begin:], (Span(0, kept), *(span for span in moved if span.begin < span.end))
+
+
+def _letters(text: str) -> list[tuple[str, int]]:
+    """Letters, marks and digits without their case, and the points inside numbers, each with the index behind it."""
+    marked = f" {text} "
+    return [
+        (character.casefold(), index + 1)
+        for index, character in enumerate(text)
+        if unicodedata.category(character)[0] in "LMN" or (marked[index] + marked[index + 2]).isdigit()
+    ]
+
+
+def _ends_word(text: str, letters: list[tuple[str, int]], count: int) -> bool:
+    """Whether a space stands somewhere between the letter numbered `count`, from 1, and the next one."""
+    following = letters[count][1] - 1 if count < len(letters) else len(text)
+    return " " in text[letters[count - 1][1] : following]

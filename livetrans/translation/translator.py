@@ -21,8 +21,8 @@ class Translator:
     """Translates updates in order, and keeps the draft of the current segment.
 
     The draft is kept when the recogniser rewrites the source's tail, because verification protects the output. Where a
-    segment was split, what the final left of the draft is the next segment's first draft. `bias` may be set between
-    updates, from any thread.
+    segment was split, what the final left of the draft is the next segment's first draft. `settings` and `mask` may be
+    set between updates, from any thread.
     """
 
     def __init__(self, model: LanguageModel, prompt: Prompt, decoding: DecodingSettings, mask: MaskSettings) -> None:
@@ -32,19 +32,26 @@ class Translator:
             raise UsageError(f"finals cannot be {decoding.final!r}; choose one of {', '.join(FINALS)}")
         self._model = model
         self._prompt = prompt
-        self._decoder = DECODERS[decoding.method]
-        self._settings = decoding
         self._render = renderer(model)
-        self._mask_mode = mask.mode
-        self._mask_k = mask.k
-        self.bias = decoding.bias
+        self.settings = decoding
+        self.mask = mask
         self._segment_id: int | None = None
+        self._source = ""
         self._draft = Draft()
         self._cap = 0
 
-    def set_mask_k(self, k: int) -> None:
-        """Move k of the mask: with an output mask the draft loses so many tokens."""
-        self._mask_k = k
+    def carried(self, transcript: Transcript) -> Translation | None:
+        """The part of the last segment's output that a split left to this new segment; None where there is none.
+
+        It stands for the words until they are translated in their own segment. It is not what the model wrote for this
+        update, so it has no instant of hearing, and never is a final.
+        """
+        self._begin(transcript)
+        tokens = () if self._draft.prompt else self._draft.tokens
+        if not tokens:
+            return None
+        update = replace(transcript, final=False, captured_at=None)
+        return self._translation(update, _unchanged(self._draft), self.settings.method)
 
     def translate(self, transcript: Transcript) -> Translation:
         """Translate one update.
@@ -52,40 +59,60 @@ class Translator:
         Raises:
             ContextError: the source is too long for the model's context.
         """
-        if transcript.segment_id != self._segment_id:
-            self._segment_id, self._cap = transcript.segment_id, 0
-            if self._draft.prompt:
-                self._draft = Draft()  # The last segment never had a final.
+        self._begin(transcript)
+        settings, mask = self.settings, self.mask
         source = transcript.text
         if not any(character.isalnum() for character in source):
             # From a source without words a model invents a translation.
-            return self._translation(transcript, Decoded((), DecodingStats()))
+            return self._translation(transcript, Decoded((), DecodingStats()), settings.method)
         prompt = self._prompt.tokens(self._model, source)
-        if tuple(prompt) == self._draft.prompt and not transcript.final and self._mask_mode != "output":
-            return self._translation(transcript, _unchanged(self._draft))
-        decoded = self._decode(prompt, self._maximum_tokens(prompt, source), transcript.final)
-        self._draft = self._next_draft(tuple(prompt), decoded.tokens, transcript.final)
-        return self._translation(transcript, decoded)
+        if tuple(prompt) == self._draft.prompt and not transcript.final and mask.mode != "output":
+            return self._translation(transcript, _unchanged(self._draft), settings.method)
+        maximum_tokens = self._maximum_tokens(prompt, source)
+        decoded = self._decode(prompt, maximum_tokens, settings, transcript.final)
+        translation = self._translation(transcript, decoded, settings.method)
+        if transcript.final and settings.record == "exact" and settings.final != "exact":
+            exactly = replace(settings, method="ssbd", final="exact")
+            text = self._render(self._decode(prompt, maximum_tokens, exactly, True).tokens)
+            translation = translation if text == translation.text else replace(translation, exact=text)
+        if transcript.final:
+            self._leave(decoded.tokens, source)
+        else:
+            self._draft, self._source = self._next_draft(tuple(prompt), decoded.tokens, mask), source
+        return translation
 
-    def _decode(self, prompt: list[int], maximum_tokens: int, final: bool) -> Decoded:
-        settings = replace(self._settings, bias=self.bias)
-        decode = self._decoder.decode
-        by_worth = final and settings.final == "worth" and self._decoder.final is not None
-        if by_worth and self._decoder.final:
-            decode = self._decoder.final
+    def _begin(self, transcript: Transcript) -> None:
+        """Make ready for the update's segment, where it is a new one."""
+        if transcript.segment_id == self._segment_id:
+            return
+        self._segment_id, self._cap = transcript.segment_id, 0
+        if self._draft.prompt or _first_word(transcript.text) != _first_word(self._source):
+            # The last segment never had a final, or what it left is not what this one begins with.
+            self._draft = Draft()
+
+    def _decode(self, prompt: list[int], maximum_tokens: int, settings: DecodingSettings, final: bool) -> Decoded:
+        decoder = DECODERS[settings.method]
+        decode = decoder.decode
+        by_worth = final and settings.final == "worth" and decoder.final is not None
+        if by_worth and decoder.final:
+            decode = decoder.final
         elif final and settings.final == "exact":
             settings = replace(settings, bias=0.0, window=maximum_tokens)
             # Moved cells stand out of order, which changes the rounding: begin again from the template alone.
             self._model.evaluate((*self._prompt.before, *self._prompt.after))
         return decode(Decoding(self._model, prompt, maximum_tokens, scored=by_worth), self._draft, settings)
 
-    def _next_draft(self, prompt: tuple[int, ...], tokens: tuple[int, ...], final: bool) -> Draft:
-        if final:
-            drafted = self._draft.tokens
-            return Draft(drafted[len(tokens) :] if drafted[: len(tokens)] == tokens else ())
-        hidden = 0 if self._mask_mode == "none" else min(self._mask_k, len(tokens))
+    def _leave(self, tokens: tuple[int, ...], source: str) -> None:
+        """Keep what a final has of neither the output nor the source before: a split gave it to the next segment."""
+        drafted, hidden = self._draft.tokens, self._draft.hidden_tokens
+        self._source = self._source[len(source) :].strip() if self._source.startswith(source) else ""
+        left = drafted[len(tokens) :] if self._source and drafted[: len(tokens)] == tokens else ()
+        self._draft = Draft(left, hidden_tokens=min(hidden, len(left)))
+
+    def _next_draft(self, prompt: tuple[int, ...], tokens: tuple[int, ...], mask: MaskSettings) -> Draft:
+        hidden = 0 if mask.mode == "none" else min(mask.k, len(tokens))
         after = len(self._prompt.after)
-        if self._mask_mode == "output":
+        if mask.mode == "output":
             return Draft(tokens[: len(tokens) - hidden], prompt, after)
         return Draft(tokens, prompt, after, hidden)
 
@@ -100,17 +127,22 @@ class Translator:
                 f"a segment of {len(source.split())} words does not fit in the context of {self._model.context_tokens} "
                 "tokens; give a larger --context"
             )
-        return min(self._settings.maximum_output_tokens, self._cap, self._model.maximum_rows - 1, room)
+        return min(self.settings.maximum_output_tokens, self._cap, self._model.maximum_rows - 1, room)
 
-    def _translation(self, transcript: Transcript, decoded: Decoded) -> Translation:
+    def _translation(self, transcript: Transcript, decoded: Decoded, method: str) -> Translation:
         return Translation(
             transcript=transcript,
             text=self._render(decoded.tokens),
             tokens=decoded.tokens,
             stats=decoded.stats,
-            method=self._settings.method,
+            method=method,
             accepted=decoded.accepted,
         )
+
+
+def _first_word(source: str) -> str:
+    """The first word without its case and punctuation, which a split changes."""
+    return "".join(filter(str.isalnum, source.partition(" ")[0])).casefold()
 
 
 def _unchanged(draft: Draft) -> Decoded:

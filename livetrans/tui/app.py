@@ -10,6 +10,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Footer
 
+from livetrans.config import CALM, DecodingSettings, MaskSettings, calm_name
 from livetrans.errors import LivetransError
 from livetrans.metrics.snapshot import Snapshot
 from livetrans.run.board import Board
@@ -49,8 +50,8 @@ class LivetransApp(App[str]):
         run: Pipeline,
         snapshot: Callable[[], Snapshot],
         title: str,
-        mask_k: int,
-        bias: float,
+        decoding: DecodingSettings,
+        mask: MaskSettings,
         show_source: bool = True,
         save: Callable[[], Path] | None = None,
         theme: str | None = None,
@@ -62,8 +63,9 @@ class LivetransApp(App[str]):
         self._ending_signals = ending_signals
         self._signals_handled = 0
         self._save = save
-        self._mask_k = mask_k
-        self._bias = bias
+        self._calm = calm_name(decoding, mask)
+        self._mask_k = mask.k
+        self._bias = decoding.bias
         self._show_source = show_source
         self._paused = False
         self._phase = Phase.LOADING
@@ -190,14 +192,22 @@ class LivetransApp(App[str]):
         self._history.show_source(self._show_source)
         self._current.show_source(self._show_source)
 
+    def action_calm(self) -> None:
+        names = list(CALM)
+        self._calm = names[(names.index(self._calm) + 1) % len(names)] if self._calm else names[0]
+        preset = CALM[self._calm]
+        self._mask_k, self._bias = preset.mask.k, preset.decoding.bias
+        self._pipeline.set_calm(self._calm)
+        self._status.show(f"calm: {self._calm}")
+
     def action_mask(self, step: int) -> None:
-        self._mask_k = max(0, self._mask_k + step)
+        self._calm, self._mask_k = None, max(0, self._mask_k + step)
         self._pipeline.set_mask_k(self._mask_k)
         off = " (masking is off in this run)" if self._snapshot().mask_mode == "none" else ""
         self._status.show(f"mask-k {self._mask_k}{off}")
 
     def action_bias(self, step: int) -> None:
-        self._bias = min(1.0, max(0.0, round(self._bias + step * BIAS_STEP, 2)))
+        self._calm, self._bias = None, min(1.0, max(0.0, round(self._bias + step * BIAS_STEP, 2)))
         self._pipeline.set_bias(self._bias)
         self._status.show(f"bias {self._bias:.2f}")
 

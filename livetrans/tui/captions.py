@@ -19,15 +19,13 @@ HISTORY_CAPTIONS = 500
 SOURCE, PARTIAL_SOURCE = "dim", "dim italic"
 """Committed and partial source; dim rather than a colour, because it has to work without colour too."""
 
-NEW, NEW_WITHOUT_COLOUR = "bold $text-accent", "bold underline"
+NEW, NEW_WITHOUT_COLOUR = "$text-accent", "underline"
 """What is new in an update; text accepted from a draft stays plain (Table 7 of arXiv 2509.21740v2)."""
 
 
 def caption_content(caption: Caption, new_style: str) -> Content:
-    """A caption's text with `new_style` on what was not accepted from a draft; a final is plain."""
+    """A caption's text with `new_style` on what was not accepted from a draft."""
     text = visible(caption.text)
-    if caption.final:
-        return Content(text)
     parts: list[str | tuple[str, str]] = []
     shown = 0
     for span in (*caption.accepted, Span(len(caption.text), len(caption.text))):

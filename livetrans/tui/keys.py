@@ -37,6 +37,9 @@ COMMANDS = (
     Command("space", "pause", "space", "Pause or resume", "Sound is ignored while paused.", "Pause"),
     Command("s", "source", "s", "Show or hide the source", "The recognised text above each translation.", "Source"),
     Command(
+        "a", "calm", "a", "Next calm setting", "Still, balanced or faithful: what may change on the screen.", "Calm"
+    ),
+    Command(
         "m,left_square_bracket",
         "mask(-1)",
         "m  [",
@@ -52,8 +55,8 @@ COMMANDS = (
         "Captions come later and are calmer.",
         group="Mask",
     ),
-    Command("b,comma", "bias(-1)", "b  ,", "Lower the bias", "The translation changes more readily.", group="Bias"),
-    Command("B,full_stop", "bias(1)", "B  .", "Raise the bias", "The translation changes less.", group="Bias"),
+    Command("b,comma", "bias(-1)", "b  ,", "Lower the bias", "The translation changes more readily."),
+    Command("B,full_stop", "bias(1)", "B  .", "Raise the bias", "The translation changes less."),
     Command("c", "copy", "c", "Copy the last caption", "Or the text selected with the mouse.", "Copy"),
     Command("C", "copy_all", "C", "Copy all captions", "Everything in the history on the screen."),
     Command("w", "save", "w", "Save the transcript", "As a text file in the current folder.", "Save"),
@@ -66,7 +69,7 @@ COMMANDS = (
 
 def bindings() -> list[BindingType]:
     """The commands as Textual's bindings."""
-    groups = {name: Binding.Group(name, compact=True) for name in ("Mask", "Bias")}
+    groups = {name: Binding.Group(name, compact=True) for name in ("Mask",)}
     made: list[BindingType] = []
     for command in COMMANDS:
         first, *others = command.keys.split(",")
@@ -111,8 +114,8 @@ def reading() -> Content:
     """How to read the current caption."""
     return Content.assemble(
         "In the last caption, plain words were accepted from the draft and ",
-        ("bold words", "bold"),
-        " are new in this update. In the source, ",
+        ("underlined words", "underline"),
+        " (coloured, where the terminal has colours) are new in this update. In the source, ",
         ("words in italics", "italic"),
         " may still change. A dash means that there is no measurement yet.",
     )

@@ -94,6 +94,11 @@ GROUPS = (
         "Run",
         (
             Number("heard", heard, "How much sound has been processed, and of how much where that is known."),
+            Number(
+                "calm",
+                lambda s: s.calm or "own",
+                "The settings chosen together: still, balanced or faithful; own after a single one was set.",
+            ),
             Number("method", lambda s: s.method, "The decoder that translates each update."),
             Number(
                 "bias",
@@ -104,18 +109,34 @@ GROUPS = (
         ),
     ),
     Group(
-        "Decoding",
+        "Calm",
         (
             Number(
-                "NE raw",
-                lambda s: ratio(s.ne_raw),
-                "Normalized erasure: tokens that the model took back, per token of the final translations.",
+                "NE",
+                lambda s: f"{ratio(s.ne_raw)} → {ratio(s.ne_shown)}",
+                "Normalized erasure in a segment: tokens taken back per token of the finals; by the model → as shown.",
             ),
             Number(
-                "NE shown",
-                lambda s: ratio(s.ne_shown),
-                "The same for the captions shown: their flicker. Lower is calmer.",
+                "NE screen",
+                lambda s: ratio(s.ne_screen),
+                "The same for the screen: words taken back, per word shown, all captions as one text. Lower is calmer.",
             ),
+            Number(
+                "changes/min",
+                lambda s: rate(s.changes_per_minute),
+                "How often a caption took words back, a minute of sound.",
+            ),
+            Number("hidden", lambda s: rate(s.hidden_tokens), "Tokens that the mask hid, mean an update."),
+            Number(
+                "stable after",
+                lambda s: seconds(s.stability_median),
+                "Time from the end of a spoken word to the last change of its translation; half took less.",
+            ),
+        ),
+    ),
+    Group(
+        "Decoding",
+        (
             Number(
                 "speedup",
                 lambda s: estimate(s.speedup_estimate),
@@ -134,12 +155,11 @@ GROUPS = (
         "Lag",
         (
             Number(
-                "lag",
-                lambda s: seconds(s.lag_last),
-                "Time from the end of the last spoken word to its caption.",
+                "seen median",
+                lambda s: seconds(s.seen_lag_median),
+                "Time from the end of a spoken word until the mask no longer hides what came of it; half took less.",
             ),
-            Number("lag median", lambda s: seconds(s.lag_median), "Half of all captions were faster than this."),
-            Number("lag p95", lambda s: seconds(s.lag_p95), "Nineteen of twenty captions were faster than this."),
+            Number("seen p95", lambda s: seconds(s.seen_lag_p95), "The same; nineteen of twenty took less."),
         ),
     ),
     Group(

@@ -19,8 +19,10 @@ from livetrans.tui.numbers import GROUPS, Number
 LABEL, HEADING, FULL, EMPTY = "dim", "bold $text-accent", "$text-success", "dim"
 """Styles of the panel's parts; dim rather than a colour, because it works in every theme and without colour."""
 
-ROOMY_HEIGHT = 32
+ROOMY_HEIGHT = 38
 """Height from which the panel has room for headings."""
+SPACED_HEIGHT = 29
+"""Height from which it has room for empty lines between the groups."""
 
 
 class Figures(Static):
@@ -28,25 +30,24 @@ class Figures(Static):
 
     def __init__(self) -> None:
         super().__init__(markup=False)
-        self._shown: tuple[Snapshot, int, bool] | None = None
+        self._shown: tuple[Snapshot, int, int] | None = None
 
     def show(self, snapshot: Snapshot) -> None:
         """Draw the numbers again if they, or the room for them, have changed."""
-        roomy = self.screen.size.height >= ROOMY_HEIGHT
-        now = (snapshot, self.content_size.width, roomy)
+        now = (snapshot, self.content_size.width, self.screen.size.height)
         if now == self._shown or self.content_size.width == 0:
             return
         self._shown = now
-        self.update(draw(snapshot, self.content_size.width, roomy))
+        self.update(draw(*now))
 
 
-def draw(snapshot: Snapshot, width: int, roomy: bool) -> Content:
-    """The panel in lines of `width` cells; with headings where there is room."""
+def draw(snapshot: Snapshot, width: int, height: int) -> Content:
+    """The panel in lines of `width` cells; with headings or empty lines where a screen of `height` has room."""
     lines = [meter_row(snapshot, width)]
     for index, group in enumerate(GROUPS):
-        if roomy:
+        if height >= ROOMY_HEIGHT:
             lines += [Content(""), Content.styled(group.title, HEADING)]
-        elif index:
+        elif index and height >= SPACED_HEIGHT:
             lines.append(Content(""))
         lines += [row(number, snapshot, width) for number in group.numbers]
     return Content("\n").join(lines)
@@ -94,16 +95,16 @@ def strip_text(snapshot: Snapshot) -> str:
     first = (
         "● speech" if snapshot.speaking else "○ silent",
         numbers.heard(snapshot),
-        f"lag {numbers.seconds(snapshot.lag_last)}",
-        f"bias {numbers.ratio(snapshot.bias)}",
+        snapshot.calm or "own",
+        f"lag {numbers.seconds(snapshot.seen_lag_median)}",
         f"k {snapshot.mask_k}",
     )
     second = (
-        f"NE {numbers.ratio(snapshot.ne_raw)}→{numbers.ratio(snapshot.ne_shown)}",
+        f"NE {numbers.ratio(snapshot.ne_shown)}",
+        f"screen {numbers.ratio(snapshot.ne_screen)}",
         numbers.estimate(snapshot.speedup_estimate),
         f"A/D {numbers.percent(snapshot.accepted_per_draft)}",
         f"RTF {numbers.ratio(snapshot.real_time_factor)}",
-        f"{numbers.rate(snapshot.tokens_per_second)} tok/s",
     )
     return "  ".join(first) + "\n" + "  ".join(second)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from livetrans import catalogue
 from livetrans.cli import configfile, run
 from livetrans.cli.common import GroupedCommand, GroupedOption
 from livetrans.cli.options import RunOptions, run_options, settings_from
-from livetrans.config import DecodingSettings, GateSettings, MaskSettings, TranscriberSettings
+from livetrans.config import CALM, PAPER, DecodingSettings, GateSettings, MaskSettings, TranscriberSettings
 from livetrans.decoding import DECODERS
 from livetrans.errors import ModelError, UsageError
 
@@ -209,3 +210,25 @@ def test_every_decoder_of_the_table_can_be_chosen_and_is_explained(
     assert parsed(seen, "--method", method).decoding.method == method
     assert run(["replay", "--help"]) == 0
     assert f"{method} translates {DECODERS[method].summary}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_calm_setting_is_a_point_and_single_options_move_it(seen: Seen, tmp_path: Path) -> None:
+    for name, preset in CALM.items():
+        options = parsed(seen, "--calm", name)
+        assert (options.decoding, options.mask) == (preset.decoding, preset.mask)
+    moved = parsed(seen, "--calm", "faithful", "--bias", "0.3", "--mask-k", "1")
+    assert moved.decoding == replace(CALM["faithful"].decoding, bias=0.3)
+    assert moved.mask == replace(CALM["faithful"].mask, k=1)
+    (tmp_path / "config.toml").write_text('calm = "still"\nwindow = 9\n')
+    assert parsed(seen).decoding == replace(CALM["still"].decoding, window=9)
+    assert parsed(seen, "--calm", "faithful", "--live-window", "2").decoding == replace(
+        CALM["faithful"].decoding, window=2
+    )
+
+
+def test_the_paper_is_a_method_with_its_settings(seen: Seen) -> None:
+    options = parsed(seen, "--method", "paper")
+    assert (options.decoding, options.mask) == (PAPER.decoding, PAPER.mask)
+    assert parsed(seen, "--method", "paper", "--record", "exact", "--bias", "0").decoding == replace(
+        PAPER.decoding, bias=0.0, record="exact"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from livetrans.config import CALM
 from livetrans.events import (
     Caption,
     Coalesced,
@@ -67,13 +68,29 @@ def test_decoding_counts_become_rates() -> None:
     assert shown.speedup_estimate is None
 
 
-def test_lag_needs_an_instant_of_hearing() -> None:
+def test_lag_and_stability_need_an_instant_of_hearing() -> None:
     shown = watch(
         caption(0, (), final=False, captured_at=9.0),
         caption(0, (), final=False, captured_at=7.0),
         caption(0, (), final=False),
     )
-    assert (shown.lag_last, shown.lag_median, shown.lag_p95) == (3.0, 1.0, 3.0)
+    assert (shown.seen_lag_median, shown.seen_lag_p95, shown.stability_median) == (1.0, 3.0, None)
+    assert watch(caption(0, (), final=True)).stability_median is None
+    assert watch(caption(0, (), final=True, captured_at=8.5)).stability_median == 1.5
+
+
+def test_calm_is_counted_as_the_viewer_sees_it() -> None:
+    def shows(text: str, hidden: int) -> Event:
+        return Caption(Transcript(0, 0, "", "s", False, 0.0, 1.0), text, masked_tokens=hidden)
+
+    shown = watch(shows("eins zwei", 3), shows("eins drei vier", 2), SourceProgress(30.0, None, True))
+    assert (shown.ne_screen, shown.changes_per_minute, shown.hidden_tokens) == (1 / 3, 2.0, 2.5)
+
+
+def test_a_calm_setting_sets_the_others_and_one_of_them_makes_it_the_listeners_own() -> None:
+    shown = watch(SettingChanged("calm", "faithful"))
+    assert (shown.calm, shown.bias) == ("faithful", CALM["faithful"].decoding.bias)
+    assert watch(SettingChanged("calm", "still"), SettingChanged("bias", 0.3)).calm is None
 
 
 def test_recognition_time_is_related_to_the_sound_heard() -> None:

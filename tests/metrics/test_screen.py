@@ -11,7 +11,7 @@ from livetrans.metrics.screen import ScreenErasure, SeenLag, TimeToStability, sc
 
 
 def _caption(segment: int, text: str, *, final: bool = False, shown: int = 0, masked: int = 0, captured: float = 1.0):  # type: ignore[no-untyped-def]
-    transcript = Transcript(segment, 0, "", "source", final, 0.0, 1.0, captured)
+    transcript = Transcript(segment, 0, "", "source", final, 0.0, captured, captured)
     return Caption(transcript, text, tuple(range(shown)), masked_tokens=masked)
 
 
@@ -90,4 +90,4 @@ def test_seen_lag_waits_until_the_mask_has_passed() -> None:
 def test_time_to_stability_counts_from_the_word_to_its_last_change() -> None:
     stability = TimeToStability()
     assert stability.add(_caption(0, "eins", captured=1.0), 1.5) == []
-    assert stability.add(_caption(0, "eins zwei", final=True, captured=2.0), 2.5) == [1.5 - 1.5, 2.5 - 2.0]
+    assert stability.add(_caption(0, "eins zwei", final=True, captured=2.0), 2.5) == [1.5 - 1.0, 2.5 - 2.0]

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from livetrans.clock import SystemClock
-from livetrans.config import DecodingSettings, MaskSettings
+from livetrans.config import CALM, DecodingSettings, MaskSettings
 from livetrans.errors import ModelError, SessionError, SourceError
 from livetrans.events import (
     Caption,
@@ -246,20 +246,26 @@ def test_live_controls_reach_the_stages_and_are_recorded() -> None:
         return sides[0]
 
     pipeline = Pipeline(stream, open_translating, SystemClock(), [collected])
-    pipeline.set_bias(0.4)  # before anything has loaded
+    pipeline.set_calm("faithful")  # before anything has loaded
+    pipeline.set_bias(0.4)
     pipeline.start()
     collected.wait_for(SourceProgress)
-    assert sides[0].translator.bias == 0.4
-    assert collected.of(RunStarted)[0].signature["bias"] == 0.4
+    assert sides[0].translator.settings == replace(CALM["faithful"].decoding, bias=0.4)
+    signature = collected.of(RunStarted)[0].signature
+    assert (signature["calm"], signature["bias"], signature["window"]) == (None, 0.4, 7)
+    pipeline.set_calm("still")
+    assert sides[0].translator.settings == CALM["still"].decoding
     pipeline.set_mask_k(5)
     pipeline.pause(True)
     pipeline.pause(False)
     pipeline.stop()
     pipeline.join()
-    assert sides[0].presenter.k == 5
+    assert sides[0].presenter.mask.k == sides[0].translator.mask.k == 5
     assert stream.paused == [True, False]
     assert [(event.name, event.value) for event in collected.of(SettingChanged)] == [
+        ("calm", "faithful"),
         ("bias", 0.4),
+        ("calm", "still"),
         ("mask_k", 5),
         ("paused", True),
         ("paused", False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -135,3 +136,9 @@ def test_unknown_choices_are_usage_errors(tmp_path: Path) -> None:
         export(path, "doc")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="target, source or both"):
         export(path, "srt", "all")  # type: ignore[arg-type]
+
+
+def test_an_exact_final_is_what_is_exported(tmp_path: Path) -> None:
+    shown = caption(0, "Er geht heim")
+    path = write_session(tmp_path / "s.jsonl", replace(shown, exact="Er geht nach Hause."), caption(1, "Ende."))
+    assert "".join(export(path, "txt")) == "Er geht nach Hause.\nEnde.\n"

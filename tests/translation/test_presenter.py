@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.config import MaskSettings
-from livetrans.events import DecodingStats, Span, Transcript, Translation
+from livetrans.events import Caption, DecodingStats, Span, Transcript, Translation
 from livetrans.lm.prompts import render_bytes
 from livetrans.translation.presenter import Presenter, cut_to_word
 
@@ -102,3 +103,52 @@ def test_reasoning_and_escapes_never_reach_a_caption() -> None:
     assert render_bytes(b"Hallo <thi") == "Hallo"
     assert render_bytes(b"a < b") == "a < b"
     assert "\x1b" not in render_bytes(b"\x1b[31mrot\x1b[0m")
+
+
+def _grow(*outputs: str, final: bool = False, spaced: bool = True) -> Caption:
+    """The last caption of a segment whose outputs are these, unmasked; the last is a final or not."""
+    vocabulary: list[str] = []
+    presenter = Presenter(_render(vocabulary), MaskSettings("none"), spaced=spaced)
+    for revision, output in enumerate(outputs):
+        vocabulary[:] = [output]
+        is_final = final and revision == len(outputs) - 1
+        update = Transcript(0, revision, "source", "", is_final, 0.0, 1.0)
+        accepted = (Span(0, 1),) if revision else ()
+        caption = presenter.present(Translation(update, output, (0,), DecodingStats(), accepted=accepted))
+    return caption
+
+
+@pytest.mark.parametrize(
+    ("shown", "written", "text"),
+    [
+        ("Es regnet. Wir gehen", "Es regnet, wir gehen heim", "Es regnet. Wir gehen heim"),
+        ("Das Haus Boot hier", "Das Hausboot hier ist", "Das Haus Boot hier ist"),
+        ("Es regnet. Wir", "Es regnet, weil", "Es regnet, weil"),
+        ("Das Haus.", "Das Haus, das", "Das Haus, das"),
+        ("nur 3.5 Liter Öl", "nur 35 Liter Öl", "nur 35 Liter Öl"),
+        ("eins zwei drei", "eins", "eins"),
+        ("", "Neu", "Neu"),
+    ],
+)
+def test_a_shown_word_keeps_its_form_in_the_middle_of_a_line(shown: str, written: str, text: str) -> None:
+    grown = _grow(shown, written)
+    assert grown.text == text
+    assert sum(span.end - span.begin for span in grown.accepted) == len(text)
+
+
+def test_a_final_shows_what_the_model_wrote() -> None:
+    assert _grow("Es regnet. Wir gehen", "Es regnet, wir gehen heim.", final=True).text == "Es regnet, wir gehen heim."
+
+
+def test_scripts_without_spaces_keep_their_punctuation_too() -> None:
+    assert _grow("研究。中的", "研究、中的差距", spaced=False).text == "研究。中的差距"
+
+
+@given(st.lists(st.text(st.sampled_from("aA1., "), max_size=12).map(lambda text: " ".join(text.split())), min_size=1))
+def test_kept_forms_change_no_letter(outputs: list[str]) -> None:
+    def letters(text: str) -> str:
+        return "".join(filter(str.isalnum, text)).casefold()
+
+    caption = _grow(*outputs)
+    assert letters(caption.text) == letters(outputs[-1])
+    assert all(0 <= span.begin < span.end <= len(caption.text) for span in caption.accepted)

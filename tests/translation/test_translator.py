@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Sequence
 
-from livetrans.config import DecodingSettings, MaskSettings
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from livetrans.config import CALM, DecodingSettings, MaskSettings
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
 from livetrans.lm.prompts import Prompt, renderer
 from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
+from livetrans.metrics.screen import ScreenErasure
 from livetrans.run.translating import translate
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
@@ -63,7 +68,7 @@ def test_an_output_mask_takes_tokens_from_the_draft_and_comes_back() -> None:
     updates = [_update("one two three four five", revision=revision) for revision in range(4)]
     _feed(translator, updates[0])
     assert _feed(translator, updates[1])[0].stats.draft_tokens == 5
-    translator.set_mask_k(2)
+    translator.mask = MaskSettings("output", 2)
     _feed(translator, updates[2])
     assert _feed(translator, updates[3])[0].stats.draft_tokens == 3
 
@@ -116,3 +121,80 @@ def test_a_source_without_words_is_not_translated(text: str) -> None:
 def test_an_unknown_method_is_refused() -> None:
     with pytest.raises(UsageError, match="ssbd"):
         _translator(method="sbd")
+
+
+def _run(translator: Translator, *updates: Transcript, k: int = 1) -> list[Caption]:
+    """The captions of a run over the updates."""
+    events: list[Event] = []
+    presenter = Presenter(renderer(translator._model), MaskSettings(k=k), spaced=True)
+    for update in updates:
+        translate(translator, presenter, update, events.append)
+    return [event for event in events if isinstance(event, Caption)]
+
+
+SPLIT = (
+    _update("it rains we stay home"),
+    _update("it rains", revision=1, final=True),
+    _update("We stay home now", segment=1),
+)
+
+
+def test_a_split_keeps_its_words_on_the_screen_and_erases_nothing() -> None:
+    model = ScriptedModel(word_by_word_rule(unsure_of_last=False))
+    translator = Translator(model, PROMPT, DecodingSettings(final="exact"), MaskSettings(k=1))
+    captions = _run(translator, *SPLIT)
+    assert [caption.text for caption in captions] == ["IT RAINS WE STAY", "IT RAINS", "WE STAY", "WE STAY HOME"]
+    carried = captions[2]
+    assert (carried.segment_id, carried.final, carried.captured_at) == (1, False, None)
+    screen = ScreenErasure()
+    for caption in captions:
+        screen.add(caption)
+    assert screen.erased_units == 0
+
+
+@pytest.mark.parametrize(
+    "updates",
+    [
+        (*SPLIT[:2], _update("something else", segment=1)),
+        (_update("it rains we stay home"), _update("it rains hard", revision=1, final=True), SPLIT[2]),
+        (SPLIT[0], SPLIT[2]),
+    ],
+)
+def test_what_no_split_left_is_not_carried(updates: tuple[Transcript, ...]) -> None:
+    model = ScriptedModel(word_by_word_rule(unsure_of_last=False))
+    translator = Translator(model, PROMPT, DecodingSettings(final="exact"), MaskSettings(k=1))
+    assert len(_run(translator, *updates)) == len(updates)
+
+
+def test_an_exact_record_leaves_the_screen_calm() -> None:
+    updates = (_update("one two"), _update("one two three.", revision=1, final=True))
+    shown = _run(_translator(bias=0.5, method="ssbd", final="partial", record="exact"), *updates)[-1]
+    assert (shown.text, shown.exact, shown.recorded) == ("ONE (TWO) THREE.", "ONE TWO THREE.", "ONE TWO THREE.")
+    same = _run(_translator(method="rt", record="exact"), *updates)[-1]
+    assert (same.exact, same.recorded) == (None, "ONE TWO THREE.")
+
+
+def test_settings_hold_from_the_next_update_on() -> None:
+    translator = _translator(method="ssbd", bias=0.5, final="partial")
+    _feed(translator, _update("one two"))
+    translator.settings = DecodingSettings(method="rt")
+    [other] = _feed(translator, _update("one two three", revision=1))
+    assert (other.method, other.stats.draft_tokens) == ("rt", 0)
+
+
+def test_the_sentence_that_a_split_leaves_is_not_decoded_anew() -> None:
+    """Its source lost a tail, which is no rewriting: what is frozen stays, whatever the shorter source asks for."""
+    usual = word_by_word_rule(unsure_of_last=False)
+
+    def rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+        logits = usual(model, context)
+        if context[-1] == TARGET and context.index(TARGET) - context.index(SOURCE) < 8:
+            logits[:] = 0.0
+            logits[model.token("OTHER")] = 6.0
+        return logits
+
+    translator = Translator(ScriptedModel(rule), PROMPT, CALM["still"].decoding, MaskSettings(k=1))
+    whole, first = _update("a b c d. e f g h i j k l m n"), _update("a b c d.", revision=1, final=True)
+    captions = _run(translator, whole, first, _update("E f g h i j k l m n", segment=1))
+    assert [caption.text for caption in captions[1:]] == ["A B C D.", "E F G H I J K L M", "E F G H I J K L M"]
+    assert _feed(translator, _update("a b c d.", segment=2, final=True))[0].text.startswith("OTHER")

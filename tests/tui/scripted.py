@@ -7,6 +7,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from livetrans.config import DecodingSettings, MaskSettings
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, Span, Transcript
 from livetrans.metrics.snapshot import Snapshot
 from livetrans.run.pipeline import Pipeline
@@ -22,9 +23,12 @@ FULL = Snapshot(
     accepted_per_output=0.774,
     tokens_per_second=31.4,
     speedup_estimate=1.62,
-    lag_last=1.21,
-    lag_median=1.4,
-    lag_p95=2.84,
+    ne_screen=0.12,
+    changes_per_minute=1.5,
+    hidden_tokens=2.7,
+    stability_median=1.9,
+    seen_lag_median=1.4,
+    seen_lag_p95=2.84,
     pass_seconds_last=0.41,
     real_time_factor=0.52,
     coalesced_updates=3,
@@ -65,6 +69,9 @@ class ScriptedRun(Pipeline):
 
     def pause(self, paused: bool) -> None:
         self.calls.append(("pause", paused))
+
+    def set_calm(self, name: str) -> None:
+        self.calls.append(("calm", name))
 
     def set_bias(self, bias: float) -> None:
         self.calls.append(("bias", bias))
@@ -170,8 +177,8 @@ def make_app(
         run,
         lambda: snapshot,
         title="council.wav · en → de · tower-2b",
-        mask_k=mask_k,
-        bias=bias,
+        decoding=DecodingSettings(bias=bias),
+        mask=MaskSettings(k=mask_k),
         theme=theme,
         save=save,
         ending_signals=ending_signals,

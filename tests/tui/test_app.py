@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from textual.geometry import Region
 from textual.pilot import Pilot
 
 from livetrans.events import Event, Notice
@@ -180,8 +181,7 @@ async def test_the_new_part_differs_without_colour_too(monkeypatch: pytest.Monke
         kept = next(segment for segment in segments if "Das Wasser stand" in segment.text)
         new = next(segment for segment in segments if "Mitternacht" in segment.text)
         assert new.style is not None and kept.style is not None
-        assert new.style.bold and new.style.underline
-        assert not kept.style.bold and not kept.style.underline
+        assert new.style.underline and not kept.style.underline
 
 
 async def test_the_current_region_grows_but_does_not_shrink_within_a_segment() -> None:
@@ -219,6 +219,43 @@ async def test_long_and_foreign_text_keeps_the_layout(size: tuple[int, int], tex
         assert region.height <= size[1] * 0.7
         assert app.query_one(History).max_scroll_x == 0
         assert app.query_one("#top").region.y == 0
+
+
+@pytest.mark.parametrize("size", [(60, 20), (100, 30)])
+async def test_a_growing_caption_scrolls_by_whole_lines_and_never_backwards(size: tuple[int, int]) -> None:
+    words = [f"Wort{number}" for number in range(150)]
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        current, shown = app.query_one(Current), app.query_one("#caption")
+        lines: list[str] = []
+        scrolled = 0.0
+        for count in range(5, len(words), 12):
+            await play(pilot, screenplay, caption(0, " ".join(words[:count]), source="words"))
+            now = [strip.text.rstrip() for strip in shown.render_lines(Region(0, 0, *shown.size))]
+            now = [line for line in now if line]
+            assert now[: max(len(lines) - 1, 0)] == lines[:-1], "a line that was full has changed"
+            assert not lines or now[len(lines) - 1].startswith(lines[-1])
+            assert current.scroll_y == int(current.scroll_y) >= scrolled
+            assert current.scroll_y == current.max_scroll_y, "the newest words are out of sight"
+            lines, scrolled = now, current.scroll_y
+        assert scrolled > 0
+        height = current.size.height
+        await play(pilot, screenplay, caption(0, " ".join(words[:100]), source="words"))
+        assert (current.size.height, current.scroll_y) == (height, scrolled)
+
+
+async def test_the_calm_key_goes_through_the_settings_and_help_explains_it() -> None:
+    run = ScriptedRun()
+    app = make_app(Screenplay(started()), run)
+    async with app.run_test(size=(100, 60)) as pilot:
+        await settle(pilot)
+        await pilot.press("a", "a", "B", "a")
+        assert run.calls == [("calm", "faithful"), ("calm", "still"), ("bias", 0.25), ("calm", "still")]
+        await pilot.press("question_mark")
+        await settle(pilot)
+        assert "Next calm setting." in screen_text(app)
 
 
 async def test_resizing_moves_the_numbers_below_the_captions() -> None:

@@ -30,10 +30,10 @@ def test_spans_of_several_drafts_stay_plain_and_the_rest_is_marked() -> None:
     assert new_parts(shown) == ["Wasser ", "bis zur Stufe."]
 
 
-def test_without_a_draft_everything_is_new_and_a_final_is_plain() -> None:
+def test_without_a_draft_everything_is_new_and_a_final_shows_what_it_changed() -> None:
     assert new_parts(caption("Das Wasser", [])) == ["Das Wasser"]
     assert new_parts(caption("Das Wasser", [0, 10])) == []
-    assert new_parts(caption("Das Wasser.", [4, 6], final=True)) == []
+    assert new_parts(caption("Das Wasser.", [0, 4], final=True)) == ["Wasser."]
 
 
 @given(TEXT, st.lists(st.integers(0, 30), max_size=6))
