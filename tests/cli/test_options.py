@@ -219,7 +219,7 @@ def test_a_calm_setting_is_a_point_and_single_options_move_it(seen: Seen, tmp_pa
     moved = parsed(seen, "--calm", "faithful", "--bias", "0.3", "--mask-k", "1")
     assert moved.decoding == replace(CALM["faithful"].decoding, bias=0.3)
     assert moved.mask == replace(CALM["faithful"].mask, k=1)
-    (tmp_path / "config.toml").write_text('calm = "still"\nwindow = 9\n')
+    (tmp_path / "config.toml").write_text('calm = "still"\nlive-window = 9\n')
     assert parsed(seen).decoding == replace(CALM["still"].decoding, window=9)
     assert parsed(seen, "--calm", "faithful", "--live-window", "2").decoding == replace(
         CALM["faithful"].decoding, window=2

@@ -71,8 +71,8 @@ def test_decoding_counts_become_rates() -> None:
 def test_lag_and_stability_need_an_instant_of_hearing() -> None:
     shown = watch(
         caption(0, (), final=False, captured_at=9.0),
-        caption(0, (), final=False, captured_at=7.0),
-        caption(0, (), final=False),
+        caption(1, (), final=False, captured_at=7.0),
+        caption(1, (), final=False),
     )
     assert (shown.seen_lag_median, shown.seen_lag_p95, shown.stability_median) == (1.0, 3.0, None)
     assert watch(caption(0, (), final=True)).stability_median is None
