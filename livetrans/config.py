@@ -98,7 +98,7 @@ class DecodingSettings:
     """How a segment's last update is decoded, see `FINALS`."""
     final_window: int = 15
     """Last tokens of the draft that a final may change, by worth."""
-    final_margin: float = 1.0
+    final_margin: float = 1.5
     """Log-probability, in nats for each shown token taken back, by which another final has to be better, by worth."""
     record: str = "shown"
     """What session and exports keep of a final, see `RECORDS`; an exact record costs a second decoding."""
@@ -126,7 +126,7 @@ class Preset:
 CALM = {
     "still": Preset(DecodingSettings(window=3, bias=0.2, final="partial"), MaskSettings("display", 3)),
     "balanced": Preset(),
-    "faithful": Preset(DecodingSettings(window=7, bias=0.1, final_margin=0.5)),
+    "faithful": Preset(DecodingSettings(window=7, bias=0.1, final_window=160, final_margin=0.5)),
 }
 """How calm captions are: shown words stay unless the source was rewritten; a final may change them; best text."""
 
