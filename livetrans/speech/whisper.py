@@ -46,11 +46,10 @@ LEAST_WINDOW = 100
 OPENAI_REST = 2.56
 """Seconds of silence behind the sound in short windows of other models: 128 positions, as in whisper.cpp (#1855)."""
 
-MOST_TOKENS = 224
-"""New tokens of a pass; OpenAI's limit for 30 s."""
-TOKENS_PER_SECOND = 10.0
-"""New tokens for each second of sound, beside SPARE_TOKENS; speech needs at most 8 of the embedded model's pieces."""
-SPARE_TOKENS = 20
+TOKENS_PER_SECOND, SPARE_TOKENS = 7.5, 20
+"""New tokens of a pass: for each second of sound, OpenAI's 224 for 30 s, and some more; clear speech needs 2/3."""
+POSITIONS = 448
+"""Tokens that Whisper's decoder holds, prompt included."""
 
 CERTAIN = 0.5
 """Probability at which a detected language is kept."""
@@ -67,9 +66,6 @@ OPENING, CLOSING = "\"'“¿([{-", "\"'.。,，!！?？:：”)]}、"
 
 class WhisperRecogniser:
     """A CTranslate2 Whisper model from a local folder."""
-
-    maximum_length = 28.0
-    """Whisper's window is 30 s, and some silence has to follow the sound."""
 
     def __init__(self, settings: RecogniserSettings) -> None:
         config = _checked_config(settings.model)
@@ -111,6 +107,10 @@ class WhisperRecogniser:
         self._suppressed = get_suppressed_tokens(self._tokenizer(self.language or "en"), [-1])
 
     @property
+    def maximum_length(self) -> float:
+        return self.traits.maximum_length
+
+    @property
     def languages(self) -> tuple[str, ...]:
         """Codes of the languages that the model knows."""
         return tuple(self._model.supported_languages)
@@ -137,7 +137,7 @@ class WhisperRecogniser:
         tokenizer = self._tokenizer(language)
         previous = tokenizer.encode(f" {prompt.strip()}") if prompt and self.traits.takes_prompt else []
         start = model.get_prompt(tokenizer, previous)
-        limit = most_tokens(frames * FRAME)
+        limit = min(most_tokens(frames * FRAME), POSITIONS - len(start))
         (result,) = model.model.generate(
             encoded,
             [start],
@@ -203,23 +203,26 @@ class ModelTraits:
     sound; None for the others, which lose words in short windows."""
     beam_size: int
     """`"beam_size"`: 1 unless stated, because beams cost time that only a small model has."""
+    maximum_length: float
+    """`"maximum_length"` of a pass in seconds. Whisper's window is 30 s, and some silence has to follow the sound."""
 
 
 def model_traits(config: dict[str, Any], pieces: int) -> ModelTraits:
     """The traits of a model with that config.json and so many pieces; a value of a wrong type counts as absent."""
     own = config.get("livetrans")
     stated: dict[str, Any] = own if isinstance(own, dict) else {}
-    rest, beam_size = stated.get("short_window_rest"), stated.get("beam_size")
+    rest, beam_size, length = (stated.get(name) for name in ("short_window_rest", "beam_size", "maximum_length"))
     return ModelTraits(
         takes_prompt=pieces >= OPENAI_PIECES or stated.get("previous_text") is True,
         rest=float(rest) if isinstance(rest, int | float) and 0 <= rest <= 30 else None,
         beam_size=beam_size if isinstance(beam_size, int) and 1 <= beam_size <= 100 else 1,
+        maximum_length=float(length) if isinstance(length, int | float) and 5 <= length <= 28 else 28.0,
     )
 
 
 def most_tokens(length: float) -> int:
     """Limit of new tokens in a pass over `length` seconds of sound."""
-    return min(SPARE_TOKENS + round(TOKENS_PER_SECOND * length), MOST_TOKENS)
+    return SPARE_TOKENS + round(TOKENS_PER_SECOND * length)
 
 
 def split_at_timestamps(tokens: Sequence[int], end: int, timestamp_begin: int, length: float) -> list[dict[str, Any]]:

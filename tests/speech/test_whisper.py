@@ -113,12 +113,12 @@ def test_a_broken_tokenizer_is_one_sentence(tmp_path: Path, recogniser_path: Pat
 
 
 def test_a_model_states_what_it_was_trained_for() -> None:
-    stated = {"livetrans": {"previous_text": True, "short_window_rest": 0.5, "beam_size": 5}}
-    assert model_traits(stated, 600) == ModelTraits(True, 0.5, 5)
-    assert model_traits({}, 600) == ModelTraits(False, None, 1)
-    assert model_traits({}, 51_864) == ModelTraits(True, None, 1)
-    wrong = {"livetrans": {"previous_text": "yes", "short_window_rest": "0.5", "beam_size": 0}}
-    assert model_traits(wrong, 600) == model_traits({"livetrans": 5}, 600) == ModelTraits(False, None, 1)
+    stated = {"livetrans": {"previous_text": True, "short_window_rest": 0.5, "beam_size": 5, "maximum_length": 18}}
+    assert model_traits(stated, 600) == ModelTraits(True, 0.5, 5, 18.0)
+    assert model_traits({}, 600) == ModelTraits(False, None, 1, 28.0)
+    assert model_traits({}, 51_864) == ModelTraits(True, None, 1, 28.0)
+    wrong = {"livetrans": {"previous_text": "yes", "short_window_rest": "0.5", "beam_size": 0, "maximum_length": 60}}
+    assert model_traits(wrong, 600) == model_traits({"livetrans": 5}, 600) == ModelTraits(False, None, 1, 28.0)
 
 
 def stretches(name: str, count: int) -> list[np.ndarray]:
@@ -281,8 +281,10 @@ def test_a_pass_is_bounded_by_its_sound_and_what_reaches_the_bound_is_dropped(tm
     for seconds in (0.5, 3.0, 28.0):
         for prompt in ("", "x" * 200):
             assert recogniser.recognise(hiss(seconds), prompt=prompt).words == ()
+    assert recogniser.recognise(hiss(28.0), prompt="ก" * 300).words == ()
+    assert lengths.pop() < most_tokens(28.0)  # The prompt leaves less than that.
     bounds = [most_tokens(seconds) for seconds in (0.5, 0.5, 3.0, 3.0, 28.0, 28.0)]
-    assert lengths == bounds == [25, 25, 50, 50, 224, 224]
+    assert lengths == bounds == [24, 24, 42, 42, 230, 230]
 
 
 def test_segments_are_cut_between_two_times() -> None:

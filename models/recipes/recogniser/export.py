@@ -109,7 +109,8 @@ def export(work: Path, output: Path, quantization: str) -> None:
     spec.save(str(output))
     # What livetrans cannot see in the weights (`livetrans.speech.whisper.ModelTraits`).
     config = json.loads((output / "config.json").read_text(encoding="utf-8"))
-    config["livetrans"] = {"previous_text": True, "short_window_rest": 0.5, "beam_size": 5}
+    # Long buffers are those in which nothing is agreed on, as with people's voices: 18 s keep their passes short.
+    config["livetrans"] = {"previous_text": True, "short_window_rest": 0.5, "beam_size": 5, "maximum_length": 18}
     (output / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     shutil.copyfile(work / "tokenizer.json", output / "tokenizer.json")
     frontend = {"feature_size": BANDS, "sampling_rate": 16000, "hop_length": 160, "chunk_length": 30, "n_fft": 400}
