@@ -142,7 +142,7 @@ def calm_name(decoding: DecodingSettings, mask: MaskSettings) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class OutputSettings:
-    """What a run writes, and where (`livetrans.run.outputs`)."""
+    """What a run writes, and where (`livetrans.session.outputs`)."""
 
     plain: bool = False
     partials: bool = False

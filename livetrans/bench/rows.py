@@ -10,9 +10,8 @@ from statistics import fmean
 from livetrans.bench.runfile import Segment, Update
 from livetrans.config import MaskSettings
 from livetrans.events import Caption, DecodingStats, Transcript, Translation
-from livetrans.metrics.erasure import NormalizedErasure
-from livetrans.metrics.latency import average_lagging, length_adaptive_average_lagging, stable_delays
-from livetrans.metrics.screen import ScreenErasure, TimeToStability
+from livetrans.metrics.latency import TimeToStability, average_lagging, length_adaptive_average_lagging, stable_delays
+from livetrans.metrics.rates import NormalizedErasure, ScreenErasure
 from livetrans.translation.presenter import Presenter
 
 

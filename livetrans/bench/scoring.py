@@ -14,9 +14,8 @@ from livetrans.bench.runfile import MethodRecord, Run, Segment, Update
 from livetrans.errors import UsageError
 from livetrans.languages import parse_language
 from livetrans.metrics import quality
-from livetrans.metrics.erasure import NormalizedErasure
 from livetrans.metrics.quality import Interval
-from livetrans.metrics.rates import Acceptance
+from livetrans.metrics.rates import Acceptance, NormalizedErasure
 from livetrans.text import join_text
 
 MODEL_UNIT = "model"

@@ -17,14 +17,13 @@ from livetrans.audio.source import AudioSource
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings, calm_name
 from livetrans.errors import LivetransError
-from livetrans.metrics.monitor import Monitor
-from livetrans.metrics.snapshot import Snapshot
+from livetrans.metrics.monitor import Monitor, Snapshot
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_audio
-from livetrans.run.outputs import Finals, open_lines, open_records
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening, PlainLoop, Run
 from livetrans.run.translating import open_translating
+from livetrans.session.outputs import Finals, open_lines, open_records
 
 _HANGUP = getattr(signal, "SIGHUP", None)
 """What a terminal sends when it closes; Windows has no such signal."""

@@ -10,6 +10,7 @@ import math
 from collections.abc import Hashable, Sequence
 
 from livetrans.events import Caption, Record
+from livetrans.metrics.rates import screen_units
 from livetrans.sequences import common_prefix_length
 
 MAXIMUM_VALUES = 10_000
@@ -124,3 +125,56 @@ def _mean_lag(delays: Sequence[float], source_length: float, target_length: int)
         raise ValueError("lagging needs an output, a source and a reference that are not empty")
     reached = next((index for index, delay in enumerate(delays) if delay >= source_length), len(delays) - 1)
     return math.fsum(unit_lags(delays, source_length, target_length)[: reached + 1]) / (reached + 1)
+
+
+class SeenLag:
+    """Seconds from the end of a source word to the first caption in which its update's newest word is not hidden.
+
+    With a mask the newest words of an update come with a later one; lag up to the update alone leaves that out.
+    """
+
+    def __init__(self) -> None:
+        self._segment_id: int | None = None
+        self._hidden: list[tuple[float, int]] = []
+        self._heard = 0.0
+
+    def add(self, caption: Caption, at: float) -> list[float]:
+        """The lags that a caption published at `at` ends, oldest first."""
+        if caption.segment_id != self._segment_id:
+            self._segment_id, self._hidden, self._heard = caption.segment_id, [], caption.start
+        shown = len(caption.tokens)
+        if caption.captured_at is not None and caption.end > self._heard:
+            self._heard = caption.end
+            self._hidden.append((caption.captured_at, shown + caption.masked_tokens))
+        seen = [captured for captured, needed in self._hidden if caption.final or needed <= shown]
+        self._hidden = (
+            [] if caption.final else [(captured, needed) for captured, needed in self._hidden if needed > shown]
+        )
+        return [at - captured for captured in seen]
+
+
+class TimeToStability:
+    """Seconds from the end of a target unit's source word to the last time that the shown unit changed.
+
+    Which source word a unit translates is not known; the units of a final are spread evenly over its speech, as the
+    ideal translator of AL is.
+    """
+
+    def __init__(self) -> None:
+        self._segment_id: int | None = None
+        self._units: list[str] = []
+        self._changed_at: list[float] = []
+
+    def add(self, caption: Caption, at: float) -> list[float]:
+        """The times of a segment's units, in order, at its final; otherwise nothing."""
+        if caption.segment_id != self._segment_id:
+            self._segment_id, self._units, self._changed_at = caption.segment_id, [], []
+        units = screen_units(caption.text)
+        kept = common_prefix_length(self._units, units)
+        self._units = units
+        self._changed_at = [*self._changed_at[:kept], *[at] * (len(units) - kept)]
+        if not caption.final or caption.captured_at is None:
+            return []
+        begin = caption.captured_at - (caption.end - caption.start)
+        pace = (caption.end - caption.start) / max(len(units), 1)
+        return [changed - (begin + (index + 1) * pace) for index, changed in enumerate(self._changed_at)]

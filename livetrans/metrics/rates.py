@@ -1,11 +1,139 @@
-"""Rates of decoding: draft acceptance, tokens per second as the paper counts them, and the speedup, estimated live."""
+"""Ratios of sums: acceptance (A/D, A/O), speed (TPS), and erasure, per segment (the paper's NE) and on the screen.
+
+NE per segment misses what happens between segments, and it counts tokens. The screen is the captions of all segments,
+one after the other, masks, finals and splits included; its units are words and punctuation marks, or characters in
+scripts that are written without spaces.
+"""
 
 from __future__ import annotations
 
-from livetrans.events import DecodingStats
+import re
+from collections.abc import Hashable, Sequence
+
+from livetrans.events import Caption, DecodingStats
+from livetrans.sequences import common_prefix_length
+from livetrans.text import UNSPACED
+
+_UNITS = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+(?:[-'’.,:][^\W{UNSPACED}]+)*|[^\w\s]")
 
 MINIMUM_STEPS = 32
 """Single decoding steps needed before the estimate says anything: fewer do not give a stable cost of one."""
+OPEN_SEGMENTS = 64
+"""Unfinished segments remembered; segments finish in order, so more are open only where finals never came."""
+
+
+def erasure(previous: Sequence[Hashable], current: Sequence[Hashable]) -> int:
+    """Tokens deleted from the end of `previous` to write `current`: E(i) = |Y(i-1)| - |LCP(Y(i-1), Y(i))|.
+
+    Works on any sequence of tokens: model token ids, sacrebleu tokens, words, characters. A number is only comparable
+    with another in the same unit.
+    """
+    return len(previous) - common_prefix_length(previous, current)
+
+
+class NormalizedErasure:
+    """Normalized erasure of finished segments, NE = sum of E(i) / |Y(N)|: as a ratio of sums, and as a mean.
+
+    The authors' tables give the mean per utterance; the ratio of sums does not let one short utterance weigh as much as
+    a long one, so it is what the side panel shows. Memory is constant: a segment's tokens are dropped at its final.
+    """
+
+    def __init__(self) -> None:
+        self.erased_tokens = 0
+        self.final_tokens = 0
+        self.segments = 0
+        self._rates_sum = 0.0
+        self._rated_segments = 0
+        self._open: dict[int, tuple[Sequence[Hashable], int]] = {}
+
+    def add(self, segment_id: int, tokens: Sequence[Hashable], *, final: bool) -> int:
+        """Take in one update's whole output; gives its erasure E(i), 0 for a segment's first."""
+        previous, erased_before = self._open.pop(segment_id, ((), 0))
+        erased = erasure(previous, tokens)
+        if not final:
+            self._open[segment_id] = (tokens, erased_before + erased)
+            if len(self._open) > OPEN_SEGMENTS:
+                self._open.pop(min(self._open))
+            return erased
+        self.segments += 1
+        self.erased_tokens += erased_before + erased
+        self.final_tokens += len(tokens)
+        if tokens:
+            self._rates_sum += (erased_before + erased) / len(tokens)
+            self._rated_segments += 1
+        return erased
+
+    @property
+    def ratio_of_sums(self) -> float | None:
+        """All erased tokens / all final tokens; None while no final has a token."""
+        return self.erased_tokens / self.final_tokens if self.final_tokens else None
+
+    @property
+    def mean_per_utterance(self) -> float | None:
+        """Mean of the segments' own NE; segments with an empty final have none and are left out."""
+        return self._rates_sum / self._rated_segments if self._rated_segments else None
+
+
+def screen_units(text: str) -> list[str]:
+    """Words and punctuation marks; each character of a script without spaces is one.
+
+    A mark that is added behind the last shown word takes nothing back.
+    """
+    return _UNITS.findall(text)
+
+
+class ScreenErasure:
+    """Normalized erasure of the screen: units taken back / units of the end.
+
+    A unit is erased when it, or one before it, changes; what comes back unchanged at its place with the very next
+    caption was moved from one segment to the next and is not erased. Memory is constant: old segments are only counted.
+    """
+
+    def __init__(self) -> None:
+        self.erased_units = 0
+        self.changes = 0
+        """Captions that took something back."""
+        self._segments: dict[int, list[str]] = {}
+        self._settled_units = 0
+        self._lost: tuple[int, list[str]] = (0, [])
+
+    def add(self, caption: Caption) -> None:
+        """Take in the segment's newest caption."""
+        before = self._tail(caption.segment_id)
+        self._segments[caption.segment_id] = screen_units(caption.text)
+        after = self._tail(caption.segment_id)
+        place = self.units - len(after)
+        self._take_back(place, after)
+        kept = common_prefix_length(before, after)
+        lost = before[kept:]
+        if lost:
+            self.erased_units += len(lost)
+            self.changes += 1
+        self._lost = (place + kept, lost)
+        if len(self._segments) > OPEN_SEGMENTS:
+            self._settled_units += len(self._segments.pop(min(self._segments)))
+
+    @property
+    def units(self) -> int:
+        """Units on the screen now."""
+        return self._settled_units + sum(map(len, self._segments.values()))
+
+    @property
+    def ratio(self) -> float | None:
+        """NE of the screen; None while nothing is shown."""
+        return self.erased_units / self.units if self.units else None
+
+    def _tail(self, segment_id: int) -> list[str]:
+        """What stands on the screen from the segment on."""
+        return [unit for key in sorted(self._segments) if key >= segment_id for unit in self._segments[key]]
+
+    def _take_back(self, place: int, shown: list[str]) -> None:
+        """Do not count what the last caption took back and this one, which begins at `place`, shows again."""
+        begin, lost = self._lost
+        if lost and begin == place:
+            back = common_prefix_length(lost, shown)
+            self.erased_units -= back
+            self.changes -= back == len(lost)
 
 
 class Acceptance:

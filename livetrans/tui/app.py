@@ -12,7 +12,7 @@ from textual.widgets import Footer
 
 from livetrans.config import CALM, DecodingSettings, MaskSettings, calm_name
 from livetrans.errors import LivetransError
-from livetrans.metrics.snapshot import Snapshot
+from livetrans.metrics.monitor import Snapshot
 from livetrans.run.board import Board
 from livetrans.run.pipeline import Pipeline
 from livetrans.text import visible

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import log10
 
-from livetrans.metrics.snapshot import Snapshot
+from livetrans.metrics.monitor import Snapshot
 
 DASH = "–"
 """Shown for a number without a measurement; zero is a measurement."""

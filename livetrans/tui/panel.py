@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import ProgressBar, Static
 
-from livetrans.metrics.snapshot import Snapshot
+from livetrans.metrics.monitor import Snapshot
 from livetrans.text import visible
 from livetrans.tui import numbers
 from livetrans.tui.numbers import GROUPS, Number

@@ -19,9 +19,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from livetrans.bench.exports import SIMULSTREAM_EVALUATION, ExportedUpdate, simulstream_lines
-from livetrans.metrics.erasure import NormalizedErasure
 from livetrans.metrics.latency import average_lagging, length_adaptive_average_lagging, stable_delays
 from livetrans.metrics.quality import bleu, chrf, tokenizer
+from livetrans.metrics.rates import NormalizedErasure
 
 WORDS = st.lists(st.sampled_from(["das", "Haus,", "alt", "die", "Häuser"]), max_size=5).map(" ".join)
 STREAMS = st.lists(st.lists(WORDS, min_size=1, max_size=5), min_size=1, max_size=3)

@@ -15,7 +15,7 @@ from livetrans.bench.runfile import Run, Segment, Update, read_run
 from livetrans.bench.scoring import ScoredRun, ScoringSettings, quality_differences, score
 from livetrans.errors import UsageError
 from livetrans.events import DecodingStats
-from livetrans.metrics.erasure import erasure
+from livetrans.metrics.rates import erasure
 from tests.bench.runs import METHODS, corpus_of, header_of, run_to
 
 

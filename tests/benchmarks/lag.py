@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 from livetrans.events import Caption
-from livetrans.metrics.latency import caption_lag, percentile
-from livetrans.metrics.screen import ScreenErasure, SeenLag
+from livetrans.metrics.latency import SeenLag, caption_lag, percentile
+from livetrans.metrics.rates import ScreenErasure
 from livetrans.session.codec import from_dict
 
 LIVETRANS = str(Path(sys.executable).with_name("livetrans"))

@@ -19,7 +19,7 @@ from livetrans.events import Transcript
 from livetrans.languages import parse_language
 from livetrans.lm.llama import LlamaModel, cells
 from livetrans.lm.prompts import Prompt, build_prompt
-from livetrans.metrics.erasure import erasure
+from livetrans.metrics.rates import erasure
 from livetrans.translation.translator import Translator
 
 _SENTENCES = """

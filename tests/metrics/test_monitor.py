@@ -19,8 +19,7 @@ from livetrans.events import (
     Transcript,
     Translation,
 )
-from livetrans.metrics.monitor import Monitor, resident_memory
-from livetrans.metrics.snapshot import Snapshot
+from livetrans.metrics.monitor import Monitor, Snapshot, resident_memory
 
 
 def translation(segment_id: int, tokens: tuple[int, ...], *, final: bool, stats: DecodingStats | None = None) -> Event:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.events import Caption, Transcript
-from livetrans.metrics.screen import ScreenErasure, SeenLag, TimeToStability, screen_units
+from livetrans.metrics.latency import SeenLag, TimeToStability
+from livetrans.metrics.rates import ScreenErasure, screen_units
 
 
 def _caption(segment: int, text: str, *, final: bool = False, shown: int = 0, masked: int = 0, captured: float = 1.0):  # type: ignore[no-untyped-def]

@@ -13,7 +13,7 @@ from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
 from livetrans.lm.prompts import Prompt, renderer
 from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
-from livetrans.metrics.screen import ScreenErasure
+from livetrans.metrics.rates import ScreenErasure
 from livetrans.run.translating import translate
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from livetrans.config import DecodingSettings, MaskSettings
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, Span, Transcript
-from livetrans.metrics.snapshot import Snapshot
+from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
 from livetrans.session.outputs import Sink
 from livetrans.tui.app import LivetransApp

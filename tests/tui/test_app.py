@@ -10,7 +10,7 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 
 from livetrans.events import Event, Notice
-from livetrans.metrics.snapshot import Snapshot
+from livetrans.metrics.monitor import Snapshot
 from livetrans.tui import captions
 from livetrans.tui.app import LivetransApp
 from livetrans.tui.captions import Current, History

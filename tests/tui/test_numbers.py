@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from livetrans.metrics.snapshot import Snapshot
+from livetrans.metrics.monitor import Snapshot
 from livetrans.tui import numbers
 from livetrans.tui.numbers import DASH, GROUPS
 from livetrans.tui.panel import draw, strip_text

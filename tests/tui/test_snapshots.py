@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from livetrans.events import Event, Notice
-from livetrans.metrics.snapshot import Snapshot
+from livetrans.metrics.monitor import Snapshot
 from livetrans.tui.app import LivetransApp
 from tests.tui.scripted import FULL, Screenplay, caption, conversation, ended, make_app, settle
 
