@@ -1,4 +1,4 @@
-"""The sink port, the sinks that write lines (captions as plain text, every event as JSON), and what opens a run's sinks."""
+"""The sink port, the sinks that write lines (captions as text, every event as JSON), and what opens a run's sinks."""
 
 from __future__ import annotations
 
