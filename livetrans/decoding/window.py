@@ -43,13 +43,15 @@ def final_by_worth(decoding: Decoding, draft: Draft, settings: DecodingSettings)
     higher by more than `settings.final_margin` nats for each shown token that it takes back; it is given up as soon as
     it cannot win, since a log-probability only falls. `decoding` has to be scored.
     """
-    frozen = _freeze(decoding, draft, _kept_tokens(decoding, draft, max(settings.window, settings.final_window)))
+    fixed = _kept_tokens(decoding, draft, max(settings.window, settings.final_window))
+    frozen = _freeze(decoding, draft, fixed)
     forced = _kept_tokens(decoding, draft, settings.window) - frozen
     split = _is_split(decoding, draft)
     accepted = frozen + decoding.verify(draft.tokens[frozen:], settings.bias, forced_tokens=forced, to_end=split)
     shown = decoding.finish()
     scores = decoding.scores or []
-    at = next((at for at, score in enumerate(scores) if score.token != score.choice), None)
+    disagreements = (at for at, score in enumerate(scores) if score.token != score.choice and at >= fixed - frozen)
+    at = next(disagreements, None)
     if at is None:
         return shown
     erased = max(min(accepted, len(draft.tokens) - draft.hidden_tokens) - frozen - at, 0)
