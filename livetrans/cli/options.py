@@ -142,13 +142,14 @@ def _option(heading: str, *declarations: str, **settings: Any) -> Callable[[Call
     return click.option(*declarations, cls=GroupedOption, heading=heading, **settings)
 
 
-_THREADS = click.IntRange(0, MOST_THREADS)
-_SECONDS = NumberRange(0.1, 60)
 _language = partial(_option, "Languages")
 _model = partial(_option, "Models")
+_file = partial(_model, metavar="MODEL", show_envvar=True, show_default="the one that `livetrans models` marks")
+_threads = partial(_model, metavar="N", type=click.IntRange(0, MOST_THREADS), default=0)
 _translation = partial(_option, "Translation")
 _single = partial(_option, "Translation", show_default="by --calm")
 _listening = partial(_option, "Listening")
+_listening_seconds = partial(_listening, metavar="SECONDS", type=NumberRange(0.1, 60))
 _output = partial(_option, "Output")
 
 _LANGUAGES = [
@@ -165,20 +166,14 @@ _LANGUAGES = [
 ]
 
 _MODELS = [
-    _model(
+    _file(
         "--asr",
-        metavar="MODEL",
         envvar=RECOGNISER_VARIABLE,
-        show_envvar=True,
-        show_default="the one that `livetrans models` marks",
         help="Recogniser: a faster-whisper folder, or a name from `livetrans models`.",
     ),
-    _model(
+    _file(
         "--mt",
-        metavar="MODEL",
         envvar=TRANSLATOR_VARIABLE,
-        show_envvar=True,
-        show_default="the one that `livetrans models` marks",
         help="Translator: a GGUF file, or a name from `livetrans models`.",
     ),
     _model(
@@ -192,10 +187,8 @@ _MODELS = [
         default=LanguageModelSettings(Path()).context_tokens,
         help="Context window of the translator, in tokens.",
     ),
-    _model(
-        "--threads", metavar="N", type=_THREADS, default=0, help="Threads of the translator; 0 takes half of the cores."
-    ),
-    _model("--asr-threads", metavar="N", type=_THREADS, default=0, help="Threads of the recogniser; 0 lets it choose."),
+    _threads("--threads", help="Threads of the translator; 0 takes half of the cores."),
+    _threads("--asr-threads", help="Threads of the recogniser; 0 takes one for a small model, or lets it choose."),
 ]
 
 _TRANSLATION = [
@@ -256,17 +249,9 @@ _LISTENING = [
         default=GateSettings().aggressiveness,
         help="Strictness of the voice-activity gate: 0 lets most sound through, 3 least.",
     ),
-    _listening(
-        "--pause",
-        metavar="SECONDS",
-        type=_SECONDS,
-        default=GateSettings().pause,
-        help="Seconds of silence that end a segment.",
-    ),
-    _listening(
+    _listening_seconds("--pause", default=GateSettings().pause, help="Seconds of silence that end a segment."),
+    _listening_seconds(
         "--step",
-        metavar="SECONDS",
-        type=_SECONDS,
         default=TranscriberSettings().step,
         help="Seconds of new audio per recognition pass; a slow machine takes more.",
     ),

@@ -35,6 +35,8 @@ VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 OPENAI_PIECES = 51_000
 """OpenAI's Whisper models have 51,864 pieces or more, and all of them were trained with previous text as a prompt."""
 
+SMALL_MODEL_BYTES = 50_000_000
+
 FRAME = 0.01
 """Seconds of a frame of features."""
 FULL_WINDOW = 3000
@@ -82,7 +84,7 @@ class WhisperRecogniser:
                 str(settings.model),
                 device=settings.device,
                 compute_type=settings.compute_type,
-                cpu_threads=settings.threads,
+                cpu_threads=settings.threads or _usual_threads(settings.model),
                 local_files_only=True,
             )
         except (RuntimeError, ValueError, OSError) as error:
@@ -190,6 +192,11 @@ class WhisperRecogniser:
                 f"The recogniser in {settings.model} does not know the language '{settings.language}', only: {known}."
             )
         return settings.language
+
+
+def _usual_threads(model: Path) -> int:
+    """One for a small model, which more threads make slower; otherwise 0, CTranslate2's own choice."""
+    return 1 if (model / "model.bin").stat().st_size < SMALL_MODEL_BYTES else 0
 
 
 @dataclass(frozen=True, slots=True)
