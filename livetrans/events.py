@@ -8,8 +8,6 @@ Two kinds of time, never mixed:
   gives the same source times, however fast the machine is.
 - *measured time*: seconds read from the injected clock (`livetrans.clock`). Fields ending in `_at` (instants, since
   the run began) or `_seconds` (durations). Two runs differ in these and in nothing else.
-
-Everything here is frozen: a stage makes a new object, it never changes one that it got.
 """
 
 from __future__ import annotations
@@ -217,11 +215,6 @@ class Caption(_OfUpdate):
         return self.text if self.exact is None else self.exact
 
     @property
-    def committed_source(self) -> str:
-        """Leading part of `source` that will not change."""
-        return self.transcript.committed
-
-    @property
     def start(self) -> float:
         return self.transcript.start
 
@@ -246,8 +239,7 @@ class Coalesced:
 class Notice:
     """One sentence for the user: loading progress, sound that was skipped, a device that vanished."""
 
-    level: str
-    """`info`, `warning` or `error`."""
+    level: str  # `info`, `warning` or `error`.
     text: str
 
 
@@ -284,8 +276,7 @@ class RunEnded:
     """Everything heard has been translated and shown."""
 
     heard: float
-    reason: str
-    """`end of source`, `stopped` or `failed`."""
+    reason: str  # `end of source`, `stopped` or `failed`.
 
 
 @dataclass(frozen=True, slots=True)

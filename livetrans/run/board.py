@@ -67,7 +67,7 @@ class Board:
             return "", ""
         if current.final:
             return current.source, ""
-        cut = len(current.committed_source)
+        cut = len(current.transcript.committed)
         return current.source[:cut], current.source[cut:]
 
     def clear(self) -> None:

@@ -51,6 +51,8 @@ OF_TRANSCRIPT: dict[type[Event], tuple[str, ...]] = {
     Caption: ("segment_id", "revision", "final", "source", "committed_source", "start", "end", "captured_at"),
 }
 """What the lines of translations and captions repeat of their transcript, so that each line can be read alone."""
+_OTHER_NAMES = {"source": "text", "committed_source": "committed"}
+"""What some of it is called in the transcript itself."""
 _NAMES = {event: name for name, event in EVENTS.items()}
 
 DECIMALS = 6
@@ -89,7 +91,8 @@ def to_dict(record: Record) -> dict[str, Any]:
     values: dict[str, Any] = {"event": _NAMES[type(event)], "at": record.at}
     if isinstance(event, RunStarted):
         values["version"] = VERSION
-    values |= {name: getattr(event, name) for name in OF_TRANSCRIPT.get(type(event), ())}
+    if isinstance(event, Translation | Caption):
+        values |= _repeated(event.transcript, type(event))
     values |= msgspec.to_builtins(event)
     if type(event) in OF_TRANSCRIPT:
         del values["transcript"]
@@ -117,10 +120,13 @@ def from_dict(values: Mapping[str, Any], transcripts: Transcripts | None = None)
     assert isinstance(event, Translation | Caption)
     known = (transcripts or {}).get(event.segment_id, {}).get(event.revision)
     if known is not None:
-        whole = replace(event, transcript=known)
-        if all(getattr(whole, field) == getattr(event, field) for field in OF_TRANSCRIPT[kind]):
-            event = whole
+        if _repeated(known, kind) == _repeated(event.transcript, kind):
+            event = replace(event, transcript=known)
     return Record(at, event)
+
+
+def _repeated(transcript: Transcript, kind: type[Event]) -> dict[str, Any]:
+    return {name: getattr(transcript, _OTHER_NAMES.get(name, name)) for name in OF_TRANSCRIPT[kind]}
 
 
 def to_line(record: Record, *, ascii_only: bool = False) -> str:
