@@ -1,39 +1,38 @@
-"""The decoder of docs/adding.md: it works, and a row of the table is all that the program needs to know of it."""
+"""The decoder of docs/adding.md works, and its file and its row of the table are all that the program needs of it."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.config import DecodingSettings
-from livetrans.decoding import DECODERS, Decoded, Decoder, Decoding, Draft
+from livetrans.decoding import DECODERS, Decode, Decoded, Decoding, Draft
 from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "adding.md"
-EXAMPLE = re.search(r"```python\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+TREE = Path(__file__).parents[2]
+FILE, ROW = re.findall(r"```python\n(.*?)```", (TREE / "docs" / "adding.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
-def example() -> Decoder:
-    assert EXAMPLE
-    names: dict[str, object] = {}
-    exec(EXAMPLE[1], names)
-    decoder = names["TWICE"]
-    assert isinstance(decoder, Decoder)
-    return decoder
+def example() -> Decode:
+    names: dict[str, Decode] = {}
+    exec(FILE, names)
+    return names["twice"]
 
 
 TWICE = example()
 
 
-def decode(decoder: Decoder, model: ScriptedModel, source: list[int], draft: tuple[int, ...], bias: float) -> Decoded:
+def decode(decoder: Decode, model: ScriptedModel, source: list[int], draft: tuple[int, ...], bias: float) -> Decoded:
     prompt = [BEGIN, SOURCE, *source, TARGET]
-    return decoder.decode(Decoding(model, prompt, 24), Draft(draft), DecodingSettings(bias=bias))
+    return decoder(Decoding(model, prompt, 24), Draft(draft), DecodingSettings(bias=bias))
 
 
 @given(st.lists(st.integers(4, 20), min_size=1, max_size=8), st.integers(0, 99))
@@ -42,13 +41,13 @@ def test_without_bias_it_writes_what_retranslation_writes(source: list[int], see
     twice = ScriptedModel(hashed_rule(seed), vocabulary_size=24)
     draft: tuple[int, ...] = ()
     for length in range(1, len(source) + 1):
-        expected = decode(DECODERS["rt"], plain, source[:length], (), 0.0)
+        expected = decode(DECODERS["rt"].decode, plain, source[:length], (), 0.0)
         written = decode(TWICE, twice, source[:length], draft, 0.0)
         assert written.tokens == expected.tokens
         draft = written.tokens
 
 
-def test_it_accepts_the_draft_behind_a_replaced_token() -> None:
+def test_it_accepts_the_draft_after_a_replaced_token() -> None:
     model = ScriptedModel(word_by_word_rule(unsure_of_last=False))
     source = model.tokenize("one two three four")
     draft = tuple(model.tokenize("ONE (TWO) THREE FOUR"))
@@ -58,19 +57,36 @@ def test_it_accepts_the_draft_behind_a_replaced_token() -> None:
     assert decoded.stats.forward_passes == 2
 
 
-def test_a_row_of_the_table_is_all_that_the_program_needs() -> None:
-    assert EXAMPLE
-    program = f"""{EXAMPLE[1]}
-from livetrans.decoding import DECODERS
-DECODERS[TWICE.name] = TWICE
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A folder with a copy of the package to which the decoder was added as the document says."""
+    package = tmp_path / "livetrans"
+    shutil.copytree(TREE / "livetrans", package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "decoding" / "twice.py").write_text(FILE, encoding="utf-8")
+    table = package / "decoding" / "__init__.py"
+    text = table.read_text(encoding="utf-8")
+    line, row = ROW.strip().split("\n\n")
+    for anchor, added in (("from livetrans.decoding.window", line), ('        Decoder("rt"', f"        {row},")):
+        assert text.count(anchor) == 1
+        text = text.replace(anchor, f"{added}\n{anchor}")
+    table.write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_its_file_and_its_row_are_all_that_the_program_needs(copy: Path) -> None:
+    program = """
+import livetrans
 from livetrans.bench.methods import parse_methods
 from livetrans.cli import run
-print(parse_methods("rt,twice@0.2"))
+print(livetrans.__file__)
+print(*(method.label for method in parse_methods("twice,twice@0.3+exact")))
 raise SystemExit(run(["replay", "--help"]))
 """
-    environment = {**os.environ, "COLUMNS": "200"}
+    environment = {**os.environ, "COLUMNS": "200", "PYTHONPATH": str(copy)}
     output = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment, cwd=copy
     ).stdout
-    assert "twice" in output.splitlines()[0]
-    assert TWICE.summary in " ".join(output.split())
+    place, labels, *help_lines = output.splitlines()
+    assert Path(place).is_relative_to(copy)
+    assert labels == "rt twice@0.2 twice@0.3+exact"
+    assert "twice translates with two verifications of the previous output" in " ".join(" ".join(help_lines).split())
