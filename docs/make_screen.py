@@ -59,7 +59,7 @@ async def main(seconds: float, size: tuple[int, int], output: Path) -> None:
     monitor, latest = Monitor(), Latest()
     pipeline = Pipeline(open_listening, partial(open_translating, settings, clock), clock, [monitor, latest])
     title = f"{DEMO.name} · en → de · {settings.language_model.model.stem}"
-    app = LivetransApp(pipeline, monitor.snapshot, title, settings.mask.k, settings.decoding.bias)
+    app = LivetransApp(pipeline, monitor.snapshot, title, settings.decoding, settings.mask)
     async with app.run_test(size=size) as pilot:
         await asyncio.sleep(seconds)
         while not latest.is_half_new():

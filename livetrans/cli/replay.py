@@ -13,7 +13,7 @@ from livetrans.cli.common import GroupedCommand
 from livetrans.cli.options import RunOptions, run_options, settings_from
 from livetrans.cli.running import from_audio, run_at_once, run_live
 from livetrans.clock import Clock, SystemClock
-from livetrans.config import Settings
+from livetrans.config import Settings, TranscriberSettings
 from livetrans.errors import UsageError
 from livetrans.files import input_path
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_recorded
@@ -21,6 +21,8 @@ from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
 
 STDIN = "-"
+OFFLINE_STEP = 8.0
+"""Seconds of new audio per recognition pass; pauses end segments before it is reached."""
 
 
 @click.command(cls=GroupedCommand)
@@ -31,6 +33,11 @@ STDIN = "-"
     default="real",
     show_default=True,
     help="real: at the pace of speech; max: as fast as possible, as lines, the same ones every time.",
+)
+@click.option(
+    "--offline",
+    is_flag=True,
+    help=f"For files: --speed max, with few long recognition passes (--step {OFFLINE_STEP:g}) instead of a listener's.",
 )
 @click.option(
     "--compare",
@@ -45,7 +52,7 @@ STDIN = "-"
     help="Runs of a comparison; the table shows their median.",
 )
 @run_options
-def command(options: RunOptions, file: str, speed: str, compare: str | None, repeats: int) -> None:
+def command(options: RunOptions, file: str, speed: str, offline: bool, compare: str | None, repeats: int) -> None:
     """Show captions for FILE: audio or video, a session or .jsonl of transcripts, or - for raw PCM on standard input.
 
     Raw PCM is 16 kHz, mono, signed 16 bits, little-endian.
@@ -53,9 +60,11 @@ def command(options: RunOptions, file: str, speed: str, compare: str | None, rep
     clock = SystemClock()
     recorded = file != STDIN and is_recorded(input_path(file))
     settings = settings_from(options, recogniser=not recorded)
-    real_time = speed == "real" and compare is None
+    real_time = speed == "real" and compare is None and not offline
     if not real_time:
         settings = replace(settings, transcriber=replace(settings.transcriber, adaptive=False))
+    if offline and settings.transcriber.step == TranscriberSettings().step:
+        settings = replace(settings, transcriber=replace(settings.transcriber, step=OFFLINE_STEP))
     open_listening = open_source(file, settings, clock, recorded=recorded, real_time=real_time)
     if compare is not None:
         if options.output.jsonl or options.output.session or options.output.keep_audio:

@@ -12,18 +12,22 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import Any
+
+import click
 
 from livetrans.audio.source import AudioSource
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings, calm_name
 from livetrans.errors import LivetransError
+from livetrans.events import Record, SourceProgress
 from livetrans.metrics.monitor import Monitor, Snapshot
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_audio
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening, PlainLoop, Run
 from livetrans.run.translating import open_translating
-from livetrans.session.outputs import Finals, open_lines, open_records
+from livetrans.session.outputs import Finals, Sink, open_lines, open_records
 
 _HANGUP = getattr(signal, "SIGHUP", None)
 """What a terminal sends when it closes; Windows has no such signal."""
@@ -71,7 +75,31 @@ def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening)
     """Run in one plain loop, as fast as the machine can, always as lines."""
     records = open_records(settings.output)
     translating = partial(open_translating, settings, clock)
-    _run_as_lines(PlainLoop(open_listening, translating, clock, [open_lines(settings.output)], records))
+    sinks: list[Sink] = [open_lines(settings.output)]
+    if sys.stderr.isatty() and not sys.stdout.isatty():
+        sinks.append(ProgressBar())
+    _run_as_lines(PlainLoop(open_listening, translating, clock, sinks, records))
+
+
+class ProgressBar:
+    """A sink that shows on standard error how much of a source of known length was heard, and the time left."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._heard = 0.0
+
+    def write(self, record: Record) -> None:
+        progress = record.event
+        if not isinstance(progress, SourceProgress) or not progress.total:
+            return
+        if self._bar is None:
+            self._bar = click.progressbar(length=round(progress.total), label="heard", file=sys.stderr, show_pos=True)
+        self._bar.update(round(progress.heard) - round(self._heard))
+        self._heard = progress.heard
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.render_finish()
 
 
 def _run_as_lines(run: Run) -> None:

@@ -49,6 +49,20 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
+def test_offline_takes_fewer_passes_to_the_same_words(short_recording: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def passes_and_words(*options: str) -> tuple[int, list[str]]:
+        assert run(["replay", str(short_recording), *options, "--no-session", "--jsonl=-"]) == 0
+        lines = _lines(capfd.readouterr().out)
+        words = [line["source"] for line in lines if line["event"] == "caption" and line["final"]]
+        return max(line["passes"] for line in lines if line["event"] == "source_progress"), words
+
+    online, words = passes_and_words("--speed", "max")
+    offline, offline_words = passes_and_words("--offline")
+    assert offline < online / 2
+    assert offline_words == words
+    assert passes_and_words("--offline", "--step", "1")[0] > offline
+
+
 def test_plain_lines_are_the_finals(short_recording: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", str(short_recording), "--speed", "max", "--no-session"]) == 0
     plain = capfd.readouterr()

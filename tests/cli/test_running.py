@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import threading
 
 import pytest
 
 from livetrans.cli import running
+from livetrans.events import Record, SourceProgress
 from livetrans.run.runner import Run
 
 
@@ -50,3 +52,19 @@ def test_a_second_signal_leaves_at_once() -> None:
     with pytest.raises(KeyboardInterrupt):
         running._run_as_lines(run)
     assert run.stops == 1
+
+
+def test_the_progress_bar_shows_how_much_was_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(running.sys, "stderr", terminal)
+    bar = running.ProgressBar()
+    for heard in (0.0, 2.4, 7.6, 10.0):
+        bar.write(Record(heard, SourceProgress(heard, 10.0, True)))
+    bar.write(Record(11.0, SourceProgress(11.0, None, False)))
+    bar.close()
+    assert "10/10" in terminal.getvalue()
+    assert "Traceback" not in terminal.getvalue()
