@@ -3,8 +3,8 @@
 Our own, on top of *Self-Speculative Biased Decoding for Faster Re-translation* (arXiv 2509.21740v2). SSBD evaluates the
 whole draft again at every update, because the source before it grew. Here the last `window` tokens of the draft are
 verified; those before them are kept as text and, where that pays, *frozen*: their cells are moved by the number of
-positions by which the source grew. Frozen cells are stale, since they saw the shorter source: an approximation,
-measured in docs/decoders.md.
+positions by which the source grew. Frozen cells are stale, computed with the shorter source: an approximation, measured
+in docs/decoders.md.
 """
 
 from __future__ import annotations
@@ -73,7 +73,11 @@ def _kept_tokens(decoding: Decoding, draft: Draft, window: int) -> int:
 
 
 def _freeze(decoding: Decoding, draft: Draft, count: int) -> int:
-    """Freeze so many tokens where that pays; gives how many are frozen. The others are evaluated again."""
+    """Freeze so many tokens where that pays; gives how many are frozen. The others are evaluated again.
+
+    The draft's last token never is: it may not have been evaluated, where the length cap ended the output.
+    """
+    count = min(count, len(draft.tokens) - 1)
     return count if count >= MOVED_AT_LEAST and decoding.freeze(draft, count) else 0
 
 

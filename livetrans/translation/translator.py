@@ -92,15 +92,13 @@ class Translator:
 
     def _decode(self, prompt: list[int], maximum_tokens: int, settings: DecodingSettings, final: bool) -> Decoded:
         decoder = DECODERS[settings.method]
-        decode = decoder.decode
-        by_worth = final and settings.final == "worth" and decoder.final is not None
-        if by_worth and decoder.final:
-            decode = decoder.final
-        elif final and settings.final == "exact":
+        by_worth = decoder.final if final and settings.final == "worth" else None
+        if final and settings.final == "exact":
             settings = replace(settings, bias=0.0, window=maximum_tokens)
             # Moved cells stand out of order, which changes the rounding: begin again from the template alone.
             self._model.evaluate((*self._prompt.before, *self._prompt.after))
-        return decode(Decoding(self._model, prompt, maximum_tokens, scored=by_worth), self._draft, settings)
+        decoding = Decoding(self._model, prompt, maximum_tokens, scored=by_worth is not None)
+        return (by_worth or decoder.decode)(decoding, self._draft, settings)
 
     def _leave(self, tokens: tuple[int, ...], source: str) -> None:
         """Keep what a final has of neither the output nor the source before: a split gave it to the next segment."""

@@ -60,9 +60,10 @@ def test_tokens_before_the_window_never_change(source: list[int], seed: int, win
     for before, after in pairwise(outputs):
         kept = max(len(before.tokens) - window, 0)
         assert after.tokens[:kept] == before.tokens[:kept]
-        assert after.stats.frozen_tokens == (kept if kept >= MOVED_AT_LEAST else 0)
+        moved = min(kept, len(before.tokens) - 1)
+        assert after.stats.frozen_tokens == (moved if moved >= MOVED_AT_LEAST else 0)
         # The new end of the source, the template's end, the window and the token before it, and each new token.
-        evaluated = 2 + window + (1 if kept >= MOVED_AT_LEAST else kept)
+        evaluated = 2 + window + (1 if moved >= MOVED_AT_LEAST else kept)
         assert after.stats.evaluated_tokens <= evaluated + after.stats.decoding_steps
 
 
@@ -76,6 +77,18 @@ def test_the_window_itself_is_decided_as_ssbd_decides_it(source: list[int], seed
         free = Decoding(model, _prompt(source[:length]), 24)
         free.output = list(frozen)
         assert after.tokens == free.finish().tokens
+
+
+def test_an_output_that_the_cap_ended_can_be_frozen_whole() -> None:
+    def endless(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+        logits = np.zeros(model.vocabulary_size, dtype=np.float32)
+        logits[4 + len(context) % 17] = 5.0
+        return logits
+
+    model = ScriptedModel(endless, vocabulary_size=24)
+    first, second = _stream(model, [[4, 5], [4, 5, 6]], DecodingSettings(window=0))
+    assert first.stats.truncated and second.tokens == first.tokens
+    assert second.stats.frozen_tokens == len(first.tokens) - 1
 
 
 def test_a_source_that_was_rewritten_is_evaluated_whole() -> None:
