@@ -196,7 +196,7 @@ class Screen:
     """Calm of one method as the viewer sees it; None where nothing was shown or the corpus has no times."""
 
     erasure: float | None = None
-    """NE of the screen (`livetrans.metrics.screen`), under the mask."""
+    """NE of the screen (`livetrans.metrics.rates`), under the mask."""
     raw_erasure: float | None = None
     """The same without a mask."""
     segment_erasure: float | None = None

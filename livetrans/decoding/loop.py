@@ -129,12 +129,7 @@ class Decoding:
 
     def force(self, draft: Sequence[int], name: str = "previous") -> None:
         """Accept the whole draft; one row of logits is read, the one behind it."""
-        draft = draft[: max(self.maximum_tokens - len(self.output), 0)]
-        started = self.model.clock.now()
-        evaluation = self.model.evaluate([*self.prompt, *self.output, *draft])
-        self._accept(draft, len(draft), name)
-        self._choose(evaluation.logits[-1])
-        self._count_pass(evaluation, draft, started)
+        self.verify(draft, 0.0, forced_tokens=len(draft), name=name)
 
     def step(self) -> bool:
         """Append the model's next choice; False, and nothing appended, where the output ends instead."""

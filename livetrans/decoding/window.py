@@ -28,9 +28,9 @@ def live_window(decoding: Decoding, draft: Draft, settings: DecodingSettings) ->
     With a window as long as the draft this is SSBD, token for token, and so it is where the recogniser rewrote the
     source further back than its tail.
     """
-    kept = _kept_tokens(decoding, draft, settings.window)
+    standing, split = _standing_tokens(decoding, draft)
+    kept = max(standing - settings.window, 0)
     frozen = _freeze(decoding, draft, kept)
-    split = _is_split(decoding, draft)
     decoding.verify(draft.tokens[frozen:], settings.bias, forced_tokens=kept - frozen, to_end=split)
     return decoding.finish()
 
@@ -43,10 +43,10 @@ def final_by_worth(decoding: Decoding, draft: Draft, settings: DecodingSettings)
     higher by more than `settings.final_margin` nats for each shown token that it takes back; it is given up as soon as
     it cannot win, since a log-probability only falls. `decoding` has to be scored.
     """
-    fixed = _kept_tokens(decoding, draft, max(settings.window, settings.final_window))
+    standing, split = _standing_tokens(decoding, draft)
+    fixed = max(standing - max(settings.window, settings.final_window), 0)
     frozen = _freeze(decoding, draft, fixed)
-    forced = _kept_tokens(decoding, draft, settings.window) - frozen
-    split = _is_split(decoding, draft)
+    forced = max(standing - settings.window, 0) - frozen
     accepted = frozen + decoding.verify(draft.tokens[frozen:], settings.bias, forced_tokens=forced, to_end=split)
     shown = decoding.finish()
     scores = decoding.scores or []
@@ -64,12 +64,18 @@ def final_by_worth(decoding: Decoding, draft: Draft, settings: DecodingSettings)
     return decoding.decoded()
 
 
-def _kept_tokens(decoding: Decoding, draft: Draft, window: int) -> int:
-    """Leading draft tokens that stay whatever the model prefers: those before the window, unless the source changed."""
-    changed, _ = _changed_tokens(decoding, draft)
-    if not draft.prompt or changed > REWRITTEN_TOKENS or _is_split(decoding, draft):
-        return 0
-    return max(min(len(draft.tokens), decoding.maximum_tokens) - window, 0)
+def _standing_tokens(decoding: Decoding, draft: Draft) -> tuple[int, bool]:
+    """How many draft tokens may stay, but for the window, whatever the model prefers; and whether the source was split.
+
+    0 where the source was rewritten, or lost its end: that is a split, and what was cut off begins the next segment, or
+    was never said.
+    """
+    unchanged = common_prefix_length(draft.prompt, tuple(decoding.prompt)) + draft.template_tokens
+    changed, new = len(draft.prompt) - unchanged, len(decoding.prompt) - unchanged
+    split = new <= REWRITTEN_TOKENS and changed - new > SPLIT_TOKENS
+    if not draft.prompt or split or changed > REWRITTEN_TOKENS:
+        return 0, split
+    return min(len(draft.tokens), decoding.maximum_tokens), split
 
 
 def _freeze(decoding: Decoding, draft: Draft, count: int) -> int:
@@ -79,19 +85,6 @@ def _freeze(decoding: Decoding, draft: Draft, count: int) -> int:
     """
     count = min(count, len(draft.tokens) - 1)
     return count if count >= MOVED_AT_LEAST and decoding.freeze(draft, count) else 0
-
-
-def _is_split(decoding: Decoding, draft: Draft) -> bool:
-    """Whether the source lost its end: what was cut off begins the next segment, or was never said."""
-    changed, new = _changed_tokens(decoding, draft)
-    return new <= REWRITTEN_TOKENS and changed - new > SPLIT_TOKENS
-
-
-def _changed_tokens(decoding: Decoding, draft: Draft) -> tuple[int, int]:
-    """Tokens at the end of the draft's source that are not there any more, and those that stand there now."""
-    unchanged = common_prefix_length(draft.prompt, tuple(decoding.prompt))
-    same = unchanged + draft.template_tokens
-    return len(draft.prompt) - same, len(decoding.prompt) - same
 
 
 def _log_probability_from(decoding: Decoding, at: int) -> float:

@@ -103,7 +103,7 @@ class ScreenErasure:
         self._segments[caption.segment_id] = screen_units(caption.text)
         after = self._tail(caption.segment_id)
         place = self.units - len(after)
-        self._take_back(place, after)
+        self._uncount(place, after)
         kept = common_prefix_length(before, after)
         lost = before[kept:]
         if lost:
@@ -127,7 +127,7 @@ class ScreenErasure:
         """What stands on the screen from the segment on."""
         return [unit for key in sorted(self._segments) if key >= segment_id for unit in self._segments[key]]
 
-    def _take_back(self, place: int, shown: list[str]) -> None:
+    def _uncount(self, place: int, shown: list[str]) -> None:
         """Do not count what the last caption took back and this one, which begins at `place`, shows again."""
         begin, lost = self._lost
         if lost and begin == place:
