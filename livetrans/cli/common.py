@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 import importlib
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import click
 
 from livetrans.errors import UsageError
+from livetrans.events import Event, Record, SourceProgress
 from livetrans.text import visible
 
 
@@ -101,3 +103,26 @@ def checked_jsonl(context: click.Context, option: click.Parameter, value: str | 
     if value in (None, "-") or str(value).endswith(".jsonl"):
         return value
     raise UsageError(f"--jsonl writes to stdout or to a file that ends in .jsonl, not to {value!r}; write --jsonl=-")
+
+
+class ProgressBar:
+    """A sink that shows on standard error how much of a source of known length was heard, and the time left."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._heard = 0
+
+    def write(self, record: Record) -> None:
+        self.show(record.event)
+
+    def show(self, event: Event) -> None:
+        if not isinstance(event, SourceProgress) or not event.total:
+            return
+        if self._bar is None:
+            self._bar = click.progressbar(length=round(event.total), label="heard", file=sys.stderr, show_pos=True)
+        self._bar.update(round(event.heard) - self._heard)
+        self._heard = round(event.heard)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.render_finish()

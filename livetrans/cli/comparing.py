@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from livetrans.bench.corpora import transcript_corpus
 from livetrans.bench.figures import SPEED_LEGEND
 from livetrans.bench.methods import BASELINE, labelled, parse_methods
@@ -18,11 +16,11 @@ from livetrans.bench.runfile import MethodRecord, Run, Segment, make_header
 from livetrans.bench.scoring import MODEL_UNIT, ScoringSettings, score
 from livetrans.bench.tables import comparison_table
 from livetrans.cli.bench_views import print_table
-from livetrans.cli.common import say
+from livetrans.cli.common import ProgressBar, say
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import ContextError, SourceError, UsageError
-from livetrans.events import Event, Notice, SourceProgress, Transcript
+from livetrans.events import Event, Notice, Transcript
 from livetrans.run.translating import languages, open_model, prepare_prompt
 from livetrans.signature import sign
 
@@ -81,20 +79,24 @@ def _masked(method: MethodRecord, settings: Settings) -> MethodRecord:
 
 
 def _hear(clock: Clock, open_listening: OpenListening) -> list[Transcript]:
-    listening = open_listening(_say_event, lambda chunk: None)
+    bar = ProgressBar()
+
+    def publish(event: Event) -> None:
+        _say_event(event)
+        if sys.stderr.isatty():
+            bar.show(event)
+
+    listening = open_listening(publish, lambda chunk: None)
     try:
         return list(listening.transcripts)
     finally:
         listening.close()
+        bar.close()
 
 
 def _say_event(event: Event) -> None:
     if isinstance(event, Notice):
         say(event.text)
-    elif isinstance(event, SourceProgress) and event.total and sys.stderr.isatty():
-        click.echo(f"\rheard {event.heard:.0f} of {event.total:.0f} s", nl=False, err=True)
-        if event.heard >= event.total:
-            click.echo(err=True)
 
 
 def _say_too_long(segment: Segment, error: ContextError) -> None:

@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from livetrans.audio.source import AudioSource
 from livetrans.cli.common import GroupedCommand
 from livetrans.cli.options import RunOptions, run_options, settings_from
 from livetrans.cli.running import from_audio, run_at_once, run_live
 from livetrans.clock import Clock, SystemClock
-from livetrans.config import Settings, TranscriberSettings
+from livetrans.config import Settings
 from livetrans.errors import UsageError
 from livetrans.files import input_path
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_recorded
@@ -63,7 +64,7 @@ def command(options: RunOptions, file: str, speed: str, offline: bool, compare: 
     real_time = speed == "real" and compare is None and not offline
     if not real_time:
         settings = replace(settings, transcriber=replace(settings.transcriber, adaptive=False))
-    if offline and settings.transcriber.step == TranscriberSettings().step:
+    if offline and click.get_current_context().get_parameter_source("step") is ParameterSource.DEFAULT:
         settings = replace(settings, transcriber=replace(settings.transcriber, step=OFFLINE_STEP))
     open_listening = open_source(file, settings, clock, recorded=recorded, real_time=real_time)
     if compare is not None:

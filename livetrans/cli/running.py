@@ -12,15 +12,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any
-
-import click
 
 from livetrans.audio.source import AudioSource
+from livetrans.cli.common import ProgressBar
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings, calm_name
 from livetrans.errors import LivetransError
-from livetrans.events import Record, SourceProgress
 from livetrans.metrics.monitor import Monitor, Snapshot
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_audio
 from livetrans.run.pipeline import Pipeline
@@ -79,27 +76,6 @@ def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening)
     if sys.stderr.isatty() and not sys.stdout.isatty():
         sinks.append(ProgressBar())
     _run_as_lines(PlainLoop(open_listening, translating, clock, sinks, records))
-
-
-class ProgressBar:
-    """A sink that shows on standard error how much of a source of known length was heard, and the time left."""
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-        self._heard = 0.0
-
-    def write(self, record: Record) -> None:
-        progress = record.event
-        if not isinstance(progress, SourceProgress) or not progress.total:
-            return
-        if self._bar is None:
-            self._bar = click.progressbar(length=round(progress.total), label="heard", file=sys.stderr, show_pos=True)
-        self._bar.update(round(progress.heard) - round(self._heard))
-        self._heard = progress.heard
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.render_finish()
 
 
 def _run_as_lines(run: Run) -> None:

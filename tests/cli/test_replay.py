@@ -61,6 +61,7 @@ def test_offline_takes_fewer_passes_to_the_same_words(short_recording: Path, cap
     assert offline < online / 2
     assert offline_words == words
     assert passes_and_words("--offline", "--step", "1")[0] > offline
+    assert passes_and_words("--offline", "--step", "0.8")[0] == online
 
 
 def test_plain_lines_are_the_finals(short_recording: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import signal
+import sys
 import threading
 
 import pytest
 
 from livetrans.cli import running
+from livetrans.cli.common import ProgressBar
 from livetrans.events import Record, SourceProgress
 from livetrans.run.runner import Run
 
@@ -60,8 +62,8 @@ def test_the_progress_bar_shows_how_much_was_heard(monkeypatch: pytest.MonkeyPat
             return True
 
     terminal = Terminal()
-    monkeypatch.setattr(running.sys, "stderr", terminal)
-    bar = running.ProgressBar()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    bar = ProgressBar()
     for heard in (0.0, 2.4, 7.6, 10.0):
         bar.write(Record(heard, SourceProgress(heard, 10.0, True)))
     bar.write(Record(11.0, SourceProgress(11.0, None, False)))
