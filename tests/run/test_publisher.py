@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from pathlib import Path
 
@@ -20,19 +19,9 @@ from livetrans.session.codec import read_lines
 from livetrans.session.outputs import Sink
 from livetrans.session.recorder import SessionRecorder
 
+from .sinks import Collected, Stalled
+
 BOTH = pytest.mark.parametrize("threaded", [False, True])
-
-
-class Collected:
-    def __init__(self) -> None:
-        self.records: list[Record] = []
-        self.closed = 0
-
-    def write(self, record: Record) -> None:
-        self.records.append(record)
-
-    def close(self) -> None:
-        self.closed += 1
 
 
 class Talkative(Collected):
@@ -61,19 +50,6 @@ class Broken(Collected):
     def close(self) -> None:
         super().close()
         raise OSError("still broken")
-
-
-class Stalled(Collected):
-    """Takes a record only after `released`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stalls, self.released = threading.Event(), threading.Event()
-
-    def write(self, record: Record) -> None:
-        self.stalls.set()
-        assert self.released.wait(20)
-        super().write(record)
 
 
 def make(*sinks: Sink, threaded: bool, clock: ManualClock | None = None) -> tuple[Publisher, list[BaseException]]:

@@ -15,7 +15,6 @@ from livetrans.events import (
     Caption,
     Coalesced,
     Notice,
-    Record,
     RunEnded,
     RunStarted,
     SettingChanged,
@@ -34,6 +33,8 @@ from livetrans.session.codec import to_dict, without_times
 from livetrans.session.outputs import OutputClosed
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
+
+from .sinks import Collected, Stalled
 
 TEXTS = ["the first sentence is here.", "then another one follows it.", "and that was the last of them."]
 
@@ -75,34 +76,6 @@ class Stream:
             yield Transcript(99, 0, "one more sentence.", "", True, 30.0, 31.0)
         if self._failure:
             raise self._failure
-
-
-class Collected:
-    """A sink that collects records, and may fail at an event of some kind."""
-
-    def __init__(self, fail_at: type | None = None, error: BaseException | None = None) -> None:
-        self.records: list[Record] = []
-        self.closed = 0
-        self._fail_at = fail_at
-        self._error = error
-        self.changed = threading.Condition()
-
-    def write(self, record: Record) -> None:
-        if self._error and self._fail_at and isinstance(record.event, self._fail_at):
-            raise self._error
-        with self.changed:
-            self.records.append(record)
-            self.changed.notify_all()
-
-    def close(self) -> None:
-        self.closed += 1
-
-    def of(self, kind: type) -> list:  # type: ignore[type-arg]
-        return [record.event for record in self.records if isinstance(record.event, kind)]
-
-    def wait_for(self, kind: type) -> None:
-        with self.changed:
-            assert self.changed.wait_for(lambda: self.of(kind), 20), f"no {kind.__name__} came"
 
 
 def translating(
@@ -343,19 +316,6 @@ def test_a_run_that_never_started_has_ended_and_closes_its_sinks(kind: type[Pipe
     task.stop()
     assert task.join(20)
     assert (collected.records, collected.closed) == ([], 1)
-
-
-class Stalled(Collected):
-    """A sink on a disk that stalls at the first record until it is released."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stalls, self.released = threading.Event(), threading.Event()
-
-    def write(self, record: Record) -> None:
-        self.stalls.set()
-        assert self.released.wait(20)
-        super().write(record)
 
 
 def test_a_stalled_disk_holds_up_neither_captions_nor_controls() -> None:
