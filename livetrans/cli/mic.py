@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from livetrans.cli.common import GroupedCommand
-from livetrans.cli.options import RunOptions, run_options, settings_from
+from livetrans.cli.run_options import RunOptions, run_options, settings_from
 from livetrans.cli.running import from_audio, run_live
 from livetrans.clock import SystemClock
 from livetrans.run.listening import PostponedNotices

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from livetrans.audio.source import AudioSource
 from livetrans.cli.common import GroupedCommand
-from livetrans.cli.options import RunOptions, run_options, settings_from
+from livetrans.cli.run_options import RunOptions, run_options, settings_from
 from livetrans.cli.running import from_audio, run_at_once, run_live
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import Settings

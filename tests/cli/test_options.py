@@ -12,7 +12,7 @@ import pytest
 from livetrans import catalogue
 from livetrans.cli import configfile, run
 from livetrans.cli.common import GroupedCommand, GroupedOption
-from livetrans.cli.options import RunOptions, run_options, settings_from
+from livetrans.cli.run_options import RunOptions, run_options, settings_from
 from livetrans.config import CALM, PAPER, DecodingSettings, GateSettings, MaskSettings, TranscriberSettings
 from livetrans.decoding import DECODERS
 from livetrans.errors import ModelError, UsageError

@@ -1,0 +1,124 @@
+"""What the shared options of `mic` and `replay` mean: `RunOptions`, and the settings of a run made from them.
+
+What wins, first to last: the option, the environment variable (models only), the configuration file, the default.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+from livetrans.catalogue import find_recogniser, find_translator
+from livetrans.cli.options import SHARED_OPTIONS
+from livetrans.config import (
+    CALM,
+    PAPER,
+    DecodingSettings,
+    GateSettings,
+    LanguageModelSettings,
+    MaskSettings,
+    OutputSettings,
+    RecogniserSettings,
+    Settings,
+    TranscriberSettings,
+)
+from livetrans.errors import UsageError
+from livetrans.languages import AUTO, parse_language
+
+_Settings = TypeVar("_Settings")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The shared options as settings, but for the models: which are needed depends on the source."""
+
+    source: str
+    """`--from`: a language, or `auto`."""
+    target: str
+    asr: str | None
+    asr_threads: int
+    encoder_window: str | None
+    """`--window`: what the recogniser encodes in a pass; None for what its model says."""
+    mt: str | None
+    language_model: LanguageModelSettings
+    """Without the model's path."""
+    gate: GateSettings
+    transcriber: TranscriberSettings
+    decoding: DecodingSettings
+    mask: MaskSettings
+    output: OutputSettings
+
+
+def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the shared options; it receives them as one `RunOptions`, its first argument.
+
+    Stands below the command's own options and `@click.command(cls=GroupedCommand)`. An option that sets a field of the
+    settings has the field's name.
+    """
+
+    @wraps(function)
+    def with_options(**values: Any) -> Any:
+        def change(settings: _Settings) -> _Settings:
+            """The settings with what was given; None leaves a field as it is."""
+            names = [field.name for field in dataclasses.fields(settings) if field.name in values]  # type: ignore[arg-type]
+            given = {name: value for name in names if (value := values.pop(name)) is not None}
+            return dataclasses.replace(settings, **given)  # type: ignore[type-var]
+
+        preset = CALM[values.pop("calm")]
+        if values["method"] == "paper":
+            preset, values["method"] = PAPER, PAPER.decoding.method
+        record_session = not values.pop("no_session")
+        options = RunOptions(
+            **{name: values.pop(name) for name in ("source", "target", "asr", "asr_threads", "encoder_window", "mt")},
+            language_model=change(LanguageModelSettings(Path())),
+            gate=change(GateSettings()),
+            transcriber=change(TranscriberSettings()),
+            decoding=change(preset.decoding),
+            mask=change(preset.mask),
+            output=change(OutputSettings(record_session=record_session)),
+        )
+        if options.output.keep_audio and not record_session:
+            raise UsageError("--keep-audio stores the sound with the session, which --no-session forbids; drop one")
+        return function(options, **values)
+
+    for option in reversed(SHARED_OPTIONS):
+        option(with_options)
+    return with_options
+
+
+def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
+    """The settings of one run; finds the models. `recogniser=False` is for a recorded transcript stream.
+
+    Raises:
+        UsageError: an unknown language, or one that no recogniser knows.
+        ModelError: a model that is not there.
+    """
+    source = None if options.source.lower() == AUTO else parse_language(options.source)
+    target = parse_language(options.target)
+    translator = find_translator(options.mt, source=source.code if source else None, target=target.code)
+    recogniser_settings = None
+    if recogniser:
+        if source and source.whisper_code is None:
+            raise UsageError(f"no recogniser knows {source.name}; choose another language for --from")
+        spoken = source.whisper_code if source else None
+        model = find_recogniser(options.asr, language=spoken)
+        if model.languages:
+            spoken = model.languages[0]  # A recogniser of our own predicts no language.
+        recogniser_settings = RecogniserSettings(
+            model=model.path, language=spoken, threads=options.asr_threads, window=options.encoder_window
+        )
+    return Settings(
+        recogniser=recogniser_settings,
+        language_model=dataclasses.replace(options.language_model, model=translator.path),
+        source_language=source.code if source else AUTO,
+        target_language=target.code,
+        gate=options.gate,
+        transcriber=options.transcriber,
+        decoding=options.decoding,
+        mask=options.mask,
+        output=options.output,
+    )
