@@ -1,0 +1,216 @@
+"""Stages that fail on schedule: slow, raising, hanging or giving garbage, at chosen calls."""
+
+from __future__ import annotations
+
+import errno
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from livetrans.clock import Clock
+from livetrans.errors import SessionError
+from livetrans.events import AudioChunk, Record, Word
+from livetrans.lm.port import Evaluation, LanguageModel
+from livetrans.session.outputs import Sink
+from livetrans.speech.recogniser import Hypothesis, Recogniser
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from livetrans.audio.source import AudioSource
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """The call takes `factor` times as long, and `seconds` on top, on the schedule's clock."""
+
+    factor: float = 1.0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Raise:
+    """The call raises."""
+
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """The call does not return before the schedule is released; then it returns what it would have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Garbage:
+    """The call returns a value of the right type that means nothing."""
+
+
+Fault = Slow | Raise | Hang | Garbage
+
+
+@dataclass
+class Schedule:
+    """Which fault each call of one stage meets, by the call's number from 0; `always` holds for all others.
+
+    `calls` counts the calls so far, also those that failed. A test that lets a stage hang calls `release` at its end,
+    so that no thread is left.
+    """
+
+    clock: Clock
+    faults: Mapping[int, Fault] = field(default_factory=dict)
+    always: Fault | None = None
+    calls: int = 0
+    hanging: threading.Event = field(default_factory=threading.Event)
+    """Set once a call hangs."""
+    _released: threading.Event = field(default_factory=threading.Event)
+
+    def release(self) -> None:
+        self._released.set()
+
+    def call(self, function: Callable[[], Result], garbage: Callable[[Result], Result]) -> Result:
+        """The function's result, changed by the fault that is due."""
+        fault = self.faults.get(self.calls, self.always)
+        self.calls += 1
+        match fault:
+            case Raise(error):
+                raise error
+            case Hang():
+                self.hanging.set()
+                self._released.wait()
+        began = self.clock.now()
+        result = function()
+        match fault:
+            case Slow(factor, seconds):
+                self.clock.sleep((factor - 1) * (self.clock.now() - began) + seconds)
+            case Garbage():
+                return garbage(result)
+        return result
+
+
+class FaultySource:
+    """An audio source whose chunks come on schedule; garbage is full-scale noise of the chunk's length."""
+
+    def __init__(self, source: AudioSource, schedule: Schedule) -> None:
+        self._source = source
+        self._schedule = schedule
+
+    @property
+    def duration(self) -> float | None:
+        return self._source.duration
+
+    @property
+    def skipped(self) -> float:
+        return self._source.skipped
+
+    def __iter__(self) -> Iterator[AudioChunk]:
+        chunks = iter(self._source)
+        while (chunk := self._schedule.call(lambda: next(chunks, None), _noise)) is not None:
+            yield chunk
+
+    def pause(self, paused: bool) -> None:
+        self._source.pause(paused)
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def _noise(chunk: AudioChunk | None) -> AudioChunk | None:
+    if chunk is None:
+        return None
+    random = np.random.default_rng(chunk.start_sample)
+    samples = random.integers(-32_768, 32_767, len(chunk.samples), dtype=np.int16)
+    return AudioChunk(samples, chunk.start_sample, chunk.captured_at)
+
+
+class FaultyRecogniser:
+    """A recogniser whose passes come on schedule; garbage is a word of control characters at times that are not numbers."""
+
+    def __init__(self, recogniser: Recogniser, schedule: Schedule) -> None:
+        self._recogniser = recogniser
+        self._schedule = schedule
+
+    @property
+    def maximum_length(self) -> float:
+        return self._recogniser.maximum_length
+
+    def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
+        return self._schedule.call(
+            lambda: self._recogniser.recognise(samples, prompt=prompt, final=final),
+            lambda _: Hypothesis((Word("\x1b[2J\x00\u202e", float("nan"), float("inf")),), (float("nan"),)),
+        )
+
+
+class FaultyModel:
+    """A language model whose evaluations come on schedule; garbage is logits that are not numbers."""
+
+    def __init__(self, model: LanguageModel, schedule: Schedule) -> None:
+        self._model = model
+        self._schedule = schedule
+        self.name = model.name
+        self.clock = model.clock
+        self.context_tokens = model.context_tokens
+        self.maximum_rows = model.maximum_rows
+        self.beginning_tokens = model.beginning_tokens
+        self.can_move = model.can_move
+
+    def metadata(self, key: str) -> str | None:
+        return self._model.metadata(key)
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        return self._model.tokenize(text, special=special)
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        return self._model.detokenize(tokens)
+
+    def is_end_of_generation(self, token: int) -> bool:
+        return self._model.is_end_of_generation(token)
+
+    def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
+        return self._schedule.call(lambda: self._model.evaluate(context, last_rows), _no_numbers)
+
+    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
+        return self._model.move(context, begin, end)
+
+    def close(self) -> None:
+        self._model.close()
+
+
+def _no_numbers(evaluation: Evaluation) -> Evaluation:
+    logits = np.full_like(evaluation.logits, np.nan)
+    return Evaluation(logits, evaluation.reused_tokens, evaluation.evaluated_tokens, evaluation.forward_passes)
+
+
+class FullDisk:
+    """A sink before another one whose disk is full after `records` records."""
+
+    def __init__(self, sink: Sink, records: int) -> None:
+        self._sink = sink
+        self._left = records
+
+    def write(self, record: Record) -> None:
+        if self._left == 0:
+            raise SessionError(f"The session cannot be recorded ({OSError(errno.ENOSPC, 'No space left').strerror}).")
+        self._left -= 1
+        self._sink.write(record)
+
+    def close(self) -> None:
+        self._sink.close()
+
+
+class ScaledClock:
+    """Another clock, `factor` times as fast: a minute of speech in a few seconds of test."""
+
+    def __init__(self, clock: Clock, factor: float) -> None:
+        self._clock = clock
+        self._factor = factor
+
+    def now(self) -> float:
+        return self._clock.now() * self._factor
+
+    def sleep(self, seconds: float) -> None:
+        self._clock.sleep(seconds / self._factor)
