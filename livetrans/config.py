@@ -154,6 +154,8 @@ class OutputSettings:
     """The session's folder; None for a new one in the user's data folder."""
     record_session: bool = True
     keep_audio: bool = False
+    keep_sessions: int | None = None
+    """Days after which sessions in the user's data folder are removed; None keeps them."""
 
 
 @dataclass(frozen=True, slots=True)

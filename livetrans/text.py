@@ -50,6 +50,13 @@ def one_line(text: str) -> str:
     return " ".join(visible(text).split())
 
 
+def duration(seconds: float) -> str:
+    """Seconds as minutes and seconds, with hours from the first hour on."""
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
 def display_width(text: str) -> int:
     """Terminal columns of the text: two for East Asian wide characters, none for combining marks."""
     return sum(map(_character_width, text))

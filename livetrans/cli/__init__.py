@@ -24,6 +24,7 @@ from livetrans.text import one_line
 COMMANDS = {
     "mic": CommandEntry("livetrans.cli.mic", "Show captions for the microphone."),
     "replay": CommandEntry("livetrans.cli.replay", "Show captions for a recording, a video or a recorded transcript."),
+    "sessions": CommandEntry("livetrans.cli.sessions", "List the recorded sessions, print their paths, remove them."),
     "export": CommandEntry("livetrans.cli.export", "Write a session as subtitles, text or JSON lines."),
     "bench": CommandEntry("livetrans.cli.bench", "Measure methods side by side and make the paper's tables."),
     "models": CommandEntry("livetrans.cli.listing", "List the models that were found, and which run by default."),

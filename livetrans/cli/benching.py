@@ -20,6 +20,7 @@ from livetrans.errors import UsageError
 from livetrans.events import Notice
 from livetrans.languages import Language, parse_language
 from livetrans.lm.prompts import build_prompt
+from livetrans.session.store import path_or_session
 from livetrans.signature import sign
 
 if TYPE_CHECKING:
@@ -103,7 +104,11 @@ def _corpus(options: BenchOptions, languages: tuple[Language, Language]) -> Corp
         )
     if options.recorded is not None:
         return recorded_corpus(
-            options.recorded, options.reference, languages, sentences=options.sentences, notify=_say_notice
+            path_or_session(str(options.recorded)),
+            options.reference,
+            languages,
+            sentences=options.sentences,
+            notify=_say_notice,
         )
     raise UsageError("there is nothing to translate; give --source FILE, or --recorded SESSION")
 

@@ -8,11 +8,11 @@ from typing import get_args
 import click
 
 from livetrans.cli.common import say
-from livetrans.errors import SessionError, UsageError
+from livetrans.errors import UsageError
 from livetrans.events import Notice
 from livetrans.files import write_new
 from livetrans.session.export import Format, Which, export
-from livetrans.session.recorder import sessions_folder
+from livetrans.session.store import find_session
 
 
 @click.command()
@@ -41,10 +41,11 @@ from livetrans.session.recorder import sessions_folder
 def command(session: str, format_: Format | None, which: Which, output: Path | None, force: bool) -> None:
     """Write SESSION as subtitles (srt, vtt), text or JSON lines.
 
-    SESSION is a session's folder or .jsonl file, the name of one in the user's data folder, or `last`.
+    SESSION is a name from `livetrans sessions` or its beginning, `last`, or a session's folder or .jsonl file.
     """
+    path = find_session(session)
     chosen = format_ or _format_of(output)
-    pieces = export(_session_path(session), chosen, which, _warn)
+    pieces = export(path, chosen, which, _warn)
     if output is None:
         for piece in pieces:
             click.echo(piece, nl=False)
@@ -52,26 +53,15 @@ def command(session: str, format_: Format | None, which: Which, output: Path | N
     write_new(output, "".join(pieces), "--output", force=force)
 
 
-def _session_path(session: str) -> Path:
-    """The path if it exists; else a session of that name, or the newest, in the user's data folder."""
-    path = Path(session).expanduser()
-    sessions = sessions_folder()
-    if path.exists():
-        return path
-    if session == "last":
-        names = sorted(folder for folder in sessions.glob("*") if folder.is_dir())
-        if not names:
-            raise SessionError(f"there is no session in {sessions} yet; name a session's folder")
-        return names[-1]
-    return sessions / session if (sessions / session).exists() else path
-
-
 def _format_of(output: Path | None) -> Format:
-    ending = output.suffix[1:].lower() if output else ""
-    for known in get_args(Format):
+    formats = get_args(Format)
+    if output is None or not output.suffix:
+        raise UsageError(f"choose a format: --format {'|'.join(formats)}, or a file's ending with -o")
+    ending = output.suffix[1:].lower()
+    for known in formats:
         if ending == known:
             return known  # type: ignore[no-any-return]
-    raise UsageError(f"the format is not known; give it with --format {'|'.join(get_args(Format))}")
+    raise UsageError(f".{ending} is not a format of export; end the file's name in .{', .'.join(formats)}")
 
 
 def _warn(notice: Notice) -> None:

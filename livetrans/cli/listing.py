@@ -10,7 +10,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from livetrans.catalogue import FoundModel, find_models, find_recogniser, find_translator, search_folders
-from livetrans.cli.common import say
+from livetrans.cli.common import file_size, say
 from livetrans.errors import ModelError, SourceError, UsageError
 from livetrans.text import visible
 
@@ -28,7 +28,7 @@ def models_command() -> None:
     models += [model for model in defaults if model.path not in {found.path for found in models}]
     for model in models:
         mark = "*" if model.path in {default.path for default in defaults} else " "
-        click.echo(f"{mark} {model.kind:<10}  {_size(model.size_bytes):>8}  {visible(model.name)}")
+        click.echo(f"{mark} {model.kind:<10}  {file_size(model.size_bytes):>8}  {visible(model.name)}")
         click.echo(f"  {'':<10}  {'':>8}  {visible(f'{model.place}: {model.path}')}")
     click.echo("\nSearched, first to last:")
     for folder in search_folders():
@@ -49,11 +49,6 @@ def _defaults() -> list[FoundModel]:
         except ModelError as fault:
             say(f"livetrans: {fault}")
     return defaults
-
-
-def _size(size_bytes: int) -> str:
-    """Decimal units, as file managers show them."""
-    return f"{size_bytes / 1e9:.1f} GB" if size_bytes >= 1e9 else f"{size_bytes / 1e6:.1f} MB"
 
 
 @click.command()

@@ -189,6 +189,13 @@ _OUTPUT = [
     ),
     _output("--no-session", is_flag=True, help="Record no session."),
     _output("--keep-audio", is_flag=True, help="Record the sound with the session, as a WAV file."),
+    _output(
+        "--keep-sessions",
+        metavar="DAYS",
+        type=click.IntRange(min=1),
+        show_default="all are kept",
+        help="Remove sessions in the user's data folder that are older, when this run begins.",
+    ),
     config_option,
 ]
 

@@ -20,6 +20,7 @@ from livetrans.files import input_path
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_recorded
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
+from livetrans.session.store import path_or_session
 
 STDIN = "-"
 OFFLINE_STEP = 8.0
@@ -56,10 +57,13 @@ OFFLINE_STEP = 8.0
 def command(options: RunOptions, file: str, speed: str, offline: bool, compare: str | None, repeats: int) -> None:
     """Show captions for FILE: audio or video, a session or .jsonl of transcripts, or - for raw PCM on standard input.
 
-    Raw PCM is 16 kHz, mono, signed 16 bits, little-endian.
+    A session is named as `livetrans sessions` lists it, or by the beginning of that; `last` is the newest. Raw PCM is
+    16 kHz, mono, signed 16 bits, little-endian.
     """
     clock = SystemClock()
-    recorded = file != STDIN and is_recorded(input_path(file))
+    if file != STDIN:
+        file = str(path_or_session(str(input_path(file))))
+    recorded = file != STDIN and is_recorded(Path(file))
     settings = settings_from(options, recogniser=not recorded)
     real_time = speed == "real" and compare is None and not offline
     if not real_time:

@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import errno
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -14,17 +15,19 @@ from pathlib import Path
 from types import FrameType
 
 from livetrans.audio.source import AudioSource
-from livetrans.cli.common import ProgressBar
+from livetrans.cli.common import ProgressBar, say
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings, calm_name
-from livetrans.errors import LivetransError
+from livetrans.errors import LivetransError, SessionError
 from livetrans.metrics.monitor import Monitor, Snapshot
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_audio
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening, PlainLoop, Run
 from livetrans.run.translating import open_translating
-from livetrans.session.outputs import Finals, Sink, open_lines, open_records
+from livetrans.session.outputs import Finals, Heard, Sink, open_lines, open_records
+from livetrans.session.recorder import AUDIO_FILE, SessionRecorder, sessions_folder
+from livetrans.session.store import older_than, remove
 
 _HANGUP = getattr(signal, "SIGHUP", None)
 """What a terminal sends when it closes; Windows has no such signal."""
@@ -55,27 +58,68 @@ def wants_screen(output: OutputSettings) -> bool:
 
 def run_live(settings: Settings, clock: Clock, title: str, open_listening: OpenListening) -> None:
     """Run in two threads, on the screen or as lines, until the source ends or the user quits."""
-    records = open_records(settings.output)
+    records, heard = open_records(settings.output), Heard()
+    _remove_old(settings.output.keep_sessions)
     translating = partial(open_translating, settings, clock)
-    if wants_screen(settings.output):
-        decoding, mask = settings.decoding, settings.mask
-        calm = calm_name(decoding, mask)
-        shown = Snapshot(calm, decoding.method, decoding.bias, mask.mode, mask.k)
-        monitor, finals = Monitor(shown), Finals()
-        pipeline = Pipeline(open_listening, translating, clock, [monitor, finals], records)
-        _run_on_screen(pipeline, settings, title, monitor.snapshot, finals.save)
-    else:
-        _run_as_lines(Pipeline(open_listening, translating, clock, [open_lines(settings.output)], records))
+    with _said_at_the_end(records, heard):
+        if wants_screen(settings.output):
+            decoding, mask = settings.decoding, settings.mask
+            calm = calm_name(decoding, mask)
+            shown = Snapshot(calm, decoding.method, decoding.bias, mask.mode, mask.k)
+            monitor, finals = Monitor(shown), Finals()
+            pipeline = Pipeline(open_listening, translating, clock, [monitor, finals, heard], records)
+            _run_on_screen(pipeline, settings, title, monitor.snapshot, finals.save)
+        else:
+            _run_as_lines(Pipeline(open_listening, translating, clock, [open_lines(settings.output), heard], records))
 
 
 def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening) -> None:
     """Run in one plain loop, as fast as the machine can, always as lines."""
-    records = open_records(settings.output)
+    records, heard = open_records(settings.output), Heard()
+    _remove_old(settings.output.keep_sessions)
     translating = partial(open_translating, settings, clock)
-    sinks: list[Sink] = [open_lines(settings.output)]
+    sinks: list[Sink] = [open_lines(settings.output), heard]
     if sys.stderr.isatty() and not sys.stdout.isatty():
         sinks.append(ProgressBar())
-    _run_as_lines(PlainLoop(open_listening, translating, clock, sinks, records))
+    with _said_at_the_end(records, heard):
+        _run_as_lines(PlainLoop(open_listening, translating, clock, sinks, records))
+
+
+def _remove_old(days: int | None) -> None:
+    """Remove the sessions that are older than the user keeps them, and say so."""
+    for folder in older_than(days) if days else ():
+        with contextlib.suppress(SessionError):
+            remove(folder)
+            say(f"The session {folder.name} was removed: it is older than {days} days (--keep-sessions).")
+
+
+@contextlib.contextmanager
+def _said_at_the_end(records: list[Sink], heard: Heard) -> Iterator[None]:
+    """However the run ends: say on standard error what was heard and kept, and leave no session without words."""
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # The terminal may have gone.
+            if heard.nothing:
+                say(heard.nothing)
+            for record in records:
+                if isinstance(record, SessionRecorder):
+                    _say_kept(record, heard)
+
+
+def _say_kept(recorder: SessionRecorder, heard: Heard) -> None:
+    folder = recorder.folder
+    by_name = folder.parent == sessions_folder()
+    if recorder.captions:
+        count = "1 caption is" if recorder.captions == 1 else f"{recorder.captions} captions are"
+        say(f"{count} kept in {folder}")
+        say(f"For subtitles: livetrans export {folder.name if by_name else shlex.quote(str(folder))} -o captions.srt")
+    elif heard.words or (folder / AUDIO_FILE).exists():
+        say(f"The session is kept in {folder}")
+    elif by_name:
+        recorder.close()
+        with contextlib.suppress(SessionError):
+            remove(folder)
 
 
 def _run_as_lines(run: Run) -> None:

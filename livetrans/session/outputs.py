@@ -11,7 +11,7 @@ from typing import Protocol, TextIO
 
 from livetrans.config import OutputSettings
 from livetrans.errors import SessionError
-from livetrans.events import Caption, Notice, Record
+from livetrans.events import Caption, Notice, Record, RunStarted, SourceProgress, Transcript
 from livetrans.files import create
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder, make_session_folder, sessions_folder
@@ -203,6 +203,37 @@ def open_lines(settings: OutputSettings) -> Sink:
     if settings.jsonl == "-":
         return JsonLinesOutput(sys.stdout)
     return PlainOutput(sys.stdout, settings.partials, bool(settings.show_source))
+
+
+class Heard:
+    """Notices whether anything was heard, for the sentence at the end of a run."""
+
+    def __init__(self) -> None:
+        self._began = False
+        self._voices = False
+        self.words = False
+        """Whether a word was recognised."""
+
+    def write(self, record: Record) -> None:
+        match record.event:
+            case RunStarted():
+                self._began = True
+            case SourceProgress(speaking=True):
+                self._voices = True
+            case Transcript() | Caption():
+                self.words = True
+            case _:
+                pass
+
+    def close(self) -> None:
+        """Nothing to release: it is asked after the run has ended."""
+
+    @property
+    def nothing(self) -> str:
+        """What to say of a run that listened and recognised nothing; empty for any other."""
+        if not self._began or self.words:
+            return ""
+        return "Speech was heard, but no words were recognised." if self._voices else "No speech was heard."
 
 
 class Finals:

@@ -12,7 +12,7 @@ from pathlib import Path
 import platformdirs
 
 from livetrans.errors import SessionError, UsageError
-from livetrans.events import SAMPLE_RATE, AudioChunk, Record
+from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Record
 from livetrans.session.codec import EVENTS_FILE, to_line
 
 AUDIO_FILE = "audio.wav"
@@ -64,6 +64,9 @@ class SessionRecorder:
             SessionError: it cannot be created or written.
         """
         self.folder = folder
+        self.captions = 0
+        """Segments with a recorded caption."""
+        self._last_segment = -1
         self._failed = False
         self._audio: _WaveFile | None = None
         if not overwrite and (folder / EVENTS_FILE).exists():
@@ -76,6 +79,7 @@ class SessionRecorder:
                 self._audio = _WaveFile(folder / AUDIO_FILE)
         except OSError as error:
             raise _error(folder, error) from error
+        _lock(self._events)
         self._written = 0
 
     @property
@@ -100,6 +104,10 @@ class SessionRecorder:
                 self._events.truncate(self._written)
             raise _error(self.folder, error) from error
         self._written += len(line)
+        event = record.event
+        if isinstance(event, Caption) and event.segment_id > self._last_segment and event.text.strip():
+            self._last_segment = event.segment_id
+            self.captions += 1
 
     def write_audio(self, chunk: AudioChunk) -> None:
         """Append sound, with `keep_audio`; lost sound is silence in the file, so that its times are source times.
@@ -121,6 +129,31 @@ class SessionRecorder:
         if self._audio is not None:
             self._audio.close()
             self._audio = None
+
+
+def is_being_recorded(folder: Path) -> bool:
+    """Whether a running livetrans records into the folder; False where the system has no locks."""
+    with suppress(OSError), FileIO(folder / EVENTS_FILE) as events:
+        return not _lock(events)
+    return False
+
+
+def _lock(events: FileIO) -> bool:
+    """Lock the file until it is closed; False where another process has locked it.
+
+    The system ends the lock with the process, however that ends.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return True
+    try:
+        fcntl.flock(events, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
 
 
 def _error(folder: Path, error: OSError) -> SessionError:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import log10
 
 from livetrans.metrics.monitor import Snapshot
+from livetrans.text import duration
 
 DASH = "–"
 """Shown for a number without a measurement; zero is a measurement."""
@@ -59,17 +60,12 @@ def memory(value: int | None) -> str:
     return f"{value / 1e6:.0f} MB" if value < 1e9 else f"{value / 1e9:.2f} GB"
 
 
-def clock(value: float | None) -> str:
-    """Seconds as minutes and seconds, with hours from the first hour on."""
-    if value is None:
-        return DASH
-    minutes, second = divmod(int(value), 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
-
-
 def heard(snapshot: Snapshot) -> str:
-    return clock(snapshot.heard) if snapshot.total is None else f"{clock(snapshot.heard)} / {clock(snapshot.total)}"
+    return (
+        duration(snapshot.heard)
+        if snapshot.total is None
+        else f"{duration(snapshot.heard)} / {duration(snapshot.total)}"
+    )
 
 
 def mask(snapshot: Snapshot) -> str:

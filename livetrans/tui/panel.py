@@ -12,7 +12,7 @@ from textual.timer import Timer
 from textual.widgets import ProgressBar, Static
 
 from livetrans.metrics.monitor import Snapshot
-from livetrans.text import visible
+from livetrans.text import duration, visible
 from livetrans.tui import numbers
 from livetrans.tui.numbers import GROUPS, Number
 
@@ -137,7 +137,7 @@ class TopBar(Horizontal):
     def show(self, phase: Phase, paused: bool, heard: float) -> None:
         state = "paused" if paused and phase is Phase.RUNNING else phase.value
         sign = {"paused": "‖ ", "listening": "● "}.get(state, "")
-        text = f"{sign}{state}" if phase is Phase.LOADING else f"{sign}{state}  {numbers.clock(heard)}"
+        text = f"{sign}{state}" if phase is Phase.LOADING else f"{sign}{state}  {duration(heard)}"
         if text != self._state.content:
             self._state.update(text)
 

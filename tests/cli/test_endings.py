@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import wave
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -123,8 +124,10 @@ def test_a_signal_ends_the_screen_as_q_does(number: int, recorded: Path, tmp_pat
     terminal.send(number)
     assert terminal.wait() == 0
     terminal.close()
-    # The alternate screen was left, and not entered again.
-    assert terminal.screen.rfind(b"\x1b[?1049l") > terminal.screen.rfind(b"\x1b[?1049h") >= 0
+    # The alternate screen was left, and not entered again; what is said then stays on the terminal.
+    left = terminal.screen.rfind(b"\x1b[?1049l")
+    assert left > terminal.screen.rfind(b"\x1b[?1049h") >= 0
+    assert f"1 caption is kept in {session}".encode() in terminal.screen[left:]
     assert_finished(session)
 
 
@@ -136,7 +139,7 @@ def test_a_terminal_that_cannot_draw_gets_lines(variables: dict[str, str], recor
     assert terminal.wait() == 0
     terminal.close()
     assert b"\x1b" not in terminal.screen
-    assert terminal.screen.count(b"\n") == 1
+    assert terminal.screen.count(b"\n") == 3, "the caption, where it is kept, and how to get subtitles"
 
 
 @pytest.mark.parametrize("plain", [False, True])
@@ -217,7 +220,7 @@ def test_a_pipe_that_stays_silent_does_not_hold_the_program(speed: str, tmp_path
     program.send_signal(signal.SIGINT)
     wait_until(lambda: program.poll() is not None)
     assert program.stdin and program.stdout and program.stderr
-    assert (program.returncode, program.stderr.read()) == (0, b"")
+    assert (program.returncode, program.stderr.read()) == (0, b"No speech was heard.\n")
     for stream in (program.stdin, program.stdout, program.stderr):
         stream.close()
 
@@ -240,3 +243,33 @@ def test_captions_go_on_where_their_record_cannot(recorded: Path, tmp_path: Path
     assert "captions go on" in done.stderr
     assert "incomplete" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+def test_a_run_that_heard_nothing_leaves_no_session(tmp_path: Path) -> None:
+    silence = tmp_path / "silence.wav"
+    with wave.open(str(silence), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16_000)
+        file.writeframes(bytes(64_000))
+    variables = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    lines = command(silence, "--speed", "max", "--jsonl=-")
+    done = subprocess.run(lines, env=variables, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stderr) == (0, "No speech was heard.\n")
+    assert all(line.startswith("{") for line in done.stdout.splitlines())
+    assert list(tmp_path.rglob("events.jsonl")) == []
+
+
+def test_old_sessions_are_removed_only_where_that_was_asked_for(recorded: Path, tmp_path: Path) -> None:
+    variables = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "HOME": str(tmp_path)}
+
+    def run(*options: str) -> str:
+        program = command(recorded, "--speed", "max", *options)
+        return subprocess.run(program, env=variables, capture_output=True, text=True, timeout=PATIENCE).stderr
+
+    kept = Path(run().splitlines()[0].removeprefix("2 captions are kept in "))
+    os.utime(kept / "events.jsonl", (0, 0))
+    run()
+    assert kept.exists()
+    assert f"{kept.name} was removed" in run("--keep-sessions", "30")
+    assert not kept.exists() and len(list(kept.parent.iterdir())) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from livetrans.metrics.monitor import Snapshot
+from livetrans.text import duration
 from livetrans.tui import numbers
 from livetrans.tui.numbers import DASH, GROUPS
 from livetrans.tui.panel import draw, strip_text
@@ -12,7 +13,7 @@ from tests.tui.scripted import FULL
 
 
 def test_unmeasured_is_a_dash_and_zero_is_zero() -> None:
-    for write in (numbers.ratio, numbers.percent, numbers.seconds, numbers.rate, numbers.estimate, numbers.clock):
+    for write in (numbers.ratio, numbers.percent, numbers.seconds, numbers.rate, numbers.estimate):
         assert write(None) == DASH
         assert write(0.0) != DASH
     assert numbers.memory(None) == DASH
@@ -25,8 +26,8 @@ def test_an_estimate_says_so() -> None:
 @pytest.mark.parametrize(
     ("value", "written"), [(0.0, "0:00"), (83.9, "1:23"), (3600.0, "1:00:00"), (7384.0, "2:03:04")]
 )
-def test_clock(value: float, written: str) -> None:
-    assert numbers.clock(value) == written
+def test_duration(value: float, written: str) -> None:
+    assert duration(value) == written
 
 
 @pytest.mark.parametrize("level", [-1.0, 0.0, 1e-9, 0.001, 0.05, 0.5, 1.0, 2.0])

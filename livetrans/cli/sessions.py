@@ -1,0 +1,128 @@
+"""`livetrans sessions`: what was recorded, its paths, and removing it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from livetrans.cli.common import file_size, say
+from livetrans.errors import SessionError, UsageError
+from livetrans.session.codec import dump
+from livetrans.session.recorder import sessions_folder
+from livetrans.session.store import (
+    SessionSummary,
+    find_session,
+    older_than,
+    remove,
+    session_folders,
+    session_named,
+    summarise,
+)
+from livetrans.text import duration, visible
+
+
+@click.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Write each session as a line of JSON.")
+@click.pass_context
+def command(context: click.Context, as_json: bool) -> None:
+    """List the sessions in the user's data folder, oldest first.
+
+    A session's name is the time at which it began. The name, its beginning or `last` stands for the session in
+    `replay`, `export` and `bench run --recorded`.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    summaries = _summaries()
+    if as_json:
+        for summary in summaries:
+            click.echo(dump(_values(summary)))
+        return
+    if summaries:
+        click.echo(f"{'session':<22}  {'length':>8}  {'languages':<11}  {'captions':>8}  {'size':>8}")
+    for summary in summaries:
+        click.echo(_row(summary))
+    place = visible(str(sessions_folder()))
+    if not summaries:
+        click.echo(f"There is no session in {place} yet.")
+        return
+    size = file_size(sum(summary.size_bytes for summary in summaries))
+    click.echo(f"\n{_count(len(summaries))}, {size}, in {place}")
+    click.echo("Subtitles: livetrans export NAME -o captions.srt")
+
+
+@command.command("path", short_help="Print a session's folder, or that of all.")
+@click.argument("name", required=False)
+def path_command(name: str | None) -> None:
+    """Print the folder of the session NAME; without NAME, the folder of all sessions."""
+    click.echo(visible(str(sessions_folder() if name is None else find_session(name).resolve())))
+
+
+@command.command("rm", short_help="Remove sessions.")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--empty", is_flag=True, help="Remove those without captions.")
+@click.option("--older-than", "days", metavar="DAYS", type=click.IntRange(min=0), help="Remove those older than that.")
+@click.option("--yes", is_flag=True, help="Remove without asking.")
+def remove_command(names: tuple[str, ...], empty: bool, days: int | None, yes: bool) -> None:
+    """Remove the sessions NAME, or those that the options choose, with their sound."""
+    if not names and not empty and days is None:
+        raise UsageError("say which sessions: names from `livetrans sessions`, --empty or --older-than DAYS")
+    chosen = {_named(name) for name in names}
+    if empty:
+        chosen |= {item.path for item in _summaries() if not item.captions and item.state != "recording"}
+    if days is not None:
+        chosen |= set(older_than(days))
+    if not chosen:
+        say("No session was removed: there is none such.")
+        return
+    if not yes and (len(chosen) > 1 or days is not None):
+        click.confirm(f"Remove {_count(len(chosen))}?", abort=True, err=True)
+    for folder in sorted(chosen):
+        remove(folder)
+        say(f"{folder.name} was removed.")
+
+
+def _named(name: str) -> Path:
+    """The session in the user's data folder: a path that lies elsewhere is never removed."""
+    found = session_named(name)
+    if found is None:
+        raise SessionError(f"There is no session {name} in {sessions_folder()}: `livetrans sessions` lists them.")
+    return found
+
+
+def _summaries() -> list[SessionSummary]:
+    """Of all sessions that can be read; a sentence for each that can't."""
+    summaries = []
+    for folder in session_folders():
+        try:
+            summaries.append(summarise(folder))
+        except OSError as error:
+            say(f"livetrans: {folder} cannot be read ({error.strerror}); check its permissions.")
+    return summaries
+
+
+def _row(summary: SessionSummary) -> str:
+    languages = f"{summary.source or '?'} → {summary.target or '?'}"
+    state = "empty" if summary.state == "whole" and not summary.captions else summary.state
+    return (
+        f"{visible(summary.name):<22}  {duration(summary.seconds):>8}  {visible(languages):<11}  "
+        f"{summary.captions:>8}  {file_size(summary.size_bytes):>8}  {'' if state == 'whole' else state}"
+    ).rstrip()
+
+
+def _values(summary: SessionSummary) -> dict[str, object]:
+    return {
+        "session": summary.name,
+        "path": str(summary.path),
+        "modified": summary.modified.isoformat(timespec="seconds"),
+        "seconds": round(summary.seconds, 3),
+        "source_language": summary.source,
+        "target_language": summary.target,
+        "captions": summary.captions,
+        "size_bytes": summary.size_bytes,
+        "state": summary.state,
+    }
+
+
+def _count(number: int) -> str:
+    return "1 session" if number == 1 else f"{number} sessions"

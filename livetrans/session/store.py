@@ -1,0 +1,206 @@
+"""The sessions in the user's data folder: found by name, described without reading them whole, removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+from livetrans.errors import SessionError
+from livetrans.session.codec import EVENTS_FILE
+from livetrans.session.recorder import is_being_recorded, sessions_folder
+
+LAST = "last"
+"""Stands for the newest session with captions wherever a session is named."""
+
+State = Literal["whole", "crashed", "recording"]
+
+_BLOCK = 64 * 1024
+"""Bytes read at once from the end of a file."""
+_HEAD = 256 * 1024
+"""Bytes from the beginning in which the start of the run is looked for; notices of loading come before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A line of `livetrans sessions`."""
+
+    name: str
+    path: Path
+    modified: datetime
+    """Local time of the last event."""
+    seconds: float
+    """Length of the sound that was heard."""
+    source: str | None
+    target: str | None
+    """Language codes; None where the run ended before it started listening."""
+    captions: int
+    """Segments up to the last one with a caption."""
+    size_bytes: int
+    """Of all files of the session."""
+    state: State
+
+
+def find_session(name: str) -> Path:
+    """The path that `name` means, as `path_or_session` finds it.
+
+    Raises:
+        SessionError: there is none, or there are several.
+    """
+    path = path_or_session(name)
+    if not path.exists():
+        raise SessionError(f"There is no session {name}: `livetrans sessions` lists them, or name a session's folder.")
+    return path
+
+
+def path_or_session(name: str) -> Path:
+    """The path `name` if it exists; else the session in the user's data folder; else the path again.
+
+    Raises:
+        SessionError: several sessions begin so, or `last` where there is none.
+    """
+    path = Path(name).expanduser()
+    return path if path.exists() else session_named(name) or path
+
+
+def session_named(name: str) -> Path | None:
+    """The session in the user's data folder of that name, or whose name alone begins so; `last` is the newest that has
+    captions. None where there is none.
+
+    Raises:
+        SessionError: several begin so, or `last` where there is none.
+    """
+    folder = sessions_folder()
+    if name == LAST:
+        newest = next((path for path in reversed(session_folders()) if last_caption(path / EVENTS_FILE)), None)
+        if newest is None:
+            raise SessionError(f"There is no session with captions in {folder} yet: record one, or name a folder.")
+        return newest
+    if not name or Path(name).name != name:
+        return None
+    found = [path for path in session_folders() if path.name.startswith(name)]
+    exact = [path for path in found if path.name == name]
+    if len(found) > 1 and not exact:
+        raise SessionError(
+            f"{len(found)} sessions begin with {name}, such as {found[-1].name}: write more of the name."
+        )
+    return next(iter(exact or found), None)
+
+
+def session_folders() -> list[Path]:
+    """The sessions in the user's data folder, oldest first: their names are the times at which they began."""
+    return sorted(path.parent for path in sessions_folder().glob(f"*/{EVENTS_FILE}"))
+
+
+def summarise(folder: Path) -> SessionSummary:
+    """What the list says of a session, from the beginning and the end of its events.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    file = folder / EVENTS_FILE
+    signature = _signature(file)
+    heard, whole = 0.0, False
+    for event in _events_backwards(file):
+        whole = whole or event.get("event") == "run_ended"
+        if isinstance(event.get("heard"), int | float):
+            heard = float(event["heard"])
+            break
+    caption = last_caption(file)
+    return SessionSummary(
+        name=folder.name,
+        path=folder,
+        modified=datetime.fromtimestamp(file.stat().st_mtime),
+        seconds=heard,
+        source=_text(signature.get("source_language")),
+        target=_text(signature.get("target_language")),
+        captions=caption["segment_id"] + 1 if caption else 0,
+        size_bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
+        state="recording" if is_being_recorded(folder) else "whole" if whole else "crashed",
+    )
+
+
+def last_caption(file: Path) -> dict[str, Any] | None:
+    """The last caption with text in a file of events, as its line says it; read from the end.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    for event in _events_backwards(file):
+        if event.get("event") == "caption" and isinstance(event.get("segment_id"), int):
+            if str(event.get("text", "")).strip():
+                return event
+    return None
+
+
+def older_than(days: float) -> list[Path]:
+    """The sessions whose last event is more than `days` old, without any that is being recorded."""
+    limit = time.time() - timedelta(days=days).total_seconds()
+    old = [path for path in session_folders() if (path / EVENTS_FILE).stat().st_mtime < limit]
+    return [path for path in old if not is_being_recorded(path)]
+
+
+def remove(folder: Path) -> None:
+    """Remove a session with everything in its folder.
+
+    Raises:
+        SessionError: it is being recorded, or cannot be removed.
+    """
+    if is_being_recorded(folder):
+        raise SessionError(f"{folder.name} is being recorded: end that run first.")
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise SessionError(f"{folder} cannot be removed ({error.strerror or error}): check its permissions.") from error
+
+
+def _signature(file: Path) -> dict[str, Any]:
+    with file.open("rb") as stream:
+        for line in stream.read(_HEAD).splitlines():
+            event = _parsed(line)
+            if event.get("event") == "run_started" and isinstance(event.get("signature"), dict):
+                signature: dict[str, Any] = event["signature"]
+                return signature
+    return {}
+
+
+def _events_backwards(file: Path) -> Iterator[dict[str, Any]]:
+    """The lines that are objects, last first; read block by block, as far as the caller goes."""
+    with file.open("rb") as stream:
+        for line in _lines_backwards(stream):
+            event = _parsed(line)
+            if event:
+                yield event
+
+
+def _lines_backwards(stream: BinaryIO) -> Iterator[bytes]:
+    position = stream.seek(0, os.SEEK_END)
+    rest = b""
+    while position:
+        # A line longer than a block is not copied once for each block.
+        size = min(max(_BLOCK, len(rest)), position)
+        position -= size
+        stream.seek(position)
+        first, *lines = (stream.read(size) + rest).split(b"\n")
+        yield from reversed(lines)
+        rest = first
+    yield rest
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    """The line's object; empty for a line that was cut by a crash, or is none."""
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,153 @@
+"""Sessions are found by name, described from their beginning and end, and removed only where that is meant."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from livetrans.cli import run
+from livetrans.errors import SessionError
+from livetrans.events import Event, Record, RunEnded, RunStarted, SourceProgress
+from livetrans.session import store
+from livetrans.session.recorder import SessionRecorder
+
+from .examples import caption, write_session
+
+
+@pytest.fixture
+def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the user's sessions."""
+    monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
+    return tmp_path / "data" / "sessions"
+
+
+def record(sessions: Path, name: str, *events: Event) -> Path:
+    folder = sessions / name
+    folder.mkdir(parents=True)
+    write_session(folder / "events.jsonl", *events)
+    return folder
+
+
+STARTED = RunStarted({"source_language": "en", "target_language": "de"})
+ENDED = RunEnded(83.0, "end of source")
+
+
+def test_a_name_is_a_path_then_a_session_then_its_unique_beginning(
+    sessions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    old = record(sessions, "2026-01-01T10-00-00", caption(0, "Guten Tag."))
+    new = record(sessions, "2026-01-01T10-00-00-2", caption(0, "Danke."))
+    record(sessions, "2026-03-01T10-00-00", STARTED, ENDED)
+    assert store.find_session("2026-01-01T10-00-00") == old
+    assert store.find_session("2026-01-01T10-00-00-") == new
+    assert store.find_session("last") == new, "the newest has no caption"
+    with pytest.raises(SessionError, match="2 sessions begin with 2026-01"):
+        store.find_session("2026-01")
+    with pytest.raises(SessionError, match="There is no session nosuch"):
+        store.find_session("nosuch")
+    with pytest.raises(SessionError, match="There is no session"):
+        store.find_session("../data/sessions/absent")
+    (tmp_path / "last").mkdir()
+    assert store.find_session("last") == Path("last")
+
+
+def test_last_without_any_session_says_so(sessions: Path) -> None:
+    record(sessions, "2026-01-01T10-00-00", STARTED, caption(0, " "))
+    with pytest.raises(SessionError, match="no session with captions"):
+        store.find_session("last")
+
+
+def test_a_summary_is_the_same_however_long_the_file_is(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    progress = [SourceProgress(float(second), None, False) for second in range(200)]
+    folder = record(sessions, "2026-01-01T10-00-00", STARTED, caption(0, "a"), caption(1, "b"), *progress)
+    summaries = []
+    for block in (7, 1000, 1_000_000):
+        monkeypatch.setattr(store, "_BLOCK", block)
+        summaries.append(store.summarise(folder))
+    first = summaries[0]
+    assert all(summary == first for summary in summaries)
+    assert (first.captions, first.seconds, first.source, first.target, first.state) == (2, 199.0, "en", "de", "crashed")
+
+
+def test_a_summary_reads_the_ends_of_a_long_file_only(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = [caption(number, "Wort " * 200) for number in range(4000)]
+    folder = record(sessions, "2026-01-01T10-00-00", STARTED, *long, ENDED)
+    read = 0
+
+    class Counting:
+        def __init__(self, stream: object) -> None:
+            self.stream = stream
+
+        def __enter__(self) -> Counting:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.stream.close()  # type: ignore[attr-defined]
+
+        def seek(self, *to: int) -> int:
+            return self.stream.seek(*to)  # type: ignore[attr-defined, no-any-return]
+
+        def read(self, size: int) -> bytes:
+            nonlocal read
+            read += size
+            return self.stream.read(size)  # type: ignore[attr-defined, no-any-return]
+
+    opened = Path.open
+    monkeypatch.setattr(Path, "open", lambda self, *mode, **rest: Counting(opened(self, *mode, **rest)))
+    assert store.summarise(folder).captions == 4000
+    size = os.path.getsize(folder / "events.jsonl")
+    assert size > 4_000_000 and read < size / 8
+
+
+def test_a_line_cut_by_a_crash_does_not_hide_what_is_before_it(sessions: Path) -> None:
+    folder = record(sessions, "2026-01-01T10-00-00", STARTED, caption(0, "Guten Tag."))
+    with (folder / "events.jsonl").open("ab") as file:
+        file.write(b'{"event": "caption", "segment_id": 7, "te')
+    summary = store.summarise(folder)
+    assert (summary.captions, summary.state) == (1, "crashed")
+
+
+def test_a_session_that_is_being_recorded_is_not_removed(sessions: Path) -> None:
+    recorder = SessionRecorder(sessions / "2026-01-01T10-00-00")
+    recorder.write(Record(0.0, STARTED))
+    assert store.summarise(recorder.folder).state == "recording"
+    with pytest.raises(SessionError, match="being recorded"):
+        store.remove(recorder.folder)
+    assert store.older_than(-1) == []
+    recorder.close()
+    assert store.summarise(recorder.folder).state == "crashed"
+    store.remove(recorder.folder)
+    assert not recorder.folder.exists()
+
+
+def test_the_list_and_removing_by_the_command(sessions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = record(sessions, "2026-01-01T10-00-00", STARTED, caption(0, "Guten Tag."), ENDED)
+    empty = record(sessions, "2026-02-01T10-00-00", STARTED, ENDED)
+    crashed = record(sessions, "2026-03-01T10-00-00", STARTED, caption(0, "Danke."))
+    assert run(["sessions"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in lines[:4])
+    assert "en → de" in lines[1] and "1:23" in lines[1] and not lines[1].endswith("whole")
+    assert lines[2].endswith("empty") and lines[3].endswith("crashed")
+    assert run(["sessions", "--json"]) == 0
+    assert capsys.readouterr().out.count('"state": ') == 3
+    assert run(["sessions", "rm", "--empty"]) == 0
+    assert not empty.exists() and old.exists() and crashed.exists()
+    weeks = time.time() - 21 * 86_400
+    os.utime(old / "events.jsonl", (weeks, weeks))
+    assert run(["sessions", "rm", "--older-than", "20", "--yes"]) == 0
+    assert not old.exists() and crashed.exists()
+    assert run(["sessions", "rm", "2026-03"]) == 0
+    assert not crashed.exists()
+    assert run(["sessions", "rm"]) == 2
+
+
+def test_a_path_elsewhere_is_never_removed(sessions: Path, tmp_path: Path) -> None:
+    elsewhere = record(tmp_path, "mine", STARTED, caption(0, "Guten Tag."))
+    assert run(["sessions", "rm", str(elsewhere)]) == 1
+    assert run(["sessions", "rm", "../../mine"]) == 1
+    assert elsewhere.exists()
