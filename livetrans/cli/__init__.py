@@ -28,6 +28,7 @@ COMMANDS = {
     "export": CommandEntry("livetrans.cli.export", "Write a session as subtitles, text or JSON lines."),
     "bench": CommandEntry("livetrans.cli.bench", "Measure methods side by side and make the paper's tables."),
     "models": CommandEntry("livetrans.cli.listing", "List the models that were found, and which run by default."),
+    "config": CommandEntry("livetrans.cli.configuring", "Show the settings in force, or write a configuration file."),
     "devices": CommandEntry("livetrans.cli.listing", "List the microphones."),
     "completion": CommandEntry("livetrans.cli.listing", "Print the completion script of your shell."),
 }

@@ -88,7 +88,9 @@ def apply_config(context: click.Context, option: click.Parameter, value: Path | 
     path = value or default_config_file()
     if value is None and not path.is_file():
         return
-    known = {_key(parameter): parameter for parameter in context.command.params if isinstance(parameter, click.Option)}
+    known = {
+        option_key(parameter): parameter for parameter in context.command.params if isinstance(parameter, click.Option)
+    }
     known.pop("config", None)
     shared = {key: _kind(parameter) for key, parameter in known.items() if isinstance(parameter, GroupedOption)}
     own = {key: _kind(parameter) for key, parameter in known.items()}
@@ -104,7 +106,7 @@ def apply_config(context: click.Context, option: click.Parameter, value: Path | 
         context.default_map[parameter.name or key] = item
 
 
-def _key(option: click.Option) -> str:
+def option_key(option: click.Option) -> str:
     """An option's key in the configuration file: its long name without the dashes."""
     return next((name[2:] for name in option.opts if name.startswith("--")), option.name or "")
 
