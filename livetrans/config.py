@@ -74,7 +74,7 @@ class LanguageModelSettings:
     gpu_layers: int = -1
     """-1: all that fit."""
     prompt: str | None = None
-    """A name in `livetrans.lm.prompts.TEMPLATES`; None chooses by the model's metadata."""
+    """A name in `livetrans.lm.templates.TEMPLATES`; None chooses by the model's metadata."""
 
 
 RECORDS = ("shown", "exact")

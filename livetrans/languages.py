@@ -35,8 +35,7 @@ _WHISPER_NAMES = _names(
 
 _VARIANTS = _names(
     """
-    pt-BR Brazilian Portuguese, pt-PT European Portuguese, zh-CN Simplified Chinese, zh-Hans Simplified Chinese,
-    zh-Hant Traditional Chinese, zh-TW Traditional Chinese
+    pt-BR Brazilian Portuguese, pt-PT European Portuguese, zh-Hans Simplified Chinese, zh-Hant Traditional Chinese
     """
 )
 """Variants that translators tell apart and Whisper does not; the code before the dash is Whisper's."""
@@ -54,7 +53,8 @@ _ALIASES = {
     for code, others in _names(
         """
         ca valencian, es castilian, fa farsi, he iw, ht haitian, jw jv, my myanmar, nl flemish, nn nynorsk, no nb,
-        pa panjabi, ps pushto, ro moldavian, si sinhalese, tl fil filipino, zh mandarin
+        pa panjabi, ps pushto, ro moldavian mo, si sinhalese, tl fil filipino, zh mandarin cmn, zh-Hans zh-cn zh-sg,
+        zh-Hant zh-tw zh-hk zh-mo, id in, yi ji, yue zh-yue
         """
     ).items()
     for other in others.split()
@@ -63,6 +63,8 @@ _ALIASES = {
 
 _UNSPACED = frozenset({"bo", "ja", "km", "lo", "my", "th", "yue", "zh"})
 """Written without spaces between words, by Whisper code."""
+
+_RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,10 @@ class Language:
     whisper_code: str | None
     """Whisper's code; None for a language that Whisper does not have."""
 
+    @property
+    def right_to_left(self) -> bool:
+        return self.code in _RIGHT_TO_LEFT
+
 
 def _table() -> dict[str, Language]:
     """Every language by its code in small letters."""
@@ -91,18 +97,21 @@ LANGUAGES = _table()
 
 
 def parse_language(code: str) -> Language:
-    """The language meant by a code (`de`, `pt-br`) or an English name (`German`), whatever its case.
+    """The language meant by a BCP-47 code (`de`, `pt_BR`) or an English name (`German`), whatever its case.
+
+    Subtags that make no difference here are left out: `en-GB` is `en`, `zh-Hant-TW` is `zh-Hant`.
 
     Raises:
         UsageError: no such language; the message names languages spelled like it.
     """
     wanted = code.strip().lower().replace("_", "-")
     by_name = {language.name.lower(): language for language in reversed(LANGUAGES.values())}
-    found = LANGUAGES.get(_ALIASES.get(wanted, wanted)) or by_name.get(wanted.replace("-", " "))
-    if found is None:
-        # A regional code that makes no difference here means its language: en-GB, de-AT.
-        base, _, region = wanted.partition("-")
-        found = LANGUAGES.get(_ALIASES.get(base, base)) if region.isalpha() else None
+    found = by_name.get(" ".join(wanted.replace("-", " ").split()))
+    subtags = wanted.split("-")
+    if all(subtag.isalnum() and len(subtag) <= 8 for subtag in subtags):
+        for count in range(len(subtags), 0, -1):
+            prefix = "-".join(subtags[:count])
+            found = found or LANGUAGES.get(_ALIASES.get(prefix, prefix).lower())
     if found is None:
         raise UsageError(f"unknown language {code!r}; {_advice(wanted, list(by_name))}")
     return found
@@ -113,12 +122,12 @@ def _advice(wanted: str, names: list[str]) -> str:
     meant = dict.fromkeys(_spelled(word) for word in close)
     if meant:
         return f"did you mean {' or '.join(meant)}?"
-    return "use a code such as en, de, fr or zh-TW, or the language's English name"
+    return "use a code such as en, de, fr or zh-Hant, or the language's English name"
 
 
 def _spelled(word: str) -> str:
     """`de (German)` for a code, an alias or a name in small letters."""
-    language = LANGUAGES.get(_ALIASES.get(word, word))
+    language = LANGUAGES.get(_ALIASES.get(word, word).lower())
     if language is None:
         language = next(language for language in LANGUAGES.values() if language.name.lower() == word)
     return f"{language.code} ({language.name})"

@@ -22,7 +22,7 @@ from livetrans.config import (
     TranscriberSettings,
 )
 from livetrans.decoding import DECODERS
-from livetrans.lm.prompts import TEMPLATES
+from livetrans.lm.templates import TEMPLATES
 
 MOST_THREADS = 512
 """llama.cpp crashes past its own limit, and CTranslate2 where the system gives no more."""

@@ -1,7 +1,7 @@
-"""Text to token ids and back: the prompt template around the text to translate, and the text of output tokens.
+"""Text to token ids and back: the prompt around the text to translate, and the text of output tokens.
 
-The template's own words are tokenised with control tokens, the speech without them, so that no speech can end the
-user's turn. A template is chosen by the model's metadata; `LanguageModelSettings.prompt` overrides.
+The template's own words are tokenised with control tokens, all that people said without them, so that no speech can
+end the user's turn. A template is chosen by the model's metadata; `LanguageModelSettings.prompt` overrides.
 """
 
 from __future__ import annotations
@@ -13,20 +13,34 @@ from dataclasses import dataclass
 
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import Language
+from livetrans.lm.forms import BEGIN, END, Pairs, Request
 from livetrans.lm.port import LanguageModel
+from livetrans.lm.templates import TEMPLATES, Traits
 from livetrans.text import one_line
 
-_PLACE = "\ue000"
-"""Stands for the speech while a template is rendered: a private-use character that no template contains."""
-_INSTRUCTION = (
-    "Translate the {source} source text to {target}. "
-    "Return only the translation, without any additional explanations or commentary."
-)
+_SPEECH = "\ue002"
+_FIRST_MARK, _LAST_MARK = 0xE003, 0xF8FF
+"""Private-use characters: no template contains them."""
+_MARKS = re.compile(f"([{BEGIN}-{chr(_LAST_MARK)}])")
+_SHOWN_LANGUAGES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a prompt holds beside the speech, as far as the template takes it."""
+
+    pairs: Pairs = ()
+    """The sentences before and their translations, oldest first."""
+    terms: Pairs = ()
+    """Terms that occur in the speech, and their translations."""
+
+
+NO_CONTEXT = Context()
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A template rendered for one model and one language pair."""
+    """A template rendered for one model, one language pair and one context."""
 
     name: str
     before: tuple[int, ...]
@@ -36,91 +50,24 @@ class Prompt:
 
     def tokens(self, model: LanguageModel, text: str) -> list[int]:
         """The whole prompt for a source text; equal texts share a token prefix as far as the tokenizer lets them."""
-        text = " ".join(text.split())
-        speech = f" {text}" if self.leading_space else text
-        return [*self.before, *model.tokenize(speech), *self.after]
-
-
-Template = Callable[[LanguageModel, Language, Language], str]
-"""Gives the prompt's text with `_PLACE` where the speech goes."""
-
-
-def _tower(_model: LanguageModel, source: Language, target: Language) -> str:
-    """Tower+ (Gemma 2), paper Table 5."""
-    instruction = _INSTRUCTION.format(source=source.name, target=target.name)
-    return (
-        f"<start_of_turn>user\n{instruction}\n{source.name}: {_PLACE}\n{target.name}: <end_of_turn>\n"
-        "<start_of_turn>model\n"
-    )
-
-
-def _qwen3(_model: LanguageModel, source: Language, target: Language) -> str:
-    """Qwen3 with an empty think block, paper Table 5."""
-    instruction = _INSTRUCTION.format(source=source.name, target=target.name)
-    return (
-        f"<|im_start|>system\n{instruction}<|im_end|>\n<|im_start|>user\n{source.name}: {_PLACE}<|im_end|>\n"
-        f"<|im_start|>assistant\n<think>\n\n</think>\n\n{target.name}:"
-    )
-
-
-def _plain(model: LanguageModel, source: Language, target: Language) -> str:
-    """The bare form of the embedded translators, which know one language pair."""
-    pair = (
-        model.metadata("livetrans.source_language") or "en",
-        model.metadata("livetrans.target_language") or "de",
-    )
-    if (source.code, target.code) != pair:
-        raise UsageError(
-            f"{model.name} translates {pair[0]} to {pair[1]} only, not {source.code} to {target.code}; "
-            "choose those languages or another translator with --mt"
-        )
-    return f"<|src|>{_PLACE}<|tgt|>"
-
-
-def _chat(model: LanguageModel, source: Language, target: Language) -> str:
-    """The model's own chat template around the paper's instruction."""
-    from jinja2 import TemplateError
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    template = model.metadata("tokenizer.chat_template")
-    if not template:
-        raise ModelError(f"{model.name} carries no chat template; choose one with --prompt ({', '.join(TEMPLATES)})")
-    instruction = _INSTRUCTION.format(source=source.name, target=target.name)
-    message = {"role": "user", "content": f"{instruction}\n{source.name}: {_PLACE}"}
-    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-
-    def refuse(reason: str) -> None:
-        raise TemplateError(reason)
-
-    environment.globals["raise_exception"] = refuse
-    try:
-        # Beginning tokens are added by us, so that they are not there twice.
-        return environment.from_string(template).render(
-            messages=[message], add_generation_prompt=True, enable_thinking=False, bos_token="", eos_token=""
-        )
-    except TemplateError as error:
-        raise ModelError(
-            f"{model.name}'s chat template cannot be rendered ({error}); choose one with --prompt"
-        ) from None
-
-
-TEMPLATES: dict[str, Template] = {"tower": _tower, "qwen3": _qwen3, "plain": _plain, "chat": _chat}
+        return [*self.before, *_speech_tokens(model, text, self.leading_space), *self.after]
 
 
 def choose_template(model: LanguageModel) -> str:
     """The name of the template that fits the model's metadata."""
-    if len(model.tokenize("<|src|>", special=True)) == 1 and len(model.tokenize("<|tgt|>", special=True)) == 1:
-        return "plain"
-    architecture = (model.metadata("general.architecture") or "").lower()
-    identity = f"{model.metadata('general.name') or ''} {model.metadata('general.basename') or ''}".lower()
-    if "tower" in identity and architecture.startswith("gemma"):
-        return "tower"
-    if architecture == "qwen3" and "<think>" in (model.metadata("tokenizer.chat_template") or "<think>"):
-        return "qwen3"
-    return "chat"
+    names = (model.metadata(f"general.{key}") or "" for key in ("name", "basename", "finetune"))
+    traits = Traits(
+        architecture=(model.metadata("general.architecture") or "").lower(),
+        identity="".join(filter(str.isalnum, "".join(names).lower())),
+        chat_template=model.metadata("tokenizer.chat_template"),
+        is_marked=all(len(model.tokenize(mark, special=True)) == 1 for mark in ("<|src|>", "<|tgt|>")),
+    )
+    return next(name for name, template in TEMPLATES.items() if template.recognises(traits))
 
 
-def build_prompt(model: LanguageModel, name: str | None, source: Language, target: Language) -> Prompt:
+def build_prompt(
+    model: LanguageModel, name: str | None, source: Language, target: Language, context: Context = NO_CONTEXT
+) -> Prompt:
     """Render a template once; only the speech is tokenised at each update.
 
     Raises:
@@ -130,16 +77,85 @@ def build_prompt(model: LanguageModel, name: str | None, source: Language, targe
     name = name or choose_template(model)
     if name not in TEMPLATES:
         raise UsageError(f"there is no prompt template {name!r}; choose one of {', '.join(TEMPLATES)}")
-    rendered = TEMPLATES[name](model, source, target)
-    if rendered.count(_PLACE) != 1:
+    said: dict[str, str] = {}
+    rendered = TEMPLATES[name].render(model, _request(name, model, (source, target), context, said))
+    if any(rendered.count(mark) != 1 for mark in (_SPEECH, *said)):
         raise ModelError(f"{model.name}'s chat template does not show the user's text once; choose one with --prompt")
-    before, after = rendered.split(_PLACE)
+    before, after = rendered.split(_SPEECH)
     if after.rfind("<think>") > after.rfind("</think>"):
         after += "\n\n</think>\n\n"  # A template that opens the block itself would spend the output on reasoning.
-    spaced = before.endswith(" ")
-    tokens = (*model.beginning_tokens, *model.tokenize(before.removesuffix(" "), special=True))
-    leading_space = spaced and not _adds_space(model)
-    return Prompt(name, tokens, tuple(model.tokenize(after, special=True)), leading_space)
+    tokens = _tokens(model, before + _SPEECH, said)
+    beginning = model.beginning_tokens
+    if tuple(tokens[: len(beginning)]) != beginning:
+        tokens = [*beginning, *tokens]
+    return Prompt(name, tuple(tokens), tuple(_tokens(model, after, said)), _brings_space(model, before))
+
+
+def _request(
+    name: str, model: LanguageModel, languages: tuple[Language, Language], context: Context, said: dict[str, str]
+) -> Request:
+    """What the template renders; puts what its marks stand for into `said`."""
+    template = TEMPLATES[name]
+    source, target = languages
+    spelled = [template.spelling(language) for language in languages]
+    if template.languages is not None and None in spelled:
+        unknown = " and ".join(
+            f"{language.name} ({language.code})"
+            for language, known in zip(languages, spelled, strict=True)
+            if known is None
+        )
+        codes = list(template.languages)
+        more = f" and {len(codes) - _SHOWN_LANGUAGES} more" if len(codes) > _SHOWN_LANGUAGES else ""
+        raise UsageError(
+            f"{model.name} does not know {unknown}, only {', '.join(codes[:_SHOWN_LANGUAGES])}{more}; choose another "
+            "language, another translator with --mt, or try it all the same with --prompt chat"
+        )
+
+    def mark(text: str) -> str:
+        character = chr(_FIRST_MARK + len(said))
+        said[character] = text
+        return character
+
+    def marks(pairs: Pairs) -> Pairs:
+        return tuple((mark(one), mark(other)) for one, other in pairs)
+
+    return Request(
+        source=spelled[0] or source.name,
+        target=spelled[1] or target.name,
+        source_code=source.code,
+        target_code=target.code,
+        speech=_SPEECH,
+        pairs=marks(context.pairs) if template.history else (),
+        terms=marks(context.terms) if template.terms else (),
+    )
+
+
+def _tokens(model: LanguageModel, text: str, said: dict[str, str]) -> list[int]:
+    """Tokens of a part of a rendered text: marks become what they stand for, or a control token of the model."""
+    tokens: list[int] = []
+    pieces = _MARKS.split(text)
+    for piece, mark in zip(pieces[::2], [*pieces[1::2], ""], strict=True):
+        before_speech = mark in said or mark == _SPEECH
+        tokens += model.tokenize(piece.removesuffix(" ") if before_speech else piece, special=True)
+        if mark in said:
+            tokens += _speech_tokens(model, said[mark], _brings_space(model, piece))
+        elif mark in _CONTROL:
+            token = model.metadata(f"tokenizer.ggml.{_CONTROL[mark]}_token_id")
+            tokens += [int(token)] if token is not None and token.isdigit() else []
+    return tokens
+
+
+_CONTROL = {BEGIN: "bos", END: "eos"}
+
+
+def _speech_tokens(model: LanguageModel, text: str, leading_space: bool) -> list[int]:
+    text = " ".join(text.split())
+    return model.tokenize(f" {text}" if leading_space else text)
+
+
+def _brings_space(model: LanguageModel, before: str) -> bool:
+    """Whether what people said after `before` has to bring the space that ends it: a word's token includes it."""
+    return before.endswith(" ") and not _adds_space(model)
 
 
 def _adds_space(model: LanguageModel) -> bool:

@@ -83,7 +83,7 @@ def test_every_option_reaches_its_setting(seen: Seen, models: Path) -> None:
         " --window partials"
     )
     settings = settings_from(parsed(seen, *line.split()))
-    assert (settings.source_language, settings.target_language) == ("fr", "zh-TW")
+    assert (settings.source_language, settings.target_language) == ("fr", "zh-Hant")
     assert settings.recogniser is not None
     assert (settings.recogniser.model.name, settings.recogniser.language) == ("whisper-small", "fr")
     assert (settings.recogniser.threads, settings.recogniser.window) == (2, "partials")

@@ -18,7 +18,8 @@ from livetrans.decoding import DECODERS, Decode, Decoded, Decoding, Draft
 from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
 
 TREE = Path(__file__).parents[2]
-FILE, ROW = re.findall(r"```python\n(.*?)```", (TREE / "docs" / "adding.md").read_text(encoding="utf-8"), re.DOTALL)
+SECTION = (TREE / "docs" / "adding.md").read_text(encoding="utf-8").partition("## A decoder")[2].partition("\n## ")[0]
+FILE, ROW = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
 
 
 def example() -> Decode:

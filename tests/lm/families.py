@@ -1,0 +1,210 @@
+"""Models of each family without their weights: metadata, chat template and control tokens; as a tiny GGUF, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import gguf
+import numpy as np
+
+from livetrans.clock import ManualClock
+from livetrans.lm.port import Evaluation
+
+CHATML = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+THINKING = CHATML.replace(
+    "assistant\n{%", "assistant\n{% if not enable_thinking %}<think>\n\n</think>\n\n{% endif %}{%"
+)
+GEMMA = (
+    "{{ bos_token }}{% for message in messages %}<start_of_turn>{{ message.role }}\n{{ message.content }}"
+    "<end_of_turn>\n{% endfor %}<start_of_turn>model\n"
+)
+LLAMA3 = (
+    "{{ bos_token }}{% for message in messages %}<|start_header_id|>{{ message.role }}<|end_header_id|>\n\n"
+    "{{ message.content }}<|eot_id|>{% endfor %}<|start_header_id|>assistant<|end_header_id|>\n\n"
+)
+HY_SMALL = (
+    "<｜hy_begin▁of▁sentence｜>{% for message in messages %}{% if message.role == 'user' %}<｜hy_User｜>"
+    "{{ message.content }}{% else %}<｜hy_Assistant｜>{{ message.content }}<｜hy_place▁holder▁no▁2｜>{% endif %}"
+    "{% endfor %}{% if add_generation_prompt %}<｜hy_Assistant｜>{% endif %}"
+)
+HY_LARGE = (
+    "<|startoftext|>{% for message in messages %}{% if message.role == 'user' %}{{ message.content }}<|extra_0|>"
+    "{% else %}{{ message.content }}<|eos|>{% endif %}{% endfor %}"
+)
+
+
+@dataclass(frozen=True)
+class Family:
+    """What a model file of the family says of itself."""
+
+    template: str
+    """The name in `TEMPLATES`."""
+    architecture: str
+    name: str
+    chat_template: str
+    control: tuple[str, ...]
+    """Control tokens; the first begins a sequence, the second ends one."""
+    adds_begin: bool = True
+    norms: tuple[str, ...] = ()
+    """Norms of a block beside `attn_norm` and `ffn_norm`."""
+
+
+_GEMMA_TOKENS = ("<bos>", "<eos>", "<start_of_turn>", "<end_of_turn>")
+_CHATML_TOKENS = ("<s>", "<|im_end|>", "<|im_start|>")
+_GEMMA2 = ("post_attention_norm", "post_ffw_norm")
+_GEMMA3 = (*_GEMMA2, "attn_q_norm", "attn_k_norm")
+_HEAD_NORMS = ("attn_q_norm", "attn_k_norm")
+FAMILIES = {
+    "tower": Family("tower", "gemma2", "Tower Plus 2B", GEMMA, _GEMMA_TOKENS, norms=_GEMMA2),
+    "translategemma": Family(
+        "translategemma",
+        "gemma3",
+        "Translategemma 4b It",
+        "{{ messages[0].content[0].source_lang_code }}",
+        _GEMMA_TOKENS,
+        norms=_GEMMA3,
+    ),
+    "gemma3": Family("gemma3", "gemma3", "Gemma 3 4b It", GEMMA, _GEMMA_TOKENS, norms=_GEMMA3),
+    "hymt-1.8B": Family(
+        "hymt",
+        "hunyuan-dense",
+        "Hy MT2 1.8B",
+        HY_SMALL,
+        ("<｜hy_begin▁of▁sentence｜>", "<｜hy_place▁holder▁no▁2｜>", "<｜hy_User｜>", "<｜hy_Assistant｜>"),
+        adds_begin=False,
+        norms=_HEAD_NORMS,
+    ),
+    "hymt-7B": Family(
+        "hymt",
+        "hunyuan-dense",
+        "Hy-MT2-7B",
+        HY_LARGE,
+        ("<|startoftext|>", "<|eos|>", "<|extra_0|>"),
+        adds_begin=False,
+        norms=_HEAD_NORMS,
+    ),
+    "eurollm": Family("eurollm", "llama", "EuroLLM 9B Instruct", CHATML, _CHATML_TOKENS),
+    "qwen3": Family(
+        "qwen3", "qwen3", "Qwen3 4B", THINKING, (*_CHATML_TOKENS, "<think>", "</think>"), False, _HEAD_NORMS
+    ),
+    "qwen3-2507": Family("qwen3", "qwen3", "Qwen3 4B Instruct 2507", CHATML, _CHATML_TOKENS, False, _HEAD_NORMS),
+    "llama3": Family(
+        "llama3",
+        "llama",
+        "Llama 3.2 3B Instruct",
+        LLAMA3,
+        ("<|begin_of_text|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>"),
+    ),
+    "chat": Family("chat", "llama", "Some Chat Model", CHATML, _CHATML_TOKENS),
+}
+
+
+class Spelled:
+    """A language model that writes nothing: control tokens count from 0, every other token is a character."""
+
+    context_tokens, maximum_rows, can_move = 4096, 161, True
+    _FIRST = 100
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        self.name = family.name
+        self.clock = ManualClock()
+        self.beginning_tokens = (0,) if family.adds_begin else ()
+
+    def metadata(self, key: str) -> str | None:
+        return {
+            "general.architecture": self._family.architecture,
+            "general.name": self._family.name,
+            "tokenizer.chat_template": self._family.chat_template,
+            "tokenizer.ggml.bos_token_id": "0",
+            "tokenizer.ggml.eos_token_id": "1",
+        }.get(key)
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        tokens: list[int] = []
+        while text:
+            control = next((mark for mark in self._family.control if special and text.startswith(mark)), "")
+            tokens.append(self._family.control.index(control) if control else self._FIRST + ord(text[0]))
+            text = text[len(control or text[0]) :]
+        return tokens
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        return "".join(chr(token - self._FIRST) for token in tokens if token >= self._FIRST).encode()
+
+    def spelled(self, tokens: Sequence[int]) -> str:
+        """The text with its control tokens."""
+        control = self._family.control
+        return "".join(control[token] if token < len(control) else chr(token - self._FIRST) for token in tokens)
+
+    def is_end_of_generation(self, token: int) -> bool:
+        return token == 1
+
+    def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
+        return Evaluation(np.zeros((last_rows, 1), np.float32), 0, len(context), 1)
+
+    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
+        return self.evaluate(context)
+
+    def close(self) -> None: ...
+
+
+def write_family(path: Path, family: Family) -> Path:
+    """A GGUF of the family with one layer of random weights, whose vocabulary is bytes and the control tokens."""
+    width, heads, inner = 64, 2, 128
+    size = width // heads
+    letters = list(_byte_letters().values())
+    tokens = [*letters, letters[0] + letters[1], *family.control]
+    writer = gguf.GGUFWriter(path, family.architecture)
+    writer.add_name(family.name)
+    writer.add_context_length(1024)
+    writer.add_embedding_length(width)
+    writer.add_block_count(1)
+    writer.add_feed_forward_length(inner)
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(heads)
+    writer.add_key_length(size)
+    writer.add_value_length(size)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_dimension_count(size)
+    if family.architecture.startswith("gemma"):
+        writer.add_sliding_window(512)
+    writer.add_vocab_size(len(tokens))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(tokens)
+    writer.add_token_types([1] * (len(tokens) - len(family.control)) + [3] * len(family.control))
+    writer.add_token_merges([f"{letters[0]} {letters[1]}"])
+    writer.add_bos_token_id(tokens.index(family.control[0]))
+    writer.add_eos_token_id(tokens.index(family.control[1]))
+    writer.add_add_bos_token(family.adds_begin)
+    writer.add_chat_template(family.chat_template)
+    random = np.random.default_rng(0)
+    shapes: dict[str, tuple[int, ...]] = {"token_embd.weight": (len(tokens), width), "output_norm.weight": (width,)}
+    block: dict[str, tuple[int, ...]] = {
+        **{f"attn_{name}": (width, width) for name in ("q", "k", "v", "output")},
+        "ffn_gate": (inner, width),
+        "ffn_up": (inner, width),
+        "ffn_down": (width, inner),
+        **dict.fromkeys(("attn_norm", "ffn_norm"), (width,)),
+        **{name: (size if name in _HEAD_NORMS else width,) for name in family.norms},
+    }
+    shapes |= {f"blk.0.{name}.weight": shape for name, shape in block.items()}
+    for name, shape in shapes.items():
+        writer.add_tensor(name, (random.normal(size=shape) * 0.3).astype(np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def _byte_letters() -> dict[int, str]:
+    """GPT-2's letters for the 256 bytes: printable bytes stand for themselves, the others for letters from U+0100."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {byte: chr(byte) for byte in printable} | {byte: chr(0x100 + index) for index, byte in enumerate(others)}
