@@ -140,6 +140,13 @@ def calm_name(decoding: DecodingSettings, mask: MaskSettings) -> str | None:
     return next((name for name, preset in CALM.items() if preset == Preset(same, mask)), None)
 
 
+PANELS = ("people", "research", "off")
+"""The numbers on the screen: lag and calm with the keys, all figures, or none."""
+
+SOURCE_LINES = ("above", "below")
+"""Where the recognised text stands."""
+
+
 @dataclass(frozen=True, slots=True)
 class OutputSettings:
     """What a run writes, and where (`livetrans.session.outputs`)."""
@@ -148,6 +155,12 @@ class OutputSettings:
     partials: bool = False
     show_source: bool | None = None
     """None: on the screen only."""
+    source_line: str = "above"
+    """Where the source stands, see `SOURCE_LINES`."""
+    panel: str = "people"
+    """What the screen shows first, see `PANELS`."""
+    theme: str | None = None
+    """A name of Textual's themes; None for its default."""
     jsonl: str | None = None
     """A file name, `-` for standard output, or None."""
     session: Path | None = None

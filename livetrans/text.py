@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 UNSPACED = "\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
 """Scripts written without spaces (kana, CJK ideographs, their punctuation), inside a regular expression's brackets."""
@@ -48,6 +49,12 @@ def visible(text: str) -> str:
 def one_line(text: str) -> str:
     """The visible text, with one space between words and none around."""
     return " ".join(visible(text).split())
+
+
+def unknown(what: str, name: str, known: Sequence[str]) -> str:
+    """The sentence for a name that is not among those `known`, with the nearest of them, or all where none is near."""
+    close = difflib.get_close_matches(name.lower(), known, n=1)
+    return f"there is no {what} {name}; " + (f"did you mean {close[0]}?" if close else f"choose {', '.join(known)}")
 
 
 def duration(seconds: float) -> str:

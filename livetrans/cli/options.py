@@ -15,10 +15,13 @@ from livetrans.cli.configfile import config_option
 from livetrans.config import (
     CALM,
     FINALS,
+    PANELS,
     RECORDS,
+    SOURCE_LINES,
     DecodingSettings,
     GateSettings,
     LanguageModelSettings,
+    OutputSettings,
     TranscriberSettings,
 )
 from livetrans.decoding import DECODERS
@@ -170,6 +173,21 @@ _OUTPUT = [
         default=None,
         show_default="on the screen only",
         help="Show the recognised text with its translation.",
+    ),
+    _output(
+        "--source-line",
+        type=click.Choice(SOURCE_LINES),
+        default=OutputSettings().source_line,
+        help="Where the recognised text stands; --partials has it below, since the caption grows first.",
+    ),
+    _output(
+        "--panel",
+        type=click.Choice(PANELS),
+        default=OutputSettings().panel,
+        help="Numbers on the screen at first: lag, calm and the keys; all figures; or none.",
+    ),
+    _output(
+        "--theme", metavar="NAME", show_default="textual-dark", help="Colours of the screen, such as textual-light."
     ),
     _output(
         "--jsonl",

@@ -157,7 +157,7 @@ def _run_on_screen(
             title=f"{title} · {languages} · {settings.language_model.model.stem}",
             decoding=settings.decoding,
             mask=settings.mask,
-            show_source=settings.output.show_source is not False,
+            output=settings.output,
             save=save,
             ending_signals=count,
         )

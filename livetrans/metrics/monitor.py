@@ -18,7 +18,7 @@ from livetrans.events import (
     Transcript,
     Translation,
 )
-from livetrans.metrics.latency import Distribution, SeenLag, TimeToStability
+from livetrans.metrics.latency import Distribution, SeenLag, TimeToStability, caption_lag
 from livetrans.metrics.rates import Acceptance, NormalizedErasure, ScreenErasure, Speed
 
 
@@ -58,11 +58,14 @@ class Snapshot:
     """A/O, 0..1."""
     tokens_per_second: float | None = None
     """Output tokens / generation time, verification included (as the paper counts)."""
-    speedup_estimate: float | None = None
-    """Estimated update time of re-translation / measured one, see `livetrans.metrics.rates`."""
+    delay: float | None = None
+    """Seconds from the end of the newest caption's last word to that caption."""
+    lag_growing: float | None = None
+    lag_finals: float | None = None
+    """Median seen lag of the words that a growing caption showed, and of those that waited for a final."""
     seen_lag_median: float | None = None
     seen_lag_p95: float | None = None
-    """Seconds from the end of a spoken word until its update is no longer hidden, see `SeenLag`."""
+    """Seconds from the end of a spoken word until its update is no longer hidden, see `SeenLag`; of all words."""
     pass_seconds_last: float | None = None
     """Duration of the recogniser's last pass."""
     real_time_factor: float | None = None
@@ -74,6 +77,7 @@ class Snapshot:
     speaking: bool = False
     level: float = 0.0
     skipped_seconds: float = 0.0
+    paused: bool = False
     memory_bytes: int | None = None
     """Resident memory of the process."""
 
@@ -113,6 +117,7 @@ class Monitor:
         self._hidden_tokens = 0
         self._captions_shown = 0
         self._seen_lag, self._seen_lags = SeenLag(), Distribution()
+        self._lags_growing, self._lags_finals = Distribution(), Distribution()
         self._stability, self._stabilities = TimeToStability(), Distribution()
         self._pass_seconds = 0.0
 
@@ -136,11 +141,12 @@ class Monitor:
                 accepted_per_draft=self._acceptance.per_draft,
                 accepted_per_output=self._acceptance.per_output,
                 tokens_per_second=self._speed.tokens_per_second,
-                speedup_estimate=self._speed.speedup_estimate,
                 ne_screen=self._screen.ratio,
                 changes_per_minute=60 * self._screen.changes / shown.heard if shown.heard else None,
                 hidden_tokens=self._hidden_tokens / self._captions_shown if self._captions_shown else None,
                 stability_median=self._stabilities.median,
+                lag_growing=self._lags_growing.median,
+                lag_finals=self._lags_finals.median,
                 seen_lag_median=self._seen_lags.median,
                 seen_lag_p95=self._seen_lags.percentile(0.95),
                 real_time_factor=self._pass_seconds / shown.heard if self._pass_seconds and shown.heard else None,
@@ -159,8 +165,10 @@ class Monitor:
                 self._screen.add(caption)
                 self._hidden_tokens += caption.masked_tokens
                 self._captions_shown += 1
+                self._shown = replace(self._shown, delay=caption_lag(record))
                 for lag in self._seen_lag.add(caption, record.at):
                     self._seen_lags.add(lag)
+                    (self._lags_finals if caption.final else self._lags_growing).add(lag)
                 for seconds in self._stability.add(caption, record.at):
                     self._stabilities.add(seconds)
             case Transcript(recognition=stats) if stats is not None:
@@ -195,12 +203,12 @@ class Monitor:
             case SettingChanged(name=name, value=value):
                 self._set(name, value)
             case RunEnded(heard=heard):
-                self._shown = replace(self._shown, heard=heard, speaking=False, level=0.0)
+                self._shown = replace(self._shown, heard=heard, speaking=False, level=0.0, paused=False)
             case _:
                 pass
 
     def _set(self, name: str, value: str | int | float | bool | None) -> None:
-        """Show a setting that has a place on the panel; others (paused) have none."""
+        """Show a setting that has a place on the panel."""
         match name.replace("-", "_"), value:
             case "method", str(method):
                 self._shown = replace(self._shown, method=method)
@@ -208,6 +216,8 @@ class Monitor:
                 self._shown = replace(self._shown, bias=float(bias), calm=None)
             case "mask_mode", str(mode):
                 self._shown = replace(self._shown, mask_mode=mode)
+            case "paused", bool(paused):
+                self._shown = replace(self._shown, paused=paused)
             case "mask_k", int(k):
                 self._shown = replace(self._shown, mask_k=k, calm=None)
             case _:

@@ -42,7 +42,8 @@ class PlainOutput:
     - `show_partials`: the current line grows while words come. Only newly shown text is appended. A caption that takes
       text back waits while it is a prefix of the line (the words often come again), and is printed again on the next
       line if it differs; so a line that is not the last of its segment is an earlier version.
-    - `show_source`: the recognised text follows each final on a line of its own that begins with `> `.
+    - `show_source`: the recognised text has a line of its own that begins with `> `, before the final, or behind it
+      with `source_line="below"` and where partials grow.
     - A segment without a final is printed when the output is closed.
     - Warnings go to `notices` (standard error), so that a file holds captions only. Progress is not printed, and
       neither is the error that ends a run: the command line prints that.
@@ -54,12 +55,14 @@ class PlainOutput:
         show_partials: bool = False,
         show_source: bool = False,
         *,
+        source_line: str = "above",
         notices: TextIO | None = None,
     ) -> None:
         self._stream = stream
         self._notices = notices if notices is not None else sys.stderr
         self._show_partials = show_partials
         self._show_source = show_source
+        self._source_first = source_line == "above" and not show_partials
         self._line = ""
         self._unfinished: Caption | None = None
         self._closed = False
@@ -97,13 +100,15 @@ class PlainOutput:
     def _end_segment(self, caption: Caption) -> None:
         self._unfinished = None
         text = visible(caption.text).strip()
+        source = visible(caption.source).strip() if self._show_source and text else ""
+        if source and self._source_first:
+            self._put(f"> {source}\n")
         if self._line and text != self._line:
             self._grow(text, whole=True)
         elif text and not self._line:
             self._grow(text)
         self._end_line()
-        source = visible(caption.source).strip()
-        if self._show_source and text and source:
+        if source and not self._source_first:
             self._put(f"> {source}\n")
 
     def _grow(self, text: str, *, whole: bool = False) -> None:
@@ -202,7 +207,7 @@ def open_lines(settings: OutputSettings) -> Sink:
     """The sink that writes to standard output."""
     if settings.jsonl == "-":
         return JsonLinesOutput(sys.stdout)
-    return PlainOutput(sys.stdout, settings.partials, bool(settings.show_source))
+    return PlainOutput(sys.stdout, settings.partials, bool(settings.show_source), source_line=settings.source_line)
 
 
 class Heard:

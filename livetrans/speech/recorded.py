@@ -29,8 +29,9 @@ class RecordedTranscripts:
 
     A line is a `transcript` event or only its `segment_id`, `revision`, `committed`, `partial` and `final`. With
     `real_time` they come at the recorded pace: when they were published, or, where the recording was made faster than
-    speech, when their last word ends in the source; `captured_at` is on the run's clock, so that lag is measured anew.
-    Otherwise they come at once, without `captured_at`. A segment that a crash or `close` left without a final gets its
+    speech, when their last word ends in the source. `captured_at` is on the run's clock, so that lag is measured anew;
+    it is None where the recording has none, as there was no recogniser's delay then. Otherwise they come at once,
+    without `captured_at`. A segment that a crash or `close` left without a final gets its
     last hypothesis once more as its final, because what was heard is finished and shown.
     """
 
@@ -113,7 +114,7 @@ def _read(path: Path, notify: Callable[[Notice], None] | None) -> Iterator[_Time
         if not isinstance(record.event, Transcript):
             raise line_error(number, file, "a transcript")
         transcript = replace(record.event, captured_at=None, recognition=None)
-        due, captured = transcript.end, transcript.end or None
+        due, captured = transcript.end, None
         if record.event.captured_at is not None:
             due, captured = record.at - began, record.event.captured_at - began
         yield _Timed(transcript, due, captured)

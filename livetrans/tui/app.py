@@ -10,15 +10,16 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Footer
 
-from livetrans.config import CALM, DecodingSettings, MaskSettings, calm_name
-from livetrans.errors import LivetransError
+from livetrans.config import CALM, PANELS, DecodingSettings, MaskSettings, OutputSettings, calm_name
+from livetrans.errors import LivetransError, UsageError
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.board import Board
 from livetrans.run.pipeline import Pipeline
-from livetrans.text import visible
+from livetrans.text import unknown, visible
 from livetrans.tui.captions import Current, History
 from livetrans.tui.keys import COMMANDS, HelpScreen, bindings
 from livetrans.tui.messages import CaptionChanged, NoticePublished, RunFinished, ScreenSink, TranscriptChanged
+from livetrans.tui.numbers import GROUPS
 from livetrans.tui.panel import ROOMY_HEIGHT, Loading, Panel, Phase, StatusLine, Strip, TopBar
 
 POLL_SECONDS = 0.25
@@ -52,9 +53,8 @@ class LivetransApp(App[str]):
         title: str,
         decoding: DecodingSettings,
         mask: MaskSettings,
-        show_source: bool = True,
+        output: OutputSettings | None = None,
         save: Callable[[], Path] | None = None,
-        theme: str | None = None,
         ending_signals: Callable[[], int] = lambda: 0,
     ) -> None:
         super().__init__()
@@ -66,7 +66,9 @@ class LivetransApp(App[str]):
         self._calm = calm_name(decoding, mask)
         self._mask_k = mask.k
         self._bias = decoding.bias
-        self._show_source = show_source
+        output = output or OutputSettings()
+        self._show_source = output.show_source is not False
+        self._shown_panel = output.panel
         self._paused = False
         self._phase = Phase.LOADING
         self._quitting = False
@@ -75,14 +77,19 @@ class LivetransApp(App[str]):
         self._board = Board()
         self._sink = ScreenSink(self)
         self._top = TopBar(title)
-        self._history = History(show_source)
-        self._current = Current(show_source)
+        self._history = History(self._show_source, output.source_line)
+        self._current = Current(self._show_source, output.source_line)
         self._loading_bar = Loading()
         self._status = StatusLine()
         self._panel = Panel(id="panel")
         self._strip = Strip(id="strip")
-        if theme is not None:
-            self.theme = theme
+        if output.theme is not None:
+            self.theme = self._known_theme(output.theme)
+
+    def _known_theme(self, name: str) -> str:
+        if name not in self.available_themes:
+            raise UsageError(unknown("theme", name, sorted(self.available_themes)))
+        return name
 
     def compose(self) -> ComposeResult:
         yield self._top
@@ -97,6 +104,7 @@ class LivetransApp(App[str]):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
+        self._place_panel()
         self._enter(Phase.LOADING)
         self.set_interval(POLL_SECONDS, self._poll)
         # After the first frame, so that loading, which keeps the interpreter busy, can't delay it.
@@ -170,14 +178,14 @@ class LivetransApp(App[str]):
     def _show_current(self) -> None:
         waiting = ""
         if not self._board.has_shown_text:
-            waiting = {Phase.RUNNING: "listening …", Phase.ENDED: "no speech was recognised"}.get(self._phase, "")
+            waiting = {Phase.RUNNING: "listening …", Phase.ENDED: "no speech was heard"}.get(self._phase, "")
         self._current.show(self._board.current, self._board.source(), waiting)
 
     def _show_numbers(self) -> None:
         snapshot = self._snapshot()
         self._top.show(self._phase, self._paused, snapshot.heard)
-        self._panel.show(snapshot)
-        self._strip.show(snapshot)
+        self._panel.show(snapshot, self._shown_panel)
+        self._strip.show(snapshot, self._shown_panel)
 
     def action_pause(self) -> None:
         if self._phase in (Phase.FINISHING, Phase.ENDED):
@@ -242,7 +250,9 @@ class LivetransApp(App[str]):
         except (OSError, LivetransError) as error:
             self._status.show(f"the transcript could not be saved: {error}", "warning")
         else:
-            self._status.show(f"saved to {path}")
+            current = self._board.current
+            growing = current is not None and not current.final
+            self._status.show(f"saved to {path}" + (", without the caption that still grows" if growing else ""))
 
     def action_clear(self) -> None:
         self._board.clear()
@@ -250,12 +260,18 @@ class LivetransApp(App[str]):
         self._show_current()
 
     def action_panel(self) -> None:
-        self.screen_stack[0].toggle_class("-no-panel")
+        self._shown_panel = PANELS[(PANELS.index(self._shown_panel) + 1) % len(PANELS)]
+        self._place_panel()
+        self._status.show(f"panel: {self._shown_panel}")
         self.call_after_refresh(self._show_numbers)
 
-    def action_help(self) -> None:
+    def _place_panel(self) -> None:
+        self.screen_stack[0].set_class(self._shown_panel == "off", "-no-panel")
+
+    def action_help(self, at: str = "") -> None:
+        """Open the help; `at` is the label of a number to open it at."""
         if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen())
+            self.push_screen(HelpScreen(at))
 
     def action_stop(self) -> None:
         """Finish the last captions, then quit; at once the second time, or where nothing is left to finish."""
@@ -270,6 +286,9 @@ class LivetransApp(App[str]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         for command in COMMANDS:
             yield SystemCommand(command.title, f"{command.meaning} ({command.written})", self._runner(command.action))
+        for number in {number.label: number for group in GROUPS for number in group.numbers}.values():
+            explain = self._runner(f"help({number.label!r})")
+            yield SystemCommand(f"What is {number.label}?", number.meaning, explain)
         yield SystemCommand("Theme", "Change colours: light, dark, the terminal's own.", self.action_change_theme)
 
     def _runner(self, action: str) -> Callable[[], None]:

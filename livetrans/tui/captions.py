@@ -51,10 +51,11 @@ def visible_parts(text: str, cut: int) -> tuple[str, str]:
 
 
 class Line(Static):
-    """A finished caption with its source above it."""
+    """A finished caption with its source."""
 
-    def __init__(self, caption: Caption, show_source: bool) -> None:
+    def __init__(self, caption: Caption, show_source: bool, source_line: str) -> None:
         self.caption = caption
+        self._source_line = source_line
         super().__init__(self._content(show_source), markup=False)
 
     def show_source(self, shown: bool) -> None:
@@ -64,14 +65,16 @@ class Line(Static):
         text = caption_content(self.caption, "")
         if not show_source or not self.caption.source:
             return text
-        return Content.assemble(source_content(self.caption.source, ""), "\n", text)
+        both = (source_content(self.caption.source, ""), text)
+        return Content("\n").join(both if self._source_line == "above" else reversed(both))
 
 
 class History(VerticalScroll):
     """Finished captions, newest last; follows the end unless the reader scrolled up."""
 
-    def __init__(self, show_source: bool) -> None:
+    def __init__(self, show_source: bool, source_line: str) -> None:
         super().__init__(id="history")
+        self._source_line = source_line
         self._lines: list[Line] = []
         self._show_source = show_source
 
@@ -83,7 +86,7 @@ class History(VerticalScroll):
         return [line.caption for line in self._lines]
 
     def extend(self, captions: Iterable[Caption]) -> None:
-        new = [Line(caption, self._show_source) for caption in captions]
+        new = [Line(caption, self._show_source, self._source_line) for caption in captions]
         if not new:
             return
         self._lines += new
@@ -131,18 +134,18 @@ class Steady(Static):
 
 
 class Current(VerticalScroll, can_focus=False):
-    """The current caption: source above, translation below; where it is too high its end stays in view."""
+    """The current caption: source and translation; where it is too high its end stays in view."""
 
-    def __init__(self, show_source: bool) -> None:
+    def __init__(self, show_source: bool, source_line: str) -> None:
         super().__init__(id="current")
+        self._source_line = source_line
         self._source = Steady(1, id="source")
         self._caption = Steady(3, id="caption")
         self._source.display = show_source
         self._segment_id: int | None = None
 
     def compose(self) -> ComposeResult:
-        yield self._source
-        yield self._caption
+        yield from (self._source, self._caption)[:: 1 if self._source_line == "above" else -1]
 
     def on_mount(self) -> None:
         self.anchor()

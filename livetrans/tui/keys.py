@@ -34,11 +34,16 @@ class Command:
 
 
 COMMANDS = (
+    Command("question_mark", "help", "?", "Explain everything", "Keys and numbers, one sentence each.", "Help"),
+    Command("q", "stop", "q", "Quit", "The last captions are finished first; a second press quits at once.", "Quit"),
     Command("space", "pause", "space", "Pause or resume", "Sound is ignored while paused.", "Pause"),
-    Command("s", "source", "s", "Show or hide the source", "The recognised text above each translation.", "Source"),
+    Command("s", "source", "s", "Show, hide source", "The recognised text beside each translation.", "Source"),
     Command(
         "a", "calm", "a", "Next calm setting", "Still, balanced or faithful: what may change on the screen.", "Calm"
     ),
+    Command("c", "copy", "c", "Copy last caption", "Or the text selected with the mouse.", "Copy"),
+    Command("w", "save", "w", "Save as text", "The finished captions, as a text file in the current folder.", "Save"),
+    Command("p", "panel", "p", "Next panel", "For people, for research, or none; `--panel` sets the first.", "Panel"),
     Command(
         "m,left_square_bracket",
         "mask(-1)",
@@ -57,14 +62,15 @@ COMMANDS = (
     ),
     Command("b,comma", "bias(-1)", "b  ,", "Lower the bias", "The translation changes more readily."),
     Command("B,full_stop", "bias(1)", "B  .", "Raise the bias", "The translation changes less."),
-    Command("c", "copy", "c", "Copy the last caption", "Or the text selected with the mouse.", "Copy"),
     Command("C", "copy_all", "C", "Copy all captions", "Everything in the history on the screen."),
-    Command("w", "save", "w", "Save the transcript", "As a text file in the current folder.", "Save"),
-    Command("ctrl+l", "clear", "ctrl+l", "Clear the screen", "The session still has everything."),
-    Command("p", "panel", "p", "Show or hide the numbers", "The panel beside the captions.", "Panel"),
-    Command("question_mark", "help", "?", "Explain keys and numbers", "One sentence each.", "Help"),
-    Command("q", "stop", "q", "Quit", "The last captions are finished first; a second press quits at once.", "Quit"),
+    Command(
+        "ctrl+l", "clear", "ctrl+l", "Clear the screen", "The sentence being spoken stays, and the session has all."
+    ),
 )
+"""Help and quitting come first, as a narrow footer shows the first ones only."""
+
+LISTED = tuple(command for command in COMMANDS if command.footer)
+"""The keys that the panel for people lists."""
 
 
 def bindings() -> list[BindingType]:
@@ -90,9 +96,14 @@ def bindings() -> list[BindingType]:
 
 
 class HelpScreen(ModalScreen[None]):
-    """Explains keys and numbers; any of the usual keys closes it."""
+    """Explains keys and numbers, from the number with the label `at` on; any of the usual keys closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,question_mark,q,enter", "dismiss", "Close")]
+    AUTO_FOCUS = "#help"
+
+    def __init__(self, at: str = "") -> None:
+        super().__init__()
+        self._at = at
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help") as page:
@@ -103,11 +114,22 @@ class HelpScreen(ModalScreen[None]):
             yield Static("Keys", classes="heading", markup=False)
             for command in COMMANDS:
                 yield from entry(command.written, f"{command.title}. {command.meaning}")
-            yield from entry("ctrl+p", "Command palette. All of these by name, and themes.")
+            yield from entry("ctrl+p", "Command palette. All of these and every number by name, and themes.")
+            explained: set[str] = set()
             for group in GROUPS:
-                yield Static(group.title, classes="heading", markup=False)
-                for number in group.numbers:
+                numbers = [number for number in group.numbers if number.label not in explained]
+                explained |= {number.label for number in numbers}
+                yield Static(f"Numbers: {group.title.lower()}", classes="heading", markup=False)
+                for number in numbers:
                     yield from entry(number.label, number.meaning)
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._show_asked)
+
+    def _show_asked(self) -> None:
+        for asked in self.query(".entry"):
+            if asked.name == self._at:
+                self.query_one("#help").scroll_to_widget(asked, top=True, animate=False)
 
 
 def reading() -> Content:
@@ -122,6 +144,6 @@ def reading() -> Content:
 
 
 def entry(label: str, sentence: str) -> ComposeResult:
-    with Horizontal(classes="entry"):
+    with Horizontal(classes="entry", name=label):
         yield Static(Content.styled(label, "bold"), classes="label", markup=False)
         yield Static(sentence, classes="text", markup=False)

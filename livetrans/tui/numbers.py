@@ -12,6 +12,10 @@ from livetrans.text import duration
 DASH = "–"
 """Shown for a number without a measurement; zero is a measurement."""
 
+BEHIND_SECONDS = 3.0
+"""Delay from which captions are called behind: a pause, a pass and a translation take up to two on a machine that keeps
+up."""
+
 FLOOR_DECIBELS = -60.0
 """Level at which the meter is empty: a quiet room through a usual microphone."""
 
@@ -50,10 +54,6 @@ def rate(value: float | None) -> str:
     return DASH if value is None else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
-def estimate(value: float | None) -> str:
-    return DASH if value is None else f"~{value:.2f}×"
-
-
 def memory(value: int | None) -> str:
     if value is None:
         return DASH
@@ -72,6 +72,12 @@ def mask(snapshot: Snapshot) -> str:
     return "none" if snapshot.mask_mode == "none" else f"{snapshot.mask_k} {snapshot.mask_mode}"
 
 
+def keeping_up(snapshot: Snapshot) -> str:
+    if snapshot.delay is None:
+        return DASH
+    return "yes" if snapshot.delay < BEHIND_SECONDS else f"{snapshot.delay:.0f} s behind"
+
+
 def meter_share(level: float) -> float:
     """How full the meter is, 0..1, for a root mean square level of 0..1; in decibels, as loudness is perceived."""
     if level <= 0:
@@ -85,21 +91,56 @@ def meter(level: float, cells: int) -> tuple[str, str]:
     return "━" * full, "╌" * (cells - full)
 
 
-GROUPS = (
+HEARD = Number("heard", heard, "Minutes of sound that were processed, and of how many where that is known.")
+CALM = Number(
+    "calm",
+    lambda s: s.calm or "own",
+    "The settings chosen together: still, balanced or faithful; own after a single one was set.",
+)
+CHANGES = Number(
+    "changes/min",
+    lambda s: rate(s.changes_per_minute),
+    "Captions that took words back, a minute of sound. 0 is calmest; `--calm still` stays near it.",
+)
+
+LISTENER = Group(
+    "Captions",
+    (
+        HEARD,
+        Number(
+            "lag growing",
+            lambda s: seconds(s.lag_growing),
+            "Seconds from the end of a spoken word to a growing caption that shows what came of it; half took less. "
+            "A dash where a recorded stream has no such times.",
+        ),
+        Number(
+            "lag finals",
+            lambda s: seconds(s.lag_finals),
+            "The same for words that were hidden until the final, which waits for a pause (0.8 s, `--pause`).",
+        ),
+        Number(
+            "keeping up",
+            keeping_up,
+            f"Yes while the newest caption came less than {BEHIND_SECONDS:.0f} seconds after its last word; otherwise "
+            "how late it was.",
+        ),
+        CALM,
+        CHANGES,
+    ),
+)
+"""What someone who reads captions wants to know."""
+
+RESEARCH = (
     Group(
         "Run",
         (
-            Number("heard", heard, "How much sound has been processed, and of how much where that is known."),
-            Number(
-                "calm",
-                lambda s: s.calm or "own",
-                "The settings chosen together: still, balanced or faithful; own after a single one was set.",
-            ),
+            HEARD,
+            CALM,
             Number("method", lambda s: s.method, "The decoder that translates each update."),
             Number(
                 "bias",
                 lambda s: ratio(s.bias),
-                "Preference for the draft, the previous translation: 0 gives what a translation from scratch gives.",
+                "Preference for the draft, the previous translation; 0 gives what a translation from scratch gives.",
             ),
             Number("mask-k", mask, "How many last tokens of an unfinished caption are hidden."),
         ),
@@ -110,41 +151,39 @@ GROUPS = (
             Number(
                 "NE",
                 lambda s: f"{ratio(s.ne_raw)} → {ratio(s.ne_shown)}",
-                "Normalized erasure in a segment: tokens taken back per token of the finals; by the model → as shown.",
+                "Normalized erasure in a segment: tokens taken back per token of the finals; by the model → as shown. "
+                "The tokens are the model's own; `bench` counts 13a tokens, so that its NE differs.",
             ),
             Number(
                 "NE screen",
                 lambda s: ratio(s.ne_screen),
-                "The same for the screen: words taken back, per word shown, all captions as one text. Lower is calmer.",
+                "The same for the screen: words taken back, per word shown, all captions as one text. Lower is calmer; "
+                "`replay --compare` shows re-translation's on the same updates.",
             ),
-            Number(
-                "changes/min",
-                lambda s: rate(s.changes_per_minute),
-                "How often a caption took words back, a minute of sound.",
-            ),
+            CHANGES,
             Number("hidden", lambda s: rate(s.hidden_tokens), "Tokens that the mask hid, mean an update."),
             Number(
                 "stable after",
                 lambda s: seconds(s.stability_median),
-                "Time from the end of a spoken word to the last change of its translation; half took less.",
+                "Seconds from the end of a spoken word to the last change of its translation; half took less.",
             ),
         ),
     ),
     Group(
         "Decoding",
         (
-            Number(
-                "speedup",
-                lambda s: estimate(s.speedup_estimate),
-                "Estimated time of translating each update from scratch, divided by the time measured.",
-            ),
             Number("A/D", lambda s: percent(s.accepted_per_draft), "Accepted tokens per draft token."),
             Number(
                 "A/O",
                 lambda s: percent(s.accepted_per_output),
                 "Accepted tokens per output token.",
             ),
-            Number("tokens/s", lambda s: rate(s.tokens_per_second), "Output tokens per second of translation."),
+            Number(
+                "tokens/s",
+                lambda s: rate(s.tokens_per_second),
+                "Output tokens per second of translation. The recogniser takes time from it: compare within one run. "
+                "`replay FILE --compare window,ssbd` measures the speedup over re-translation.",
+            ),
         ),
     ),
     Group(
@@ -153,7 +192,7 @@ GROUPS = (
             Number(
                 "seen median",
                 lambda s: seconds(s.seen_lag_median),
-                "Time from the end of a spoken word until the mask no longer hides what came of it; half took less.",
+                "Seconds from the end of a spoken word until the mask no longer hides what came of it; half took less.",
             ),
             Number("seen p95", lambda s: seconds(s.seen_lag_p95), "The same; nineteen of twenty took less."),
         ),
@@ -161,7 +200,7 @@ GROUPS = (
     Group(
         "Machine",
         (
-            Number("ASR pass", lambda s: seconds(s.pass_seconds_last), "Duration of the recogniser's last pass."),
+            Number("ASR pass", lambda s: seconds(s.pass_seconds_last), "Seconds that the recogniser's last pass took."),
             Number(
                 "ASR RTF",
                 lambda s: ratio(s.real_time_factor),
@@ -175,9 +214,12 @@ GROUPS = (
             Number(
                 "skipped",
                 lambda s: seconds(s.skipped_seconds),
-                "Sound that was lost because the machine was too slow.",
+                "Seconds of sound that were lost because the machine was too slow.",
             ),
             Number("memory", lambda s: memory(s.memory_bytes), "Memory that livetrans uses."),
         ),
     ),
 )
+
+GROUPS = (LISTENER, *RESEARCH)
+"""All numbers, in the order of the help; one that is in two groups is explained in the first."""

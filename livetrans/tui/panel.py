@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import partial
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.events import Click
 from textual.timer import Timer
 from textual.widgets import ProgressBar, Static
 
 from livetrans.metrics.monitor import Snapshot
 from livetrans.text import duration, visible
 from livetrans.tui import numbers
-from livetrans.tui.numbers import GROUPS, Number
+from livetrans.tui.keys import LISTED, Command
+from livetrans.tui.numbers import GROUPS, LISTENER, RESEARCH, Number
 
 LABEL, HEADING, FULL, EMPTY = "dim", "bold $text-accent", "$text-success", "dim"
 """Styles of the panel's parts; dim rather than a colour, because it works in every theme and without colour."""
@@ -25,26 +28,39 @@ SPACED_HEIGHT = 29
 """Height from which it has room for empty lines between the groups."""
 
 
+KEY_WIDTH = 7
+"""Cells of a key in the panel's list of keys."""
+
+
 class Figures(Static):
-    """The panel's text: labels to the left, numbers to the right."""
+    """The panel's text: labels to the left, numbers to the right. A click on a number opens its explanation."""
 
     def __init__(self) -> None:
         super().__init__(markup=False)
-        self._shown: tuple[Snapshot, int, int] | None = None
+        self._shown: tuple[Snapshot, str, int, int] | None = None
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: Snapshot, panel: str) -> None:
         """Draw the numbers again if they, or the room for them, have changed."""
-        now = (snapshot, self.content_size.width, self.screen.size.height)
+        now = (snapshot, panel, self.content_size.width, self.screen.size.height)
         if now == self._shown or self.content_size.width == 0:
             return
         self._shown = now
         self.update(draw(*now))
 
+    async def on_click(self, event: Click) -> None:
+        line = self.render_line(event.y).text
+        labels = [number.label for group in GROUPS for number in group.numbers if line.startswith(f"{number.label} ")]
+        if labels:
+            await self.run_action(f"app.help({labels[0]!r})")
 
-def draw(snapshot: Snapshot, width: int, height: int) -> Content:
-    """The panel in lines of `width` cells; with headings or empty lines where a screen of `height` has room."""
+
+def draw(snapshot: Snapshot, panel: str, width: int, height: int) -> Content:
+    """The panel `people` or `research` in lines of `width` cells; spaced where a screen of `height` has room."""
     lines = [meter_row(snapshot, width)]
-    for index, group in enumerate(GROUPS):
+    if panel == "people":
+        lines += [Content(""), *(row(number, snapshot, width) for number in LISTENER.numbers), Content("")]
+        return Content("\n").join([*lines, *map(partial(key_row, width=width), LISTED)])
+    for index, group in enumerate(RESEARCH):
         if height >= ROOMY_HEIGHT:
             lines += [Content(""), Content.styled(group.title, HEADING)]
         elif index and height >= SPACED_HEIGHT:
@@ -54,9 +70,14 @@ def draw(snapshot: Snapshot, width: int, height: int) -> Content:
 
 
 def meter_row(snapshot: Snapshot, width: int) -> Content:
-    word = "● speech " if snapshot.speaking else "○ silent "
-    full, empty = numbers.meter(snapshot.level, max(0, width - len(word)))
+    word, level = hearing(snapshot) + " ", 0.0 if snapshot.paused else snapshot.level
+    full, empty = numbers.meter(level, max(0, width - len(word)))
     return Content.assemble((word, "" if snapshot.speaking else LABEL), (full, FULL), (empty, EMPTY))
+
+
+def hearing(snapshot: Snapshot) -> str:
+    """Whether sound is heard now, in eight cells."""
+    return "‖ paused" if snapshot.paused else "● speech" if snapshot.speaking else "○ silent"
 
 
 def row(number: Number, snapshot: Snapshot, width: int) -> Content:
@@ -65,15 +86,22 @@ def row(number: Number, snapshot: Snapshot, width: int) -> Content:
     return Content.assemble((number.label + gap, LABEL), value)
 
 
+def key_row(command: Command, width: int) -> Content:
+    """A key and what it does, in full where there is room."""
+    key = f"{command.written.split()[0]:<{KEY_WIDTH}}"
+    meaning = command.title if len(key + command.title) <= width else command.footer
+    return Content.assemble(key, (meaning.ljust(width - len(key)), LABEL))
+
+
 class Panel(VerticalScroll, can_focus=False):
     """The side panel."""
 
     def compose(self) -> ComposeResult:
         yield Figures()
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: Snapshot, panel: str) -> None:
         if self.display:
-            self.query_one(Figures).show(snapshot)
+            self.query_one(Figures).show(snapshot, panel)
 
 
 class Strip(Static):
@@ -83,29 +111,30 @@ class Strip(Static):
         super().__init__(id=id, markup=False)
         self._shown = ""
 
-    def show(self, snapshot: Snapshot) -> None:
-        text = strip_text(snapshot)
+    def show(self, snapshot: Snapshot, panel: str) -> None:
+        text = strip_text(snapshot, panel)
         if text != self._shown:
             self._shown = text
             self.update(Content(text))
 
 
-def strip_text(snapshot: Snapshot) -> str:
+def strip_text(snapshot: Snapshot, panel: str) -> str:
     """Two lines for a narrow terminal."""
-    first = (
-        "● speech" if snapshot.speaking else "○ silent",
-        numbers.heard(snapshot),
-        snapshot.calm or "own",
-        f"lag {numbers.seconds(snapshot.seen_lag_median)}",
-        f"k {snapshot.mask_k}",
-    )
-    second = (
-        f"NE {numbers.ratio(snapshot.ne_shown)}",
-        f"screen {numbers.ratio(snapshot.ne_screen)}",
-        numbers.estimate(snapshot.speedup_estimate),
-        f"A/D {numbers.percent(snapshot.accepted_per_draft)}",
-        f"RTF {numbers.ratio(snapshot.real_time_factor)}",
-    )
+    first = [hearing(snapshot), numbers.heard(snapshot), f"calm {snapshot.calm or 'own'}"]
+    if panel == "people":
+        second = [
+            f"lag {numbers.seconds(snapshot.lag_growing)}",
+            f"finals {numbers.seconds(snapshot.lag_finals)}",
+            f"keeping up {numbers.keeping_up(snapshot)}",
+        ]
+    else:
+        first += [f"lag {numbers.seconds(snapshot.seen_lag_median)}", f"k {snapshot.mask_k}"]
+        second = [
+            f"NE {numbers.ratio(snapshot.ne_shown)}",
+            f"screen {numbers.ratio(snapshot.ne_screen)}",
+            f"A/D {numbers.percent(snapshot.accepted_per_draft)}",
+            f"RTF {numbers.ratio(snapshot.real_time_factor)}",
+        ]
     return "  ".join(first) + "\n" + "  ".join(second)
 
 
@@ -158,7 +187,7 @@ class Loading(Vertical):
 
 
 class StatusLine(Static):
-    """One line: a sentence for a while, otherwise the state of the run."""
+    """A sentence for a while, otherwise the state of the run."""
 
     def __init__(self) -> None:
         super().__init__("", id="status", markup=False)

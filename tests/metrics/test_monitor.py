@@ -64,7 +64,6 @@ def test_decoding_counts_become_rates() -> None:
     )
     shown = watch(translation(0, (1,), final=False, stats=stats))
     assert (shown.accepted_per_draft, shown.accepted_per_output, shown.tokens_per_second) == (0.75, 0.5, 2.0)
-    assert shown.speedup_estimate is None
 
 
 def test_lag_and_stability_need_an_instant_of_hearing() -> None:
@@ -76,6 +75,22 @@ def test_lag_and_stability_need_an_instant_of_hearing() -> None:
     assert (shown.seen_lag_median, shown.seen_lag_p95, shown.stability_median) == (1.0, 3.0, None)
     assert watch(caption(0, (), final=True)).stability_median is None
     assert watch(caption(0, (), final=True, captured_at=8.5)).stability_median == 1.5
+
+
+def test_lag_is_apart_for_growing_captions_and_finals() -> None:
+    shown = watch(
+        caption(0, (1,), final=False, captured_at=9.0),
+        caption(1, (1,), final=True, captured_at=6.0),
+        caption(2, (1,), final=False, captured_at=8.0),
+    )
+    assert (shown.lag_growing, shown.lag_finals, shown.delay) == (1.0, 4.0, 2.0)
+    assert watch(caption(0, (1,), final=False)).delay is None
+
+
+def test_a_pause_is_shown_until_it_ends() -> None:
+    assert watch(SettingChanged("paused", True)).paused
+    assert not watch(SettingChanged("paused", True), SettingChanged("paused", False)).paused
+    assert not watch(SettingChanged("paused", True), RunEnded(9.0, "stopped")).paused
 
 
 def test_calm_is_counted_as_the_viewer_sees_it() -> None:

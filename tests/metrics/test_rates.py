@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from livetrans.events import Caption, DecodingStats, Notice, Record, Transcript
 from livetrans.metrics.latency import Distribution, caption_lag, percentile
-from livetrans.metrics.rates import MINIMUM_STEPS, Acceptance, Speed
+from livetrans.metrics.rates import Acceptance, Speed
 
 
 def test_acceptance_is_a_ratio_of_sums() -> None:
@@ -22,59 +22,11 @@ def test_acceptance_is_a_ratio_of_sums() -> None:
     assert acceptance.per_output == pytest.approx(9 / 24)
 
 
-def retranslation(prompt: int, output: int) -> DecodingStats:
-    """A draftless update on a machine where a prompt token costs 1 ms and a decoding step 20 ms."""
-    return DecodingStats(
-        prompt_tokens=prompt + 5,
-        reused_tokens=5,
-        output_tokens=output,
-        decoding_steps=output,
-        prompt_seconds=prompt * 0.001,
-        decoding_seconds=output * 0.020,
-    )
-
-
 def test_tokens_per_second_leave_the_prompt_out_and_count_verification() -> None:
     speed = Speed()
     assert speed.tokens_per_second is None
     speed.add(DecodingStats(output_tokens=10, prompt_seconds=5.0, verification_seconds=0.5, decoding_seconds=1.5))
     assert speed.tokens_per_second == pytest.approx(5.0)
-
-
-@given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 40)), min_size=1, max_size=20))
-def test_retranslation_is_estimated_as_fast_as_itself(updates: list[tuple[int, int]]) -> None:
-    speed = Speed()
-    for prompt, output in updates:
-        speed.add(retranslation(prompt, output))
-    if sum(output for _, output in updates) < MINIMUM_STEPS:
-        assert speed.speedup_estimate is None
-    else:
-        assert speed.speedup_estimate == pytest.approx(1.0)
-
-
-def test_tokens_that_were_verified_instead_of_decoded_make_the_speedup() -> None:
-    speed = Speed()
-    speed.add(retranslation(prompt=20, output=40))
-    speed.add(
-        DecodingStats(
-            prompt_tokens=25,
-            reused_tokens=5,
-            draft_tokens=40,
-            accepted_tokens=40,
-            output_tokens=50,
-            decoding_steps=10,
-            verification_seconds=0.080,
-            decoding_seconds=0.200,
-        )
-    )
-    expected = (2 * 0.020 + 90 * 0.020) / (0.820 + 0.280)
-    assert speed.speedup_estimate == pytest.approx(expected)
-
-
-def test_no_estimate_without_a_prompt_pass_to_calibrate_it() -> None:
-    speed = Speed()
-    speed.add(DecodingStats(draft_tokens=9, output_tokens=99, decoding_steps=90, decoding_seconds=2.0))
-    assert speed.speedup_estimate is None
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.floats(0, 1))

@@ -72,8 +72,11 @@ def test_every_segments_last_line_is_its_final(segments: list[list[str]]) -> Non
     assert all(line for line in lines)
 
 
-def test_the_source_follows_its_final() -> None:
-    assert plain(caption(0, "Guten Tag.", source="Good day."), show_source=True) == "Guten Tag.\n> Good day.\n"
+def test_the_source_stands_where_the_screen_has_it() -> None:
+    final = caption(0, "Guten Tag.", source="Good day.")
+    assert plain(final, show_source=True) == "> Good day.\nGuten Tag.\n"
+    assert plain(final, show_source=True, source_line="below") == "Guten Tag.\n> Good day.\n"
+    assert plain(final, show_source=True, show_partials=True) == "Guten Tag.\n> Good day.\n"
 
 
 def test_a_segment_without_a_final_is_printed() -> None:
@@ -84,7 +87,7 @@ def test_a_segment_without_a_final_is_printed() -> None:
 
 def test_escapes_and_line_breaks_are_shown_as_text() -> None:
     nasty = caption(0, "a\x1b[31mb\nc\x07 [bold]x[/]", source="\x1b]0;t\x07s\u202e")
-    assert plain(nasty, show_source=True) == "ab c [bold]x[/]\n> s\n"
+    assert plain(nasty, show_source=True) == "> s\nab c [bold]x[/]\n"
 
 
 def test_warnings_go_to_the_other_stream() -> None:

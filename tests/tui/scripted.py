@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from livetrans.config import DecodingSettings, MaskSettings
+from livetrans.config import DecodingSettings, MaskSettings, OutputSettings
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, Span, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
@@ -22,7 +22,9 @@ FULL = Snapshot(
     accepted_per_draft=0.912,
     accepted_per_output=0.774,
     tokens_per_second=31.4,
-    speedup_estimate=1.62,
+    delay=1.1,
+    lag_growing=0.98,
+    lag_finals=1.9,
     ne_screen=0.12,
     changes_per_minute=1.5,
     hidden_tokens=2.7,
@@ -165,7 +167,7 @@ def make_app(
     run: ScriptedRun | None = None,
     *,
     snapshot: Snapshot = FULL,
-    theme: str | None = None,
+    output: OutputSettings | None = None,
     save: Callable[[], Path] | None = None,
     mask_k: int = 3,
     bias: float = 0.2,
@@ -179,7 +181,7 @@ def make_app(
         title="council.wav · en → de · tower-2b",
         decoding=DecodingSettings(bias=bias),
         mask=MaskSettings(k=mask_k),
-        theme=theme,
+        output=output,
         save=save,
         ending_signals=ending_signals,
     )

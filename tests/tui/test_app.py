@@ -9,6 +9,8 @@ import pytest
 from textual.geometry import Region
 from textual.pilot import Pilot
 
+from livetrans.config import OutputSettings
+from livetrans.errors import UsageError
 from livetrans.events import Event, Notice
 from livetrans.metrics.monitor import Snapshot
 from livetrans.tui import captions
@@ -270,7 +272,7 @@ async def test_resizing_moves_the_numbers_below_the_captions() -> None:
         await pilot.resize_terminal(200, 60)
         await settle(pilot)
         assert app.query_one(History).content_size.width <= 104
-        await pilot.press("p")
+        await pilot.press("p", "p")
         await settle(pilot)
         assert not app.query_one(Panel).display
 
@@ -306,13 +308,24 @@ async def test_copy_takes_the_last_caption_and_copy_all_takes_everything() -> No
         assert app.clipboard == "Erstens.\nZweitens"
 
 
-async def test_save_says_where_or_why_not() -> None:
-    app = make_app(Screenplay(started()), save=lambda: Path("council [1].txt"))
-    async with app.run_test() as pilot:
+async def test_save_says_the_whole_path_and_what_is_left_out() -> None:
+    screenplay = Screenplay(started())
+    path = Path("/home/someone/a folder with a long name/and another one/livetrans-2026 [1].txt")
+    app = make_app(screenplay, save=lambda: path)
+    async with app.run_test(size=(60, 20)) as pilot:
+        await play(pilot, screenplay, caption(0, "Fertig.", final=True))
         await pilot.press("w")
         await settle(pilot)
-        assert "saved to council [1].txt" in screen_text(app)
+        shown = "".join(line.strip() for line in screen_text(app).splitlines())
+        assert str(path).replace(" ", "") in shown.replace(" ", "")
+        assert "grows" not in shown
+        await play(pilot, screenplay, caption(1, "Noch nicht"))
+        await pilot.press("w")
+        await settle(pilot)
+        assert "without the caption that still grows" in " ".join(screen_text(app).split())
 
+
+async def test_save_says_why_not() -> None:
     def refuse() -> Path:
         raise PermissionError("no permission")
 
@@ -342,7 +355,7 @@ async def test_a_cleared_screen_does_not_claim_that_there_was_no_speech() -> Non
         await pilot.press("ctrl+l")
         await settle(pilot)
         assert "Guten Tag." not in screen_text(app)
-        assert "no speech was recognised" not in screen_text(app)
+        assert "no speech was heard" not in screen_text(app)
 
 
 async def test_a_signal_has_the_effect_of_the_key_for_quitting() -> None:
@@ -377,6 +390,89 @@ async def test_help_opens_and_closes() -> None:
             assert isinstance(app.screen, HelpScreen)
             await pilot.press(closing)
             assert not isinstance(app.screen, HelpScreen)
+
+
+@pytest.mark.parametrize("size", [(40, 12), (80, 24)])
+async def test_help_scrolls_to_its_end_by_the_arrows_alone(size: tuple[int, int]) -> None:
+    app = make_app(Screenplay(started()))
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("question_mark")
+        await settle(pilot)
+        page = app.screen.query_one("#help")
+        assert page.max_scroll_y > 0
+        await pilot.press(*["down"] * (int(page.max_scroll_y) + 1))
+        await settle(pilot)
+        assert page.scroll_y == page.max_scroll_y
+        assert "Memory that" in screen_text(app)
+
+
+async def test_help_opens_at_the_number_that_is_asked_for() -> None:
+    app = make_app(Screenplay(started()), output=OutputSettings(panel="research"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        found = {command.title: command for command in app.get_system_commands(app.screen)}
+        found["What is NE screen?"].callback()
+        await settle(pilot)
+        assert isinstance(app.screen, HelpScreen)
+        first = screen_text(app).splitlines()[1]
+        assert "NE screen" in first
+        await pilot.press("escape")
+        await settle(pilot)
+        row = next(number for number, line in enumerate(screen_text(app).splitlines()) if "ASR RTF" in line)
+        await pilot.click(offset=(70, row))
+        await settle(pilot)
+        assert isinstance(app.screen, HelpScreen)
+        assert "Real-time factor" in screen_text(app)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+async def test_help_and_quit_are_in_the_footer_at_any_width(width: int) -> None:
+    app = make_app(Screenplay(started()))
+    async with app.run_test(size=(width, 24)) as pilot:
+        await settle(pilot)
+        footer = screen_text(app).splitlines()[-1]
+        assert "? Help" in footer and "q Quit" in footer
+
+
+async def test_a_long_message_wraps() -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test(size=(60, 20)) as pilot:
+        message = (
+            "12 s of sound were skipped, because the machine is too slow: choose smaller models, or close others."
+        )
+        await play(pilot, screenplay, Notice("warning", message))
+        assert message in " ".join(screen_text(app).split())
+
+
+async def test_the_panel_key_goes_from_people_to_research_to_none() -> None:
+    app = make_app(Screenplay(started()))
+    async with app.run_test(size=(80, 30)) as pilot:
+        await settle(pilot)
+        assert "keeping up" in screen_text(app) and "A/D" not in screen_text(app)
+        await pilot.press("p")
+        await settle(pilot)
+        assert "keeping up" not in screen_text(app) and "A/D" in screen_text(app)
+        await pilot.press("p")
+        await settle(pilot)
+        assert not app.query_one(Panel).display
+        await pilot.press("p")
+        await settle(pilot)
+        assert "keeping up" in screen_text(app)
+
+
+async def test_the_source_can_stand_below() -> None:
+    app = make_app(Screenplay(*conversation()), output=OutputSettings(source_line="below"))
+    async with app.run_test(size=(100, 40)) as pilot:
+        await settle(pilot)
+        text = screen_text(app)
+        assert text.index("Guten Morgen") < text.index("Good morning")
+        assert text.index("Das Wasser") < text.index("The water came")
+
+
+async def test_an_unknown_theme_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match="did you mean textual-light"):
+        make_app(Screenplay(), output=OutputSettings(theme="textual-ligt"))
 
 
 async def test_loading_is_shown_until_the_run_starts() -> None:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from livetrans.metrics.monitor import Snapshot
 from livetrans.text import duration
 from livetrans.tui import numbers
-from livetrans.tui.numbers import DASH, GROUPS
+from livetrans.tui.keys import LISTED
+from livetrans.tui.numbers import DASH, GROUPS, LISTENER, RESEARCH
 from livetrans.tui.panel import draw, strip_text
 from tests.tui.scripted import FULL
 
 
 def test_unmeasured_is_a_dash_and_zero_is_zero() -> None:
-    for write in (numbers.ratio, numbers.percent, numbers.seconds, numbers.rate, numbers.estimate):
+    for write in (numbers.ratio, numbers.percent, numbers.seconds, numbers.rate):
         assert write(None) == DASH
         assert write(0.0) != DASH
     assert numbers.memory(None) == DASH
-
-
-def test_an_estimate_says_so() -> None:
-    assert numbers.estimate(1.62) == "~1.62×"
 
 
 @pytest.mark.parametrize(
@@ -37,17 +36,20 @@ def test_the_meter_fills_its_cells_and_rises_with_the_level(level: float) -> Non
     assert numbers.meter_share(level) <= numbers.meter_share(level * 2 if level > 0 else 0.1)
 
 
-@pytest.mark.parametrize("snapshot", [Snapshot(), FULL])
+@pytest.mark.parametrize("snapshot", [Snapshot(), FULL, replace(FULL, paused=True)])
+@pytest.mark.parametrize("panel", ["people", "research"])
 @pytest.mark.parametrize("width", [21, 28])
-def test_every_row_of_the_panel_has_its_width(snapshot: Snapshot, width: int) -> None:
-    lines = [line for line in draw(snapshot, width, 24).plain.split("\n") if line]
+def test_every_row_of_the_panel_has_its_width(snapshot: Snapshot, panel: str, width: int) -> None:
+    lines = [line for line in draw(snapshot, panel, width, 24).plain.split("\n") if line]
     assert {len(line) for line in lines} == {width}
-    assert len(lines) == 1 + sum(len(group.numbers) for group in GROUPS)
+    listed = len(LISTENER.numbers) + len(LISTED)
+    assert len(lines) == 1 + (listed if panel == "people" else sum(len(group.numbers) for group in RESEARCH))
 
 
+@pytest.mark.parametrize("panel", ["people", "research"])
 @pytest.mark.parametrize("height", [24, 30, 40])
-def test_the_panel_fits_its_terminal(height: int) -> None:
-    assert len(draw(FULL, 21, height).plain.split("\n")) <= height - 2
+def test_the_panel_fits_its_terminal(panel: str, height: int) -> None:
+    assert len(draw(FULL, panel, 21, height).plain.split("\n")) <= height - 2
 
 
 def test_every_number_is_explained_in_a_sentence() -> None:
@@ -56,7 +58,18 @@ def test_every_number_is_explained_in_a_sentence() -> None:
             assert number.meaning.endswith(".")
 
 
-def test_the_strip_fits_60_columns() -> None:
-    lines = strip_text(FULL).split("\n")
+@pytest.mark.parametrize("panel", ["people", "research"])
+def test_the_strip_fits_60_columns(panel: str) -> None:
+    lines = strip_text(replace(FULL, delay=12.0), panel).split("\n")
     assert len(lines) == 2
-    assert max(map(len, lines)) <= 60
+    assert all(len(line) <= 56 for line in lines)
+
+
+def test_captions_are_behind_from_three_seconds_on() -> None:
+    written = [numbers.keeping_up(replace(FULL, delay=delay)) for delay in (None, 0.0, 2.9, 3.0, 12.4)]
+    assert written == [DASH, "yes", "yes", "3 s behind", "12 s behind"]
+
+
+def test_the_meter_is_empty_while_paused() -> None:
+    assert draw(replace(FULL, paused=True), "people", 21, 24).plain.startswith("‖ paused ╌")
+    assert "━" in draw(FULL, "people", 21, 24).plain

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from livetrans.config import OutputSettings
 from livetrans.events import Event, Notice
 from livetrans.metrics.monitor import Snapshot
 from livetrans.tui.app import LivetransApp
@@ -14,8 +15,8 @@ from tests.tui.scripted import FULL, Screenplay, caption, conversation, ended, m
 Compare = Callable[..., bool]
 
 
-def still(*events: Event, snapshot: Snapshot = FULL, theme: str | None = None) -> LivetransApp:
-    return make_app(Screenplay(*events), snapshot=snapshot, theme=theme)
+def still(*events: Event, snapshot: Snapshot = FULL, **output: str) -> LivetransApp:
+    return make_app(Screenplay(*events), snapshot=snapshot, output=OutputSettings(**output))  # type: ignore[arg-type]
 
 
 def at_the_end() -> list[Event]:
@@ -24,7 +25,7 @@ def at_the_end() -> list[Event]:
     return [*conversation(), caption(5, text, final=True, source=source, committed=source), ended()]
 
 
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (200, 60)])
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40), (200, 60)])
 def test_captions(snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(still(*conversation()), run_before=settle, terminal_size=size)
 
@@ -39,8 +40,14 @@ def test_without_colour(snap_compare: Compare, monkeypatch: pytest.MonkeyPatch) 
     assert snap_compare(still(*conversation()), run_before=settle, terminal_size=(80, 24))
 
 
-def test_help(snap_compare: Compare) -> None:
-    assert snap_compare(still(*conversation()), run_before=settle, press=["question_mark"], terminal_size=(80, 24))
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+def test_research_panel(snap_compare: Compare, size: tuple[int, int]) -> None:
+    assert snap_compare(still(*conversation(), panel="research"), run_before=settle, terminal_size=size)
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+def test_help(snap_compare: Compare, size: tuple[int, int]) -> None:
+    assert snap_compare(still(*conversation()), run_before=settle, press=["question_mark"], terminal_size=size)
 
 
 def test_loading(snap_compare: Compare) -> None:
