@@ -58,7 +58,9 @@ class RecogniserSettings:
     window: str | None = None
     """What a pass encodes: `full` 30 s, `always` the sound and a short rest, `partials` the latter except for finals;
     None takes what the model was trained for."""
-    compute_type: str = "default"
+    compute_type: str | None = None
+    """CTranslate2's name of how weights are computed with; None takes the stored form for a model of our own, and the
+    fastest one here for others, which are published in float16: no CPU computes that fast."""
     device: str = "auto"
 
 

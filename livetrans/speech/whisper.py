@@ -36,6 +36,8 @@ OPENAI_PIECES = 51_000
 """OpenAI's Whisper models have 51,864 pieces or more, and all of them were trained with previous text as a prompt."""
 
 SMALL_MODEL_BYTES = 50_000_000
+STATED = "livetrans"
+"""Key in config.json under which a model of our own states what it was trained for, see `ModelTraits`."""
 
 FRAME = 0.01
 """Seconds of a frame of features."""
@@ -83,7 +85,7 @@ class WhisperRecogniser:
             self._model = WhisperModel(
                 str(settings.model),
                 device=settings.device,
-                compute_type=settings.compute_type,
+                compute_type=settings.compute_type or ("default" if STATED in config else "auto"),
                 cpu_threads=settings.threads or _usual_threads(settings.model),
                 local_files_only=True,
             )
@@ -98,6 +100,12 @@ class WhisperRecogniser:
             raise ModelError(
                 f"{settings.model}/tokenizer.json cannot be read ({_one_line(error)}); copy it again."
             ) from error
+        bands, wanted = len(self._model.feature_extractor.mel_filters), self._model.model.n_mels
+        if bands != wanted:
+            raise ModelError(
+                f"{settings.model}/preprocessor_config.json is missing or wrong: the model takes {wanted} mel bands, "
+                f"not {bands}; copy that file too."
+            )
         self.traits = model_traits(config, self._model.hf_tokenizer.get_vocab_size())
         self.language = self._fixed_language(settings)
         self._beam_size = settings.beam_size or self.traits.beam_size
@@ -115,7 +123,9 @@ class WhisperRecogniser:
     @property
     def languages(self) -> tuple[str, ...]:
         """Codes of the languages that the model knows."""
-        return tuple(self._model.supported_languages)
+        # faster-whisper gives every multilingual model those of v3.
+        pieces = self._model.hf_tokenizer
+        return tuple(code for code in self._model.supported_languages if pieces.token_to_id(f"<|{code}|>") is not None)
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         """One pass; there is no second try at a higher temperature, because the next pass corrects a bad partial.
@@ -216,7 +226,7 @@ class ModelTraits:
 
 def model_traits(config: dict[str, Any], pieces: int) -> ModelTraits:
     """The traits of a model with that config.json and so many pieces; a value of a wrong type counts as absent."""
-    own = config.get("livetrans")
+    own = config.get(STATED)
     stated: dict[str, Any] = own if isinstance(own, dict) else {}
     rest, beam_size, length = (stated.get(name) for name in ("short_window_rest", "beam_size", "maximum_length"))
     return ModelTraits(

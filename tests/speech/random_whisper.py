@@ -1,8 +1,19 @@
-"""Whisper models of OpenAI's shapes with random weights, in CTranslate2's format: small and without any training."""
+"""Whisper models of OpenAI's shapes with random weights, in CTranslate2's format: no training, no download, no torch.
+
+    python tests/speech/random_whisper.py FOLDER --shape small [--english] [--version3] [--layers N]
+
+A pass costs what one of a real model of that shape does. What it writes does not depend on the sound: a phrase, or
+letters without sense. The vocabulary has Whisper's sizes and special tokens, but byte pairs are not merged: the package
+that carries Whisper's merges (openai-whisper) needs torch.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +23,32 @@ from ctranslate2.specs import WhisperSpec
 from faster_whisper.tokenizer import _LANGUAGE_CODES
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
-WIDTH, HEADS, TEXT_PIECES = 32, 2, 50_257
 LETTERS = "abcdefghijklmnopqrstuvwxyz ,."
+PHRASE = tuple(
+    "my brother lives in a small house near the river and we have been waiting for so long that nobody came".split()
+)
+"""21 words, all different: what is said in 8 s."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of a Whisper model; the encoder has as many layers as the decoder unless stated."""
+
+    width: int = 32
+    heads: int = 2
+    layers: int = 1
+    decoder_layers: int | None = None
+
+
+SHAPES = {
+    "tiny": Shape(384, 6, 4),
+    "base": Shape(512, 8, 6),
+    "small": Shape(768, 12, 12),
+    "medium": Shape(1024, 16, 24),
+    "large": Shape(1280, 20, 32),
+    "turbo": Shape(1280, 20, 32, 4),
+}
+"""OpenAI's, from the models' config.json."""
 
 
 def special_tokens(languages: int) -> list[str]:
@@ -27,16 +62,31 @@ def special_tokens(languages: int) -> list[str]:
 
 
 def write_random_whisper(
-    folder: Path, *, languages: int = 99, bands: int = 80, ends: bool = True, seed: int = 3, spoken: str = "de"
+    folder: Path,
+    *,
+    shape: Shape = Shape(),
+    english: bool = False,
+    languages: int = 99,
+    bands: int = 80,
+    ends: bool = True,
+    seed: int = 3,
+    spoken: str = "de",
+    phrase: Sequence[str] = (),
+    quantization: str = "float32",
 ) -> Path:
-    """A folder that faster-whisper loads; it detects `spoken`, and writes letters without sense.
+    """A folder that faster-whisper loads; it detects `spoken`, and writes letters without sense, or `phrase`.
 
-    With `ends` the end of text is likelier than any letter, without it the model writes until it is stopped.
+    With `ends` the end of text is likelier than any letter, without it the model writes until it is stopped. A model
+    that is `english` only has one piece less, and its special tokens are one place earlier.
     """
     folder.mkdir(parents=True, exist_ok=True)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    words = [f"Ġ{word}" for word in dict.fromkeys(phrase)]
     # CTranslate2 takes the empty piece for the mark of a multilingual model.
-    pieces = [*alphabet, *(f"unused{number}" for number in range(TEXT_PIECES - len(alphabet) - 1)), ""]
+    last = [] if english else [""]
+    unused = 50_256 - len(alphabet) - len(words)
+    pieces = [*alphabet, *words, *(f"unused{number}" for number in range(unused)), *last]
+    text_pieces = len(pieces)
     special = special_tokens(languages)
     tokenizer = tokenizers.Tokenizer(models.BPE({piece: number for number, piece in enumerate(pieces)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -44,56 +94,107 @@ def write_random_whisper(
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
     tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
     listing = pieces + special
-    likely = [tokenizer.encode(letter).ids[0] for letter in LETTERS]
     bias = np.zeros(len(listing), dtype=np.float32)
-    bias[likely] = 16.0
     # Few times, because there are 1,501 of them, and Whisper's rules force one where they are likelier together.
     bias[-1501:] = -6.0
-    bias[TEXT_PIECES] = 18.0 if ends else 0.0
+    if not phrase:
+        bias[[tokenizer.encode(letter).ids[0] for letter in LETTERS]] = 16.0
+        bias[text_pieces] = 18.0 if ends else 0.0
     bias[listing.index(f"<|{spoken}|>")] = 11.0
-    spec = _specification(len(listing), bands, bias, np.random.default_rng(seed))
-    first, last = listing.index("<|startoftranscript|>") + 1, listing.index("<|translate|>")
-    spec.config.lang_ids = list(range(first, last))
-    spec.config.alignment_heads = [(0, 0), (0, 1)]
-    spec.config.suppress_ids, spec.config.suppress_ids_begin = [], [TEXT_PIECES]
+    spec = _specification(shape, len(listing), bands, bias, np.random.default_rng(seed), quiet=bool(phrase))
+    if phrase:
+        starts = [listing.index(f"<|{name}|>") for name in ("startoftranscript", "transcribe", "0.00")]
+        said = [listing.index(f"Ġ{word}") for word in phrase]
+        _chain(spec.decoder, [*starts[1:], *said, listing.index("<|8.00|>"), text_pieces])
+        if english:  # Its prompt has neither language nor task.
+            _chain(spec.decoder, [starts[0], starts[2]])
+    spec.config.lang_ids = list(range(listing.index("<|startoftranscript|>") + 1, listing.index("<|translate|>")))
+    decoder_layers = shape.decoder_layers or shape.layers
+    spec.config.alignment_heads = [
+        (layer, head) for layer in range(decoder_layers // 2, decoder_layers) for head in (0, 1)
+    ]
+    spec.config.suppress_ids, spec.config.suppress_ids_begin = [], [text_pieces]
     spec.register_vocabulary(listing)
     spec.validate()
-    spec.optimize(quantization="float32")
+    spec.optimize(quantization=quantization)
     spec.save(str(folder))
     frontend = {"feature_size": bands, "sampling_rate": 16000, "hop_length": 160, "chunk_length": 30, "n_fft": 400}
     (folder / "preprocessor_config.json").write_text(json.dumps(frontend), encoding="utf-8")
     return folder
 
 
-def _specification(pieces: int, bands: int, bias: np.ndarray, rng: np.random.Generator) -> WhisperSpec:
-    def weights(*shape: int) -> np.ndarray:
-        return rng.normal(0, 0.4, shape).astype(np.float32)
+def _chain(decoder: Any, tokens: Sequence[int]) -> None:
+    """Make each token the likeliest after the one before it: its row of the projection gets that one's embedding."""
+    width = decoder.embeddings.weight.shape[1]
+    for token, following in pairwise(tokens):
+        decoder.projection.weight[following] += decoder.embeddings.weight[token] * 60 / width
+
+
+def _specification(
+    shape: Shape, pieces: int, bands: int, bias: np.ndarray, rng: np.random.Generator, *, quiet: bool
+) -> WhisperSpec:
+    """`quiet`: layers add little to the stream, so that it is a token's embedding that decides what follows."""
+    width = shape.width
+    deviation = 0.02 if quiet else 0.4
+
+    def weights(*sizes: int, scale: float = deviation) -> np.ndarray:
+        return rng.normal(0, scale, sizes).astype(np.float32)
 
     def linear(spec: Any, rows: int, columns: int, *kernel: int) -> None:
         spec.weight, spec.bias = weights(rows, columns, *kernel), np.zeros(rows, dtype=np.float32)
 
     def norm(spec: Any) -> None:
-        spec.gamma, spec.beta = np.ones(WIDTH, dtype=np.float32), np.zeros(WIDTH, dtype=np.float32)
+        spec.gamma, spec.beta = np.ones(width, dtype=np.float32), np.zeros(width, dtype=np.float32)
 
     def attention(spec: Any, *rows: int) -> None:
         norm(spec.layer_norm)
         for layer, count in zip(spec.linear, rows, strict=True):
-            linear(layer, count, WIDTH)
+            linear(layer, count, width)
 
-    spec = WhisperSpec(1, HEADS, 1, HEADS)
-    linear(spec.encoder.conv1, WIDTH, bands, 3)
-    linear(spec.encoder.conv2, WIDTH, WIDTH, 3)
-    spec.encoder.position_encodings.encodings = weights(1500, WIDTH)
-    spec.decoder.position_encodings.encodings = 3 * weights(448, WIDTH)
-    spec.decoder.embeddings.weight = weights(pieces, WIDTH)
-    spec.decoder.projection.weight, spec.decoder.projection.bias = weights(pieces, WIDTH), bias
+    spec = WhisperSpec(shape.layers, shape.heads, shape.decoder_layers or shape.layers, shape.heads)
+    linear(spec.encoder.conv1, width, bands, 3)
+    linear(spec.encoder.conv2, width, width, 3)
+    spec.encoder.position_encodings.encodings = weights(1500, width)
+    spec.decoder.position_encodings.encodings = 3 * weights(448, width)
+    spec.decoder.embeddings.weight = weights(pieces, width, scale=1.0 if quiet else deviation)
+    spec.decoder.projection.weight, spec.decoder.projection.bias = weights(pieces, width), bias
     for side in (spec.encoder, spec.decoder):
         norm(side.layer_norm)
-        (block,) = side.layer
-        attention(block.self_attention, 3 * WIDTH, WIDTH)
-        if side is spec.decoder:
-            attention(block.attention, WIDTH, 2 * WIDTH, WIDTH)
-        norm(block.ffn.layer_norm)
-        linear(block.ffn.linear_0, 4 * WIDTH, WIDTH)
-        linear(block.ffn.linear_1, WIDTH, 4 * WIDTH)
+        for block in side.layer:
+            attention(block.self_attention, 3 * width, width)
+            if side is spec.decoder:
+                attention(block.attention, width, 2 * width, width)
+            norm(block.ffn.layer_norm)
+            linear(block.ffn.linear_0, 4 * width, width)
+            linear(block.ffn.linear_1, width, 4 * width)
     return spec
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write a Whisper model of OpenAI's shape with random weights.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--shape", choices=SHAPES, default="tiny")
+    parser.add_argument("--layers", type=int, help="fewer layers than the shape has, for a quick test")
+    parser.add_argument("--english", action="store_true", help="an English-only model (.en)")
+    parser.add_argument("--version3", action="store_true", help="128 mel bands and 100 languages, as large-v3")
+    parser.add_argument("--quantization", default="float16", help="float16 as published models, int8, float32")
+    options = parser.parse_args()
+    shape = SHAPES[options.shape]
+    if options.layers:
+        shape = replace(shape, layers=options.layers, decoder_layers=None)
+    bands, languages = (128, 100) if options.version3 else (80, 99)
+    write_random_whisper(
+        options.folder,
+        shape=shape,
+        english=options.english,
+        languages=languages,
+        bands=bands,
+        spoken="en",
+        phrase=PHRASE,
+        quantization=options.quantization,
+    )
+    print(f"{options.folder}: {sum(file.stat().st_size for file in options.folder.iterdir()):,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -191,7 +191,7 @@ def test_a_full_window_is_recognised_as_by_faster_whisper(
 ) -> None:
     # At 0.00 s, because faster-whisper takes a first time that is later for the end of a segment without an end.
     monkeypatch.setattr(whisper, "FIRST_TIMESTAMP", 0)
-    recogniser = WhisperRecogniser(RecogniserSettings(random_model, "de", beam_size, threads=1))
+    recogniser = WhisperRecogniser(RecogniserSettings(random_model, "de", beam_size, threads=1, compute_type="float32"))
     compared = 0
     for seconds in (2.0, 4.0, 6.0, 8.0):
         words = recogniser.recognise(hiss(seconds), prompt=prompt).words
@@ -215,7 +215,9 @@ def test_a_full_window_is_recognised_as_by_faster_whisper(
 
 
 def test_the_language_is_detected_from_a_full_window(random_model: Path, reference: WhisperModel) -> None:
-    recogniser = WhisperRecogniser(RecogniserSettings(random_model, None, window="always", threads=1))
+    recogniser = WhisperRecogniser(
+        RecogniserSettings(random_model, None, window="always", threads=1, compute_type="float32")
+    )
     language, probability, _ = reference.detect_language(hiss(6.0))
     assert (language, recogniser.language) == ("de", None) and probability > CERTAIN
     frames = encoded_frames(recogniser)
