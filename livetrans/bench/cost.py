@@ -14,6 +14,7 @@ import platformdirs
 
 from livetrans.bench.layout import Column, Table
 from livetrans.lm.port import LanguageModel
+from livetrans.metrics.latency import Spread
 
 SIZES = (*range(1, 41), 48, 64)
 """Every length that a draft of a sentence has, and two of long ones."""
@@ -33,6 +34,7 @@ class Cost:
     least_seconds: float
     """The fastest round: on a busy machine long passes are interrupted more often than short ones."""
     least_ratio: float
+    most_seconds: float
 
 
 def measure_cost(
@@ -69,6 +71,7 @@ def measure_cost(
             ratio=_ratio(statistics.median(own), statistics.median(one)),
             least_seconds=min(own),
             least_ratio=_ratio(min(own), min(one)),
+            most_seconds=max(own),
         )
         for size, own in seconds.items()
     ]
@@ -85,25 +88,23 @@ def _beginning(model: LanguageModel) -> tuple[int, ...]:
 def cost_table(costs: Sequence[Cost], note: str) -> Table:
     """The costs as a table, a row a length."""
     columns = (
-        Column("new tokens"),
-        Column("median ms", 2),
-        Column("to one", 2),
-        Column("ms a token", 3),
-        Column("least ms", 2),
-        Column("least to one", 2),
+        Column("new tokens", "evaluated in one pass"),
+        Column("median ms", "median of the rounds (least-most)", 2),
+        Column("to one", "median / the median of a pass over one token", 2),
+        Column("ms a token", "median / new tokens", 3, 2),
+        Column("least to one", "the fastest round / the fastest over one token", 2),
     )
     rows = tuple(
         (
             cost.new_tokens,
-            cost.seconds * 1000,
+            Spread(*(1000 * each for each in (cost.seconds, cost.least_seconds, cost.most_seconds))),
             cost.ratio,
             cost.seconds * 1000 / cost.new_tokens,
-            cost.least_seconds * 1000,
             cost.least_ratio,
         )
         for cost in costs
     )
-    return Table("", "one pass over so many new tokens", columns, rows, (note,))
+    return Table("", "one pass over so many new tokens", columns, rows, signature=(note,))
 
 
 def cost_values(costs: Sequence[Cost], about: Mapping[str, object]) -> dict[str, object]:

@@ -1,31 +1,40 @@
-"""Renders a table in four formats: text, Markdown, CSV, and values for JSON."""
+"""Renders a table: text, Markdown, CSV, JSON and LaTeX."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+import json
+import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import groupby
+from typing import Literal
 
+from livetrans.errors import UsageError
+from livetrans.metrics.latency import Spread
 from livetrans.metrics.quality import Interval
 
-Value = str | int | float | Interval | None
+Value = str | int | float | Interval | Spread | None
 NOTHING = "–"
 """Stands where a figure has no meaning or was not measured."""
 UNLIMITED = 10_000
 """Columns of a page that is not a terminal."""
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     name: str
+    meaning: str = ""
+    """One line, without the name."""
     decimals: int = 0
     """Of numbers that are not counts."""
+    rank: int = 1
+    """1 matters most; where text is too narrow for all columns, the highest rank is left out first."""
     group: str = ""
     """Whose figures these are, where a table has more than one model."""
-    spare: bool = False
-    """Left out of text first, where the terminal is too narrow for all columns."""
 
     @property
     def title(self) -> str:
@@ -41,8 +50,18 @@ class Table:
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
-    notes: tuple[str, ...]
-    """Sentences: units, what produced the figures, and what is missing."""
+    caveats: tuple[str, ...] = ()
+    """Sentences without which the figures would be misread."""
+    signature: tuple[str, ...] = ()
+    """Sentences: what produced the figures."""
+
+    @property
+    def heading(self) -> str:
+        return f"{self.name.capitalize()}: {self.title}" if self.name else _capitalized(self.title)
+
+    def explained(self) -> list[str]:
+        """A line for each column that has a figure: its name and its meaning."""
+        return _meanings(self, _filled(self))
 
     def values(self) -> dict[str, object]:
         """For JSON: every row as an object, numbers unrounded."""
@@ -50,30 +69,51 @@ class Table:
         return {
             "table": self.name,
             "title": self.title,
-            "rows": [dict(zip(titles, row, strict=True)) for row in self.rows],
-            "notes": list(self.notes),
+            "columns": {column.title: column.meaning for column in self.columns},
+            "rows": [dict(zip(titles, map(_plain, row), strict=True)) for row in self.rows],
+            "caveats": list(self.caveats),
+            "signature": list(self.signature),
         }
 
 
-def as_text(table: Table, width: int = UNLIMITED) -> str:
-    """Columns in line, a block a group, notes below; what `width` has no room for is left out, and a note says so."""
+def as_text(table: Table, notes: Sequence[str] = (), width: int = UNLIMITED, *, explain: bool = False) -> str:
+    """Columns in line, a block a group, notes below, with `explain` a line for each column that is shown.
+
+    Columns that `width` has no room for are left out, and a note names them; notes are broken between words.
+    """
     blocks = []
+    shown: list[int] = []
     left_out: list[str] = []
     filled = _filled(table)
     for group, block in groupby(filled[1:], key=lambda index: table.columns[index].group):
         columns = [filled[0], *block]
         text = _block(table, columns)
-        while _width(text) > width and (spare := _most_spare(table, columns)) is not None:
+        while _width(text) > width and len(columns) > 2:
+            spare = max(columns[1:], key=lambda index: (table.columns[index].rank, index))
             left_out.append(table.columns[spare].name)
             columns.remove(spare)
             text = _block(table, columns)
+        shown += columns
         blocks.append(f"{group}\n{text}" if group else text)
-    notes = list(table.notes)
+    notes = [*(_meanings(table, shown) if explain else ()), *notes]
     if left_out:
-        names = ", ".join(dict.fromkeys(reversed(left_out)))
-        notes.append(f"The terminal is too narrow for: {names}.")
-    title = f"{table.name.capitalize()}: {table.title}" if table.name else table.title
-    return "\n\n".join([title, *blocks, "\n".join(notes)]) + "\n"
+        names = ", ".join(name.replace(" ", _NO_BREAK) for name in dict.fromkeys(reversed(left_out)))
+        notes.insert(0, f"Left out at {width} columns: {names}. A wider terminal or another --format shows them.")
+    folded = [
+        line.replace(_NO_BREAK, " ")
+        for note in notes
+        for line in textwrap.wrap(note, width, break_long_words=False, break_on_hyphens=False, subsequent_indent="  ")
+    ]
+    return "\n\n".join([table.heading, *blocks, *(["\n".join(folded)] if folded else [])]) + "\n"
+
+
+def _meanings(table: Table, columns: Sequence[int]) -> list[str]:
+    shown = [table.columns[index] for index in columns]
+    return list(dict.fromkeys(f"{column.name}: {column.meaning}" for column in shown if column.meaning))
+
+
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _block(table: Table, columns: Sequence[int]) -> str:
@@ -83,8 +123,7 @@ def _block(table: Table, columns: Sequence[int]) -> str:
 
     grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for index in columns:
-        right = any(isinstance(row[index], int | float | Interval) for row in table.rows)
-        grid.add_column(Text(table.columns[index].name), justify="right" if right else "left", no_wrap=True)
+        grid.add_column(Text(table.columns[index].name), justify=_side(table, index), no_wrap=True)
     for row in table.rows:
         grid.add_row(*(Text(_written(row[index], table.columns[index])) for index in columns))
     page = io.StringIO()
@@ -98,36 +137,80 @@ def _width(text: str) -> int:
     return max(map(cell_len, text.splitlines()))
 
 
-def _most_spare(table: Table, columns: Sequence[int]) -> int | None:
-    return next((index for index in reversed(columns) if table.columns[index].spare), None)
-
-
-def as_markdown(table: Table) -> str:
-    """A pipe table with its title above and its notes below."""
+def as_markdown(table: Table, notes: Sequence[str] = ()) -> str:
+    """A pipe table with its title above and the notes below."""
     columns = _filled(table)
     titles = [_cell(table.columns[index].title) for index in columns]
-    numeric = [any(isinstance(row[index], int | float | Interval) for row in table.rows) for index in columns]
-    lines = [f"**{table.name.capitalize()}: {table.title}**", "", f"| {' | '.join(titles)} |"]
-    lines.append(f"|{'|'.join('---:' if right else '---' for right in numeric)}|")
+    lines = [f"**{table.heading}**", "", f"| {' | '.join(titles)} |"]
+    lines.append(f"|{'|'.join('---:' if _side(table, index) == 'right' else '---' for index in columns)}|")
     for row in table.rows:
         lines.append(f"| {' | '.join(_cell(_written(row[index], table.columns[index])) for index in columns)} |")
-    return "\n".join([*lines, "", *(f"{note}  " for note in table.notes), ""])
+    return "\n".join([*lines, *([""] if notes else []), *(f"{note}  " for note in notes), ""])
 
 
 def as_csv(table: Table) -> str:
-    """Comma-separated values, a line of titles first, empty where there is no figure; title and notes are left out."""
+    """A line of titles, then the rows; numbers unrounded, an interval or a spread in three columns, no notes."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["table", *(column.title for column in table.columns)])
+    parts = [_parts(table, index) for index in range(len(table.columns))]
+    titles = ["table"]
+    for column, names in zip(table.columns, parts, strict=True):
+        titles += [column.title, *(f"{column.title} {name}" for name in names)]
+    writer.writerow(titles)
     for row in table.rows:
-        cells = (
-            "" if value is None else _written(value, column) for value, column in zip(row, table.columns, strict=True)
-        )
-        writer.writerow([table.name, *cells])
+        cells: list[object] = [table.name]
+        for value, names in zip(row, parts, strict=True):
+            cells += value if isinstance(value, Interval | Spread) else [value, *([None] * len(names))]
+        writer.writerow(cells)
     return stream.getvalue()
 
 
-FORMATS: dict[str, Callable[[Table], str]] = {"text": as_text, "markdown": as_markdown, "csv": as_csv}
+def as_json(tables: Sequence[Table]) -> str:
+    """All tables as one document."""
+    return json.dumps({"tables": [table.values() for table in tables]}, ensure_ascii=False, indent=1) + "\n"
+
+
+def as_latex(table: Table, notes: Sequence[str] = ()) -> str:
+    """A `table` float in the style of booktabs, caveats in its caption and notes as comments above it.
+
+    Raises:
+        UsageError: tabulate is not installed.
+    """
+    if find_spec("tabulate") is None:
+        raise UsageError("latex needs tabulate, which is not installed; run pip install 'livetrans[bench]'")
+    from tabulate import tabulate
+
+    columns = _filled(table)
+    grid = tabulate(
+        [
+            [_written(row[index], table.columns[index]).replace(NOTHING, "--") for index in columns]
+            for row in table.rows
+        ],
+        [table.columns[index].title for index in columns],
+        tablefmt="latex_booktabs",
+        colalign=[_side(table, index) for index in columns],
+        disable_numparse=True,
+    )
+    lines = [
+        *(f"% {note}" for note in ("needs \\usepackage{booktabs}", *notes) if note not in table.caveats),
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{latex_literal(' '.join([f'{_capitalized(table.title)}.', *table.caveats]))}}}",
+        *([rf"\label{{tab:{'-'.join(table.name.replace(',', '').split())}}}"] if table.name else []),
+        grid,
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def latex_literal(text: str) -> str:
+    """The text without anything that LaTeX would act on."""
+    from tabulate import LATEX_ESCAPE_RULES
+
+    return "".join(LATEX_ESCAPE_RULES.get(letter, letter) for letter in text)
+
+
+FORMATS = ("text", "markdown", "csv", "json", "latex")
 
 
 def _filled(table: Table) -> list[int]:
@@ -135,13 +218,30 @@ def _filled(table: Table) -> list[int]:
     return [index for index in range(len(table.columns)) if any(row[index] is not None for row in table.rows)]
 
 
+def _parts(table: Table, index: int) -> tuple[str, ...]:
+    """What CSV puts in columns of their own beside a figure: the bounds of an interval or of a spread."""
+    values = (row[index] for row in table.rows)
+    return next((value._fields[1:] for value in values if isinstance(value, Interval | Spread)), ())
+
+
+def _side(table: Table, index: int) -> Literal["left", "right"]:
+    right = any(isinstance(row[index], int | float | Interval | Spread) for row in table.rows)
+    return "right" if right else "left"
+
+
 def _written(value: Value, column: Column) -> str:
     if value is None:
         return NOTHING
-    if isinstance(value, Interval):
+    if isinstance(value, Interval | Spread):
         middle, low, high = (f"{each:z.{column.decimals}f}" for each in value)
-        return f"{middle} [{low}, {high}]"
+        if isinstance(value, Interval):
+            return f"{middle} [{low}, {high}]"
+        return middle if value.least == value.most else f"{middle} ({low}-{high})"
     return f"{value:.{column.decimals}f}" if isinstance(value, float) else str(value)
+
+
+def _plain(value: Value) -> object:
+    return value._asdict() if isinstance(value, Interval | Spread) else value
 
 
 def _cell(text: str) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from livetrans.bench.figures import times
+from livetrans.bench.labels import tell_apart
 from livetrans.bench.methods import BASELINE
 from livetrans.bench.rows import TableRow
 from livetrans.decoding import DECODERS
@@ -41,7 +42,7 @@ def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = Fal
     """Write `bias`, `quality`, `lag` and `calm`, PNG and SVG, as far as the rows have their figures; gives the paths.
 
     Rows of masked methods are left out: a mask moves NE by itself, so it has no place on a line over the bias. One
-    line (for lag, one panel) is one model on one corpus. `date` stands in the title, in the caller's words.
+    line (for lag, one panel) is one run. `date` stands in the title, in the caller's words.
 
     Raises:
         UsageError: no matplotlib, nothing to plot, or a file that exists without `force` or cannot be written.
@@ -63,7 +64,10 @@ def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = Fal
             for kind in ("png", "svg")
         }
     if not files:
-        raise UsageError("there is nothing to plot; give a run of a method with a bias, or of a recorded stream")
+        raise UsageError(
+            "there is nothing to plot; give a run of a method with two biases or more (`bench run --methods paper`), "
+            "with a live window (`--methods calm`), or of a stream that was recorded in real time"
+        )
     existing = next((path for path in files if path.exists()), None)
     if existing is not None and not force:
         raise UsageError(f"{existing} is there already; choose another folder, or --force to overwrite it")
@@ -76,15 +80,19 @@ def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = Fal
     return list(files)
 
 
+def _speedup(row: TableRow) -> float | None:
+    return row.speed.speedup.median if row.speed.speedup else None
+
+
 BIAS_PANELS: tuple[tuple[str, str, Value], ...] = (
     ("Normalized erasure", "erased / final tokens, mean per utterance", lambda row: row.ne_mean),
     ("Draft accepted (A/D)", "% of the draft's tokens", lambda row: times(100, row.accepted_per_draft)),
-    ("Speedup", "update time of rt / of the method", lambda row: row.speed.speedup),
+    ("Speedup", "update time of rt / of the method", _speedup),
 )
 QUALITY_PANELS: tuple[tuple[str, str, Value], ...] = (
-    ("COMET", "of finals", lambda row: row.comet),
-    ("BLEU", "of finals", lambda row: row.bleu),
-    ("chrF", "of finals", lambda row: row.chrf),
+    ("COMET", "of finals", lambda row: row.quality.comet),
+    ("BLEU", "of finals", lambda row: row.quality.bleu),
+    ("chrF", "of finals", lambda row: row.quality.chrf),
 )
 MEASURED = (("model", "models"), ("pair", "language pairs"), ("corpus", "corpora"))
 """What a title names, and what it is called where there is too much to name."""
@@ -96,9 +104,10 @@ LEAST_SPAN = {"COMET": 0.04, "BLEU": 4.0, "chrF": 4.0}
 def _over_bias(
     rows: Sequence[TableRow], date: str, panels: Sequence[tuple[str, str, Value]], title: str
 ) -> Figure | None:
-    """A panel a figure over the bias, with methods without one as level lines; None where no bias has a figure."""
+    """A panel a figure over the bias, methods without one as level lines; None where no two biases have it."""
     curves = _curves(rows, by_decoder=True)
-    measured = [panel for panel in panels if any(_points(own, panel[2]) for own in curves.values())]
+    # A single point is no curve.
+    measured = [panel for panel in panels if any(len(_points(own, panel[2])) > 1 for own in curves.values())]
     if not measured:
         return None
     unbiased = dict.fromkeys(row.decoder for row in rows if row.bias is None)
@@ -123,7 +132,7 @@ def _over_bias(
 
 def _lag(rows: Sequence[TableRow], date: str) -> Figure | None:
     """A panel a corpus, a bar a method: from the 5th to the 95th percentile, thick in the middle half, the median."""
-    curves = _curves([row for row in rows if row.latency.lags])
+    curves = _curves([row for row in rows if row.latencies[0].lags])
     if not curves:
         return None
     tall = 0.4 + 0.34 * max(map(len, curves.values()))
@@ -133,7 +142,7 @@ def _lag(rows: Sequence[TableRow], date: str) -> Figure | None:
         panel.set_xlabel("seconds since the newest word was heard")
         for place, row in enumerate(own):
             colour = INK if row.method == BASELINE else COLOURS[0] if row.bias is not None else COLOURS[1]
-            ordered = sorted(row.latency.lags)
+            ordered = sorted(row.latencies[0].lags)
             p5, q1, median, q3, p95 = (percentile(ordered, share) or 0.0 for share in (0.05, 0.25, 0.5, 0.75, 0.95))
             panel.plot([p5, p95], [place, place], color=colour, linewidth=2)
             panel.plot([q1, q3], [place, place], color=colour, linewidth=9, solid_capstyle="butt")
@@ -159,7 +168,7 @@ def _calm(rows: Sequence[TableRow], date: str) -> Figure | None:
         panel.set_xlabel("update time of rt / of the method")
         for row in own:
             colour, marker = looks[row.method]
-            panel.plot(row.speed.speedup or 0.0, row.screen.erasure or 0.0, marker, color=colour, zorder=3)
+            panel.plot(_speedup(row) or 0.0, row.screen.erasure or 0.0, marker, color=colour, zorder=3)
         panel.set_yscale("symlog", linthresh=0.1)
         panel.set_yticks(CALM_TICKS, [f"{tick:g}" for tick in CALM_TICKS])
         panel.set_ylim(-0.01, 1.3 * max(0.1, *(row.screen.erasure or 0.0 for row in own)))
@@ -168,28 +177,21 @@ def _calm(rows: Sequence[TableRow], date: str) -> Figure | None:
 
 
 def _curves(rows: Sequence[TableRow], *, by_decoder: bool = False) -> dict[str, list[TableRow]]:
-    """Rows by model and corpus, named by what tells them apart: nothing where there is one.
+    """Rows by run, named by what tells the runs apart: nothing where there is one.
 
     With `by_decoder` each biased decoder has a curve, named by it too; methods without a bias are on the first of
-    their model and corpus.
+    their run.
     """
     biased = list(dict.fromkeys(row.decoder for row in rows if row.bias is not None)) if by_decoder else []
 
     def decoder_of(row: TableRow) -> str:
         return row.decoder if row.bias is not None else biased[0]
 
-    def key_of(row: TableRow) -> tuple[str, str, str]:
-        return row.pair, row.model, row.corpus
-
-    keys = list(dict.fromkeys(map(key_of, rows)))
-    differing = [place for place in range(3) if len({key[place] for key in keys}) > 1]
-    enough = next((place for place in differing if len({key[place] for key in keys}) == len(keys)), None)
-    telling = differing if enough is None else [enough]
     return {
-        " ".join([*([decoder] if decoder else []), *(key[place] for place in telling)]): [
-            row for row in rows if key_of(row) == key and (not decoder or decoder_of(row) == decoder)
+        " ".join(part for part in (decoder, name) if part): [
+            row for row in rows if row.origin == origin and (not decoder or decoder_of(row) == decoder)
         ]
-        for key in keys
+        for origin, name in tell_apart(row.origin for row in rows).items()
         for decoder in biased or [""]
     }
 

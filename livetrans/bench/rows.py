@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from livetrans.bench.runfile import Segment, Update
 from livetrans.config import MaskSettings
 from livetrans.events import Caption, DecodingStats, Transcript, Translation
-from livetrans.metrics.latency import TimeToStability, average_lagging, length_adaptive_average_lagging, stable_delays
+from livetrans.metrics.latency import (
+    Spread,
+    TimeToStability,
+    average_lagging,
+    length_adaptive_average_lagging,
+    spread_of,
+    stable_delays,
+)
+from livetrans.metrics.quality import Interval
 from livetrans.metrics.rates import NormalizedErasure, ScreenErasure
 from livetrans.translation.presenter import Presenter
+
+Units = Sequence[tuple[Segment, Sequence[Update]]]
+"""Of one method in one repeat, in the order of the corpus."""
+
+_INSTANT = 0.001
+"""Seconds that rounding may add to an instant; a pass of a recogniser takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
     """Figures of one method; None where a figure has no meaning or was not measured."""
 
+    origin: tuple[str, ...]
+    """What may tell its run apart from others, see `livetrans.bench.labels`."""
     model: str
     pair: str
     """Languages: `en-de`."""
@@ -34,10 +50,7 @@ class TableRow:
     """Of one repeat."""
     output_tokens: int
     """Of one repeat, in the model's own tokens."""
-    bleu: float | None
-    chrf: float | None
-    comet: float | None
-    """Of finals that have a reference."""
+    quality: Quality
     ne_mean: float | None
     """Mean of the utterances' normalized erasure, as the authors score."""
     ne_ratio: float | None
@@ -48,37 +61,51 @@ class TableRow:
     accepted_per_output: float | None
     """A/O, 0..1."""
     speed: Speed
-    """Medians over the repeats."""
     equal_finals: int
     """Finals with the very text that `rt` wrote."""
     finals: int
-    latency: Latency
+    latencies: tuple[Latency, ...]
+    """One a repeat."""
     passes: float | None
     """Model calls an update."""
     evaluated_tokens: float | None
     """Tokens that went through the model, an update; None for files from before they were counted."""
     screen: Screen
+    partials: Interval | None = None
+    """chrF of partials, with what `rt` wrote for the same prefix as the reference; only the calm table needs it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Of finals that have a reference; None without one. Differences are from `rt` on the same sentences."""
+
+    bleu: float | None = None
+    bleu_difference: Interval | None = None
+    chrf: float | None = None
+    chrf_difference: Interval | None = None
+    comet: float | None = None
+    comet_difference: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Of one method in one repeat, or the medians of several; None where nothing was measured."""
+    """Of one method over the repeats; None where nothing was measured."""
 
-    update_seconds: float | None = None
+    update_seconds: Spread | None = None
     """Seconds per update: prompt, verification, decoding, arithmetic and tokenisation."""
-    speedup: float | None = None
+    speedup: Spread | None = None
     """Update seconds of `rt` / of this method, in the same repeat."""
-    tokens_per_second: float | None = None
+    tokens_per_second: Spread | None = None
     """TPS: output tokens / seconds of verification and decoding, as the paper counts."""
-    tps_ratio: float | None = None
+    tps_ratio: Spread | None = None
     """TPS / TPS of `rt` in the same repeat: what the paper calls speedup."""
-    tps_ratio_shared: float | None = None
+    tps_ratio_shared: Spread | None = None
     """The same, but of a verifying pass only the draft's share of its tokens counts: the paper evaluates the prompt in
     a pass of its own, which it does not count; here prompt and draft are in one pass."""
 
 
 def measure_speed(repeats: Sequence[tuple[Sequence[Update], Sequence[Update]]]) -> Speed:
-    """Medians over repeats, each the updates of a method and those of the baseline.
+    """Of repeats, each the updates of a method and those of the baseline.
 
     Ratios are taken within a repeat, because the machine drifts between them.
     """
@@ -86,11 +113,11 @@ def measure_speed(repeats: Sequence[tuple[Sequence[Update], Sequence[Update]]]) 
     base = [_rates(updates) for _, updates in repeats]
     pairs = list(zip(own, base, strict=True))
     return Speed(
-        update_seconds=_median(seconds for seconds, _, _ in own),
-        speedup=_median(_ratio(theirs[0], mine[0]) for mine, theirs in pairs),
-        tokens_per_second=_median(rate for _, rate, _ in own),
-        tps_ratio=_median(_ratio(mine[1], theirs[1]) for mine, theirs in pairs),
-        tps_ratio_shared=_median(_ratio(mine[2], theirs[2]) for mine, theirs in pairs),
+        update_seconds=spread_of(seconds for seconds, _, _ in own),
+        speedup=spread_of(_ratio(theirs[0], mine[0]) for mine, theirs in pairs),
+        tokens_per_second=spread_of(rate for _, rate, _ in own),
+        tps_ratio=spread_of(_ratio(mine[1], theirs[1]) for mine, theirs in pairs),
+        tps_ratio_shared=spread_of(_ratio(mine[2], theirs[2]) for mine, theirs in pairs),
     )
 
 
@@ -113,14 +140,9 @@ def _ratio(above: float | None, below: float | None) -> float | None:
     return above / below if above is not None and below else None
 
 
-def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None
-
-
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Of one method over all recorded streams; None where the corpus has no times."""
+    """Of one method over all recorded streams in one repeat; None where the corpus has no times."""
 
     average_lagging: float | None = None
     """AL in seconds, mean over segments, as if translating took no time."""
@@ -128,15 +150,16 @@ class Latency:
     laal: float | None = None
     laal_aware: float | None = None
     lags: tuple[float, ...] = ()
-    """Seconds from hearing an update's newest word to the end of its translation, one an update."""
+    """Seconds from hearing an update's newest word to the end of its translation, one an update; only of streams that
+    were recorded in real time, since others lack the recogniser's time."""
 
 
 def measure_latency(
-    units: Sequence[tuple[Segment, Sequence[Update]]],
+    units: Units,
     output: Callable[[Update], Sequence[Hashable]],
     reference_length: Callable[[Segment], int | None],
 ) -> Latency:
-    """Latencies of one method; `output` gives an update's text in the unit of the table.
+    """Latencies of one method in one repeat; `output` gives an update's text in the unit of the table.
 
     A segment without a reference of its own takes the length of its final, which makes its AL its LAAL. Aware of
     computation, each update is translated as soon as it came and the one before it in its stream was done, and takes
@@ -145,13 +168,15 @@ def measure_latency(
     unaware: list[tuple[float, float]] = []
     aware: list[tuple[float, float]] = []
     lags: list[float] = []
+    live = _recorded_live(units)
     for segment, updates, instants in _timed(units):
         finished = []
         for update, done in zip(updates, instants, strict=False):
             captured, end = update.captured or 0.0, update.end or 0.0
             # On the axis of source time: what was heard at `end` was heard at `captured` of the run.
             finished.append(done - (captured - end))
-            lags.append(done - captured)
+            if segment.stream in live:
+                lags.append(done - captured)
         if len(finished) < len(updates) or segment.start is None or not output(updates[-1]):
             continue
         ends = [update.end or 0.0 for update in updates]
@@ -174,8 +199,22 @@ def measure_latency(
     )
 
 
+def _recorded_live(units: Units) -> set[str]:
+    """The streams that were recorded in real time: at full speed a transcript is due when its newest word ends."""
+    heard: dict[str, float] = {}
+    live = set()
+    for segment, updates in units:
+        for update in updates:
+            if update.captured is None or update.due is None:
+                continue
+            newest = heard[segment.stream] = max(heard.get(segment.stream, 0.0), update.captured)
+            if update.due > newest + _INSTANT:
+                live.add(segment.stream)
+    return live
+
+
 def _timed(
-    units: Sequence[tuple[Segment, Sequence[Update]]],
+    units: Units,
 ) -> Iterator[tuple[Segment, Sequence[Update], list[float]]]:
     """Each unit, and when its updates were translated, one after another; no instants where a stream has no times."""
     stream, free = None, 0.0
@@ -203,34 +242,48 @@ class Screen:
     """NE per segment in the model's tokens that are wholly shown, as sums."""
     hidden_tokens: float | None = None
     """Held back by mask and cut, an update."""
-    stability: float | None = None
-    """Median seconds from the end of a unit's source word to the last time that the shown unit changed."""
+    stability: Spread | None = None
+    """Median seconds from the end of a unit's source word to the last time that the shown unit changed, a repeat."""
 
 
-def measure_screen(units: Sequence[tuple[Segment, Sequence[Update]]], mask_k: int, *, spaced: bool) -> Screen:
-    """What a viewer sees of one method: captions as the presenter makes them; a stream's segments are one screen."""
+def measure_screen(repeats: Sequence[Units], mask_k: int, *, spaced: bool) -> Screen:
+    """What a viewer sees of one method: captions as the presenter makes them; a stream's segments are one screen.
+
+    The captions are the first repeat's, the instants at which they came those of each.
+    """
     screens: dict[str | int, tuple[ScreenErasure, ScreenErasure]] = {}
-    segments, stability = NormalizedErasure(), TimeToStability()
-    hidden: list[int] = []
-    times: list[float] = []
-    for segment, updates, instants in _timed(units):
-        place = segment.stream or segment.segment_id
-        shown, raw = screens.setdefault(place, (ScreenErasure(), ScreenErasure()))
-        for number, update in enumerate(updates):
-            caption = _caption(segment, update, mask_k, spaced)
+    erased = NormalizedErasure()
+    captions: dict[int, list[Caption]] = {}
+    for segment, updates in repeats[0]:
+        shown, raw = screens.setdefault(segment.stream or segment.segment_id, (ScreenErasure(), ScreenErasure()))
+        own = captions[segment.segment_id] = [_caption(segment, update, mask_k, spaced) for update in updates]
+        for caption, update in zip(own, updates, strict=True):
             shown.add(caption)
             raw.add(_caption(segment, update, 0, spaced))
-            segments.add(update.segment_id, caption.tokens, final=update.final)
-            hidden.append(caption.masked_tokens)
-            if len(instants) == len(updates):
-                times += stability.add(caption, instants[number])
+            erased.add(segment.segment_id, caption.tokens, final=update.final)
 
     def erasure(kind: int) -> float | None:
-        erased = sum(pair[kind].erased_units for pair in screens.values())
-        return _ratio(erased, sum(pair[kind].units for pair in screens.values()))
+        taken_back = sum(pair[kind].erased_units for pair in screens.values())
+        return _ratio(taken_back, sum(pair[kind].units for pair in screens.values()))
 
-    mean_hidden = fmean(hidden) if hidden else None
-    return Screen(erasure(0), erasure(1), segments.ratio_of_sums, mean_hidden, _median(times))
+    hidden = [caption.masked_tokens for own in captions.values() for caption in own]
+    return Screen(
+        erasure=erasure(0),
+        raw_erasure=erasure(1),
+        segment_erasure=erased.ratio_of_sums,
+        hidden_tokens=fmean(hidden) if hidden else None,
+        stability=spread_of(_stability(units, captions) for units in repeats),
+    )
+
+
+def _stability(units: Units, captions: Mapping[int, Sequence[Caption]]) -> float | None:
+    """Median time to stability of captions, by segment, that came when the units of a repeat say."""
+    stability, times = TimeToStability(), list[float]()
+    for segment, updates, instants in _timed(units):
+        if len(instants) == len(updates):
+            for caption, instant in zip(captions[segment.segment_id], instants, strict=True):
+                times += stability.add(caption, instant)
+    return statistics.median(times) if times else None
 
 
 def _caption(segment: Segment, update: Update, mask_k: int, spaced: bool) -> Caption:

@@ -179,6 +179,11 @@ class Run:
         units = sum(update.final for update in self.updates)
         return units == len(self.segments) * len(self.header.methods) * self.header.repeats
 
+    @property
+    def model_name(self) -> str:
+        """What tables call its model."""
+        return self.header.model.file.removesuffix(".gguf")
+
     def unit(self, repeat: int, segment_id: int, method: str) -> list[Update]:
         """The updates of one unit, in order; empty where it was not done."""
         wanted = (repeat, segment_id, method)

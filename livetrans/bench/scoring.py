@@ -8,13 +8,14 @@ from functools import cache
 from pathlib import Path
 from statistics import fmean
 
+from livetrans.bench.labels import origin_of
 from livetrans.bench.methods import BASELINE
-from livetrans.bench.rows import Latency, TableRow, measure_latency, measure_screen, measure_speed
+from livetrans.bench.rows import Latency, Quality, TableRow, Units, measure_latency, measure_screen, measure_speed
 from livetrans.bench.runfile import MethodRecord, Run, Segment, Update
 from livetrans.errors import UsageError
 from livetrans.languages import parse_language
 from livetrans.metrics import quality
-from livetrans.metrics.quality import Interval
+from livetrans.metrics.quality import Interval, Score
 from livetrans.metrics.rates import Acceptance, NormalizedErasure
 from livetrans.text import join_text
 
@@ -49,34 +50,44 @@ class ScoredRun:
 
 
 @dataclass(slots=True)
-class _Quality:
+class _Scorer:
     """BLEU, chrF and COMET of sets of finals, each set scored once: methods often write the same."""
 
     run: Run
     segments: Sequence[Segment]
     comet: Path | None
+    baseline: Sequence[str]
+    """The finals of `rt`."""
     signatures: dict[str, None] = field(default_factory=dict)
-    _known: dict[tuple[str, ...], list[float | None]] = field(default_factory=dict)
+    _known: dict[tuple[str, ...], dict[str, Score]] = field(default_factory=dict)
 
-    def of(self, finals: Sequence[str]) -> list[float | None]:
+    def quality(self, finals: Sequence[str], *, compared: bool) -> Quality:
+        """Quality of a set of finals, compared with the baseline's or not."""
+        own, base = self._scores(finals), self._scores(self.baseline)
+        figures: dict[str, float | Interval] = {name: score.value for name, score in own.items()}
+        if compared:
+            figures |= {f"{name}_difference": score.less(base[name]) for name, score in own.items()}
+        return Quality(**figures)  # type: ignore[arg-type]
+
+    def _scores(self, finals: Sequence[str]) -> dict[str, Score]:
         key = tuple(finals)
         if key not in self._known:
             self._known[key] = self._score(finals)
         return self._known[key]
 
-    def _score(self, finals: Sequence[str]) -> list[float | None]:
+    def _score(self, finals: Sequence[str]) -> dict[str, Score]:
         scored = list(_with_references(self.segments, finals))
         if not scored:
-            return [None, None, None]
+            return {}
         sources, hypotheses, references = (list(column) for column in zip(*scored, strict=True))
-        scores = [
-            quality.bleu(hypotheses, references, self.run.header.corpus.target_language),
-            quality.chrf(hypotheses, references),
-        ]
+        scores = {
+            "bleu": quality.bleu(hypotheses, references, self.run.header.corpus.target_language),
+            "chrf": quality.chrf(hypotheses, references),
+        }
         if self.comet is not None:
-            scores.append(quality.comet(sources, hypotheses, references, self.comet))
-        self.signatures.update(dict.fromkeys(score.signature for score in scores))
-        return [*(score.value for score in scores), None][:3]
+            scores["comet"] = quality.comet(sources, hypotheses, references, self.comet)
+        self.signatures.update(dict.fromkeys(score.signature for score in scores.values()))
+        return scores
 
 
 def score(run: Run, settings: ScoringSettings) -> ScoredRun:
@@ -93,7 +104,8 @@ def score(run: Run, settings: ScoringSettings) -> ScoredRun:
         raise UsageError(f"{run.path} has no segment yet that every method did; continue it with `livetrans bench run`")
     done = set(repeats[0])
     segments = [segment for segment in run.segments if segment.segment_id in done]
-    scorer = _Quality(run, segments, settings.comet)
+    baseline = [update.text for update in _updates(repeats[0], BASELINE) if update.final]
+    scorer = _Scorer(run, segments, settings.comet, baseline)
     rows: list[TableRow] = []
     for method in run.header.methods:
         row = _row(run, method, segments, repeats, unit, tokenize, scorer, settings.shown_mask_k)
@@ -125,7 +137,7 @@ def _row(
     repeats: Sequence[_Done],
     unit: str,
     tokenize: Callable[[str], list[str]] | None,
-    scorer: _Quality,
+    scorer: _Scorer,
     shown_mask_k: int,
 ) -> TableRow:
     acceptance = Acceptance()
@@ -134,11 +146,11 @@ def _row(
         acceptance.add(update.stats)
     erased = _erasure(own, method.output_mask_k, tokenize)
     finals = [update.text for update in own if update.final]
-    baseline = [update.text for update in _updates(repeats[0], BASELINE) if update.final]
-    bleu, chrf, comet = scorer.of(finals)
+    units = [_units(segments, done, method.label) for done in repeats]
     corpus, spaced = run.header.corpus, parse_language(run.header.corpus.target_language).spaced
     return TableRow(
-        model=model_name(run),
+        origin=origin_of(run),
+        model=run.model_name,
         pair=f"{corpus.source_language}-{corpus.target_language}",
         corpus=corpus.name,
         method=method.label,
@@ -148,23 +160,19 @@ def _row(
         mask_k=method.output_mask_k,
         updates=len(own),
         output_tokens=acceptance.output_tokens,
-        bleu=bleu,
-        chrf=chrf,
-        comet=comet,
+        quality=scorer.quality(finals, compared=method.label != BASELINE),
         ne_mean=erased.mean_per_utterance,
         ne_ratio=erased.ratio_of_sums,
         ne_unit=unit,
         accepted_per_draft=acceptance.per_draft,
         accepted_per_output=acceptance.per_output,
         speed=measure_speed([(_updates(done, method.label), _updates(done, BASELINE)) for done in repeats]),
-        equal_finals=sum(mine == theirs for mine, theirs in zip(finals, baseline, strict=True)),
+        equal_finals=sum(mine == theirs for mine, theirs in zip(finals, scorer.baseline, strict=True)),
         finals=len(finals),
-        latency=_latency(segments, repeats, method.label, tokenize),
+        latencies=tuple(_latency(own_units, tokenize) for own_units in units),
         passes=fmean(update.stats.forward_passes for update in own),
         evaluated_tokens=fmean(update.stats.evaluated_tokens for update in own) or None,
-        screen=measure_screen(
-            _units(segments, repeats, method.label), method.output_mask_k or shown_mask_k, spaced=spaced
-        ),
+        screen=measure_screen(units, method.output_mask_k or shown_mask_k, spaced=spaced),
     )
 
 
@@ -207,59 +215,29 @@ def shown(update: Update, k: int, tokenize: Callable[[str], list[str]] | None) -
     return tokenize(update.without_last(hidden))
 
 
-def _latency(
-    segments: Sequence[Segment], repeats: Sequence[_Done], method: str, tokenize: Callable[[str], list[str]] | None
-) -> Latency:
+def _latency(units: Units, tokenize: Callable[[str], list[str]] | None) -> Latency:
     def reference_length(segment: Segment) -> int | None:
         return len(tokenize(segment.reference)) if tokenize is not None and segment.reference else None
 
-    return measure_latency(
-        _units(segments, repeats, method), lambda update: shown(update, 0, tokenize), reference_length
-    )
+    return measure_latency(units, lambda update: shown(update, 0, tokenize), reference_length)
 
 
-def _units(segments: Sequence[Segment], repeats: Sequence[_Done], method: str) -> list[tuple[Segment, list[Update]]]:
-    """The first repeat's units of a method, each with its segment."""
-    return [(segment, repeats[0][segment.segment_id][method]) for segment in segments]
+def _units(segments: Sequence[Segment], done: _Done, method: str) -> list[tuple[Segment, list[Update]]]:
+    """The units of a method in one repeat, each with its segment."""
+    return [(segment, done[segment.segment_id][method]) for segment in segments if segment.segment_id in done]
 
 
-@dataclass(frozen=True, slots=True)
-class QualityDifference:
-    """Quality beside that of `rt`, with 95 % intervals over sentences; None without references or partials."""
-
-    chrf: Interval | None = None
-    """Of finals, less that of `rt`."""
-    bleu: Interval | None = None
-    partial_chrf: Interval | None = None
-    """chrF of partials, with what `rt` wrote for the same prefix as the reference."""
-
-
-def quality_differences(run: Run) -> dict[str, QualityDifference]:
-    """By method but `rt`, over the segments that all methods did, in the first repeat."""
+def partials_beside_baseline(run: Run) -> dict[str, Interval]:
+    """By method but `rt`: chrF of its partials against what `rt` wrote for the same prefix, in the first repeat."""
     done = _by_repeat(run)[0]
-    segments = [segment for segment in run.segments if segment.segment_id in done]
-    language, baseline = run.header.corpus.target_language, _updates(done, BASELINE)
-
-    def difference(metric: str, own: Sequence[Update]) -> Interval | None:
-        (mine, references), (theirs, _) = (_scored_texts(segments, updates) for updates in (own, baseline))
-        return quality.paired_difference(metric, mine, theirs, references, language) if references else None
-
-    def of_partials(own: Sequence[Update]) -> Interval | None:
-        pairs = [(one, other) for one, other in zip(own, baseline, strict=True) if not one.final]
-        texts = [one.text for one, _ in pairs], [other.text for _, other in pairs]
-        return quality.chrf_interval(*texts, [one.segment_id for one, _ in pairs]) if pairs else None
-
-    differences = {}
+    baseline = _updates(done, BASELINE)
+    figures = {}
     for label in (method.label for method in run.header.methods if method.label != BASELINE):
-        own = _updates(done, label)
-        differences[label] = QualityDifference(difference("chrf", own), difference("bleu", own), of_partials(own))
-    return differences
-
-
-def _scored_texts(segments: Sequence[Segment], updates: Sequence[Update]) -> tuple[list[str], list[str]]:
-    """Finals, or whole streams of them, and their references."""
-    scored = list(_with_references(segments, [update.text for update in updates if update.final]))
-    return [hypothesis for _, hypothesis, _ in scored], [reference for _, _, reference in scored]
+        pairs = [(one, other) for one, other in zip(_updates(done, label), baseline, strict=True) if not one.final]
+        if pairs:
+            texts = [one.text for one, _ in pairs], [other.text for _, other in pairs]
+            figures[label] = quality.chrf(*texts, [one.segment_id for one, _ in pairs]).interval
+    return figures
 
 
 def _with_references(segments: Sequence[Segment], finals: Sequence[str]) -> Iterable[tuple[str, str, str]]:
@@ -292,8 +270,3 @@ def _notes(run: Run, segments: Sequence[Segment], repeats: Sequence[_Done]) -> I
     )
     if changed:
         yield f"{changed} outputs differ between the repeats; counts are of the first (--threads 1 repeats exactly)."
-
-
-def model_name(run: Run) -> str:
-    """What tables call the model of a run."""
-    return run.header.model.file.removesuffix(".gguf")

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from livetrans.bench.figures import (
-    ACL_60_60,
-    BIAS_SWEEP,
     CALM,
-    CALM_COLUMNS,
     COMPARISON,
-    COMPARISON_COLUMNS,
     FIGURES,
-    FLORES,
     LATENCIES,
-    LATENCY_COLUMNS,
-    MASKS,
+    METHOD,
     PAPER_FIGURES,
-    QWEN,
-    SWEEP_PAIR,
-    TOWER,
-    PaperRow,
+    Figures,
     cells_of,
     columns_of,
-    legend,
-    signatures,
 )
+from livetrans.bench.labels import origin_of, tell_apart
 from livetrans.bench.layout import Column, Table, Value
 from livetrans.bench.methods import BASELINE, PAPER_DECODER, parse_method
+from livetrans.bench.paper import ACL_60_60, BIAS_SWEEP, FLORES, MASKS, QWEN, SWEEP_PAIR, TOWER, PaperRow
+from livetrans.bench.provenance import caveats, signatures, units
 from livetrans.bench.rows import TableRow
-from livetrans.bench.scoring import QualityDifference, ScoredRun, model_name, quality_differences
+from livetrans.bench.scoring import ScoredRun, partials_beside_baseline
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.signature import ModelRecord
@@ -92,49 +84,58 @@ def table_4(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
 def latency_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     """How late recorded streams are translated."""
     runs = _of_kind(runs, "recorded", 0)
-    rows = [
-        (f"{row.pair} {row.method}", row.model, *cells_of(LATENCIES, row))
-        for run in runs
-        for row in run.rows
-        if row.mask != "display"
-    ]
-    notes = (
-        "AL and LAAL: mean over segments in seconds, of output units that are not taken back any more; CA: aware of "
-        "computation, with what each update took in the run, one after another.",
-        "lag: from hearing an update's newest word to the end of its translation, the recogniser's time included.",
-        *signatures(runs),
-    )
-    return Table("latency", "latency on recorded transcripts", LATENCY_COLUMNS, tuple(rows), notes)
+    return _by_file("latency", "latency on recorded transcripts", runs, LATENCIES, lambda run: run.rows)
 
 
 def calm_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     """Speed, calm and quality of every method beside re-translation's, file after file."""
-    rows = []
-    for run in runs:
-        differences = quality_differences(run.run)
-        corpus = f"{run.run.header.corpus.name} " if len(runs) > 1 else ""
-        rows += [
-            (f"{corpus}{row.method}", *cells_of(CALM, (row, differences.get(row.method, QualityDifference()))))
-            for row in run.rows
-            if row.mask != "display"
-        ]
-    notes = (
-        "speedup: rt's update time / the method's; passes, evaluated: model calls and tokens through the model, an "
-        "update; NE sums: per segment, nothing hidden.",
-        "NE screen: words taken back / words, of all captions of a stream as one text, with the last tokens hidden and "
-        "cut to whole words as in a live run; raw: nothing hidden; hidden: tokens held back, an update; stable: median "
-        "time from the end of a word to the last change of its translation.",
-        "chrF - rt, BLEU - rt: less that of rt; chrF partials: against what rt wrote for the same prefix; [ ]: 95 %, "
-        "paired bootstrap over sentences (streams, where a reference is of a whole stream).",
-        *signatures(runs),
-    )
-    return Table("calm", "calm, speed and quality", CALM_COLUMNS, tuple(rows), notes)
+
+    def rows(run: ScoredRun) -> list[TableRow]:
+        partials = partials_beside_baseline(run.run)
+        return [replace(row, partials=partials.get(row.method)) for row in run.rows]
+
+    return _by_file("calm", "calm, speed and quality", runs, CALM, rows)
 
 
-def comparison_table(run: ScoredRun, notes: Sequence[str]) -> Table:
+def comparison_table(run: ScoredRun, signature: Sequence[str]) -> Table:
     """The methods of one run side by side, as `replay --compare` prints them; no quality without a reference."""
-    rows = [(row.method, *cells_of(COMPARISON, row)) for row in run.rows]
-    return Table("", "The methods on the same updates", COMPARISON_COLUMNS, tuple(rows), tuple(notes))
+    table = _by_file("", "the methods on the same updates", [run], COMPARISON, lambda run: run.rows)
+    return replace(table, signature=tuple(signature))
+
+
+def _by_file(
+    name: str,
+    title: str,
+    runs: Sequence[ScoredRun],
+    figures: Figures[TableRow],
+    rows_of: Callable[[ScoredRun], Sequence[TableRow]],
+) -> Table:
+    """A line for each method, display-only masks left out, file after file."""
+    rows = [
+        (f"{label}{row.method}", *cells_of(figures, row))
+        for run, label in zip(runs, _labels(runs), strict=True)
+        for row in rows_of(run)
+        if row.mask != "display"
+    ]
+    return _table(name, title, [METHOD, *columns_of(figures)], rows, runs)
+
+
+def _labels(runs: Sequence[ScoredRun]) -> list[str]:
+    """What stands before a method of each run, where a table has several."""
+    origins = [origin_of(run.run) for run in runs]
+    names = tell_apart(origins)
+    return [f"{names[origin]} " if names[origin] else "" for origin in origins]
+
+
+def _table(
+    name: str,
+    title: str,
+    columns: Sequence[Column],
+    rows: Sequence[tuple[Value, ...]],
+    runs: Sequence[ScoredRun],
+) -> Table:
+    about = f"{title} ({units(runs)})" if any(column.name.startswith("NE") for column in columns) else title
+    return Table(name, about, tuple(columns), tuple(rows), tuple(caveats(runs)), tuple(signatures(runs)))
 
 
 TABLES: dict[str, Callable[[Sequence[ScoredRun], TableSettings], Table]] = {
@@ -191,7 +192,7 @@ def _overview(
     models = list(dict.fromkeys(model for _, model in by_place))
     grouped = len(models) > 1 or settings.paper
     papers = (TOWER, QWEN) if settings.paper else ()
-    columns = [Column("method")]
+    columns = [METHOD]
     for model in models:
         columns += columns_of(FIGURES, model if grouped else "")
     for model in papers:
@@ -206,7 +207,7 @@ def _overview(
             for model in papers:
                 cells += cells_of(PAPER_FIGURES, paper.get((pair, label, model)))
             rows.append(tuple(cells))
-    return Table(name, title, tuple(columns), tuple(rows), (*legend(paper=settings.paper), *signatures(runs)))
+    return _table(name, title, columns, rows, runs)
 
 
 def _sweep(
@@ -218,19 +219,18 @@ def _sweep(
     settings: TableSettings,
 ) -> Table:
     """A line for each method, file after file."""
-    columns = [Column("method"), *columns_of(FIGURES, "ours" if settings.paper else "")]
+    columns = [METHOD, *columns_of(FIGURES, "ours" if settings.paper else "")]
     if settings.paper:
         columns += columns_of(PAPER_FIGURES, f"paper: {TOWER} {SWEEP_PAIR}")
-    several = len(runs) > 1
     rows = []
-    for run in runs:
+    for run, label in zip(runs, _labels(runs), strict=True):
         for row in wanted(run):
-            cells: list[Value] = [f"{row.pair} {row.corpus} {row.method}" if several else row.method]
+            cells: list[Value] = [f"{label}{row.method}"]
             cells += cells_of(FIGURES, row)
             if settings.paper:
                 cells += cells_of(PAPER_FIGURES, paper.get(row.method))
             rows.append(tuple(cells))
-    return Table(name, title, tuple(columns), tuple(rows), (*legend(paper=settings.paper), *signatures(runs)))
+    return _table(name, title, columns, rows, runs)
 
 
 def _of_kind(runs: Sequence[ScoredRun], kind: str, number: int) -> Sequence[ScoredRun]:
@@ -263,9 +263,9 @@ def _without_method(run: ScoredRun, settings: TableSettings) -> UsageError:
 def _title(run: ScoredRun, runs: Iterable[ScoredRun]) -> str:
     """The model's file name, with its threads and prompt where two models share it."""
     same_file = {_identity(other) for other in runs if _identity(other).file == _identity(run).file}
-    return model_name(run.run) if len(same_file) == 1 else _described(run)
+    return run.run.model_name if len(same_file) == 1 else _described(run)
 
 
 def _described(run: ScoredRun) -> str:
     model = _identity(run)
-    return f"{model_name(run.run)} {model.quantisation}, {model.threads} threads, prompt {model.prompt}"
+    return f"{run.run.model_name} {model.quantisation}, {model.threads} threads, prompt {model.prompt}"

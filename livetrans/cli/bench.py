@@ -11,6 +11,7 @@ import click
 from livetrans.bench.methods import PAPER_METHODS, TIMES
 from livetrans.catalogue import TRANSLATOR_VARIABLE
 from livetrans.cli.options import MOST_THREADS, PROMPTS
+from livetrans.cli.pages import Page, page_options
 from livetrans.config import LanguageModelSettings
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -118,14 +119,6 @@ def run_command(**values: Any) -> None:
     help="Which table; may be given several times. Without it, every table that the files allow.",
 )
 @click.option(
-    "--format",
-    "format_",
-    type=click.Choice(("text", "markdown", "csv")),
-    default="text",
-    show_default=True,
-    help="How tables are written.",
-)
-@click.option(
     "--bias",
     metavar="0..1",
     type=click.FloatRange(0, 1),
@@ -143,10 +136,12 @@ def run_command(**values: Any) -> None:
 @click.option("--unit", metavar="UNIT", help="Unit in which erasure is counted: 13a, zh, char, word, model, ...")
 @click.option("--comet", type=_ANY, metavar="MODEL", help="Score with COMET too, by this model on disk.")
 @click.option("--paper", is_flag=True, help="Put the paper's figures beside ours.")
-@click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the tables here, and only JSON to stdout.")
-@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+@page_options
 def table_command(**values: Any) -> None:
-    """Compute tables from run files, translating nothing. The last line printed is all of it as JSON."""
+    """Compute tables from run files, translating nothing.
+
+    A terminal too narrow for all columns shows the most important ones and names the others.
+    """
     from livetrans.cli.bench_views import TableOptions, make_tables
 
     make_tables(TableOptions(**values))
@@ -227,7 +222,8 @@ def export_command(file: Path, method: str, format_: str, unit: str, output: Pat
     show_default=True,
     help="Passes of each length; figures are medians.",
 )
-def cost_command(model: str | None, threads: int, measured: str, rounds: int) -> None:
+@page_options
+def cost_command(model: str | None, threads: int, measured: str, rounds: int, page: Page) -> None:
     """Measure one pass of MODEL over 1 to 40, 48 and 64 new tokens: what verifying a draft costs on this machine.
 
     MODEL is a GGUF file or a name from `livetrans models`; without it, the translator that runs by default. The figures
@@ -235,4 +231,4 @@ def cost_command(model: str | None, threads: int, measured: str, rounds: int) ->
     """
     from livetrans.cli.bench_views import show_cost
 
-    show_cost(model, threads, measured, rounds)
+    show_cost(model, threads, measured, rounds, page)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass
 from datetime import datetime
-from io import TextIOWrapper
 from pathlib import Path
 
 import click
@@ -17,13 +15,13 @@ from rich.text import Text
 
 from livetrans.bench.case import Case, Pieces, as_markdown, case_of
 from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, cost_values, measure_cost, store_cost
-from livetrans.bench.layout import FORMATS, UNLIMITED, Table, as_text
 from livetrans.bench.methods import clock_for, masks_of, parse_method
 from livetrans.bench.runfile import read_run
 from livetrans.bench.scoring import ScoringSettings, score
 from livetrans.bench.tables import TABLES, TableSettings, fitting_tables
 from livetrans.catalogue import find_translator
 from livetrans.cli.common import say
+from livetrans.cli.pages import Page, write_tables
 from livetrans.config import LanguageModelSettings, MaskSettings
 from livetrans.errors import UsageError
 from livetrans.files import write_new
@@ -39,14 +37,12 @@ class TableOptions:
 
     files: tuple[Path, ...]
     names: tuple[str, ...]
-    format_: str
     bias: float
     mask_k: tuple[int, ...]
     unit: str | None
     comet: Path | None
     paper: bool
-    output: Path | None
-    force: bool
+    page: Page
 
 
 def make_tables(options: TableOptions) -> None:
@@ -63,25 +59,9 @@ def make_tables(options: TableOptions) -> None:
     shown = options.mask_k[0] if options.mask_k else MaskSettings().k
     scoring = ScoringSettings(options.unit, tuple(sorted(masks)), options.comet, shown)
     scored = [score(run, scoring) for run in runs]
-    tables = [TABLES[name](scored, settings) for name in options.names or fitting_tables(scored, settings)]
-    if options.output is not None:
-        text = "\n".join(FORMATS[options.format_](table) for table in tables)
-        write_new(options.output, text, "--output", force=options.force)
-    elif options.format_ == "text":
-        for table in tables:
-            print_table(table)
-    else:
-        click.echo("\n".join(FORMATS[options.format_](table) for table in tables))
-    click.echo(json.dumps({"tables": [table.values() for table in tables]}, ensure_ascii=False))
-
-
-def print_table(table: Table) -> None:
-    """Print the table as text, on a terminal with as many columns as it has room for."""
-    width = Console(file=sys.stdout).width if sys.stdout.isatty() else UNLIMITED
-    if isinstance(sys.stdout, TextIOWrapper):
-        # A dash that the terminal's encoding lacks is not worth failing.
-        sys.stdout.reconfigure(errors="replace")
-    click.echo(as_text(table, width))
+    write_tables(
+        [TABLES[name](scored, settings) for name in options.names or fitting_tables(scored, settings)], options.page
+    )
 
 
 def show_case(file: Path, segment_id: int, methods: str, *, markdown: bool) -> None:
@@ -168,8 +148,8 @@ def export_run(file: Path, method: str, format_: str, unit: str, output: Path, *
     write_new(output, "".join(lines), "--output", force=force)
 
 
-def show_cost(mt: str | None, threads: int, measured: str, rounds: int) -> None:
-    """Measure, print and keep; the last line is all of it as JSON.
+def show_cost(mt: str | None, threads: int, measured: str, rounds: int, page: Page) -> None:
+    """Measure, print and keep.
 
     Raises:
         ModelError: the model cannot be used.
@@ -205,10 +185,8 @@ def show_cost(mt: str | None, threads: int, measured: str, rounds: int) -> None:
         f"{rounds} passes after {CONTEXT_TOKENS} tokens, logits at every new one; {file.name} ({stored}, "
         f"{file.stat().st_size / 1e6:.1f} MB), {threads} thread{several}, {measured} time, {about['processor']}."
     )
-    values = cost_values(costs, about)
-    print_table(cost_table(costs, note))
+    write_tables([cost_table(costs, note)], page)
     try:
-        say(f"kept in {store_cost(values)}")
+        say(f"kept in {store_cost(cost_values(costs, about))}")
     except OSError as error:
         say(f"the figures cannot be kept for later ({error.strerror or error})")
-    click.echo(json.dumps(values, ensure_ascii=False))

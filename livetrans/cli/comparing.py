@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from livetrans.bench.corpora import transcript_corpus
-from livetrans.bench.figures import SPEED_LEGEND
 from livetrans.bench.methods import BASELINE, labelled, parse_methods
 from livetrans.bench.run import Bench
 from livetrans.bench.runfile import MethodRecord, Run, Segment, make_header
 from livetrans.bench.scoring import MODEL_UNIT, ScoringSettings, score
 from livetrans.bench.tables import comparison_table
-from livetrans.cli.bench_views import print_table
 from livetrans.cli.common import ProgressBar, say
+from livetrans.cli.pages import Page, write_tables
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import ContextError, SourceError, UsageError
@@ -34,6 +33,7 @@ def compare_methods(
     open_listening: OpenListening,
     written: str,
     repeats: int,
+    format_: str,
 ) -> None:
     """Recognise once, then translate every update by every method, each with a cache of its own, and print a table.
 
@@ -68,7 +68,8 @@ def compare_methods(
     mask_k = settings.mask.k if settings.mask.mode == "display" else 0
     segments = tuple(one.segment for one in corpus.segments)
     scored = score(Run(Path(), header, segments, done, 0), ScoringSettings(MODEL_UNIT, shown_mask_k=mask_k))
-    print_table(comparison_table(scored, [*_notes(settings, mask_k, repeats), *scored.notes]))
+    page = Page(format_, explain=format_ == "text", signature=format_ == "text")
+    write_tables([comparison_table(scored, _signature(settings, mask_k, repeats))], page)
 
 
 def _masked(method: MethodRecord, settings: Settings) -> MethodRecord:
@@ -103,13 +104,10 @@ def _say_too_long(segment: Segment, error: ContextError) -> None:
     say(f"segment {segment.segment_id + 1} is left out of the comparison: {error}")
 
 
-def _notes(settings: Settings, mask_k: int, repeats: int) -> Sequence[str]:
-    masked = f", with the last {mask_k} tokens of partials hidden" if mask_k else ""
+def _signature(settings: Settings, mask_k: int, repeats: int) -> Sequence[str]:
+    masked = f"the last {mask_k} tokens of partials hidden" if mask_k else "nothing hidden"
     times = "once" if repeats == 1 else f"{repeats} times, medians"
     return [
-        SPEED_LEGEND,
-        "NE raw, NE shown: all erased tokens / all final tokens, in the translator's tokens; NE screen: in words, all "
-        f"captions as one text. NE shown and NE screen are of the captions{masked}. +worth, +exact: finals.",
         f"Translator {settings.language_model.model.name}, {settings.source_language} to {settings.target_language}; "
-        f"measured {times}, on the same updates, methods taking turns by segment.",
+        f"measured {times}, on the same updates, methods taking turns by segment; NE shown and NE screen with {masked}."
     ]

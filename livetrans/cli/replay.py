@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from livetrans.audio.source import AudioSource
+from livetrans.bench.layout import FORMATS
 from livetrans.cli.common import GroupedCommand
 from livetrans.cli.run_options import RunOptions, run_options, settings_from
 from livetrans.cli.running import from_audio, run_at_once, run_live
@@ -51,15 +52,26 @@ OFFLINE_STEP = 8.0
     type=click.IntRange(1, 99),
     default=1,
     show_default=True,
-    help="Runs of a comparison; the table shows their median.",
+    help="Of --compare: how often; the table shows medians and spread.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="Of --compare: how the table is written.",
 )
 @run_options
-def command(options: RunOptions, file: str, speed: str, offline: bool, compare: str | None, repeats: int) -> None:
+def command(
+    options: RunOptions, file: str, speed: str, offline: bool, compare: str | None, repeats: int, format_: str
+) -> None:
     """Show captions for FILE: audio or video, a session or .jsonl of transcripts, or - for raw PCM on standard input.
 
     A session is named as `livetrans sessions` lists it, or by the beginning of that; `last` is the newest. Raw PCM is
     16 kHz, mono, signed 16 bits, little-endian.
     """
+    _refuse_without_compare(compare)
     clock = SystemClock()
     if file != STDIN:
         file = str(path_or_session(str(input_path(file))))
@@ -76,12 +88,21 @@ def command(options: RunOptions, file: str, speed: str, offline: bool, compare: 
             raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
         from livetrans.cli.comparing import compare_methods
 
-        compare_methods(settings, clock, open_listening, compare, repeats)
+        compare_methods(settings, clock, open_listening, compare, repeats, format_)
     elif real_time:
         title = "standard input" if file == STDIN else Path(file).name
         run_live(settings, clock, title, open_listening)
     else:
         run_at_once(settings, clock, open_listening)
+
+
+def _refuse_without_compare(compare: str | None) -> None:
+    """Refuse what only a comparison has, where there is none."""
+    context = click.get_current_context()
+    for name in ("repeats", "format_"):
+        if compare is None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = f"--{name.rstrip('_')}"
+            raise UsageError(f"{option} is of --compare; add --compare METHODS (such as rt,ssbd), or drop {option}")
 
 
 def is_recorded(path: Path) -> bool:

@@ -7,7 +7,9 @@ computation-unaware, instants on the wall clock make it computation-aware: the f
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+import statistics
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
 
 from livetrans.events import Caption, Record
 from livetrans.metrics.rates import screen_units
@@ -29,6 +31,20 @@ def percentile(ordered: Sequence[float], share: float) -> float | None:
     if not ordered:
         return None
     return ordered[max(math.ceil(share * len(ordered)) - 1, 0)]
+
+
+class Spread(NamedTuple):
+    """A figure that was measured several times."""
+
+    median: float
+    least: float
+    most: float
+
+
+def spread_of(values: Iterable[float | None]) -> Spread | None:
+    """Median, least and greatest of the values that there are; None without one."""
+    known = [value for value in values if value is not None]
+    return Spread(statistics.median(known), min(known), max(known)) if known else None
 
 
 class Distribution:

@@ -7,7 +7,7 @@ disk is refused with a sentence before they are called.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -21,6 +21,7 @@ from livetrans.languages import parse_language
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from sacrebleu.metrics.base import Metric
 
 SUBWORD_UNITS = ("flores200", "flores101")
 """Units of sacrebleu's SentencePiece models, the same for every language: what the authors count erasure in."""
@@ -30,47 +31,10 @@ UNITS = (*SUBWORD_UNITS, "13a", "zh", "ja-mecab", "char", "word")
 _WORD_MARKER = "\N{LOWER ONE EIGHTH BLOCK}"
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """A corpus figure and what produced it."""
-
-    value: float
-    """0..100 for BLEU and chrF; COMET's own scale."""
-    signature: str
-    """sacrebleu's, with the metric's name in front; for COMET the model and the version."""
-
-
-def bleu(hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> Score:
-    """Corpus BLEU by sacrebleu, tokenized as `language_unit` says for the language.
-
-    Raises:
-        UsageError: no sentences, not one reference a hypothesis, or an unknown language.
-        ModelError: sacrebleu is not installed.
-    """
-    _check_paired(hypotheses, references)
-    _require_sacrebleu()
-    from sacrebleu.metrics import BLEU
-
-    # `force`: hypotheses that end in a lone full stop are no reason for a warning.
-    metric = BLEU(tokenize=language_unit(target_language), force=True)
-    result = metric.corpus_score(list(hypotheses), [list(references)])
-    return Score(result.score, f"BLEU|{metric.get_signature()}")
-
-
-def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """Corpus chrF2 by sacrebleu.
-
-    Raises:
-        UsageError: no sentences, or not one reference a hypothesis.
-        ModelError: sacrebleu is not installed.
-    """
-    _check_paired(hypotheses, references)
-    _require_sacrebleu()
-    from sacrebleu.metrics import CHRF
-
-    metric = CHRF()
-    result = metric.corpus_score(list(hypotheses), [list(references)])
-    return Score(result.score, f"chrF2|{metric.get_signature()}")
+RESAMPLES = 1000
+"""Of the sentences, in a bootstrap."""
+COMET_SEED = 12345
+"""sacrebleu's, which `SACREBLEU_SEED` changes for BLEU and chrF."""
 
 
 class Interval(NamedTuple):
@@ -81,56 +45,83 @@ class Interval(NamedTuple):
     high: float
 
 
-def paired_difference(
-    metric: str, hypotheses: Sequence[str], others: Sequence[str], references: Sequence[str], target_language: str
-) -> Interval:
-    """How much better `hypotheses` score than `others`, by a paired bootstrap over the sentences.
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A corpus figure, the same of each resample of the sentences, and what produced it."""
 
-    `metric` is `bleu` or `chrf`. The samples are the same for both (sacrebleu's, 1000, of a fixed seed).
+    value: float
+    """0..100 for BLEU and chrF; COMET's own scale."""
+    signature: str
+    """sacrebleu's, with the metric's name in front; for COMET the model, the resamples and the version."""
+    samples: NDArray[np.float64] = field(repr=False, compare=False)
+    """One a resample; every system of a corpus gets the same resamples."""
 
-    Raises:
-        UsageError: no sentences, not one reference a hypothesis, or an unknown language.
-        ModelError: sacrebleu is not installed.
-    """
-    sentences = range(len(hypotheses))
-    own, base = (_resampled(metric, texts, references, sentences, target_language) for texts in (hypotheses, others))
-    return _interval(own[0] - base[0], own[1] - base[1])
+    @property
+    def interval(self) -> Interval:
+        """By a bootstrap: the 2.5th to the 97.5th percentile of the resamples."""
+        return _interval(self.value, self.samples)
 
-
-def chrf_interval(hypotheses: Sequence[str], references: Sequence[str], sentences: Sequence[int]) -> Interval:
-    """Corpus chrF2, by a bootstrap over sentences; `sentences` says to which one each hypothesis belongs.
-
-    Raises:
-        UsageError: no sentences, or not one reference a hypothesis.
-        ModelError: sacrebleu is not installed.
-    """
-    return _interval(*_resampled("chrf", hypotheses, references, sentences, "en"))
-
-
-def _resampled(
-    metric: str, hypotheses: Sequence[str], references: Sequence[str], sentences: Sequence[int], target_language: str
-) -> tuple[float, NDArray[np.float64]]:
-    """The corpus score, and that of each resample; the statistics of a sentence stay together."""
-    _check_paired(hypotheses, references)
-    _require_sacrebleu()
-    from sacrebleu.metrics import BLEU, CHRF
-
-    # sacrebleu's own paired test says how likely a difference is, not how large: its samples are used instead.
-    from sacrebleu.significance import _bootstrap_resample
-
-    scorer = CHRF() if metric == "chrf" else BLEU(tokenize=language_unit(target_language), force=True)
-    each = np.array(scorer._extract_corpus_statistics(list(hypotheses), [list(references)]), dtype=np.float64)
-    _, places = np.unique(np.array(sentences), return_inverse=True)
-    summed = np.zeros((int(places.max()) + 1, each.shape[1]))
-    np.add.at(summed, places, each)
-    value = scorer._compute_score_from_stats(summed.sum(axis=0)).score
-    _, samples = _bootstrap_resample(summed.tolist(), scorer)
-    return value, np.array([sample.score for sample in samples])
+    def less(self, other: Score) -> Interval:
+        """How much higher this is than `other` on the same sentences, by a paired bootstrap."""
+        return _interval(self.value - other.value, self.samples - other.samples)
 
 
 def _interval(value: float, samples: NDArray[np.float64]) -> Interval:
     low, high = np.percentile(samples, (2.5, 97.5))
     return Interval(value, float(low), float(high))
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> Score:
+    """Corpus BLEU by sacrebleu, tokenized as `language_unit` says for the language.
+
+    Raises:
+        UsageError: no sentences, not one reference a hypothesis, or an unknown language.
+        ModelError: sacrebleu is not installed.
+    """
+    _require_sacrebleu()
+    from sacrebleu.metrics import BLEU
+
+    # `force`: hypotheses that end in a lone full stop are no reason for a warning.
+    return _scored("BLEU", BLEU(tokenize=language_unit(target_language), force=True), hypotheses, references)
+
+
+def chrf(hypotheses: Sequence[str], references: Sequence[str], sentences: Sequence[int] | None = None) -> Score:
+    """Corpus chrF2 by sacrebleu; `sentences` says to which one each hypothesis belongs, where one has several.
+
+    Raises:
+        UsageError: no sentences, or not one reference a hypothesis.
+        ModelError: sacrebleu is not installed.
+    """
+    _require_sacrebleu()
+    from sacrebleu.metrics import CHRF
+
+    return _scored("chrF2", CHRF(), hypotheses, references, sentences)
+
+
+def _scored(
+    name: str,
+    metric: Metric,
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    sentences: Sequence[int] | None = None,
+) -> Score:
+    _check_paired(hypotheses, references)
+    # sacrebleu's own paired test says how likely a difference is, not how large: its samples are used instead.
+    from sacrebleu.significance import _bootstrap_resample
+
+    each = np.array(metric._extract_corpus_statistics(list(hypotheses), [list(references)]), dtype=np.float64)
+    if sentences is not None:
+        _, places = np.unique(np.array(sentences), return_inverse=True)
+        summed = np.zeros((int(places.max()) + 1, each.shape[1]))
+        np.add.at(summed, places, each)
+        each = summed
+    metric.n_bootstrap = RESAMPLES
+    metric.seed, samples = _bootstrap_resample(each.tolist(), metric, RESAMPLES)
+    return Score(
+        metric._compute_score_from_stats(each.sum(axis=0)).score,
+        f"{name}|{metric.get_signature()}",
+        np.array([sample.score for sample in samples]),
+    )
 
 
 def comet(sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], model: Path | None) -> Score:
@@ -160,8 +151,11 @@ def comet(sources: Sequence[str], hypotheses: Sequence[str], references: Sequenc
     columns = zip(sources, hypotheses, references, strict=True)
     samples = [{"src": source, "mt": hypothesis, "ref": reference} for source, hypothesis, reference in columns]
     result = scorer.predict(samples, batch_size=8, gpus=0, progress_bar=False)
-    signature = f"COMET|model:{_comet_name(checkpoint)}|version:{version('unbabel-comet')}"
-    return Score(float(result.system_score), signature)
+    drawn = np.random.default_rng(COMET_SEED).choice(len(samples), (RESAMPLES, len(samples)))
+    signature = (
+        f"COMET|model:{_comet_name(checkpoint)}|bs:{RESAMPLES}|seed:{COMET_SEED}|version:{version('unbabel-comet')}"
+    )
+    return Score(float(result.system_score), signature, np.array(result.scores)[drawn].mean(axis=1))
 
 
 def tokenizer(unit: str) -> Callable[[str], list[str]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
 import pytest
 
+from livetrans.bench.layout import FORMATS
 from livetrans.bench.runfile import read_run
 from livetrans.cli import run
 from livetrans.session.codec import without_times
@@ -50,17 +52,54 @@ def test_the_real_translator_goes_through_run_and_table(
     capsys.readouterr()
     outputs = []
     for _ in range(2):
-        assert run(["bench", "table", str(file), "--paper", "--unit", "word"]) == 0
+        assert run(["bench", "table", str(file), "--paper", "--unit", "word", "--format", "json"]) == 0
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1]
-    tables = json.loads(outputs[0].splitlines()[-1])["tables"]
+    tables = json.loads(outputs[0])["tables"]
     assert [table["table"] for table in tables] == ["table 2", "table 3", "table 4"]
 
 
-@pytest.mark.parametrize("format_", ["text", "markdown", "csv"])
-def test_the_last_line_is_always_json(run_file: Path, format_: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "table", str(run_file), "--format", format_]) == 0
-    assert len(json.loads(capsys.readouterr().out.splitlines()[-1])["tables"]) == 3
+@pytest.mark.parametrize("format_", FORMATS)
+def test_only_the_table_is_on_stdout(run_file: Path, format_: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["bench", "table", str(run_file), "--table", "3", "--format", format_]
+    assert run(command) == 0
+    plain = capsys.readouterr()
+    assert plain.err == "" and "ssbd@0.5" in plain.out
+    assert ("scripted.gguf" in plain.out) == (format_ == "json")
+    assert run([*command, "--signature", "--explain"]) == 0
+    signed = capsys.readouterr()
+    assert ("scripted.gguf" in signed.out + signed.err and "speedup: rt's update time" in signed.out + signed.err) or (
+        format_ == "json"
+    )
+    if format_ in ("csv", "json"):
+        assert signed.out == plain.out
+
+
+def test_csv_is_one_table_with_one_header(run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["bench", "table", str(run_file), "--format", "csv"]
+    for place in ([], ["-o", str(tmp_path / "all.csv")]):
+        assert run([*command, *place]) == 2
+        refused = capsys.readouterr()
+        assert refused.out == "" and "3 tables (2, 3, 4)" in refused.err and not (tmp_path / "all.csv").exists()
+    assert run([*command, "-o", str(tmp_path / "tables")]) == 0
+    files = [tmp_path / "tables" / f"table-{number}.csv" for number in (2, 3, 4)]
+    assert capsys.readouterr().out.splitlines() == list(map(str, files))
+    for file in files:
+        heading, *rows = csv.reader(file.read_text(encoding="utf-8").splitlines())
+        assert heading[:2] == ["table", "method"] and rows
+        assert all(len(row) == len(heading) and row[0] == file.stem.replace("-", " ") for row in rows)
+    assert run([*command, "-o", str(tmp_path / "tables")]) == 2
+    assert run([*command, "--table", "3"]) == 0
+    assert capsys.readouterr().out == files[1].read_text(encoding="utf-8")
+
+
+def test_runs_of_one_corpus_are_told_apart(run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    again = tmp_path / "again.jsonl"
+    again.write_bytes(run_file.read_bytes())
+    assert run(["bench", "table", str(run_file), str(again), "--table", "3", "--format", "csv"]) == 0
+    methods = [row["method"] for row in csv.DictReader(capsys.readouterr().out.splitlines())]
+    assert len(set(methods)) == len(methods) == 10
+    assert {method.split()[0] for method in methods} == {"run.jsonl", "again.jsonl"}
 
 
 def test_a_table_file_is_not_overwritten_without_being_asked(
@@ -71,7 +110,7 @@ def test_a_table_file_is_not_overwritten_without_being_asked(
     assert run(command) == 0
     written = output.read_bytes()
     assert written.startswith(b"**Table 3")
-    assert json.loads(capsys.readouterr().out)
+    assert capsys.readouterr().out == f"{output}\n"
     assert run([*command, "--unit", "char"]) == 2
     assert output.read_bytes() == written
     assert run([*command, "--unit", "char", "--force"]) == 0
@@ -113,6 +152,10 @@ BAD = [
     (["table", "{run}", "--table", "4", "--bias", "0.7"], 2),
     (["table", "{run}", "--unit", "furlong"], 2),
     (["table", "{run}", "--comet", "no"], 1),
+    (["table", "{run}", "--format", "csv"], 2),
+    (["table", "{run}", "--format", "yaml"], 2),
+    (["table", "{run}", "-o", "."], 2),
+    (["plot", "{run}", "-o", "{run}"], 2),
     (["case", "{run}", "--id", "99"], 2),
     (["case", "{run}", "--id", "0", "--methods", "bild"], 2),
     (["case", "{run}"], 2),

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from livetrans.bench import plot as plotting
 from livetrans.bench.plot import COLOURS, INK, PALE_INK, SHEET, plot
-from livetrans.bench.rows import Latency, Screen, Speed, TableRow
+from livetrans.bench.rows import Latency, Quality, Screen, Speed, TableRow
 from livetrans.errors import UsageError
+from livetrans.metrics.latency import Spread
 
 pytest.importorskip("matplotlib", reason="comes with livetrans[bench]")
 
@@ -32,11 +33,14 @@ COMMON = {
 
 def row(method: str, bias: float | None = None, **figures: Any) -> TableRow:
     empty = {field.name: None for field in fields(TableRow)}
-    figures["speed"] = Speed(speedup=figures.pop("speedup", None))
-    figures["latency"] = Latency(lags=figures.pop("lags", ()))
+    speedup = figures.pop("speedup", None)
+    figures["speed"] = Speed(speedup=None if speedup is None else Spread(speedup, speedup, speedup))
+    figures["latencies"] = (Latency(lags=figures.pop("lags", ())),)
+    figures["quality"] = Quality(bleu=figures.pop("bleu", None))
     figures["screen"] = Screen(erasure=figures.pop("screen", None))
     named = {"method": method, "decoder": method.partition("@")[0].rstrip("0123456789"), "bias": bias}
-    return TableRow(**{**empty, **COMMON, **named, **figures})
+    values = {**empty, **COMMON, **named, **figures}
+    return TableRow(**values | {"origin": tuple(values[name] for name in ("pair", "model", "corpus"))})
 
 
 def sweep(**shared: Any) -> list[TableRow]:
@@ -68,13 +72,21 @@ def both(*stems: str) -> set[str]:
 def test_only_what_was_measured_is_plotted(tmp_path: Path) -> None:
     assert names(plot(sweep(), tmp_path / "text", date=DATE)) == both("bias", "quality")
     assert names(plot(lagging(), tmp_path / "recorded", date=DATE)) == both("lag")
-    assert names(plot(windowed(), tmp_path / "window", date=DATE)) == both("bias", "calm")
-    unscored = [replace(row, bleu=None) for row in sweep()]
+    # A curve over the bias takes two biases.
+    assert names(plot(windowed(), tmp_path / "window", date=DATE)) == both("calm")
+    unscored = [replace(row, quality=Quality()) for row in sweep()]
     assert names(plot(unscored, tmp_path / "unscored", date=DATE)) == both("bias")
     assert names(list((tmp_path / "text").iterdir())) == both("bias", "quality")
 
 
-@pytest.mark.parametrize("rows", [[], [row("rt", ne_mean=1.0)], [row("ssbd@0.2", 0.2)]])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [row("rt", ne_mean=1.0)],
+        [row("rt", ne_mean=1.0, speedup=1.0), row("ssbd@0.2", 0.2, ne_mean=1.0, speedup=1.0)],
+    ],
+)
 def test_nothing_to_plot_is_a_sentence(rows: list[TableRow], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nothing to plot"):
         plot(rows, tmp_path / "new", date=DATE)
@@ -139,7 +151,7 @@ LONG = "EuroLLM-1.7B-Instruct-unreasonably-long-name.Q4_K_M"
         [row for corpus in ("flores", "tatoeba") for row in windowed(corpus=corpus)],
         [row for pair in ("en-de", "en-ja", "en-zh") for row in sweep(pair=pair) + lagging(pair=pair)],
         [row for number in range(6) for row in sweep(model=f"{LONG}-{number}")],
-        sweep() + [replace(row, bleu=None, ne_mean=None) for row in sweep(pair="en-ja")],
+        sweep() + [replace(row, quality=Quality(), ne_mean=None) for row in sweep(pair="en-ja")],
     ],
     ids=["one", "long", "calm", "three", "six long", "one unscored"],
 )

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.bench.rows import Latency, measure_latency, measure_screen
+from livetrans.bench.rows import Latency, Quality, measure_latency, measure_screen
 from livetrans.bench.runfile import Run, Segment, Update, read_run
-from livetrans.bench.scoring import ScoredRun, ScoringSettings, quality_differences, score
+from livetrans.bench.scoring import ScoredRun, ScoringSettings, partials_beside_baseline, score
 from livetrans.errors import UsageError
 from livetrans.events import DecodingStats
+from livetrans.metrics.latency import Spread
 from livetrans.metrics.rates import erasure
 from tests.bench.runs import METHODS, corpus_of, header_of, run_to
 
@@ -68,6 +69,10 @@ def test_acceptance_is_a_ratio_of_sums(run: Run, scored: ScoredRun) -> None:
     assert scored.rows[0].accepted_per_draft is None
 
 
+def _median(figure: Spread | None) -> float | None:
+    return figure.median if figure else None
+
+
 def test_speed_is_the_median_of_the_repeats_ratios(run: Run, scored: ScoredRun) -> None:
     """Repeat 1 is made twice as slow for all and repeat 2 ten times as slow for one method: the medians stay."""
     slow = []
@@ -81,9 +86,12 @@ def test_speed_is_the_median_of_the_repeats_ratios(run: Run, scored: ScoredRun) 
         slow.append(replace(update, stats=stats, update_seconds=update.update_seconds * factor))
     changed = score(replace(run, updates=tuple(slow)), ScoringSettings("word"))
     for before, after in zip(score(run, ScoringSettings("word")).rows, changed.rows, strict=True):
-        assert after.speed.tps_ratio == pytest.approx(before.speed.tps_ratio)
-        assert after.speed.speedup == pytest.approx(before.speed.speedup)
-    assert scored.rows[0].speed.speedup == scored.rows[0].speed.tps_ratio == 1.0
+        assert _median(after.speed.tps_ratio) == pytest.approx(_median(before.speed.tps_ratio))
+        assert _median(after.speed.speedup) == pytest.approx(_median(before.speed.speedup))
+        assert before.speed.speedup is not None and after.speed.speedup is not None
+        times_slower = before.speed.speedup.median / after.speed.speedup.least
+        assert times_slower == pytest.approx(10.0 if before.method.startswith("cd") else 1.0, rel=0.2)
+    assert scored.rows[0].speed.speedup == scored.rows[0].speed.tps_ratio == (1.0, 1.0, 1.0)
 
 
 def test_speedup_is_the_ratio_of_update_times(run: Run, scored: ScoredRun) -> None:
@@ -95,14 +103,15 @@ def test_speedup_is_the_ratio_of_update_times(run: Run, scored: ScoredRun) -> No
     row = scored.row("ssbd@0.2")
     assert row is not None
     ratios = sorted(seconds("rt", repeat) / seconds("ssbd@0.2", repeat) for repeat in range(3))
-    assert row.speed.speedup == pytest.approx(ratios[1])
+    least, middle, most = ratios
+    assert row.speed.speedup == pytest.approx((middle, least, most))
     slower = tuple(
         replace(update, update_seconds=2 * update.update_seconds) if update.method == "ssbd@0.2" else update
         for update in run.updates
     )
     after = score(replace(run, updates=slower), ScoringSettings("word")).row("ssbd@0.2")
     assert after is not None and row.speed.speedup is not None
-    assert after.speed.speedup == pytest.approx(row.speed.speedup / 2)
+    assert after.speed.speedup == pytest.approx([each / 2 for each in row.speed.speedup])
     assert after.speed.tps_ratio == row.speed.tps_ratio
 
 
@@ -112,7 +121,7 @@ def test_speed_counts_verification_and_leaves_the_prompts_own_pass_out(run: Run,
             continue
         own = _own(run, row.method)
         seconds = sum(update.stats.verification_seconds + update.stats.decoding_seconds for update in own)
-        assert row.speed.tokens_per_second == pytest.approx(row.output_tokens / seconds)
+        assert _median(row.speed.tokens_per_second) == pytest.approx(row.output_tokens / seconds)
 
 
 def test_of_a_verifying_pass_the_drafts_share_can_be_counted_alone(run: Run, scored: ScoredRun) -> None:
@@ -127,7 +136,7 @@ def test_of_a_verifying_pass_the_drafts_share_can_be_counted_alone(run: Run, sco
 
     for row in scored.rows:
         if row.mask == "none":
-            assert row.speed.tps_ratio_shared == pytest.approx(rate(row.method) / rate("rt"))
+            assert _median(row.speed.tps_ratio_shared) == pytest.approx(rate(row.method) / rate("rt"))
             assert row.speed.tps_ratio is not None and row.speed.tps_ratio_shared is not None
             assert row.speed.tps_ratio_shared >= row.speed.tps_ratio
 
@@ -157,12 +166,12 @@ def test_continuous_decoding_takes_nothing_back(scored: ScoredRun) -> None:
 
 
 def test_quality_is_of_finals_against_references(run: Run, scored: ScoredRun) -> None:
-    assert scored.rows[0].bleu == pytest.approx(100.0)
-    assert scored.rows[0].chrf == pytest.approx(100.0)
+    assert scored.rows[0].quality.bleu == pytest.approx(100.0)
+    assert scored.rows[0].quality.chrf == pytest.approx(100.0)
     assert all(signature.startswith(("BLEU|", "chrF2|")) for signature in scored.signatures)
     segments = tuple(replace(segment, reference=None) for segment in run.segments)
     bare = score(replace(run, segments=segments), ScoringSettings("word"))
-    assert bare.rows[0].bleu is None
+    assert bare.rows[0].quality.bleu is None
     assert not bare.signatures
 
 
@@ -174,7 +183,7 @@ def test_a_stream_is_scored_whole_where_its_reference_is(run: Run) -> None:
         replace(segment, reference=None, stream="talk", stream_reference=whole if number == last else None)
         for number, segment in enumerate(run.segments)
     )
-    assert score(replace(run, segments=segments), ScoringSettings("word")).rows[0].bleu == pytest.approx(100.0)
+    assert score(replace(run, segments=segments), ScoringSettings("word")).rows[0].quality.bleu == pytest.approx(100.0)
 
 
 def test_an_unfinished_run_is_scored_on_what_every_method_did(run: Run) -> None:
@@ -242,7 +251,7 @@ def test_a_slow_translator_falls_behind() -> None:
 
 def test_text_has_no_latency(scored: ScoredRun) -> None:
     row = scored.rows[0]
-    assert row.latency == Latency()
+    assert row.latencies == (Latency(),) * 3
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=4).map(" ".join), min_size=1, max_size=6))
@@ -291,32 +300,58 @@ def _unit(segment_id: int, *texts: str, stream: str = "talk") -> tuple[Segment, 
 def test_the_screen_is_all_captions_of_a_stream_as_one_text() -> None:
     split = [_unit(0, "a b c d", "a b"), _unit(1, "c d", "c d e")]
     # What a split moves to the next segment of its stream is not taken back; in another stream it is lost.
-    assert measure_screen(split, 0, spaced=True).erasure == 0.0
+    assert measure_screen([split], 0, spaced=True).erasure == 0.0
     apart = [split[0], _unit(1, "c d", "c d e", stream="other")]
-    assert measure_screen(apart, 0, spaced=True).erasure == pytest.approx(2 / 5)
+    assert measure_screen([apart], 0, spaced=True).erasure == pytest.approx(2 / 5)
 
 
 def test_the_mask_hides_what_is_taken_back() -> None:
-    screen = measure_screen([_unit(0, "a b c", "a b x y z")], 1, spaced=True)
+    screen = measure_screen([[_unit(0, "a b c", "a b x y z")]], 1, spaced=True)
     assert (screen.erasure, screen.raw_erasure, screen.hidden_tokens) == (0.0, pytest.approx(1 / 5), 0.5)
-    deeper = measure_screen([_unit(0, "a b c", "a x")], 1, spaced=True)
+    deeper = measure_screen([[_unit(0, "a b c", "a x")]], 1, spaced=True)
     assert (deeper.erasure, deeper.raw_erasure, deeper.segment_erasure) == (0.5, 1.0, 0.0)
 
 
 def test_time_to_stability_needs_times() -> None:
     segment, updates = _unit(0, "a b", "a c")
     # Words at 1 and 2 s; the first stands since 1.5 s, the second since 2.5 s.
-    assert measure_screen([(segment, updates)], 0, spaced=True).stability == pytest.approx(0.5)
+    assert measure_screen([[(segment, updates)]], 0, spaced=True).stability == pytest.approx((0.5, 0.5, 0.5))
     untimed = [replace(update, due=None) for update in updates]
-    assert measure_screen([(segment, untimed)], 0, spaced=True).stability is None
+    assert measure_screen([[(segment, untimed)]], 0, spaced=True).stability is None
 
 
-def test_quality_is_set_beside_re_translations(run: Run) -> None:
-    differences = quality_differences(run)
-    assert set(differences) == set(METHODS.split(",")) - {"rt"}
-    same, worst = differences["ssbd@0"], differences["cd"]
-    assert same.chrf == same.bleu == (0.0, 0.0, 0.0)
-    assert same.partial_chrf == (100.0, 100.0, 100.0)
-    assert worst.chrf is not None and worst.chrf.low <= worst.chrf.value <= worst.chrf.high
-    assert worst.chrf.value < 0
-    assert quality_differences(run) == differences
+def test_quality_is_set_beside_re_translations(run: Run, scored: ScoredRun) -> None:
+    figures = {row.method: row.quality for row in scored.rows if row.mask != "display"}
+    assert figures["rt"].chrf_difference is None and figures["rt"].chrf is not None
+    same, worst = figures["ssbd@0"], figures["cd"]
+    assert same.chrf_difference == same.bleu_difference == (0.0, 0.0, 0.0)
+    assert worst.chrf is not None and worst.chrf_difference is not None
+    assert worst.chrf_difference.value == pytest.approx(worst.chrf - figures["rt"].chrf)
+    assert worst.chrf_difference.low <= worst.chrf_difference.value <= worst.chrf_difference.high
+    assert worst.chrf_difference.value < 0
+    assert all("|bs:1000|seed:12345|" in signature for signature in scored.signatures)
+    assert score(run, ScoringSettings("word", (3, 5))).rows == scored.rows
+
+
+def test_partials_are_set_beside_re_translations(run: Run) -> None:
+    partials = partials_beside_baseline(run)
+    assert set(partials) == set(METHODS.split(",")) - {"rt"}
+    assert partials["ssbd@0"] == (100.0, 100.0, 100.0)
+    assert partials["cd"].low <= partials["cd"].value < 100
+
+
+def test_a_run_without_references_has_no_quality(tmp_path: Path) -> None:
+    corpus = corpus_of(tmp_path, references=False)
+    run_to(tmp_path / "run.jsonl", corpus, header_of(corpus, repeats=1))
+    unscored = score(read_run(tmp_path / "run.jsonl"), ScoringSettings("word"))
+    assert {row.quality for row in unscored.rows} == {Quality()}
+
+
+def test_lag_is_of_streams_that_were_recorded_in_real_time() -> None:
+    """At full speed a transcript is due when its words were spoken; a rewrite that shortens it is no recogniser."""
+    segment = Segment(0, "talk:1", "s", stream="talk", start=0.0)
+    fast = _recorded(["a", "a b", "a b c"], recogniser=0.0)
+    shortened = [*fast[:2], replace(fast[2], end=1.5, captured=11.5, due=fast[1].due)]
+    for updates in (fast, shortened):
+        latency = measure_latency([(segment, updates)], lambda update: update.text.split(), _none)
+        assert latency.lags == () and latency.average_lagging is not None

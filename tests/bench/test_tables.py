@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pylatexenc import latex2text, latexwalker
 
-from livetrans.bench.layout import FORMATS, NOTHING, Column, Table, as_csv, as_markdown, as_text
+from livetrans.bench.layout import NOTHING, Column, Table, as_csv, as_json, as_latex, as_markdown, as_text
 from livetrans.bench.runfile import Run, read_run
 from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
 from livetrans.bench.tables import (
@@ -27,6 +29,8 @@ from livetrans.bench.tables import (
     table_6,
 )
 from livetrans.errors import UsageError
+from livetrans.metrics.latency import Spread
+from livetrans.metrics.quality import Interval
 from tests.bench.runs import SCRIPTED, corpus_of, header_of, run_to
 
 PLAIN = TableSettings()
@@ -127,18 +131,19 @@ def test_a_bias_that_was_not_run_is_refused_with_those_that_were(scored: ScoredR
 
 def test_every_table_names_the_unit_and_what_produced_it(scored: ScoredRun) -> None:
     for make in (table_2, table_3, table_4):
-        notes = " ".join(make([scored], PLAIN).notes)
-        for part in ("word tokens", "scripted.gguf", "run.jsonl", "2 repeats", "BLEU|", "COMET was not computed"):
-            assert part in notes
+        table = make([scored], PLAIN)
+        signature = " ".join(table.signature)
+        for part in ("scripted.gguf", "run.jsonl", "2 repeats", "BLEU|", "COMET was not computed"):
+            assert part in signature
+        assert table.title.endswith("(NE in word tokens)") and table.caveats == ()
 
 
 def test_one_file_gives_one_table_byte_by_byte(run: Run) -> None:
     def texts() -> list[str]:
         scored = score(read_run(run.path), ScoringSettings("13a", (3, 5)))
         tables = [make([scored], TableSettings(paper=True)) for make in (table_2, table_3, table_4)]
-        return [render(table) for table in tables for render in FORMATS.values()] + [
-            json.dumps(table.values()) for table in tables
-        ]
+        renders = (as_text, as_markdown, as_latex, as_csv)
+        return [render(table) for table in tables for render in renders] + [as_json(tables)]
 
     assert texts() == texts()
 
@@ -146,14 +151,29 @@ def test_one_file_gives_one_table_byte_by_byte(run: Run) -> None:
 TABLE = Table(
     "table 9",
     "formats",
-    (Column("method"), Column("NE", 2), Column("COMET", 3), Column("paper | NE", 1, "a|b")),
+    (
+        Column("method", "what was run"),
+        Column("NE", "erased / final", 2),
+        Column("COMET", "", 3),
+        Column("paper | NE", "", 1, group="a|b"),
+    ),
     (("rt", 1.256, None, None), ("犬 ssbd", None, None, 12)),
-    ("A note.",),
+    ("A caveat.",),
+    ("A signature.",),
+)
+MEASURED = Table(
+    "",
+    "intervals & spreads",
+    (Column("method"), Column("chrF - rt", decimals=1), Column("speed_up", decimals=2)),
+    (
+        ("rt", None, Spread(1.0, 1.0, 1.0)),
+        ("ssbd_1 50%", Interval(-0.51, -1.25, 0.04), Spread(1.5, 1.25, 1.75)),
+    ),
 )
 
 
 def test_text_lines_up_and_leaves_empty_columns_out() -> None:
-    lines = as_text(TABLE).splitlines()
+    lines = as_text(TABLE, ["A note."]).splitlines()
     assert lines[0] == "Table 9: formats"
     assert lines[2:10] == [
         "method     NE",
@@ -168,26 +188,30 @@ def test_text_lines_up_and_leaves_empty_columns_out() -> None:
     assert lines[-1] == "A note."
 
 
-@given(st.integers(20, 200))
-def test_a_narrow_terminal_gets_whole_names_and_fewer_columns(width: int) -> None:
-    columns = (Column("method"), *(Column(f"figure {number}", 2, spare=number % 2 == 0) for number in range(8)))
-    table = Table("table 9", "wide", columns, (("ssbd@0.2+display3", *(1.0 for _ in range(8))),), ("A note.",))
-    _, block, notes = as_text(table, width).split("\n\n")
+@given(st.integers(10, 200))
+def test_a_narrow_terminal_gets_whole_names_and_the_most_important_columns(width: int) -> None:
+    ranks = (4, 2, 8, 1, 6, 3, 7, 5)
+    columns = (Column("method"), *(Column(f"figure {rank}", decimals=2, rank=rank) for rank in ranks))
+    table = Table("table 9", "wide", columns, (("ssbd@0.2+display3", *(1.0 for _ in ranks)),))
+    words = "a note of_some_words that_may_not_be_broken"
+    _, block, notes = as_text(table, [words], width).split("\n\n")
     heading, row = block.splitlines()
-    assert "ssbd@0.2+display3" in row and len(row.split()) == 1 + heading.count("figure")
-    assert all(f"figure {number}" in heading for number in (1, 3, 5, 7))
-    shown = [number for number in range(8) if f"figure {number}" in heading]
-    assert len(heading) <= width or shown == [1, 3, 5, 7]
-    assert all(f"figure {number}" in notes for number in range(8) if number not in shown)
-    assert ("too narrow" in notes) == (len(shown) < 8)
+    shown = [rank for rank in ranks if f"figure {rank}" in heading]
+    assert "ssbd@0.2+display3" in row and len(row.split()) == 1 + len(shown)
+    assert sorted(shown) == list(range(1, len(shown) + 1))
+    assert len(heading) <= width or shown == [1]
+    left_out = notes.partition("A wider")[0].replace("\n ", "")
+    assert all(f"figure {rank}" in left_out for rank in ranks if rank not in shown)
+    assert ("Left out" in notes) == (len(shown) < len(ranks))
+    assert notes.split()[-len(words.split()) :] == words.split()
 
 
 def test_a_comparison_has_the_benchs_own_figures(scored: ScoredRun) -> None:
     scored = replace(scored, rows=tuple(row for row in scored.rows if row.mask != "display"))
-    table = comparison_table(scored, ["A note."])
+    table = comparison_table(scored, ["A signature."])
     rows = {str(row[0]): dict(zip((column.name for column in table.columns), row, strict=True)) for row in table.rows}
     assert list(rows) == ["rt", "ssbd@0", "ssbd@0.2", "ssbd@0.5", "cd", "ssbd@0.2+mask3"]
-    assert rows["rt"]["speedup"] == 1.0 and rows["rt"]["A/D %"] is None
+    assert rows["rt"]["speedup"] == (1.0, 1.0, 1.0) and rows["rt"]["A/D %"] is None
     assert rows["cd"]["NE raw"] == 0.0 and rows["cd"]["A/D %"] == 100.0
     for label, row in rows.items():
         screen = getattr(scored.row(label), "screen", None)
@@ -205,13 +229,66 @@ def test_markdown_escapes_its_bars() -> None:
 def test_csv_is_read_back_with_every_column() -> None:
     rows = list(csv.reader(io.StringIO(as_csv(TABLE))))
     assert rows[0] == ["table", "method", "NE", "COMET", "paper | NE (a|b)"]
-    assert rows[1] == ["table 9", "rt", "1.26", "", ""]
+    assert rows[1] == ["table 9", "rt", "1.256", "", ""]
 
 
-def test_json_keeps_numbers_whole() -> None:
-    assert TABLE.values()["rows"] == [
+def test_csv_has_bounds_in_columns_of_their_own() -> None:
+    [_, first, second] = csv.DictReader(io.StringIO(as_csv(MEASURED)), restval="short").reader
+    assert len(first) == len(second) == 8
+    rows = list(csv.DictReader(io.StringIO(as_csv(MEASURED))))
+    assert (rows[0]["chrF - rt"], rows[0]["chrF - rt low"], rows[0]["speed_up most"]) == ("", "", "1.0")
+    assert (rows[1]["chrF - rt low"], rows[1]["chrF - rt high"], rows[1]["speed_up least"]) == ("-1.25", "0.04", "1.25")
+
+
+def test_intervals_and_spreads_are_told_apart_and_one_value_has_no_spread() -> None:
+    rows = as_text(MEASURED).splitlines()[3:5]
+    assert rows[0].split() == ["rt", NOTHING, "1.00"]
+    assert rows[1].endswith("-0.5 [-1.2, 0.0]  1.50 (1.25-1.75)")
+
+
+def test_json_is_one_document_with_numbers_whole() -> None:
+    [table, measured] = json.loads(as_json([TABLE, MEASURED]))["tables"]
+    assert table["rows"] == [
         {"method": "rt", "NE": 1.256, "COMET": None, "paper | NE (a|b)": None},
         {"method": "犬 ssbd", "NE": None, "COMET": None, "paper | NE (a|b)": 12},
+    ]
+    assert (table["caveats"], table["signature"]) == (["A caveat."], ["A signature."])
+    assert table["columns"]["NE"] == "erased / final"
+    assert measured["rows"][1]["chrF - rt"] == {"value": -0.51, "low": -1.25, "high": 0.04}
+    assert measured["rows"][1]["speed_up"] == {"median": 1.5, "least": 1.25, "most": 1.75}
+
+
+def latex_cells(text: str) -> list[list[str]]:
+    """The rows of the one tabular, read by a parser that accepts nothing unbalanced."""
+    walker = latexwalker.LatexWalker(text, tolerant_parsing=False)
+    [float_] = [node for node in walker.get_latex_nodes()[0] if node.isNodeType(latexwalker.LatexEnvironmentNode)]
+    assert float_.environmentname == "table"
+    [grid] = [node for node in float_.nodelist if node.isNodeType(latexwalker.LatexEnvironmentNode)]
+    rows = grid.latex_verbatim().split(r"\toprule")[1].replace(r"\midrule", "").split(r"\bottomrule")[0].split(r"\\")
+    read = latex2text.LatexNodes2Text().latex_to_text
+    return [[read(cell).strip() for cell in re.split(r"(?<!\\)&", row)] for row in rows if row.strip()]
+
+
+def test_latex_is_parsed_back_with_every_name() -> None:
+    text = as_latex(MEASURED, ["made & 100 % true"])
+    assert latex_cells(text) == [
+        ["method", "chrF - rt", "speed_up"],
+        ["rt", "–", "1.00"],
+        ["ssbd_1 50%", "-0.5 [-1.2, 0.0]", "1.50 (1.25-1.75)"],
+    ]
+    assert r"\caption{Intervals \& spreads.}" in text and "% made & 100 % true" in text.splitlines()
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1).map(lambda name: f"x{name}x"))
+def test_no_name_breaks_latex(name: str) -> None:
+    assert len(latex_cells(as_latex(replace(MEASURED, rows=((name, None, Spread(1.0, 1.0, 1.0)),))))) == 2
+
+
+def test_notes_of_latex_are_comments(scored: ScoredRun) -> None:
+    table = table_3([scored], PLAIN)
+    plain, signed = as_latex(table), as_latex(table, [*table.explained(), *table.signature])
+    assert [line for line in signed.splitlines() if not line.startswith("%")] == [
+        line for line in plain.splitlines() if not line.startswith("%")
     ]
 
 
@@ -227,7 +304,7 @@ def test_the_calm_table_has_every_method_beside_the_baseline(scored: ScoredRun) 
     rows = {str(row[0]): dict(zip(names, row, strict=True)) for row in table.rows}
     assert list(rows) == ["rt", "ssbd@0", "ssbd@0.2", "ssbd@0.5", "cd", "ssbd@0.2+mask3"]
     assert rows["rt"]["chrF - rt"] is None and rows["ssbd@0"]["chrF - rt"] == (0.0, 0.0, 0.0)
-    assert "0.0 [0.0, 0.0]" in as_text(table) and "0.0 [0.0, 0.0]" in as_csv(table)
+    assert "0.0 [0.0, 0.0]" in as_text(table)
     assert len(calm_table([scored, _of_another_corpus(scored, sha256="x")], PLAIN).rows) == 2 * len(rows)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,9 +28,8 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def table_of(text: str) -> dict[str, dict[str, str]]:
     """The printed table: figures by method and column."""
     heading, *rows = text.split("\n\n")[1].splitlines()
-    columns = [name for name in heading.replace("NE ", "NE_").split("  ") if name]
-    names = [name.strip().replace("NE_", "NE ") for name in columns]
-    return {row.split()[0]: dict(zip(names, row.split(), strict=True)) for row in rows}
+    names = re.split(r"\s{2,}", heading)
+    return {row.split()[0]: dict(zip(names, re.split(r"\s{2,}", row), strict=True)) for row in rows}
 
 
 def transcripts(path: Path, *segments: str) -> Path:
@@ -58,6 +58,26 @@ def test_methods_are_compared_in_a_table(capfd: pytest.CaptureFixture[str]) -> N
     # Finals are decoded without bias, as in a live run, so that they are re-translation's.
     finals = rows["rt"]["finals as rt"]
     assert rows["ssbd@0.2+exact"]["finals as rt"] == finals and finals == "13/13"
+
+
+def test_repeats_show_as_spread_and_a_comparison_has_every_format(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stream = transcripts(tmp_path / "s.jsonl", "The house is old.")
+    command = ["replay", str(stream), "--compare", "rt,cd", "--no-session", "--repeats", "3"]
+    assert run([*command, "--format", "json"]) == 0
+    [table] = json.loads(capfd.readouterr().out)["tables"]
+    [base, cd] = table["rows"]
+    assert base["speedup"] == {"median": 1.0, "least": 1.0, "most": 1.0}
+    assert cd["speedup"]["least"] < cd["speedup"]["median"] < cd["speedup"]["most"]
+
+
+@pytest.mark.parametrize("option", [["--repeats", "3"], ["--format", "csv"]])
+def test_options_of_a_comparison_need_one(tmp_path: Path, option: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    stream = transcripts(tmp_path / "s.jsonl", "The house is old.")
+    assert run(["replay", str(stream), *option]) == 2
+    captured = capfd.readouterr()
+    assert captured.out == "" and "add --compare METHODS" in captured.err and captured.err.count("\n") == 1
 
 
 def test_a_method_has_the_bias_and_the_mask_of_the_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

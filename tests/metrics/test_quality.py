@@ -10,7 +10,7 @@ import pytest
 
 from livetrans.errors import ModelError, UsageError
 from livetrans.metrics import quality
-from livetrans.metrics.quality import Score, bleu, chrf, comet, language_unit
+from livetrans.metrics.quality import bleu, chrf, comet, language_unit
 
 pytest.importorskip("sacrebleu", reason="comes with livetrans[bench]")
 
@@ -30,6 +30,17 @@ def test_a_signature_names_the_metric_the_tokenizer_and_the_version() -> None:
     assert "|tok:zh|" in bleu(["你好"], ["你好"], "zh").signature
     assert chrf(GOOD, GOOD).signature.startswith("chrF2|nrefs:1|")
     assert all("|version:" in score.signature for score in (bleu(GOOD, GOOD, "de"), chrf(GOOD, GOOD)))
+
+
+def test_a_difference_is_paired_and_its_interval_repeats() -> None:
+    """A system that is a little worse on every sentence is worse in every resample."""
+    references = [f"{number} dogs sleep on the warm floor of house {'very ' * number} old" for number in range(20)]
+    worse = [reference.replace("warm", "cold") for reference in references]
+    for score in (lambda texts: bleu(texts, references, "de"), lambda texts: chrf(texts, references)):
+        difference = score(worse).less(score(references))
+        assert difference.value == pytest.approx(score(worse).value - score(references).value)
+        assert difference.low <= difference.value <= difference.high < 0
+        assert score(worse).less(score(references)) == difference
 
 
 @pytest.mark.parametrize(
@@ -92,7 +103,7 @@ class FakeComet(types.ModuleType):
 
     def predict(self, samples: list[dict[str, str]], **_: object) -> types.SimpleNamespace:
         equal = [sample["mt"] == sample["ref"] and sample["src"].startswith("source") for sample in samples]
-        return types.SimpleNamespace(system_score=sum(equal) / len(equal))
+        return types.SimpleNamespace(system_score=sum(equal) / len(equal), scores=list(map(float, equal)))
 
 
 @pytest.fixture
@@ -109,7 +120,9 @@ def test_comet_is_loaded_without_the_network(snapshot: Path, monkeypatch: pytest
     library = FakeComet()
     monkeypatch.setitem(sys.modules, "comet", library)
     score = comet(["source 1", "source 2"], ["a", "b"], ["a", "c"], snapshot)
-    assert score == Score(0.5, "COMET|model:wmt22-comet-da|version:2.2.7")
+    assert (score.value, score.signature) == (0.5, "COMET|model:wmt22-comet-da|bs:1000|seed:12345|version:2.2.7")
+    # Of two sentences, one right: a resample has none, one or both right.
+    assert set(score.samples) == {0.0, 0.5, 1.0} and score.less(score) == (0.0, 0.0, 0.0)
     assert library.loaded == [(str(snapshot / "checkpoints" / "model.ckpt"), True)]
 
 

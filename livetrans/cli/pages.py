@@ -1,0 +1,131 @@
+"""How tables leave: the options that choose a format, and printing or writing them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+import click
+
+from livetrans.bench.layout import FORMATS, UNLIMITED, Table, as_csv, as_json, as_latex, as_markdown, as_text
+from livetrans.cli.common import say
+from livetrans.errors import UsageError
+from livetrans.files import write_new
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """How tables are written: the options of `page_options`, named as they are."""
+
+    format_: str = "text"
+    explain: bool = False
+    signature: bool = False
+    output: Path | None = None
+    force: bool = False
+
+
+_OPTIONS = (
+    click.option(
+        "--format",
+        "format_",
+        type=click.Choice(FORMATS),
+        default="text",
+        show_default=True,
+        help="text fits the terminal; csv and json have every figure unrounded; latex needs booktabs.",
+    ),
+    click.option("--explain", is_flag=True, help="Below the table, say in a line each what the columns mean."),
+    click.option("--signature", is_flag=True, help="Below the table, say what produced the figures."),
+    click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        metavar="PLACE",
+        help="Write to this file and print its name; for csv, a folder gets a file for each table.",
+    ),
+    click.option("--force", is_flag=True, help="Overwrite files that exist."),
+)
+
+
+def page_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of a table; it receives them as `page`, a `Page`."""
+
+    @wraps(function)
+    def command(**values: Any) -> Any:
+        page = Page(**{field.name: values.pop(field.name) for field in fields(Page)})
+        return function(page=page, **values)
+
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def write_tables(tables: Sequence[Table], page: Page) -> None:
+    """Print tables, or write them to `page.output`.
+
+    Raises:
+        UsageError: several tables as CSV without a folder for them, or a file that is there already.
+        SessionError: the output cannot be written.
+    """
+    if page.format_ == "csv":
+        _write_csv(tables, page)
+    elif page.format_ == "json":
+        _put(as_json(tables), page.output, page)
+    else:
+        _put("\n".join(_rendered(table, page) for table in tables), page.output, page)
+
+
+def _rendered(table: Table, page: Page) -> str:
+    notes = _notes(table, page)
+    if page.format_ == "text":
+        return as_text(table, notes, UNLIMITED if page.output else terminal_width(), explain=page.explain)
+    explained = table.explained() if page.explain else []
+    return (as_latex if page.format_ == "latex" else as_markdown)(table, [*explained, *notes])
+
+
+def _notes(table: Table, page: Page) -> list[str]:
+    return [*table.caveats, *(table.signature if page.signature else ())]
+
+
+def _write_csv(tables: Sequence[Table], page: Page) -> None:
+    """A file for each table where there are several, since CSV holds one; notes go to standard error."""
+    place = page.output
+    if len(tables) > 1 and (place is None or place.suffix):
+        names = ", ".join(table.name.removeprefix("table ") for table in tables)
+        raise UsageError(
+            f"these files give {len(tables)} tables ({names}) and csv holds one; choose one with --table, or name a "
+            "folder with -o for a file each"
+        )
+    for table in tables:
+        file = place
+        if place is not None and (len(tables) > 1 or place.is_dir()):
+            file = place / f"{table.name.replace(' ', '-') or 'table'}.csv"
+        _put(as_csv(table), file, page)
+        for note in (*(table.explained() if page.explain else ()), *_notes(table, page)):
+            say(note)
+
+
+def _put(text: str, place: Path | None, page: Page) -> None:
+    """Print the text, or write it to a file and print the file's name."""
+    if place is None:
+        if isinstance(sys.stdout, TextIOWrapper):
+            # A dash that the terminal's encoding lacks is not worth failing.
+            sys.stdout.reconfigure(errors="replace")
+        click.echo(text, nl=False)
+        return
+    if place.is_dir():
+        raise UsageError(f"{place} is a folder; name a file in it with -o")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_new(place, text, "--output", force=page.force)
+    click.echo(place)
+
+
+def terminal_width() -> int:
+    """Columns of standard output; `UNLIMITED` where it is not a terminal."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout).width if sys.stdout.isatty() else UNLIMITED
