@@ -28,6 +28,17 @@ class SystemClock:
             time.sleep(seconds)
 
 
+def seconds_asleep() -> float:
+    """How long this machine has slept since it was started, which `SystemClock` does not count.
+
+    0 where the system does not tell: Windows, whose clock counts it.
+    """
+    for counts_sleep, stands_still in (("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"), ("CLOCK_MONOTONIC", "CLOCK_UPTIME_RAW")):
+        if hasattr(time, counts_sleep) and hasattr(time, stands_still):
+            return time.clock_gettime(getattr(time, counts_sleep)) - time.clock_gettime(getattr(time, stands_still))
+    return 0.0
+
+
 class ProcessorClock:
     """Processor seconds of the calling thread: about the time that an idle machine would have taken.
 

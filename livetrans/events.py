@@ -244,6 +244,20 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """Source time of which no sound was heard, `start` to `end`; published when it is over."""
+
+    start: float
+    end: float
+    reason: str  # `microphone` (the device was gone), `sleep` (of the machine), `overflow` or `too slow`.
+
+    def caption(self) -> Caption:
+        """What stands for it among the captions; it belongs to no segment."""
+        marked = Transcript(-1, 0, "", "", True, self.start, self.end)
+        return Caption(marked, f"[{self.end - self.start:.0f} s without sound]")
+
+
+@dataclass(frozen=True, slots=True)
 class SourceProgress:
     """How much of the source has been heard: published about twice a second of sound, and at the end."""
 
@@ -288,7 +302,16 @@ class SettingChanged:
 
 
 Event = (
-    RunStarted | SourceProgress | Transcript | Coalesced | Translation | Caption | SettingChanged | Notice | RunEnded
+    RunStarted
+    | SourceProgress
+    | Gap
+    | Transcript
+    | Coalesced
+    | Translation
+    | Caption
+    | SettingChanged
+    | Notice
+    | RunEnded
 )
 
 

@@ -34,7 +34,7 @@ OWNERS = {
     "matplotlib": "livetrans.bench.plot",
     "msgspec": "livetrans.session.codec",
     "sacrebleu": "livetrans.metrics.quality",
-    "sounddevice": "livetrans.audio.microphone",
+    "sounddevice": "livetrans.audio.portaudio",
     "textual": "livetrans.tui",
     "webrtcvad": "livetrans.speech.gate",
 }

@@ -1,67 +1,73 @@
-"""The microphone; the only user of sounddevice, which needs PortAudio on the machine."""
+"""The microphone: a source that goes on through the loss of its device, and marks what was not heard."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import chain, repeat
+from queue import Empty, SimpleQueue
 
 import numpy as np
 
+from livetrans.audio.capture import Capture, Captured, CaptureProcess
 from livetrans.audio.file import Resampler
 from livetrans.audio.source import AudioChannel, Block
-from livetrans.clock import Clock
-from livetrans.errors import SourceError, UsageError
-from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from livetrans.clock import Clock, seconds_asleep
+from livetrans.errors import LivetransError
+from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
 
 BUFFERED_SECONDS = 60
-DEAD_SECONDS = 3.0
-"""Seconds without a callback after which the device is taken for gone, whatever its driver reports."""
+RETRY_SECONDS = (0.5, 1.0, 2.0, 3.0)
+"""Waits between two attempts to open a device that is gone; the last one again and again."""
+SHORTEST_GAP = 0.5
+"""Seconds; a shorter gap costs at most a word, and is counted in `skipped` only."""
+_TICK = 0.5
+_LOST = "The microphone '{}' gives no sound: plug it in, or restart the sound system; captions go on when it is back."
+SHORTEST_SLEEP = 1.0
+"""Seconds of a sleep of the machine that are a gap."""
 
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """An input device as the operating system lists it."""
-
-    number: int
-    name: str
-    channels: int
-    default_rate: int
-    default: bool
+OpenCapture = Callable[[str | int | None], Capture]
 
 
 class Microphone:
-    """A listening device. The callback only enqueues; resampling and everything else happens in the listening thread.
+    """A listening device. A thread of its own takes the sound from the capture, resamples it, and opens the device
+    again when it is lost; everything else happens in the listening thread.
 
-    When the listener is a minute behind, the oldest audio is dropped, with a Notice. `start_sample` counts dropped and
-    paused audio too, so source time stays true.
+    `start_sample` counts what was not heard too (a lost device, a pause, a sleep of the machine, sound dropped where
+    the listener is a minute behind), so source time stays true; all but pauses are reported as gaps.
     """
 
     def __init__(
         self,
         device: str | int | None,
         clock: Clock,
-        notify: Callable[[Notice], None] = lambda notice: None,
-        backend: PortAudio | None = None,
-        dead_seconds: float = DEAD_SECONDS,
+        notify: Callable[[Notice | Gap], None] = lambda event: None,
+        open_capture: OpenCapture = CaptureProcess,
+        asleep: Callable[[], float] = seconds_asleep,
+        retry_seconds: tuple[float, ...] = RETRY_SECONDS,
     ) -> None:
-        """`device`: a number, a part of a name, or None for the system's choice. Device errors are raised here."""
-        self._backend = PortAudio() if backend is None else backend
-        self._clock = clock
+        """`device`: a number, a part of a name, or None for the system's choice. Device errors are raised here.
+
+        `asleep`: seconds that the machine has slept, which `clock` does not count.
+        """
+        self._clock, self._asleep = clock, asleep
         self._notify = notify
-        self._dead_seconds = dead_seconds
-        self.device = choose_device(self._backend.devices(), device)
-        rate = SAMPLE_RATE if self._backend.supports(self.device, SAMPLE_RATE) else self.device.default_rate
-        self._rate = rate
-        self._channel = AudioChannel(BUFFERED_SECONDS * rate)
-        self._heard_frames = 0
-        self._dropped_frames = 0
+        self._open = open_capture
+        self._retry_seconds = retry_seconds
+        self._capture = open_capture(device)
+        # Numbers change when devices come and go.
+        self._wanted = None if device is None else self._capture.device
+        self._channel = AudioChannel(BUFFERED_SECONDS * SAMPLE_RATE)
+        self._skipped_samples = 0
         self._paused = False
-        self._stream = self._backend.open(self.device, rate, self._on_sound, self._on_end)
+        self._closed = False
+        self._woken: SimpleQueue[None] = SimpleQueue()
+        self._position = 0
+        self._heard_at: float | None = None
+        self._asleep_before = asleep()
+        self._lost: tuple[int, float] | None = None
+        """Position and instant at which the device was lost."""
 
     @property
     def duration(self) -> float | None:
@@ -69,195 +75,122 @@ class Microphone:
 
     @property
     def skipped(self) -> float:
-        return self._dropped_frames / self._rate
+        return self._skipped_samples / SAMPLE_RATE
 
     def __iter__(self) -> Iterator[AudioChunk]:
-        """Starts listening; when the device fails, what it captured comes first, and then the error."""
-        conversion = _Conversion(self._rate)
-        alive_frames = -1
-        try:
-            self._stream.start()
-            while (blocks := self._channel.take(self._dead_seconds)) is not None:
-                self._report_skipped()
-                if not blocks and self._heard_frames == alive_frames:
-                    self._channel.end(self._gone())
-                alive_frames = self._heard_frames
-                yield from conversion.chunks(blocks)
-        finally:
-            self._stream.close()
+        """Starts listening. While the device is gone, empty chunks say how far the source time is."""
+        threading.Thread(target=self._keep, name="livetrans-microphone", daemon=True).start()
+        expected = 0
+        while (blocks := self._channel.take(_TICK)) is not None:
+            dropped = self._report_dropped()
+            run: list[Block] = []
+            for block in blocks:
+                if block.start_frame != expected:
+                    yield from _chunk(run)
+                    run = []
+                    reason = block.gap or ("too slow" if dropped else None)
+                    if reason:
+                        self._report(expected, block.start_frame, reason)
+                run.append(block)
+                expected = block.start_frame + len(block.samples)
+            yield from _chunk(run)
+            if not blocks and self._lost is not None:
+                # A second late: the device's first sound must not begin before this chunk.
+                now = max(expected, self._lost_until() - SAMPLE_RATE)
+                yield AudioChunk(np.zeros(0, dtype=np.int16), now, self._clock.now())
+        if self._lost is not None:
+            self._report(expected, self._lost_until(), "microphone")
 
     def pause(self, paused: bool) -> None:
         """While paused, audio is discarded, and its time passes."""
         self._paused = paused
 
     def close(self) -> None:
+        self._closed = True
         self._channel.end()
+        self._woken.put(None)
+        self._capture.close()
 
-    def _on_sound(self, samples: NDArray[np.int16]) -> None:
-        start, self._heard_frames = self._heard_frames, self._heard_frames + len(samples)
-        if not self._paused:
-            self._channel.offer(Block(samples, start, self._clock.now()))
+    def _keep(self) -> None:
+        """Runs in the microphone's thread."""
+        while True:
+            self._take_all()
+            if self._closed:
+                return
+            if self._lost is None:
+                self._lost = self._position, self._heard_at or self._now()
+                self._notify(Notice("warning", _LOST.format(self._capture.device)))
+            self._capture.close()
+            if not self._open_again():
+                return
 
-    def _on_end(self) -> None:
-        # Also called after close: then the channel has ended already, and this error is not raised.
-        self._channel.end(self._gone())
+    def _take_all(self) -> None:
+        """Put sound into the channel until the device ends."""
+        rate = self._capture.rate
+        resampler = None if rate == SAMPLE_RATE else Resampler()
+        for captured in self._capture.blocks():
+            gap = self._gap_before(captured, rate)
+            samples = captured.samples if resampler is None else resampler.feed_samples(captured.samples, rate)
+            if not self._paused:
+                self._channel.offer(Block(samples, self._position, self._clock.now(), gap))
+            self._position += len(samples)
+            self._heard_at, self._asleep_before = self._now(), self._asleep()
 
-    def _gone(self) -> SourceError:
-        return SourceError(f"The microphone '{self.device.name}' no longer gives sound: plug it in and start again.")
+    def _gap_before(self, captured: Captured, rate: int) -> str | None:
+        """Move the position over what is missing before a block; returns why it is."""
+        has_slept = self._asleep() - self._asleep_before > SHORTEST_SLEEP
+        if self._lost is not None or (has_slept and self._heard_at is not None):
+            position, lost_at = self._lost or (self._position, self._heard_at or 0.0)
+            missing = self._now() - lost_at - len(captured.samples) / rate
+            self._position = position + max(0, round(missing * SAMPLE_RATE))
+            if self._lost is not None:
+                self._lost = None
+                self._notify(Notice("info", f"The microphone '{self._capture.device}' is back after {missing:.0f} s."))
+            return "sleep" if has_slept else "microphone"
+        lost = round(captured.lost_frames * SAMPLE_RATE / rate)
+        self._position += lost
+        self._skipped_samples += lost
+        return "overflow" if lost else None
 
-    def _report_skipped(self) -> None:
+    def _open_again(self) -> bool:
+        """Try until the device is back; False once the microphone was closed."""
+        for wait in chain(self._retry_seconds, repeat(self._retry_seconds[-1])):
+            with suppress(Empty):
+                self._woken.get(timeout=wait)
+            if self._closed:
+                break
+            with suppress(LivetransError):
+                self._capture = self._open(self._wanted)
+                break
+        if self._closed:  # perhaps while it was opened
+            self._capture.close()
+        return not self._closed
+
+    def _lost_until(self) -> int:
+        """The position that a device which is gone would have reached."""
+        position, lost_at = self._lost or (self._position, self._now())
+        return position + int((self._now() - lost_at) * SAMPLE_RATE)
+
+    def _now(self) -> float:
+        """The clock, with the time that the machine has slept."""
+        return self._clock.now() + self._asleep()
+
+    def _report_dropped(self) -> bool:
         dropped = self._channel.take_dropped_frames()
         if dropped:
-            self._dropped_frames += dropped
+            self._skipped_samples += dropped
             self._notify(
-                Notice("warning", f"Skipped {dropped / self._rate:.1f} s of sound: this machine cannot keep up.")
+                Notice("warning", f"Skipped {dropped / SAMPLE_RATE:.1f} s of sound: this machine cannot keep up.")
             )
+        return dropped > 0
+
+    def _report(self, begin: int, end: int, reason: str) -> None:
+        if end - begin >= SHORTEST_GAP * SAMPLE_RATE:
+            self._notify(Gap(begin / SAMPLE_RATE, end / SAMPLE_RATE, reason))
 
 
-class _Conversion:
-    """Converts the device's blocks to audio chunks at 16 kHz; a gap between blocks is a gap in source time."""
-
-    def __init__(self, rate: int) -> None:
-        self._rate = rate
-        self._resampler = None if rate == SAMPLE_RATE else Resampler()
-        self._next_frame = 0
-        self._position = 0
-
-    def chunks(self, blocks: list[Block]) -> Iterator[AudioChunk]:
-        run: list[Block] = []
-        for block in blocks:
-            if block.start_frame != self._next_frame:
-                yield from self._convert(run)
-                yield from self._jump(block)
-                run = []
-            run.append(block)
-            self._next_frame = block.start_frame + len(block.samples)
-        yield from self._convert(run)
-
-    def _convert(self, run: list[Block]) -> Iterator[AudioChunk]:
-        if not run:
-            return
-        samples = np.concatenate([block.samples for block in run])
-        if self._resampler is not None:
-            samples = self._resampler.feed_samples(samples, self._rate)
-        if len(samples):
-            yield AudioChunk(samples, self._position, run[-1].captured_at)
-            self._position += len(samples)
-
-    def _jump(self, block: Block) -> Iterator[AudioChunk]:
-        if self._resampler is not None:
-            samples = self._resampler.flush()
-            if len(samples):
-                yield AudioChunk(samples, self._position)
-                self._position += len(samples)
-            self._resampler = Resampler()
-        self._position = max(self._position, round(block.start_frame * SAMPLE_RATE / self._rate))
-
-
-class PortAudio:
-    """Input devices through sounddevice, whose errors become SourceErrors; tests pass a class with the same methods."""
-
-    def __init__(self) -> None:
-        try:
-            import sounddevice
-        except OSError as error:
-            raise SourceError(
-                "PortAudio is missing, which the microphone needs: use `apt install libportaudio2` (Linux) or "
-                "`brew install portaudio` (macOS)."
-            ) from error
-        self._sounddevice: Any = sounddevice
-
-    def devices(self) -> list[Device]:
-        """Devices that can record."""
-        try:
-            listed = self._sounddevice.query_devices()
-            default = self._sounddevice.default.device[0]
-        except self._sounddevice.PortAudioError as error:
-            raise SourceError(f"The sound devices cannot be listed ({error}): check the sound system.") from error
-        return [
-            Device(
-                number,
-                entry["name"],
-                entry["max_input_channels"],
-                round(entry["default_samplerate"]),
-                number == default,
-            )
-            for number, entry in enumerate(listed)
-            if entry["max_input_channels"] > 0
-        ]
-
-    def supports(self, device: Device, rate: int) -> bool:
-        """Whether the device opens in mono at that rate."""
-        try:
-            self._sounddevice.check_input_settings(device=device.number, channels=1, dtype="int16", samplerate=rate)
-        except (self._sounddevice.PortAudioError, ValueError):
-            return False
-        return True
-
-    def open(
-        self, device: Device, rate: int, on_sound: Callable[[NDArray[np.int16]], None], on_end: Callable[[], None]
-    ) -> _PortAudioStream:
-        """`on_sound` gets its own copy of each mono block, shape (n,), on a thread that must not wait."""
-
-        def callback(data: NDArray[np.int16], frames: int, time: object, status: object) -> None:
-            on_sound(data[:, 0].copy())  # PortAudio uses its memory again.
-
-        try:
-            stream = self._sounddevice.InputStream(
-                device=device.number,
-                channels=1,
-                dtype="int16",
-                samplerate=rate,
-                callback=callback,
-                finished_callback=on_end,
-            )
-        except self._sounddevice.PortAudioError as error:
-            raise SourceError(
-                f"The microphone '{device.name}' cannot be opened ({error}): close the program that uses it, or choose "
-                "another with --device."
-            ) from error
-        return _PortAudioStream(stream, device, self._sounddevice.PortAudioError)
-
-
-class _PortAudioStream:
-    def __init__(self, stream: Any, device: Device, error: type[Exception]) -> None:
-        self._stream, self._device, self._error = stream, device, error
-
-    def start(self) -> None:
-        try:
-            self._stream.start()
-        except self._error as error:
-            raise SourceError(
-                f"The microphone '{self._device.name}' does not start ({error}): plug it in again."
-            ) from error
-
-    def close(self) -> None:
-        # A device that is gone cannot be closed, and need not be.
-        with suppress(self._error):
-            self._stream.close()
-
-
-def list_devices(backend: PortAudio | None = None) -> list[Device]:
-    """The input devices, for `livetrans devices`."""
-    return (PortAudio() if backend is None else backend).devices()
-
-
-def choose_device(devices: list[Device], wanted: str | int | None) -> Device:
-    """The device with that number or with that in its name, upper and lower case alike; None: the default."""
-    if not devices:
-        raise SourceError("There is no microphone: plug one in, or check that the system lets the terminal use it.")
-    if wanted is None:
-        return next((device for device in devices if device.default), devices[0])
-    text = str(wanted).strip()
-    if text.isdecimal():
-        matches = [device for device in devices if device.number == int(text)]
-    else:
-        matches = [device for device in devices if text.casefold() in device.name.casefold()]
-        exact = [device for device in matches if device.name.casefold() == text.casefold()]
-        matches = exact if len(exact) == 1 else matches
-    if len(matches) == 1:
-        return matches[0]
-    listed = ", ".join(f"{device.number} '{device.name}'" for device in matches or devices)
-    if matches:
-        raise UsageError(f"Several microphones match '{text}': {listed}; give a number.")
-    raise UsageError(f"No microphone matches '{text}'; there are: {listed}.")
+def _chunk(run: list[Block]) -> Iterator[AudioChunk]:
+    """Blocks that follow each other, as one chunk."""
+    samples = np.concatenate([block.samples for block in run]) if run else ()
+    if len(samples):
+        yield AudioChunk(np.asarray(samples), run[0].start_frame, run[-1].captured_at)

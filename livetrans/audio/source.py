@@ -113,6 +113,8 @@ class Block:
     samples: NDArray[np.int16]
     start_frame: int
     captured_at: float
+    gap: str | None = None
+    """Why sound is missing before it, where it is: a reason of `livetrans.events.Gap`."""
 
 
 class AudioChannel:

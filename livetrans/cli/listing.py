@@ -57,7 +57,7 @@ def devices_command() -> None:
 
     `livetrans mic --device` takes the number or a part of the name.
     """
-    from livetrans.audio.microphone import list_devices
+    from livetrans.audio.portaudio import list_devices
 
     devices = list_devices()
     if not devices:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from livetrans.events import Caption, Transcript
+from livetrans.events import Caption, Gap, Transcript
 
 REMEMBERED_FINALS = 1000
 """Finished segments whose ids are remembered, so that a repeated final is recognised."""
@@ -56,6 +56,14 @@ class Board:
             return []
         self.current = None
         return [current]
+
+    def feed_gap(self, gap: Gap) -> list[Caption]:
+        """Take a gap; returns what is history now: a final that was current, and what stands for the gap."""
+        current = self.current
+        if current is None or not current.final:
+            return [gap.caption()]
+        self.current = None
+        return [current, gap.caption()]
 
     def source(self) -> tuple[str, str]:
         """The source of the current caption in two parts: what will not change, and what may."""

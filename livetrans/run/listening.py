@@ -12,7 +12,7 @@ import numpy as np
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import UsageError
-from livetrans.events import AudioChunk, Notice, SourceProgress, Transcript
+from livetrans.events import AudioChunk, Gap, Notice, SourceProgress, Transcript
 from livetrans.run.publisher import Publish
 
 if TYPE_CHECKING:
@@ -132,13 +132,13 @@ def _level(chunk: AudioChunk) -> float:
 
 
 class PostponedNotices:
-    """Keeps a source's notices until the run that publishes them begins: a source is opened before its run."""
+    """Keeps a source's notices and gaps until the run that publishes them begins: a source is opened before its run."""
 
     def __init__(self) -> None:
-        self._waiting: list[Notice] = []
+        self._waiting: list[Notice | Gap] = []
         self._publish: Publish | None = None
 
-    def __call__(self, notice: Notice) -> None:
+    def __call__(self, notice: Notice | Gap) -> None:
         if self._publish:
             self._publish(notice)
         else:

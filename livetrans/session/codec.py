@@ -20,6 +20,7 @@ from livetrans.events import (
     Caption,
     Coalesced,
     Event,
+    Gap,
     Notice,
     Record,
     RunEnded,
@@ -38,6 +39,7 @@ EVENTS_FILE = "events.jsonl"
 EVENTS: dict[str, type[Event]] = {
     "run_started": RunStarted,
     "source_progress": SourceProgress,
+    "gap": Gap,
     "transcript": Transcript,
     "coalesced": Coalesced,
     "translation": Translation,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from livetrans.errors import SessionError, UsageError
-from livetrans.events import Caption, Notice
+from livetrans.events import Caption, Gap, Notice
 from livetrans.session.codec import read_records
 from livetrans.text import display_width, one_line, wrap
 
@@ -53,7 +53,7 @@ def export(
     if which not in ("target", "source", "both"):
         raise UsageError(f"{which} cannot be exported: choose target, source or both.")
     captions = [caption for caption in last_captions(session_path, notify) if any(_texts(caption, which))]
-    if not captions:
+    if all(caption.segment_id < 0 for caption in captions):
         raise SessionError(
             f"{session_path} holds no caption to export: nothing was recognised, or it is not a session."
         )
@@ -61,12 +61,18 @@ def export(
 
 
 def last_captions(session_path: Path, notify: Callable[[Notice], None] | None = None) -> list[Caption]:
-    """The last caption of every segment, in the order of their start."""
+    """The last caption of every segment and the gaps, in the order of their start."""
     last: dict[int, Caption] = {}
+    gaps: list[Caption] = []
     for record in read_records(session_path, notify):
-        if isinstance(record.event, Caption):
-            last[record.event.segment_id] = record.event
-    return sorted(last.values(), key=lambda caption: (caption.start, caption.segment_id))
+        match record.event:
+            case Caption() as caption:
+                last[caption.segment_id] = caption
+            case Gap() as gap:
+                gaps.append(gap.caption())
+            case _:
+                pass
+    return sorted([*last.values(), *gaps], key=lambda caption: (caption.start, caption.segment_id))
 
 
 def cues(captions: list[Caption], which: Which = "target") -> Iterator[Cue]:
@@ -92,6 +98,8 @@ def cues(captions: list[Caption], which: Which = "target") -> Iterator[Cue]:
 def _texts(caption: Caption, which: Which) -> tuple[str, ...]:
     """What is exported of the caption, made harmless, on one line each: source above target."""
     source, target = map(one_line, (caption.source, caption.recorded))
+    if caption.segment_id < 0:  # a gap has no language
+        return (target,)
     return {"target": (target,), "source": (source,), "both": (source, target)}[which]
 
 
@@ -140,7 +148,7 @@ def _jsonl(captions: list[Caption], which: Which) -> Iterator[str]:
     names = ("source", "target") if which == "both" else (which,)
     for caption in captions:
         head = {"segment_id": caption.segment_id, "start": caption.start, "end": caption.end, "final": caption.final}
-        texts = dict(zip(names, _texts(caption, which), strict=True))
+        texts = dict(zip(names, _texts(caption, which), strict=False))
         yield json.dumps(head | texts, ensure_ascii=False) + "\n"
 
 

@@ -11,7 +11,7 @@ from typing import Protocol, TextIO
 
 from livetrans.config import OutputSettings
 from livetrans.errors import SessionError
-from livetrans.events import Caption, Notice, Record, RunStarted, SourceProgress, Transcript
+from livetrans.events import Caption, Gap, Notice, Record, RunStarted, SourceProgress, Transcript
 from livetrans.files import create
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder, make_session_folder, sessions_folder
@@ -84,6 +84,9 @@ class PlainOutput:
                     self._unfinished = caption
                     if self._show_partials:
                         self._grow(visible(caption.text).strip())
+            case Gap() as gap:
+                self._end_line()
+                self._put(f"{gap.caption().text}\n")
             case Notice(level="warning") as notice:
                 if self._stream.isatty():
                     self._end_line()
@@ -248,8 +251,9 @@ class Finals:
         self._captions: list[Caption] = []
 
     def write(self, record: Record) -> None:
-        if isinstance(record.event, Caption) and record.event.final and record.event.text:
-            self._captions.append(record.event)
+        event = record.event.caption() if isinstance(record.event, Gap) else record.event
+        if isinstance(event, Caption) and event.final and event.text:
+            self._captions.append(event)
 
     def close(self) -> None:
         """Nothing to release: the screen may still save after the run has ended."""

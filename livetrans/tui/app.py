@@ -18,7 +18,14 @@ from livetrans.run.pipeline import Pipeline
 from livetrans.text import unknown, visible
 from livetrans.tui.captions import Current, History
 from livetrans.tui.keys import COMMANDS, HelpScreen, bindings
-from livetrans.tui.messages import CaptionChanged, NoticePublished, RunFinished, ScreenSink, TranscriptChanged
+from livetrans.tui.messages import (
+    CaptionChanged,
+    GapPublished,
+    NoticePublished,
+    RunFinished,
+    ScreenSink,
+    TranscriptChanged,
+)
 from livetrans.tui.numbers import GROUPS
 from livetrans.tui.panel import ROOMY_HEIGHT, Loading, Panel, Phase, StatusLine, Strip, TopBar
 
@@ -153,6 +160,10 @@ class LivetransApp(App[str]):
 
     def on_transcript_changed(self, message: TranscriptChanged) -> None:
         self._history.extend(self._board.feed_transcript(message.transcript))
+        self._show_current()
+
+    def on_gap_published(self, message: GapPublished) -> None:
+        self._history.extend(self._board.feed_gap(message.gap))
         self._show_current()
 
     def _enter(self, phase: Phase) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from livetrans.events import Caption, Notice, Record, RunEnded, RunStarted, Transcript
+from livetrans.events import Caption, Gap, Notice, Record, RunEnded, RunStarted, Transcript
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump
@@ -40,6 +40,13 @@ class TranscriptChanged(Message):
         if not isinstance(message, TranscriptChanged):
             return False
         return message.transcript.segment_id == self.transcript.segment_id
+
+
+@dataclass(eq=False)
+class GapPublished(Message):
+    """No sound was heard for a while."""
+
+    gap: Gap
 
 
 @dataclass(eq=False)
@@ -91,6 +98,8 @@ def message_of(record: Record) -> Message | None:
             return CaptionChanged(caption)
         case Transcript() as transcript:
             return TranscriptChanged(transcript)
+        case Gap() as gap:
+            return GapPublished(gap)
         case Notice() as notice:
             return NoticePublished(notice)
         case RunStarted():

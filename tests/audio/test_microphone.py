@@ -1,187 +1,275 @@
+"""Sound that is lost is a gap of the right length; all other sound comes out once, in order, at its source time."""
+
 from __future__ import annotations
 
-import builtins
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from livetrans.audio.microphone import BUFFERED_SECONDS, Device, Microphone, PortAudio, choose_device, list_devices
+from livetrans.audio.capture import Captured
+from livetrans.audio.microphone import BUFFERED_SECONDS, Microphone
 from livetrans.clock import ManualClock
-from livetrans.errors import SourceError, UsageError
-from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
+from livetrans.errors import SourceError
+from livetrans.events import SAMPLE_RATE, AudioChunk, Event, Gap, Notice
 
-DEVICES = [
-    Device(0, "Built-in Microphone", 1, 48_000, False),
-    Device(3, "USB Headset", 2, 44_100, True),
-    Device(4, "USB Microphone", 1, 48_000, False),
-]
+Step = Captured | np.ndarray | Callable[[], object]
 
 
-class FakeCard:
-    """A sound card whose callback the test calls itself."""
+class ScriptedCapture:
+    """Gives blocks and calls functions in their order, then ends as a device that was unplugged."""
 
-    def __init__(self, devices: list[Device] = DEVICES, rates: tuple[int, ...] = (SAMPLE_RATE,)) -> None:
-        self._devices, self._rates = devices, rates
-        self.on_sound: Callable[[np.ndarray], None]
-        self.on_end: Callable[[], None]
-        self.opened: tuple[Device, int] | None = None
-        self.started = self.closed = False
+    def __init__(self, clock: ManualClock, *steps: Step, device: str = "USB Headset", rate: int = SAMPLE_RATE) -> None:
+        self._clock, self._steps = clock, steps
+        self.device, self.rate = device, rate
+        self.closed = False
 
-    def devices(self) -> list[Device]:
-        return self._devices
-
-    def supports(self, device: Device, rate: int) -> bool:
-        return rate in self._rates
-
-    def open(self, device: Device, rate: int, on_sound: Callable[[np.ndarray], None], on_end: Callable[[], None]):
-        self.opened, self.on_sound, self.on_end = (device, rate), on_sound, on_end
-        return self
-
-    def start(self) -> None:
-        self.started = True
+    def blocks(self) -> Iterator[Captured]:
+        for step in self._steps:
+            if callable(step):
+                step()
+                continue
+            captured = step if isinstance(step, Captured) else Captured(step)
+            self._clock.advance((len(captured.samples) + captured.lost_frames) / self.rate)
+            yield captured
 
     def close(self) -> None:
         self.closed = True
-        self.on_end()  # PortAudio calls it for every end, ours included.
 
 
-def microphone(card: FakeCard, **options: object) -> tuple[Microphone, list[Notice]]:
-    notices: list[Notice] = []
-    return Microphone(None, ManualClock(7.0), notices.append, backend=card, **options), notices  # type: ignore[arg-type]
+class World:
+    """A microphone over captures that are opened one after the other; it is closed after the last one."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.asleep = 0.0
+        self.events: list[Event] = []
+        self.wanted: list[str | int | None] = []
+        self.attempts: list[ScriptedCapture | SourceError] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.asleep += seconds
+
+    def capture(self, *steps: Step, device: str = "USB Headset", rate: int = SAMPLE_RATE) -> ScriptedCapture:
+        self.attempts.append(ScriptedCapture(self.clock, *steps, device=device, rate=rate))
+        return self.attempts[-1]
+
+    def refuse(self) -> None:
+        self.attempts.append(SourceError("busy"))
+
+    def microphone(self, device: str | int | None = None) -> Microphone:
+        attempts = iter(self.attempts)
+
+        def open_capture(wanted: str | int | None) -> ScriptedCapture:
+            self.wanted.append(wanted)
+            attempt = next(attempts, None)
+            if not isinstance(attempt, ScriptedCapture):
+                self.clock.advance(1.0)
+                if attempt is None:
+                    microphone.close()
+                raise attempt or SourceError("the end")
+            return attempt
+
+        microphone = Microphone(
+            device, self.clock, self.events.append, open_capture, lambda: self.asleep, retry_seconds=(0.001,)
+        )
+        return microphone
+
+    def hear(self, device: str | int | None = None) -> list[AudioChunk]:
+        return [chunk for chunk in self.microphone(device) if len(chunk.samples)]
+
+    @property
+    def gaps(self) -> list[Gap]:
+        return [event for event in self.events if isinstance(event, Gap)]
+
+    @property
+    def notices(self) -> list[Notice]:
+        return [event for event in self.events if isinstance(event, Notice)]
 
 
 def block(value: int, seconds: float = 1.0, rate: int = SAMPLE_RATE) -> np.ndarray:
     return np.full(round(seconds * rate), value, dtype=np.int16)
 
 
-def test_what_the_callback_gets_comes_out_in_order_with_its_instant() -> None:
-    card = FakeCard()
-    mic, notices = microphone(card)
-    assert card.opened == (DEVICES[1], SAMPLE_RATE)
-    for value in (1, 2, 3):
-        card.on_sound(block(value, 0.02))
-    mic.close()
-    chunks = list(mic)
-    assert np.concatenate([c.samples for c in chunks]).tolist() == [v for v in (1, 2, 3) for _ in range(320)]
-    assert chunks[-1].captured_at == 7.0
-    assert card.started and card.closed
-    assert notices == []
+def spans(chunks: list[AudioChunk]) -> list[tuple[float, int]]:
+    """Where each value of sound begins, in seconds."""
+    return [
+        ((chunk.start_sample + index) / SAMPLE_RATE, int(chunk.samples[index]))
+        for chunk in chunks
+        for index in np.flatnonzero(np.diff(chunk.samples, prepend=chunk.samples[0] - 1))
+    ]
 
 
-def test_an_unplugged_microphone_gives_everything_heard_before_the_error() -> None:
-    card = FakeCard()
-    mic, _ = microphone(card)
-    card.on_sound(block(5))
-    card.on_end()
-    heard: list[AudioChunk] = []
-    with pytest.raises(SourceError, match="USB Headset"):
-        for chunk in mic:
-            heard.append(chunk)
-    assert sum(len(chunk.samples) for chunk in heard) == SAMPLE_RATE
-    assert card.closed
+def test_sound_comes_out_in_order_with_its_instant() -> None:
+    world = World()
+    first = world.capture(block(1), block(2), block(3))
+    chunks = world.hear()
+    assert spans(chunks) == [(0.0, 1), (1.0, 2), (2.0, 3)]
+    assert chunks[-1].captured_at == 3.0
+    assert first.closed
 
 
-def test_a_microphone_that_falls_silent_is_gone() -> None:
-    card = FakeCard()
-    mic, _ = microphone(card, dead_seconds=0.02)
-    card.on_sound(block(5))
-    chunks = iter(mic)
-    assert len(next(chunks).samples) == SAMPLE_RATE
-    with pytest.raises(SourceError, match="no longer gives sound"):
-        next(chunks)
+def test_a_lost_device_is_opened_again_and_leaves_a_gap_of_the_time_it_was_gone() -> None:
+    world = World()
+    world.capture(block(1, 2.0))
+    world.refuse()
+    world.refuse()
+    world.capture(lambda: world.clock.advance(3.0), block(2), device="Built-in")
+    assert spans(world.hear()) == [(0.0, 1), (7.0, 2)]
+    assert world.gaps == [Gap(2.0, 7.0, "microphone"), Gap(8.0, 9.0, "microphone")], "the last one goes to the end"
+    sentences = [notice.text for notice in world.notices]
+    assert [notice.level for notice in world.notices] == ["warning", "info", "warning"]
+    assert "'USB Headset' gives no sound" in sentences[0]
+    assert sentences[1] == "The microphone 'Built-in' is back after 5 s."
+
+
+def test_a_chosen_device_is_opened_again_by_its_name_and_the_default_as_the_default() -> None:
+    for device, again in ((3, "USB Headset"), ("headset", "USB Headset"), (None, None)):
+        world = World()
+        world.capture(block(1))
+        world.capture(block(2))
+        world.hear(device)
+        assert world.wanted[:2] == [device, again]
+
+
+def test_a_device_that_opens_and_gives_no_sound_is_one_gap() -> None:
+    world = World()
+    world.capture(block(1))
+    for _ in range(3):
+        world.capture(lambda: world.clock.advance(5.0))
+    world.capture(block(2))
+    assert spans(world.hear()) == [(0.0, 1), (16.0, 2)]
+    assert world.gaps[0] == Gap(1.0, 16.0, "microphone")
+    assert len([notice for notice in world.notices if notice.level == "warning"]) == 2
+
+
+def test_while_the_device_is_gone_source_time_goes_on() -> None:
+    world = World()
+    microphone = world.microphone
+    gone = threading.Event()
+    world.capture(block(1), lambda: world.clock.advance(4.0), gone.set)
+    world.capture(lambda: threading.Event().wait(30))
+    chunks = iter(source := microphone())
+    assert next(chunks).end == 1.0
+    gone.wait()
+    world.clock.advance(4.0)
+    empty = next(chunks)
+    assert len(empty.samples) == 0
+    assert 1.0 < empty.start <= 9.0
+    source.close()
+    assert list(chunks) == []
+
+
+def test_what_the_device_lost_is_a_gap_where_it_is_long() -> None:
+    world = World()
+    world.capture(block(1), Captured(block(2), SAMPLE_RATE), Captured(block(3), 160))
+    source = world.microphone()
+    assert spans([chunk for chunk in source if len(chunk.samples)]) == [(0.0, 1), (2.0, 2), (3.01, 3)]
+    assert source.skipped == 1.01
+    assert world.gaps[0] == Gap(1.0, 2.0, "overflow")
+    assert "overflow" not in [gap.reason for gap in world.gaps[1:]]
+
+
+def test_a_sleep_of_the_machine_is_a_gap() -> None:
+    world = World()
+    world.capture(block(1), lambda: world.sleep(3600.0), block(2))
+    assert spans(world.hear()) == [(0.0, 1), (3601.0, 2)]
+    assert world.gaps[0] == Gap(1.0, 3601.0, "sleep")
 
 
 def test_a_listener_a_minute_behind_loses_the_oldest_sound_with_a_warning() -> None:
-    card = FakeCard()
-    mic, notices = microphone(card)
-    for value in range(BUFFERED_SECONDS + 5):
-        card.on_sound(block(value))
-    mic.close()
-    chunks = list(mic)
-    assert chunks[0].start == 5.0, "source time goes on over what was lost"
-    assert chunks[0].samples[0] == 5
-    assert chunks[-1].end == BUFFERED_SECONDS + 5
-    assert [(notice.level, "5.0 s" in notice.text) for notice in notices] == [("warning", True)]
+    world = World()
+    behind, ready = threading.Event(), threading.Event()
+    world.capture(block(9), behind.wait, *map(block, range(BUFFERED_SECONDS + 5)), ready.set, lambda: source.close())
+    source = world.microphone()
+    chunks = iter(source)
+    assert next(chunks).end == 1.0
+    behind.set()
+    ready.wait()
+    rest = list(chunks)
+    assert (rest[0].start, rest[0].samples[0]) == (6.0, 5), "source time goes on over what was lost"
+    assert rest[-1].end == BUFFERED_SECONDS + 6
+    assert world.gaps == [Gap(1.0, 6.0, "too slow")]
+    assert [(notice.level, "5.0 s" in notice.text) for notice in world.notices] == [("warning", True)]
 
 
 def test_paused_sound_is_thrown_away_and_its_time_goes_on() -> None:
-    card = FakeCard()
-    mic, notices = microphone(card)
-    card.on_sound(block(1))
-    mic.pause(True)
-    card.on_sound(block(2, 3.0))
-    mic.pause(False)
-    card.on_sound(block(3))
-    mic.close()
-    assert [(chunk.start, chunk.end, int(chunk.samples[0])) for chunk in mic] == [(0.0, 1.0, 1), (4.0, 5.0, 3)]
-    assert notices == []
+    world = World()
+    world.capture(
+        block(1),
+        lambda: source.pause(True),
+        block(2, 3.0),
+        lambda: source.pause(False),
+        block(3),
+        lambda: source.close(),
+    )
+    source = world.microphone()
+    assert spans(list(source)) == [(0.0, 1), (4.0, 3)]
+    assert world.events == []
 
 
-def test_a_pause_is_not_a_dead_microphone() -> None:
-    card = FakeCard()
-    mic, _ = microphone(card, dead_seconds=0.05)
-    mic.pause(True)
-    done = threading.Event()
+def test_a_device_at_another_rate_is_resampled_also_when_the_rate_changes() -> None:
+    world = World()
 
-    def play() -> None:
-        while not done.wait(0.01):
-            card.on_sound(block(1, 0.01))
-        mic.close()
+    def tone(rate: int) -> list[np.ndarray]:
+        wave = (8000 * np.sin(2 * np.pi * 300 * np.arange(rate) / rate)).astype(np.int16)
+        return [wave[start : start + rate // 100] for start in range(0, rate, rate // 100)]
 
-    threading.Timer(0.4, done.set).start()
-    player = threading.Thread(target=play)
-    player.start()
-    assert list(mic) == []
-    player.join()
-
-
-def test_a_device_without_16_khz_is_opened_at_its_own_rate_and_resampled() -> None:
-    card = FakeCard(rates=(44_100,))
-    mic, _ = microphone(card)
-    assert card.opened == (DEVICES[1], 44_100)
-    time = np.arange(44_100 * 2) / 44_100
-    tone = (8000 * np.sin(2 * np.pi * 300 * time)).astype(np.int16)
-    for start in range(0, len(tone), 441):
-        card.on_sound(tone[start : start + 441])
-    mic.pause(True)
-    card.on_sound(block(0, 1.0, 44_100))
-    mic.pause(False)
-    for start in range(0, len(tone), 441):
-        card.on_sound(tone[start : start + 441])
-    mic.close()
-    chunks = list(mic)
-    first = np.concatenate([c.samples for c in chunks if c.start < 2.9])
-    expected = 8000 * np.sin(2 * np.pi * 300 * np.arange(len(first)) / SAMPLE_RATE)
-    assert abs(len(first) - 2 * SAMPLE_RATE) < 50
-    assert np.corrcoef(first[100:-100], expected[100:-100])[0, 1] > 0.999
-    assert any(chunk.start_sample == 3 * SAMPLE_RATE for chunk in chunks)
+    world.capture(*tone(44_100), rate=44_100)
+    world.refuse()
+    world.capture(*tone(48_000), rate=48_000)
+    chunks = world.hear()
+    expected = 8000 * np.sin(2 * np.pi * 300 * np.arange(SAMPLE_RATE) / SAMPLE_RATE)
+    for begin, end in ((0, 1.5), (1.5, 9)):
+        heard = np.concatenate([chunk.samples for chunk in chunks if begin <= chunk.start < end])
+        assert abs(len(heard) - SAMPLE_RATE) < 50
+        assert np.corrcoef(heard[100:-100], expected[100 : len(heard) - 100])[0, 1] > 0.999
 
 
-def test_devices_are_chosen_by_number_or_part_of_the_name() -> None:
-    assert choose_device(DEVICES, 4).number == 4
-    assert choose_device(DEVICES, "0").number == 0
-    assert choose_device(DEVICES, "headset").number == 3
-    assert choose_device(DEVICES, None).number == 3
-    assert choose_device(DEVICES[:1], None).number == 0
-    with pytest.raises(UsageError, match=r"Several.*3 'USB Headset', 4 'USB Microphone'"):
-        choose_device(DEVICES, "usb")
-    with pytest.raises(UsageError, match="Built-in"):
-        choose_device(DEVICES, "webcam")
-    with pytest.raises(SourceError, match="no microphone"):
-        choose_device([], None)
-    assert list_devices(FakeCard()) == DEVICES
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("sound"), st.integers(1, 400)),
+        st.tuples(st.just("overflow"), st.integers(1, 400)),
+        st.tuples(st.just("sleep"), st.integers(2, 50)),
+        st.tuples(st.just("lost"), st.integers(0, 3)),
+    ),
+    max_size=12,
+)
 
 
-def test_without_portaudio_one_sentence_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
+@given(STEPS)
+def test_through_any_faults_all_sound_that_was_captured_comes_out_at_its_time(steps: list[tuple[str, int]]) -> None:
+    world, script, value = World(), [], 0
+    runs: list[list[Step]] = [script]
+    for kind, count in steps:
+        if kind in ("sound", "overflow"):
+            value += 1
+            sound = block(value, count / 100)
+            script.append(Captured(sound, 0 if kind == "sound" else SAMPLE_RATE * count // 100))
+        elif kind == "sleep":
+            script.append(lambda count=count: world.sleep(count))
+        else:
+            script = []
+            runs += [[] for _ in range(count)] + [script]
+    for run in runs:
+        world.capture(*run)
+    chunks = world.hear()
+    assert [number for _, number in spans(chunks)] == list(range(1, value + 1))
+    ends = [chunk.start_sample + len(chunk.samples) for chunk in chunks]
+    assert all(end <= later.start_sample for end, later in zip(ends, chunks[1:], strict=False))
+    assert all(gap.end - gap.start >= 0.5 for gap in world.gaps)
+    assert all(before.end <= after.start for before, after in zip(world.gaps, world.gaps[1:], strict=False))
+    heard = {(chunk.start_sample, chunk.start_sample + len(chunk.samples)) for chunk in chunks}
+    for gap in world.gaps:
+        begin, end = round(gap.start * SAMPLE_RATE), round(gap.end * SAMPLE_RATE)
+        assert not any(begin < last and first < end for first, last in heard), "nothing was heard in a gap"
 
-    def fail(name: str, *rest: object, **more: object) -> object:
-        if name == "sounddevice":
-            raise OSError("PortAudio library not found")
-        return real(name, *rest, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(builtins, "__import__", fail)
-    with pytest.raises(SourceError, match="apt install libportaudio2"):
-        PortAudio()
+def test_a_device_that_cannot_be_opened_at_first_is_an_error() -> None:
+    world = World()
+    world.refuse()
+    with pytest.raises(SourceError, match="busy"):
+        world.microphone()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from livetrans import catalogue
-from livetrans.audio import microphone
-from livetrans.audio.microphone import Device
+from livetrans.audio import portaudio
+from livetrans.audio.portaudio import Device
 from livetrans.cli import run
 from livetrans.events import Caption, Record, Transcript
 from livetrans.session.recorder import SessionRecorder
@@ -96,7 +96,7 @@ def test_models_marks_the_defaults(
 
 def test_devices_marks_the_default(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     found = [Device(0, "Built-in", 2, 48000, True), Device(3, "USB \x1b[31mmicrophone", 1, 44100, False)]
-    monkeypatch.setattr(microphone, "list_devices", lambda: found)
+    monkeypatch.setattr(portaudio, "list_devices", lambda: found)
     assert run(["devices"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "*   0  Built-in (2 channels, 48000 Hz)",
@@ -105,6 +105,6 @@ def test_devices_marks_the_default(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 
 def test_devices_without_a_microphone(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(microphone, "list_devices", list)
+    monkeypatch.setattr(portaudio, "list_devices", list)
     assert run(["devices"]) == 1
     assert "no microphone was found" in capsys.readouterr().err

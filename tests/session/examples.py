@@ -9,6 +9,7 @@ from livetrans.events import (
     Coalesced,
     DecodingStats,
     Event,
+    Gap,
     Notice,
     RecognitionStats,
     Record,
@@ -48,6 +49,7 @@ EVENTS: tuple[Event, ...] = (
     Caption(TRANSCRIPT, "Guten Morgen", (17, 4), (Span(0, 5),), 1),
     SettingChanged("mask_k", 2),
     RunEnded(12.5, "end of source"),
+    Gap(6.24, 18.3, "microphone"),
 )
 
 

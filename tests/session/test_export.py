@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.errors import SessionError, UsageError
-from livetrans.events import Caption
+from livetrans.events import Caption, Gap
 from livetrans.session.export import LINE_WIDTH, LINES, MINIMUM_MILLISECONDS, Format, Which, cues, export
 from livetrans.text import display_width
 
@@ -142,3 +142,16 @@ def test_an_exact_final_is_what_is_exported(tmp_path: Path) -> None:
     shown = caption(0, "Er geht heim")
     path = write_session(tmp_path / "s.jsonl", replace(shown, exact="Er geht nach Hause."), caption(1, "Ende."))
     assert "".join(export(path, "txt")) == "Er geht nach Hause.\nEnde.\n"
+
+
+@pytest.mark.parametrize("which", get_args(Which))
+def test_a_gap_is_marked_with_its_length_in_every_format(tmp_path: Path, which: Which) -> None:
+    gap = Gap(1.0, 13.2, "microphone")
+    path = write_session(tmp_path / "s.jsonl", caption(0, "Vor"), gap, caption(1, "Nach", start=13.2, end=14.0))
+    mark = "[12 s without sound]"
+    first, second = ("said", "said") if which == "source" else ("Vor", "Nach")
+    for format in get_args(Format):
+        text = exported(path, format, which)
+        assert text.index(first) < text.index(mark) < text.rindex(second)
+        assert text.count(mark) == 1
+    assert "00:00:01,000 --> 00:00:13,200\n[12 s without sound]\n" in exported(path, "srt", which)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.errors import SessionError
-from livetrans.events import Notice, Record
+from livetrans.events import Gap, Notice, Record
 from livetrans.session.codec import from_dict, to_dict
 from livetrans.session.outputs import JsonLinesOutput, OutputClosed, PlainOutput
 
@@ -44,6 +44,12 @@ def test_growth_appends_only_what_is_new() -> None:
         output.write(Record(0.0, caption(0, text, final=final)))
         printed.append(stream.getvalue()[before:])
     assert printed == ["Guten", " Tag", "", "", ".\n"]
+
+
+def test_a_gap_is_a_line_of_its_own() -> None:
+    gap = Gap(2.0, 14.0, "sleep")
+    events = [caption(0, "Guten", final=False), gap, caption(0, "Guten Tag."), gap]
+    assert plain(*events, show_partials=True) == "Guten\n[12 s without sound]\nGuten Tag.\n[12 s without sound]\n"
 
 
 def test_a_rewritten_caption_is_printed_anew_on_the_next_line() -> None:

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from livetrans.config import OutputSettings
 from livetrans.errors import UsageError
-from livetrans.events import Event, Notice
+from livetrans.events import Event, Gap, Notice
 from livetrans.metrics.monitor import Snapshot
 from livetrans.tui import captions
 from livetrans.tui.app import LivetransApp
@@ -64,6 +64,17 @@ async def test_a_partial_is_replaced_and_the_final_moves_to_the_history_once() -
         await play(pilot, screenplay, transcript(1, "", "Yes"), caption(1, "Ja", source="Yes"))
         assert history(app) == ["Das letzte Wort."]
         assert screen_text(app).count("Das letzte Wort.") == 1
+
+
+async def test_a_gap_stands_after_what_was_spoken_before_it() -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        gap = Gap(2.0, 14.0, "microphone")
+        await play(pilot, screenplay, caption(0, "Vorher.", final=True), gap, caption(1, "Nachher.", final=True))
+        assert history(app) == ["Vorher.", "[12 s without sound]"]
+        assert "Nachher." in screen_text(app)
 
 
 async def test_no_final_is_lost_when_threads_post_quickly() -> None:
@@ -438,9 +449,7 @@ async def test_a_long_message_wraps() -> None:
     screenplay = Screenplay(started())
     app = make_app(screenplay)
     async with app.run_test(size=(60, 20)) as pilot:
-        message = (
-            "12 s of sound were skipped, because the machine is too slow: choose smaller models, or close others."
-        )
+        message = "12 s of sound were skipped, because the machine is too slow: choose smaller models, or close others."
         await play(pilot, screenplay, Notice("warning", message))
         assert message in " ".join(screen_text(app).split())
 

@@ -1,0 +1,178 @@
+"""Captures a device in a process of its own, and hands its sound to this one.
+
+Sound libraries crash or hang when a sound server dies, write lines of their own to standard error, and see a device
+that was plugged in later only when they start anew: none of this reaches the process that shows captions.
+
+The child writes to its standard output: one line of JSON, what was opened or why nothing was; then, after it has read
+one byte, blocks of sound, each with a head of two 32-bit numbers: frames lost before it, and its frames. It ends where
+the device does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from queue import Empty, SimpleQueue
+from typing import IO, TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from livetrans.errors import SourceError, UsageError
+from livetrans.processes import start_python
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from livetrans.audio.portaudio import PortAudio
+
+ANSWER_SECONDS = 10.0
+"""Longest time that opening a device may take: a sound server that hangs never answers."""
+START_SECONDS, DEAD_SECONDS = 5.0, 3.0
+"""Seconds until the first sound, and without sound later, after which the device is taken for gone, whatever its
+driver reports."""
+
+_HEAD = struct.Struct("<II")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What the child opened, or the sentence that says why it could not."""
+
+    device: str = ""
+    rate: int = 0
+    fault: str = ""
+    usage: bool = False
+    """Whether the fault is the user's choice of a device."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Captured:
+    """A block of sound: mono int16, shape (n,), at the capture's rate."""
+
+    samples: NDArray[np.int16]
+    lost_frames: int = 0
+    """Frames that the device lost before this block."""
+
+
+class Capture(Protocol):
+    """An open device."""
+
+    device: str
+    rate: int
+
+    def blocks(self) -> Iterator[Captured]:
+        """Start and give the sound as it comes; ends where the device does, or after `close`."""
+
+    def close(self) -> None:
+        """Release the device; from any thread, any number of times."""
+
+
+class CaptureProcess:
+    """The device with that number or name (None: the system's choice), captured by a child process.
+
+    Raises:
+        UsageError: no device has that name.
+        SourceError: the device cannot be opened.
+    """
+
+    def __init__(self, device: str | int | None) -> None:
+        wanted = [] if device is None else [str(device)]
+        pipe = subprocess.PIPE
+        self._process = start_python("livetrans.audio.capture", *wanted, stdin=pipe, stdout=pipe)
+        assert self._process.stdin and self._process.stdout
+        self._input, self._output = self._process.stdin, self._process.stdout
+        answer = threading.Timer(ANSWER_SECONDS, self._process.kill)
+        answer.start()
+        line = self._output.readline()
+        answer.cancel()
+        opened = Opened(**json.loads(line or b"{}"))
+        if not opened.rate:
+            self.close()
+            fault = opened.fault or "The sound system does not answer: restart it, or plug the microphone in again."
+            raise UsageError(fault) if opened.usage else SourceError(fault)
+        self.device, self.rate = opened.device, opened.rate
+
+    def blocks(self) -> Iterator[Captured]:
+        with suppress(OSError, ValueError):  # ValueError: closed by another thread
+            self._input.write(b"\n")
+            while head := _read_exactly(self._output, _HEAD.size):
+                lost, frames = _HEAD.unpack(head)
+                samples = np.frombuffer(_read_exactly(self._output, 2 * frames), dtype="<i2")
+                yield Captured(samples.astype(np.int16), lost)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def _read_exactly(stream: IO[bytes], count: int) -> bytes:
+    """That many bytes; none where the stream ends before."""
+    parts: list[bytes] = []
+    while count:
+        part = stream.read(count)
+        if not part:
+            return b""
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def capture(
+    wanted: str | None,
+    commands: IO[bytes],
+    sound: IO[bytes],
+    backend: PortAudio | None = None,
+    start_seconds: float = START_SECONDS,
+    dead_seconds: float = DEAD_SECONDS,
+) -> None:
+    """The child's side: open the wanted device, say so, wait for the byte, write sound until the device ends."""
+    from livetrans.audio.portaudio import PortAudio, choose_device
+
+    blocks: SimpleQueue[Captured | None] = SimpleQueue()
+    try:
+        backend = PortAudio() if backend is None else backend
+        device = choose_device(backend.devices(), wanted)
+        stream = backend.open(
+            device, lambda samples, lost: blocks.put(Captured(samples, lost)), lambda: blocks.put(None)
+        )
+        opened = Opened(device.name, stream.rate)
+    except (SourceError, UsageError) as error:
+        opened = Opened(fault=str(error), usage=isinstance(error, UsageError))
+    sound.write(json.dumps(asdict(opened)).encode() + b"\n")
+    sound.flush()
+    if not opened.rate or not commands.read(1):
+        return
+
+    def start() -> None:
+        try:
+            stream.start()
+        except SourceError:
+            blocks.put(None)
+
+    # A daemon: a start that hangs must not keep this process.
+    threading.Thread(target=start, name="livetrans-start", daemon=True).start()
+    patience = start_seconds
+    with suppress(Empty):
+        while (block := blocks.get(timeout=patience)) is not None:
+            sound.write(_HEAD.pack(block.lost_frames, len(block.samples)) + block.samples.astype("<i2").tobytes())
+            sound.flush()
+            patience = dead_seconds
+
+
+def _main() -> None:
+    """Leaves without closing the stream or the library: a device that is gone may never let them."""
+    wanted = sys.argv[1] if len(sys.argv) > 1 else None
+    with suppress(OSError):  # the other process has gone
+        capture(wanted, open(0, "rb", 0), open(1, "wb"))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,155 @@
+"""Input devices through PortAudio; the only user of sounddevice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from livetrans.errors import SourceError, UsageError
+from livetrans.events import SAMPLE_RATE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+COMMON_RATES = (48_000, 44_100)
+"""Hz; one of them every device has, also where it refuses the rate that it calls its own."""
+
+OnSound = Callable[["NDArray[np.int16]", int], None]
+"""Gets its own copy of each mono block, shape (n,), and how many frames the device lost before it; must not wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """An input device as the operating system lists it."""
+
+    number: int
+    name: str
+    channels: int
+    default_rate: int
+    default: bool
+
+
+class PortAudio:
+    """PortAudio as it found the devices when this was made: devices that come later are not seen by this process.
+
+    Its errors become SourceErrors; tests pass a class with the same methods.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import sounddevice
+        except OSError as error:
+            raise SourceError(
+                "PortAudio is missing, which the microphone needs: use `apt install libportaudio2` (Linux) or "
+                "`brew install portaudio` (macOS)."
+            ) from error
+        self._sounddevice: Any = sounddevice
+
+    def devices(self) -> list[Device]:
+        """Devices that can record."""
+        try:
+            listed = self._sounddevice.query_devices()
+            default = self._sounddevice.default.device[0]
+        except self._sounddevice.PortAudioError as error:
+            raise SourceError(f"The sound devices cannot be listed ({error}): check the sound system.") from error
+        return [
+            Device(
+                number,
+                entry["name"],
+                entry["max_input_channels"],
+                round(entry["default_samplerate"]),
+                number == default,
+            )
+            for number, entry in enumerate(listed)
+            if entry["max_input_channels"] > 0
+        ]
+
+    def open(self, device: Device, on_sound: OnSound, on_end: Callable[[], None]) -> PortAudioStream:
+        """The device at 16 kHz in mono, or else at a rate and with the channels that it takes.
+
+        Raises:
+            SourceError: it takes none, or another program has it.
+        """
+        rates = dict.fromkeys((SAMPLE_RATE, device.default_rate, *COMMON_RATES))
+        channels = (1, 2) if device.channels > 1 else (1,)
+        refusal: Exception | None = None
+        for rate, count in product(rates, channels):
+            try:
+                return PortAudioStream(self._sounddevice, device, rate, count, on_sound, on_end)
+            except (self._sounddevice.PortAudioError, ValueError) as error:
+                refusal = refusal or error
+        raise SourceError(
+            f"The microphone '{device.name}' cannot be opened ({refusal}): close the program that uses it, or choose "
+            "another with --device."
+        ) from refusal
+
+
+class PortAudioStream:
+    """An open stream of `device` at `rate` frames per second."""
+
+    def __init__(
+        self, sounddevice: Any, device: Device, rate: int, channels: int, on_sound: OnSound, on_end: Callable[[], None]
+    ) -> None:
+        self.device, self.rate = device, rate
+        self._on_sound = on_sound
+        self._error: type[Exception] = sounddevice.PortAudioError
+        self._expected_at: float | None = None
+        self._stream = sounddevice.InputStream(
+            device=device.number,
+            channels=channels,
+            dtype="int16",
+            samplerate=rate,
+            callback=self._callback,
+            finished_callback=on_end,
+        )
+
+    def start(self) -> None:
+        """Raises:
+        SourceError: the device does not start.
+        """
+        try:
+            self._stream.start()
+        except self._error as error:
+            raise SourceError(
+                f"The microphone '{self.device.name}' does not start ({error}): plug it in again."
+            ) from error
+
+    def _callback(self, data: NDArray[np.int16], frames: int, time: Any, status: Any) -> None:
+        lost = 0
+        begins_at = time.inputBufferAdcTime
+        if status.input_overflow and self._expected_at is not None:
+            lost = max(0, round((begins_at - self._expected_at) * self.rate))
+        self._expected_at = begins_at + frames / self.rate
+        # PortAudio uses its memory again.
+        mono = data[:, 0].copy() if data.shape[1] == 1 else data.mean(axis=1).astype(np.int16)
+        self._on_sound(mono, lost)
+
+
+def list_devices(backend: PortAudio | None = None) -> list[Device]:
+    """The input devices, for `livetrans devices`."""
+    return (PortAudio() if backend is None else backend).devices()
+
+
+def choose_device(devices: list[Device], wanted: str | int | None) -> Device:
+    """The device with that number or with that in its name, upper and lower case alike; None: the default."""
+    if not devices:
+        raise SourceError("There is no microphone: plug one in, or check that the system lets the terminal use it.")
+    if wanted is None:
+        return next((device for device in devices if device.default), devices[0])
+    text = str(wanted).strip()
+    if text.isdecimal():
+        matches = [device for device in devices if device.number == int(text)]
+    else:
+        matches = [device for device in devices if text.casefold() in device.name.casefold()]
+        exact = [device for device in matches if device.name.casefold() == text.casefold()]
+        matches = exact if len(exact) == 1 else matches
+    if len(matches) == 1:
+        return matches[0]
+    listed = ", ".join(f"{device.number} '{device.name}'" for device in matches or devices)
+    if matches:
+        raise UsageError(f"Several microphones match '{text}': {listed}; give a number.")
+    raise UsageError(f"No microphone matches '{text}'; there are: {listed}.")

@@ -1,0 +1,109 @@
+"""A PulseAudio server of a test's own, whose null sink's monitor is the microphone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAMS = ("pulseaudio", "pactl", "paplay", "parec")
+PATIENCE = 60.0
+"""Seconds until something that does not happen is called a failure."""
+
+
+def wait_until(ready: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not ready():
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.05)
+
+
+class SoundServer:
+    """Skips the test where PulseAudio, its tools or PortAudio are not installed."""
+
+    def __init__(self, folder: Path, rate: int = 16_000) -> None:
+        missing = [program for program in PROGRAMS if shutil.which(program) is None]
+        if missing:
+            pytest.skip(f"needs a sound server: apt install pulseaudio pulseaudio-utils (no {missing[0]})")
+        try:
+            import sounddevice  # noqa: F401
+        except OSError:
+            pytest.skip("needs PortAudio: apt install libportaudio2")
+        home = folder / "sound"
+        (home / "pulse").mkdir(parents=True, mode=0o700)
+        names = {"XDG_RUNTIME_DIR": home, "PULSE_RUNTIME_PATH": home / "pulse", "HOME": home}
+        self.environment = os.environ | {name: str(path) for name, path in names.items()}
+        self._rate = rate
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def start(self) -> None:
+        sink = f"module-null-sink sink_name=speaker rate={self._rate} channels=1"
+        self._process = subprocess.Popen(
+            ["pulseaudio", "-n", "--exit-idle-time=-1", "-L", "module-native-protocol-unix", "-L", sink],
+            env=self.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_until(lambda: self.control("set-default-source", "speaker.monitor"))
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def control(self, *arguments: str) -> bool:
+        done = subprocess.run(["pactl", *arguments], env=self.environment, capture_output=True, check=False)
+        return done.returncode == 0
+
+    def play(self, path: Path) -> None:
+        subprocess.run(["paplay", str(path)], env=self.environment, check=True, timeout=PATIENCE)
+
+
+class Listener:
+    """`livetrans mic --plain` with a session, listening."""
+
+    def __init__(self, server: SoundServer, folder: Path, *options: str) -> None:
+        self.session = folder / "session"
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "livetrans", "mic", "--plain", "--session", str(self.session), *options],
+            env=server.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        wait_until(lambda: bool(self.events("run_started")) or self._process.poll() is not None)
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """The whole lines that stand in the session by now."""
+        path = self.session / "events.jsonl"
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
+        return [event for event in map(json.loads, lines) if event["event"] == kind]
+
+    def wait_for(self, kind: str) -> None:
+        wait_until(lambda: bool(self.events(kind)))
+
+    def heard(self) -> str:
+        """The source of every final, in small letters without punctuation."""
+        text = " ".join(event["source"] for event in self.events("caption") if event["final"])
+        return "".join(letter for letter in text.lower() if letter.isalpha() or letter in " '")
+
+    def wait_for_sound(self) -> None:
+        """Until the device gives sound, silence or not."""
+        before = len(self.events("source_progress"))
+        wait_until(lambda: len(self.events("source_progress")) > before)
+
+    def stop(self) -> tuple[int, str, str]:
+        """Ctrl-C; gives exit code, standard output and standard error."""
+        self._process.send_signal(signal.SIGINT)
+        output, errors = self._process.communicate(timeout=PATIENCE)
+        return self._process.returncode, output, errors

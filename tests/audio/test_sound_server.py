@@ -1,0 +1,110 @@
+"""`livetrans mic` on a real sound server: through its faults words are heard, and gaps are marked with their length."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+import wave
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from livetrans.audio.file import AudioFile
+from livetrans.catalogue import data_folder
+from livetrans.clock import SystemClock
+from tests.audio.sound_server import Listener, SoundServer
+
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("translator_path", "recogniser_path")]
+
+SENTENCE = "my brother lives in a small house near the river"
+"""The second of the demo."""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[SoundServer]:
+    server = SoundServer(tmp_path)
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="module")
+def sentence(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's second sentence, with silence around it."""
+    sound = AudioFile(data_folder("recordings") / "demo.flac", SystemClock(), real_time=False)
+    samples = np.concatenate([chunk.samples for chunk in sound])
+    path = tmp_path_factory.mktemp("sound") / "sentence.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16_000)
+        file.writeframes(samples[int(3.0 * 16_000) : int(6.6 * 16_000)].tobytes() + bytes(16_000))
+    return path
+
+
+def words_heard(listener: Listener) -> float:
+    """The share of the sentence's words that were heard as often as it was played, each place once."""
+    return len(set(SENTENCE.split()) & set(listener.heard().split())) / len(set(SENTENCE.split()))
+
+
+def test_a_server_that_dies_and_comes_back_is_a_gap_and_not_the_end(
+    server: SoundServer, sentence: Path, tmp_path: Path
+) -> None:
+    listener = Listener(server, tmp_path)
+    listener.wait_for_sound()
+    server.play(sentence)
+    time.sleep(1.0)
+    server.kill()
+    died_at = time.monotonic()
+    time.sleep(3.0)
+    server.start()
+    listener.wait_for("gap")
+    lasted = time.monotonic() - died_at
+    server.play(sentence)
+    time.sleep(2.0)
+    code, output, errors = listener.stop()
+    (gap,) = listener.events("gap")
+    print(f"gap {gap['end'] - gap['start']:.1f} s of {lasted:.1f} s; heard: {listener.heard()!r}")
+    assert code == 0
+    assert listener.heard().split().count("river") == 2
+    assert gap["reason"] == "microphone"
+    assert abs(gap["end"] - gap["start"] - lasted) < 2.0
+    lines = output.splitlines()
+    assert f"[{gap['end'] - gap['start']:.0f} s without sound]" in lines[1:-1], lines
+    (line,) = errors.splitlines()
+    assert "gives no sound" in line
+
+
+def test_a_suspended_source_is_a_gap(server: SoundServer, sentence: Path, tmp_path: Path) -> None:
+    listener = Listener(server, tmp_path)
+    listener.wait_for_sound()
+    server.control("suspend-sink", "speaker", "1")
+    time.sleep(5.0)
+    server.control("suspend-sink", "speaker", "0")
+    listener.wait_for("gap")
+    server.play(sentence)
+    time.sleep(2.0)
+    code, _, errors = listener.stop()
+    assert code == 0
+    assert words_heard(listener) == 1.0
+    (gap,) = listener.events("gap")
+    assert 4.0 < gap["end"] - gap["start"] < 12.0
+    assert len(errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize("rate", [8_000, 11_025, 96_000])
+def test_a_second_program_and_another_rate_do_no_harm(rate: int, sentence: Path, tmp_path: Path) -> None:
+    server = SoundServer(tmp_path, rate)
+    other = subprocess.Popen(["parec"], env=server.environment, stdout=subprocess.DEVNULL)
+    try:
+        listener = Listener(server, tmp_path)
+        listener.wait_for_sound()
+        server.play(sentence)
+        time.sleep(2.0)
+        code, _, errors = listener.stop()
+    finally:
+        other.kill()
+        server.kill()
+    assert (code, errors) == (0, "")
+    assert words_heard(listener) >= (1.0 if rate >= 16_000 else 0.5), listener.heard()
