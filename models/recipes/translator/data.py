@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import sentencepiece
@@ -32,7 +33,18 @@ class Mixture:
         return self if share >= self.prefix_from else replace(self, prefix=0.0)
 
 
-VARIANTS = {"prefix": Mixture(prefix=0.5), "plain": Mixture(prefix=0.0)}
+VARIANTS = {
+    "prefix": Mixture(prefix=0.5),
+    "plain": Mixture(prefix=0.0),
+    "aligned": Mixture(prefix=0.0, joined=0.0, speech=0.0),
+}
+"""`aligned` learns pairs of a calibration set as they are: align.py has made the mixture."""
+
+
+def read_calibration(path: Path) -> Sources:
+    """The sources of a calibration set, each with the large model's output."""
+    pairs = (line.rstrip("\n").split("\t") for line in path.open(encoding="utf-8"))
+    return [(source, [target]) for source, target in pairs if target]
 
 
 def example(items: list[tuple[str, str]], mixture: Mixture, rng: random.Random) -> tuple[str, str]:

@@ -17,11 +17,12 @@ import torch.nn.functional as F
 
 from ..common.corpus import Sources, read_sources, split_development
 from ..common.optimising import Checkpoint, Optimizers, RunProgress, muon_and_adamw, scheduled_rate, take_step
-from .data import VARIANTS, Batch, training_chunk
+from .data import VARIANTS, Batch, read_calibration, training_chunk
 from .model import Llama, Shape
 from .vocabulary import train_vocabulary
 
-Loss = Callable[[Llama, Batch, float, str], torch.Tensor]
+Loss = Callable[[Llama, Batch, float, str, str], torch.Tensor]
+PRECISIONS = ("bfloat16", "float32")
 REPORT_STEPS = 50
 SAMPLES = (
     "Hello there how are",
@@ -44,6 +45,7 @@ class Settings:
     weight_decay: float = 0.05
     label_smoothing: float = 0.05
     clip: float = 1.0
+    precision: str = "bfloat16"
 
 
 @dataclass
@@ -58,23 +60,24 @@ def learning_rate(settings: Settings, progress: Progress) -> float:
     return scheduled_rate(settings.learning_rate, progress.step, settings.steps, settings.warmup_steps)
 
 
-def batch_loss(model: Llama, batch: Batch, smoothing: float, device: str) -> torch.Tensor:
-    """Mean cross-entropy of the target tokens; matrix products in bfloat16, which new CPUs do faster."""
+def batch_loss(model: Llama, batch: Batch, smoothing: float, device: str, precision: str) -> torch.Tensor:
+    """Mean cross-entropy of the target tokens, with matrix products in one of `PRECISIONS`."""
     inputs, positions, labels = (torch.from_numpy(a).to(device) for a in (batch.inputs, batch.positions, batch.labels))
-    with torch.autocast(device, dtype=torch.bfloat16):
+    with torch.autocast(device, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
         logits = model(inputs, positions)
     return F.cross_entropy(logits.float(), labels, label_smoothing=smoothing)
 
 
 @torch.no_grad()
 def development_losses(
-    model: Llama, development: Sources, tokenizer: sentencepiece.SentencePieceProcessor, device: str
+    model: Llama, development: Sources, tokenizer: sentencepiece.SentencePieceProcessor, device: str, precision: str
 ) -> dict[str, float]:
-    """Loss on held-out sentences, for whole ones (`plain`) and for the mixture with prefixes."""
+    """Loss on held-out sentences and their references, for whole ones (`plain`) and for the mixture with prefixes."""
     losses = {}
-    for name, mixture in VARIANTS.items():
+    for name in ("plain", "prefix"):
+        mixture = VARIANTS[name]
         batches = training_chunk(development, tokenizer, mixture, Settings.batch_tokens, seed=7, chunk=0)
-        total = sum(batch_loss(model, b, 0.0, device).item() * len(b.labels) for b in batches)
+        total = sum(batch_loss(model, b, 0.0, device, precision).item() * len(b.labels) for b in batches)
         losses[name] = total / sum(len(b.labels) for b in batches)
     return losses
 
@@ -119,13 +122,14 @@ class Training:
     def learn(self, batch: Batch) -> float:
         """One optimiser step; returns the loss before it."""
         rate = learning_rate(self.settings, self.progress)
-        loss = self.loss(self.model, batch, self.settings.label_smoothing, self.device)
-        take_step(loss, self.model, self.optimizers, rate, self.settings.clip)
+        settings = self.settings
+        loss = self.loss(self.model, batch, settings.label_smoothing, self.device, settings.precision)
+        take_step(loss, self.model, self.optimizers, rate, settings.clip)
         return loss.item()
 
     def report(self, development: Sources) -> None:
         """Log the held-out losses, and show a few translations."""
-        losses = development_losses(self.model, development, self.tokenizer, self.device)
+        losses = development_losses(self.model, development, self.tokenizer, self.device, self.settings.precision)
         with open(self.work / "log.jsonl", "a", encoding="utf-8") as log:
             log.write(json.dumps(dataclasses.asdict(self.progress) | losses) + "\n")
         print(f"saved; held-out loss: whole {losses['plain']:.3f}, with prefixes {losses['prefix']:.3f}")
@@ -167,12 +171,16 @@ class Training:
             progress.chunk, progress.batch = progress.chunk + 1, 0
 
 
-def start(work: Path, settings: Settings, shape: Shape, save_seconds: float, device: str) -> None:
+def start(
+    work: Path, settings: Settings, shape: Shape, save_seconds: float, device: str, calibration: Path | None
+) -> None:
     """Begin or continue the run of a folder, leaving `checkpoint.pt`, `vocabulary.model` and `log.jsonl` there."""
     training, development = split_development(read_sources())
     work.mkdir(parents=True, exist_ok=True)
     if not (work / "vocabulary.model").exists():
         train_vocabulary(training, work / "vocabulary", shape.vocabulary, settings.seed)
+    if calibration:
+        training = read_calibration(calibration)
     tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(work / "vocabulary.model"))
     torch.manual_seed(settings.seed)
     model = Llama(shape).to(device)
@@ -189,6 +197,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="folder of this run: vocabulary, checkpoint, log")
     parser.add_argument("--variant", choices=VARIANTS, default=Settings.variant)
+    parser.add_argument("--calibration", type=Path, help="what align.py wrote, for the variant `aligned`")
+    parser.add_argument("--precision", choices=PRECISIONS, default=Settings.precision)
     parser.add_argument("--steps", type=int, default=Settings.steps)
     parser.add_argument("--seed", type=int, default=Settings.seed)
     parser.add_argument("--batch-tokens", type=int, default=Settings.batch_tokens)
@@ -198,12 +208,21 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--save-seconds", type=float, default=180.0)
     options = parser.parse_args()
+    if (options.variant == "aligned") != (options.calibration is not None):
+        parser.error("--variant aligned and --calibration go together")
     torch.set_num_threads(options.threads)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     feed_forward = options.width * 11 // 4 // 32 * 32
     shape = Shape(width=options.width, layers=options.layers, heads=options.width // 32, feed_forward=feed_forward)
-    settings = Settings(options.variant, options.seed, options.steps, options.batch_tokens, options.learning_rate)
-    start(options.work, settings, shape, options.save_seconds, device)
+    settings = Settings(
+        variant=options.variant,
+        seed=options.seed,
+        steps=options.steps,
+        batch_tokens=options.batch_tokens,
+        learning_rate=options.learning_rate,
+        precision=options.precision,
+    )
+    start(options.work, settings, shape, options.save_seconds, device, options.calibration)
 
 
 if __name__ == "__main__":
