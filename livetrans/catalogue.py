@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from livetrans.errors import ModelError
@@ -122,6 +122,24 @@ def find_translator(name: str | None = None, *, source: str | None = None, targe
         ModelError: there is none; the sentence lists what was found.
     """
     return _find(TRANSLATOR, name or os.environ.get(TRANSLATOR_VARIABLE), source, target)
+
+
+def find_draft_model(name: str) -> Path:
+    """The draft model `name`: a path, a translator's name, or a name in a folder `drafts` beside the translators.
+
+    Raises:
+        ModelError: there is none; the sentence lists what was found.
+    """
+    path = Path(name).expanduser()
+    if _is_gguf(path):
+        return path
+    drafts = [replace(folder, path=folder.path / "drafts") for folder in search_folders()]
+    found = [*find_models(TRANSLATOR), *(model for folder in drafts for model in _models_in(folder))]
+    for model in found:
+        if name in (model.name, model.path.stem, model.name.split(".")[0]):
+            return model.path
+    names = ", ".join(dict.fromkeys(model.name for model in found)) or "none"
+    raise ModelError(f"there is no draft model {name!r}; found: {names}; point to a GGUF file with --draft-model")
 
 
 def _find(kind: str, name: str | None, source: str | None, target: str | None) -> FoundModel:

@@ -88,6 +88,18 @@ update."""
 
 
 @dataclass(frozen=True, slots=True)
+class SamplingSettings:
+    """How tokens are drawn (`livetrans.decoding.sampling`), in this order."""
+
+    temperature: float = 1.0
+    top_k: int = 0
+    """Only the k most likely tokens are drawn; 0 for all."""
+    top_p: float = 1.0
+    """Only the fewest most likely tokens are drawn whose probabilities add up to this (nucleus sampling)."""
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class DecodingSettings:
     """How a translation is decoded (`livetrans.decoding`)."""
 
@@ -104,6 +116,12 @@ class DecodingSettings:
     """Log-probability, in nats for each shown token taken back, by which another final has to be better, by worth."""
     record: str = "shown"
     """What session and exports keep of a final, see `RECORDS`; an exact record costs a second decoding."""
+    fallback: float = 0.6
+    """The draft model's highest probability, 0..1, up to which the target writes the token (`bild` only)."""
+    rollback: float = 3.0
+    """Distance in nats from which the target takes a token of the draft model back (`bild` only)."""
+    sampling: SamplingSettings | None = None
+    """None decodes greedily."""
     maximum_output_tokens: int = 160
     """Length cap of drafts and outputs alike."""
 
@@ -150,6 +168,15 @@ SOURCE_LINES = ("above", "below")
 
 
 @dataclass(frozen=True, slots=True)
+class DraftModelSettings:
+    """The draft model of speculative decoding (`livetrans.decoding.drafting`)."""
+
+    model: Path
+    gamma: int | None = 4
+    """Tokens that it proposes at a time; None chooses by the measured costs and the acceptance rate."""
+
+
+@dataclass(frozen=True, slots=True)
 class OutputSettings:
     """What a run writes, and where (`livetrans.session.outputs`)."""
 
@@ -180,6 +207,7 @@ class Settings:
     recogniser: RecogniserSettings | None
     """None for a recorded transcript stream, which needs no recogniser."""
     language_model: LanguageModelSettings
+    draft_model: DraftModelSettings | None = None
     source_language: str = "en"
     target_language: str = "de"
     gate: GateSettings = field(default_factory=GateSettings)

@@ -132,6 +132,16 @@ class DecodingStats:
     forward_passes: int = 0
     decoding_steps: int = 0
     """Passes over a single new token; `decoding_seconds / decoding_steps` is the machine's cost of one."""
+    proposed_tokens: int = 0
+    """Tokens that the draft model proposed, its ends of generation included; not part of `draft_tokens`."""
+    accepted_proposals: int = 0
+    """Those of them that the target accepted; not part of `accepted_tokens`."""
+    rejected_proposals: int = 0
+    """Target passes that rejected one, and dropped what was proposed behind it (BiLD: rollbacks)."""
+    fallbacks: int = 0
+    """Times that the draft model was too unsure to propose a token (BiLD)."""
+    draft_passes: int = 0
+    """Passes of the draft model; `forward_passes` are the target's."""
     truncated: bool = False
     """The output reached the length cap or a repetition loop, where decoding ends whatever the model says."""
     prompt_seconds: float = 0.0
@@ -140,10 +150,21 @@ class DecodingStats:
     """Passes over draft tokens, together with the prompt's rest where both are in one pass."""
     decoding_seconds: float = 0.0
     """All single steps."""
+    draft_seconds: float = 0.0
+    """All passes of the draft model."""
+
+    @property
+    def generation_seconds(self) -> float:
+        """All but the passes over prompt tokens alone."""
+        return self.verification_seconds + self.decoding_seconds + self.draft_seconds
 
     @property
     def total_seconds(self) -> float:
-        return self.prompt_seconds + self.verification_seconds + self.decoding_seconds
+        return self.prompt_seconds + self.generation_seconds
+
+
+DRAFT_MODEL = "model"
+"""The draft of a `Span` that the draft model proposed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +174,7 @@ class Span:
     begin: int
     end: int
     draft: str = "previous"
-    """Which draft: `previous`, the segment's previous output, or the name that a decoder gives another one."""
+    """Which draft: `previous`, the segment's previous output; `frozen`, its unverified part; `model`, a draft model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ def measure_speed(repeats: Sequence[tuple[Sequence[Update], Sequence[Update]]]) 
 
 def _rates(updates: Sequence[Update]) -> tuple[float | None, float | None, float | None]:
     """Seconds per update, tokens per second, and those with the draft's share of the verifying passes alone."""
-    generation = sum(update.stats.verification_seconds + update.stats.decoding_seconds for update in updates)
+    generation = sum(update.stats.generation_seconds for update in updates)
     prompt = sum(update.stats.verification_seconds * _prompt_share(update.stats) for update in updates)
     output_tokens = sum(update.stats.output_tokens for update in updates)
     seconds = sum(update.update_seconds for update in updates)

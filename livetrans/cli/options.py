@@ -25,6 +25,7 @@ from livetrans.config import (
     TranscriberSettings,
 )
 from livetrans.decoding import DECODERS
+from livetrans.decoding.drafting import MOST_PROPOSED
 from livetrans.lm.templates import TEMPLATES
 
 MOST_THREADS = 512
@@ -34,6 +35,15 @@ WINDOWS = ("full", "partials", "always")
 
 _DECODERS = ", ".join(f"{decoder.name} translates {decoder.summary}" for decoder in DECODERS.values())
 _BIASED = ", ".join(decoder.name for decoder in DECODERS.values() if decoder.biased)
+
+
+class Gamma(click.ParamType[int | None]):
+    """Tokens that a draft model proposes at a time: a number, or None for `auto`."""
+
+    name = "gamma"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        return None if value == "auto" else int(click.IntRange(1, MOST_PROPOSED).convert(value, param, ctx))
 
 
 def _option(heading: str, *declarations: str, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -84,6 +94,20 @@ _MODELS = [
         type=click.IntRange(32, 131_072),
         default=LanguageModelSettings(Path()).context_tokens,
         help="Context window of the translator, in tokens.",
+    ),
+    _model(
+        "--draft-model",
+        metavar="MODEL",
+        help="Small translator of the same vocabulary, which proposes tokens to the translator. The text stays the "
+        "same; it pays where the translator is 10 times larger or more, and checks several tokens in little more than "
+        "the time of one.",
+    ),
+    _model(
+        "--gamma",
+        metavar="N|auto",
+        type=Gamma(),
+        default="4",
+        help=f"Tokens that the draft model proposes at a time, 1 to {MOST_PROPOSED}; auto chooses by measured times.",
     ),
     _threads("--threads", help="Threads of the translator; 0 takes half of the cores."),
     _threads("--asr-threads", help="Threads of the recogniser; 0 takes one for a small model, or lets it choose."),

@@ -12,12 +12,13 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
-from livetrans.catalogue import find_recogniser, find_translator
+from livetrans.catalogue import find_draft_model, find_recogniser, find_translator
 from livetrans.cli.options import SHARED_OPTIONS
 from livetrans.config import (
     CALM,
     PAPER,
     DecodingSettings,
+    DraftModelSettings,
     GateSettings,
     LanguageModelSettings,
     MaskSettings,
@@ -32,6 +33,10 @@ from livetrans.languages import AUTO, parse_language
 _Settings = TypeVar("_Settings")
 
 
+_NAMED = ("source", "target", "asr", "asr_threads", "encoder_window", "mt", "draft_model", "gamma")
+"""Options that are kept as they were given."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """The shared options as settings, but for the models: which are needed depends on the source."""
@@ -44,6 +49,8 @@ class RunOptions:
     encoder_window: str | None
     """`--window`: what the recogniser encodes in a pass; None for what its model says."""
     mt: str | None
+    draft_model: str | None
+    gamma: int | None
     language_model: LanguageModelSettings
     """Without the model's path."""
     gate: GateSettings
@@ -73,7 +80,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
             preset, values["method"] = PAPER, PAPER.decoding.method
         record_session = not values.pop("no_session")
         options = RunOptions(
-            **{name: values.pop(name) for name in ("source", "target", "asr", "asr_threads", "encoder_window", "mt")},
+            **{name: values.pop(name) for name in _NAMED},
             language_model=change(LanguageModelSettings(Path())),
             gate=change(GateSettings()),
             transcriber=change(TranscriberSettings()),
@@ -111,7 +118,11 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
         recogniser_settings = RecogniserSettings(
             model=model.path, language=spoken, threads=options.asr_threads, window=options.encoder_window
         )
+    draft_model = None
+    if options.draft_model:
+        draft_model = DraftModelSettings(find_draft_model(options.draft_model), options.gamma)
     return Settings(
+        draft_model=draft_model,
         recogniser=recogniser_settings,
         language_model=dataclasses.replace(options.language_model, model=translator.path),
         source_language=source.code if source else AUTO,

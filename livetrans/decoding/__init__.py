@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from livetrans.config import DecodingSettings
+from livetrans.decoding.bild import bild
+from livetrans.decoding.drafting import DraftModel
 from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.decoding.window import final_by_worth, live_window
 
@@ -37,6 +40,18 @@ def continuous(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> 
     return decoding.finish()
 
 
+def speculative(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
+    """Speculative decoding from scratch at each update: re-translation with a draft model.
+
+    Greedily it writes what re-translation does, as far as batched and single evaluation round alike; where tokens are
+    drawn, they have the target's own distribution.
+    """
+    return decoding.finish()
+
+
+DraftModelUse = Literal["none", "can", "must"]
+
+
 @dataclass(frozen=True, slots=True)
 class Decoder:
     """A row of the table."""
@@ -49,16 +64,20 @@ class Decoder:
     decode: Decode
     final: Decode | None = None
     """How a final is decoded by worth; None where an update's decoding is the only one."""
+    draft_model: DraftModelUse = "can"
+    """Whether it works with a draft model: without one only, with or without, or with one only."""
 
 
 DECODERS: dict[str, Decoder] = {
     row.name: row
     for row in (
-        Decoder("rt", "anew at each update", False, retranslation),
+        Decoder("rt", "anew at each update", False, retranslation, draft_model="none"),
         Decoder("ssbd", "with the previous output as a draft", True, ssbd),
         Decoder("window", "with the end of the previous output as a draft", True, live_window, final_by_worth),
         Decoder("cd", "by appending only", False, continuous),
+        Decoder("spec", "anew, with a draft model", False, speculative, draft_model="must"),
+        Decoder("bild", "anew, with a draft model that the translator corrects", False, bild, draft_model="must"),
     )
 }
 
-__all__ = ["DECODERS", "Decoded", "Decoder", "Decoding", "Draft"]
+__all__ = ["DECODERS", "Decoded", "Decoder", "Decoding", "Draft", "DraftModel"]

@@ -3,25 +3,33 @@
 Source: *Self-Speculative Biased Decoding for Faster Re-translation* (arXiv 2509.21740v2), Algorithm 1: evaluate the
 prompt's rest and the draft in one pass (line 3), accept the draft up to the divergence (lines 4 to 12), decode greedily
 from there to the end (lines 13 to 17). A decoder calls `freeze`, `verify`, `force` and `step` as it needs them, and
-ends with `finish`.
+ends with `finish`. With a draft model, what comes after the divergence is proposed by it and verified: the future work
+of that paper.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from livetrans.decoding.drafting import DraftModel, Proposal
+from livetrans.decoding.speculative import first_mismatch, rejection_sampling
 from livetrans.decoding.verification import accepted_length, log_probability
-from livetrans.events import DecodingStats, Span
+from livetrans.events import DRAFT_MODEL, DecodingStats, Span
 from livetrans.sequences import loop_length
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from livetrans.decoding.sampling import Sampler
     from livetrans.lm.port import Evaluation, LanguageModel
+
+Review = Callable[["NDArray[np.float32]", Proposal], tuple[int, int]]
+"""From the target's rows (tokens + 1, vocabulary): how many tokens of a proposal are accepted, and the one behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +68,23 @@ class Decoding:
     """One decoding under way: the output as far as it is decided, the model's next choice, and the counts.
 
     `maximum_tokens` caps drafts and output alike. Counts add up over all calls. With `scored`, `scores` has an entry
-    for each output token behind the frozen ones, and one for the end of generation.
+    for each output token behind the frozen ones, and one for the end of generation. Without a `sampler` decoding is
+    greedy.
     """
 
     def __init__(
-        self, model: LanguageModel, prompt: Sequence[int], maximum_tokens: int, *, scored: bool = False
+        self,
+        model: LanguageModel,
+        prompt: Sequence[int],
+        maximum_tokens: int,
+        *,
+        scored: bool = False,
+        draft_model: DraftModel | None = None,
+        sampler: Sampler | None = None,
     ) -> None:
         self.model = model
+        self.draft_model = draft_model
+        self.sampler = sampler
         self.prompt = list(prompt)
         self.maximum_tokens = maximum_tokens
         self.output: list[int] = []
@@ -144,15 +162,66 @@ class Decoding:
         self._next = None
         return True
 
+    def propose_and_review(self, count: int, review: Review, *, confidence: float = 0.0) -> None:
+        """Let the draft model propose up to `count` tokens, and accept of them what `review` says, in one pass.
+
+        Where it proposes nothing, nothing is evaluated: the next `step` is a single one.
+        """
+        if self.draft_model is None or self._next is not None:
+            return
+        room = self.maximum_tokens - len(self.output)
+        proposal = self.draft_model.propose(
+            self.prompt, self.output, min(count, room), sampler=self.sampler, confidence=confidence
+        )
+        self._add(
+            proposed_tokens=len(proposal.judged),
+            fallbacks=int(proposal.unsure),
+            draft_passes=proposal.passes,
+            draft_seconds=proposal.seconds,
+        )
+        if proposal.judged:
+            self._review(proposal, review)
+
+    def _review(self, proposal: Proposal, review: Review) -> None:
+        started = self.model.clock.now()
+        tokens = proposal.tokens
+        evaluation = self.model.evaluate([*self.prompt, *self.output, *tokens], len(tokens) + 1)
+        rows = evaluation.logits
+        length, self._next = review(rows, proposal)
+        if self.scores is not None:
+            own = rows[: length + 1].argmax(axis=1)
+            self.scores += (_score(rows[row], tokens[row], int(own[row])) for row in range(length))
+            self._next_score = _score(rows[length], self._next, int(own[length]))
+        self._accept(tokens, length, DRAFT_MODEL)
+        accepted = length + (length == len(tokens) and proposal.end == self._next)
+        rejected = accepted < len(proposal.judged)
+        seconds = self.model.clock.now() - started
+        self._count(
+            evaluation, accepted_proposals=accepted, rejected_proposals=int(rejected), verification_seconds=seconds
+        )
+        if self.draft_model is not None:
+            self.draft_model.learn(accepted, rejected, evaluation.evaluated_tokens, seconds)
+
     def finish(self) -> Decoded:
-        """Go on greedily to the end of generation, the length cap or a repetition loop."""
-        while self.step():
-            pass
+        """Go on to the end of generation, the length cap or a repetition loop.
+
+        With a draft model by speculative decoding, without one token by token.
+        """
+        review = first_mismatch if self.sampler is None else partial(rejection_sampling, sampler=self.sampler)
+        while not self.is_over:
+            if self.draft_model is not None:
+                self.propose_and_review(self.draft_model.gamma, review)
+            if not self.step():
+                break
         return self.decoded()
+
+    def choose(self, row: NDArray[np.float32]) -> int:
+        """The model's choice from its logits (vocabulary,): the argmax, or a draw."""
+        return int(row.argmax()) if self.sampler is None else self.sampler.draw(self.sampler.distribution(row))
 
     def decoded(self) -> Decoded:
         """The output as it stands."""
-        accepted = sum(span.end - span.begin for span in self.accepted)
+        accepted = sum(span.end - span.begin for span in self.accepted if span.draft != DRAFT_MODEL)
         stats = DecodingStats(
             prompt_tokens=len(self.prompt),
             accepted_tokens=accepted,
@@ -184,7 +253,7 @@ class Decoding:
         return choice
 
     def _choose(self, row: NDArray[np.float32]) -> int:
-        choice = self._next = int(row.argmax())
+        choice = self._next = self.choose(row)
         if self.scores is not None:
             self._next_score = _score(row, choice, choice)
         return choice
@@ -204,6 +273,9 @@ class Decoding:
             counts["reused_tokens"] = min(evaluation.reused_tokens, len(self.prompt))
         counts["forward_passes"] = evaluation.forward_passes
         counts["evaluated_tokens"] = evaluation.evaluated_tokens
+        self._add(**counts)
+
+    def _add(self, **counts: float) -> None:
         for name, count in counts.items():
             self._counts[name] = self._counts.get(name, 0) + count
 

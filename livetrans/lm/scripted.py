@@ -124,6 +124,17 @@ def hashed_rule(seed: int = 0, *, end_weight: float = 1.0) -> Rule:
     return rule
 
 
+def noisy_rule(rule: Rule, noise: float, seed: int = 1000) -> Rule:
+    """A draft model's rule: the logits of another rule with noise."""
+    other = hashed_rule(seed)
+
+    def noisy(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+        logits: NDArray[np.float32] = rule(model, context) + np.float32(noise) * other(model, context)
+        return logits
+
+    return noisy
+
+
 def word_by_word_rule(
     translate: Callable[[str], str] = str.upper, *, certainty: float = 6.0, unsure_of_last: bool = True
 ) -> Rule:

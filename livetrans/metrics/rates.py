@@ -170,9 +170,10 @@ class Speed:
 
     def add(self, stats: DecodingStats) -> None:
         self.output_tokens += stats.output_tokens
-        self.generation_seconds += stats.verification_seconds + stats.decoding_seconds
+        self.generation_seconds += stats.generation_seconds
 
     @property
     def tokens_per_second(self) -> float | None:
-        """TPS: output tokens / (verification + decoding seconds); a pass over the prompt alone is left out (A.1)."""
+        """TPS: output tokens / seconds of verification, decoding and the draft model, without passes over the prompt
+        alone (A.1)."""
         return self.output_tokens / self.generation_seconds if self.generation_seconds > 0 else None

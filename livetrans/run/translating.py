@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from livetrans.clock import Clock
 from livetrans.config import CALM, DecodingSettings, MaskSettings, Settings, calm_name
+from livetrans.decoding import DraftModel
 from livetrans.errors import ContextError
 from livetrans.events import Caption, Notice, Transcript
 from livetrans.languages import AUTO, Language, parse_language
@@ -15,7 +17,7 @@ from livetrans.lm.prompts import Prompt, build_prompt, renderer
 from livetrans.run.publisher import Publish
 from livetrans.signature import Setting, sign
 from livetrans.translation.presenter import Presenter
-from livetrans.translation.translator import Translator
+from livetrans.translation.translator import Translator, check_method
 
 if TYPE_CHECKING:
     from livetrans.lm.llama import LlamaModel
@@ -84,16 +86,19 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
         ModelError: the translator cannot be used, or its context is too small.
         UsageError: it does not know the languages.
     """
-    model = open_model(settings, clock, publish)
-    try:
+    check_method(settings.decoding, settings.draft_model is not None)
+    with ExitStack() as opened:
+        model = open_model(settings, clock, publish)
+        opened.callback(model.close)
         prompt = prepare_prompt(model, settings)
-        translator = Translator(model, prompt, settings.decoding, settings.mask)
+        draft_model = open_draft_model(settings, model, prompt, publish)
+        if draft_model:
+            opened.callback(draft_model.model.close)
+        translator = Translator(model, prompt, settings.decoding, settings.mask, draft_model)
         _, target = languages(settings)
         presenter = Presenter(renderer(model), settings.mask, spaced=target.spaced)
-        return Translating(translator, presenter, signature(settings, model, prompt), model.close)
-    except BaseException:
-        model.close()
-        raise
+        signed = signature(settings, model, prompt)
+        return Translating(translator, presenter, signed, opened.pop_all().close)
 
 
 def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel:
@@ -114,6 +119,31 @@ def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel
 
     rows = settings.decoding.maximum_output_tokens + 1
     return LlamaModel(settings.language_model, maximum_rows=rows, clock=clock, on_progress=on_progress)
+
+
+def open_draft_model(settings: Settings, target: LlamaModel, prompt: Prompt, publish: Publish) -> DraftModel | None:
+    """Load the draft model, if the run has one: a second context, owned by the same thread.
+
+    Raises:
+        UsageError: it is the translator itself.
+        ModelError: it cannot be used, has another vocabulary, or does not fit in memory.
+    """
+    from livetrans.lm.llama import LlamaModel
+    from livetrans.lm.llama.pairing import check_draft_file, shared_vocabulary
+
+    if settings.draft_model is None:
+        return None
+    path = settings.draft_model.model
+    publish(Notice("info", f"loading the draft model {path.name} …"))
+    check_draft_file(settings.language_model, path)
+    model = LlamaModel(replace(settings.language_model, model=path), maximum_rows=1, clock=target.clock)
+    try:
+        vocabulary_size = shared_vocabulary(target, model)
+        model.evaluate(prompt.tokens(target, "."))
+    except BaseException:
+        model.close()
+        raise
+    return DraftModel(model, settings.draft_model.gamma, vocabulary_size)
 
 
 def languages(settings: Settings) -> tuple[Language, Language]:
@@ -152,6 +182,8 @@ def signature(settings: Settings, model: LlamaModel, prompt: Prompt) -> dict[str
             "target_language": settings.target_language,
             **_calm_signature(settings.decoding, settings.mask),
             "maximum_output_tokens": settings.decoding.maximum_output_tokens,
+            "draft_model": settings.draft_model.model.name if settings.draft_model else None,
+            "gamma": settings.draft_model.gamma if settings.draft_model else None,
             "recogniser": recogniser.model.name if recogniser else None,
             "recogniser_threads": recogniser.threads if recogniser else None,
             "compute_type": recogniser.compute_type if recogniser else None,

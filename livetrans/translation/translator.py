@@ -6,7 +6,8 @@ from collections import deque
 from dataclasses import replace
 
 from livetrans.config import FINALS, DecodingSettings, MaskSettings
-from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
+from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
+from livetrans.decoding.sampling import Sampler
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Coalesced, DecodingStats, Span, Transcript, Translation
 from livetrans.lm.port import LanguageModel
@@ -25,12 +26,26 @@ class Translator:
     set between updates, from any thread.
     """
 
-    def __init__(self, model: LanguageModel, prompt: Prompt, decoding: DecodingSettings, mask: MaskSettings) -> None:
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompt: Prompt,
+        decoding: DecodingSettings,
+        mask: MaskSettings,
+        draft_model: DraftModel | None = None,
+    ) -> None:
+        """
+        Raises:
+            UsageError: settings that do not exist, or do not go together.
+        """
         if decoding.method not in DECODERS:
             raise UsageError(f"there is no method {decoding.method!r}; choose one of {', '.join(DECODERS)}")
         if decoding.final not in FINALS:
             raise UsageError(f"finals cannot be {decoding.final!r}; choose one of {', '.join(FINALS)}")
+        check_method(decoding, draft_model is not None)
         self._model = model
+        self._draft_model = draft_model
+        self._sampler = Sampler(decoding.sampling) if decoding.sampling else None
         self._prompt = prompt
         self._render = renderer(model)
         self.settings = decoding
@@ -97,7 +112,14 @@ class Translator:
             settings = replace(settings, bias=0.0, window=maximum_tokens)
             # Moved cells stand out of order, which changes the rounding: begin again from the template alone.
             self._model.evaluate((*self._prompt.before, *self._prompt.after))
-        decoding = Decoding(self._model, prompt, maximum_tokens, scored=by_worth is not None)
+        decoding = Decoding(
+            self._model,
+            prompt,
+            maximum_tokens,
+            scored=by_worth is not None,
+            draft_model=self._draft_model,
+            sampler=self._sampler,
+        )
         return (by_worth or decoder.decode)(decoding, self._draft, settings)
 
     def _leave(self, tokens: tuple[int, ...], source: str) -> None:
@@ -136,6 +158,17 @@ class Translator:
             method=method,
             accepted=decoded.accepted,
         )
+
+
+def check_method(decoding: DecodingSettings, has_draft_model: bool) -> None:
+    """Raise UsageError where the method lacks a draft model, or works with none, or cannot draw tokens."""
+    decoder = DECODERS[decoding.method]
+    if decoder.draft_model == "must" and not has_draft_model:
+        raise UsageError(f"{decoder.name} needs a draft model; name one with --draft-model, or choose another method")
+    if decoder.draft_model == "none" and has_draft_model:
+        raise UsageError(f"{decoder.name} uses no draft model; drop --draft-model, or choose spec")
+    if decoding.sampling and decoder.draft_model == "can":
+        raise UsageError(f"{decoder.name} decodes greedily; sampling is for rt, spec and bild")
 
 
 def _first_word(source: str) -> str:

@@ -13,7 +13,15 @@ from livetrans import catalogue
 from livetrans.cli import configfile, run
 from livetrans.cli.common import GroupedCommand, GroupedOption
 from livetrans.cli.run_options import RunOptions, run_options, settings_from
-from livetrans.config import CALM, PAPER, DecodingSettings, GateSettings, MaskSettings, TranscriberSettings
+from livetrans.config import (
+    CALM,
+    PAPER,
+    DecodingSettings,
+    DraftModelSettings,
+    GateSettings,
+    MaskSettings,
+    TranscriberSettings,
+)
 from livetrans.decoding import DECODERS
 from livetrans.errors import ModelError, UsageError
 
@@ -80,7 +88,7 @@ def test_every_option_reaches_its_setting(seen: Seen, models: Path) -> None:
     line = (
         "--from French --to zh-tw --asr whisper-small --mt tower --prompt tower --context 512 --threads 3"
         " --asr-threads 2 --method rt --bias 0.5 --mask output --mask-k 5 --vad 3 --pause 1.5 --step 2"
-        " --window partials"
+        " --window partials --draft-model livetrans-en-de --gamma auto"
     )
     settings = settings_from(parsed(seen, *line.split()))
     assert (settings.source_language, settings.target_language) == ("fr", "zh-Hant")
@@ -89,6 +97,7 @@ def test_every_option_reaches_its_setting(seen: Seen, models: Path) -> None:
     assert (settings.recogniser.threads, settings.recogniser.window) == (2, "partials")
     assert settings.language_model.model.name == "tower.gguf"
     assert settings.language_model.prompt == "tower"
+    assert settings.draft_model == DraftModelSettings(models / "livetrans-en-de.q8_0.gguf", None)
     assert (settings.language_model.context_tokens, settings.language_model.threads) == (512, 3)
     assert (settings.decoding.method, settings.decoding.bias) == ("rt", 0.5)
     assert settings.mask == MaskSettings(mode="output", k=5)

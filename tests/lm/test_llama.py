@@ -22,7 +22,7 @@ from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.metrics.rates import erasure
 from livetrans.translation.translator import Translator
 
-_SENTENCES = """
+SENTENCES = """
 Two young men in red shirts are standing in front of a large building and talking to an old woman.
 The children are playing with a small brown dog in the garden behind the house while it is raining.
 A woman in a blue dress is sitting on a bench and reading a book about the history of her town.
@@ -53,7 +53,7 @@ def _outputs(model: LlamaModel, prompt: Prompt, method: str, bias: float) -> lis
     """Outputs for every growing prefix of every sentence, word by word."""
     settings = DecodingSettings(method=method, bias=bias)
     streams = []
-    for sentence in _SENTENCES:
+    for sentence in SENTENCES:
         words = sentence.split()
         outputs: list[tuple[int, ...]] = []
         for length in range(1, len(words) + 1):
@@ -83,7 +83,7 @@ def test_bias_of_a_half_keeps_every_draft_and_continuous_decoding_never_erases(
 def _window(model: LlamaModel, prompt: Prompt, window: int) -> list[list[tuple[int, ...]]]:
     settings = DecodingSettings(method="window", bias=0.2, window=window)
     streams = []
-    for sentence in _SENTENCES:
+    for sentence in SENTENCES:
         words = sentence.split()
         draft, outputs = Draft(), []
         for length in range(1, len(words) + 1):
@@ -123,7 +123,7 @@ def test_moved_cells_stand_at_the_positions_behind_the_new_context(model: LlamaM
 
 def test_an_exact_final_after_moves_is_retranslation_token_for_token(model: LlamaModel, prompt: Prompt) -> None:
     translator = Translator(model, prompt, DecodingSettings(final="exact"), MaskSettings())
-    for number, sentence in enumerate(_SENTENCES):
+    for number, sentence in enumerate(SENTENCES):
         words = sentence.split()
         for length in range(1, len(words) + 1):
             update = Transcript(number, length, " ".join(words[:length]), "", length == len(words), 0.0, 1.0)
@@ -135,7 +135,7 @@ def test_an_exact_final_after_moves_is_retranslation_token_for_token(model: Llam
 
 
 def test_reused_cache_gives_the_logits_of_a_fresh_one(model: LlamaModel, prompt: Prompt) -> None:
-    tokens = prompt.tokens(model, _SENTENCES[0])
+    tokens = prompt.tokens(model, SENTENCES[0])
     fresh = model.evaluate(tokens, 4).logits.copy()
     model.evaluate([*tokens[:7], *tokens[:3]])
     again = model.evaluate(tokens, 4)
@@ -144,7 +144,7 @@ def test_reused_cache_gives_the_logits_of_a_fresh_one(model: LlamaModel, prompt:
 
 
 def test_rows_are_those_of_single_steps(model: LlamaModel, prompt: Prompt) -> None:
-    tokens = prompt.tokens(model, _SENTENCES[1])
+    tokens = prompt.tokens(model, SENTENCES[1])
     rows = model.evaluate(tokens, len(tokens)).logits.copy()
     for length in range(1, len(tokens) + 1):
         np.testing.assert_array_equal(model.evaluate(tokens[:length]).logits[-1], rows[length - 1])

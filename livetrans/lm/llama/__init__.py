@@ -116,8 +116,8 @@ class LlamaModel:
             raise self._cannot_rewind()
 
     def _describe(self) -> None:
-        self._vocabulary = llama_cpp.llama_model_get_vocab(self._model)
-        self.vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(self._vocabulary)
+        self.vocabulary = llama_cpp.llama_model_get_vocab(self._model)
+        self.vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(self.vocabulary)
 
     def _cannot_rewind(self) -> ModelError:
         return ModelError(
@@ -131,9 +131,9 @@ class LlamaModel:
 
     @property
     def beginning_tokens(self) -> tuple[int, ...]:
-        if not llama_cpp.llama_vocab_get_add_bos(self._vocabulary):
+        if not llama_cpp.llama_vocab_get_add_bos(self.vocabulary):
             return ()
-        return (llama_cpp.llama_vocab_bos(self._vocabulary),)
+        return (llama_cpp.llama_vocab_bos(self.vocabulary),)
 
     def metadata(self, key: str) -> str | None:
         size = 256
@@ -150,7 +150,7 @@ class LlamaModel:
         data = text.encode("utf-8", "replace")
         room = len(data) + 8
         tokens = (llama_cpp.llama_token * room)()
-        count = llama_cpp.llama_tokenize(self._vocabulary, data, len(data), tokens, room, False, special)
+        count = llama_cpp.llama_tokenize(self.vocabulary, data, len(data), tokens, room, False, special)
         if count < 0:
             raise ModelError(f"{self._path}'s tokenizer failed on a text of {len(data)} bytes")
         return list(tokens[:count])
@@ -164,7 +164,7 @@ class LlamaModel:
             size = 64
             while True:
                 buffer = ctypes.create_string_buffer(size)
-                length = llama_cpp.llama_token_to_piece(self._vocabulary, token, buffer, size, 0, False)
+                length = llama_cpp.llama_token_to_piece(self.vocabulary, token, buffer, size, 0, False)
                 if length >= 0:
                     break
                 size = -length
@@ -174,7 +174,7 @@ class LlamaModel:
     def is_end_of_generation(self, token: int) -> bool:
         end = self._ends.get(token)
         if end is None:
-            end = self._ends[token] = bool(llama_cpp.llama_vocab_is_eog(self._vocabulary, token))
+            end = self._ends[token] = bool(llama_cpp.llama_vocab_is_eog(self.vocabulary, token))
         return end
 
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:

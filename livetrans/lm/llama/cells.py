@@ -24,6 +24,11 @@ _CONTEXT, _MOVING = 0, 1
 """llama.cpp's sequences: the context, and the cells that are being moved within it."""
 
 
+def runs_on_cpu(settings: LanguageModelSettings) -> bool:
+    """Whether the whole model is evaluated by the CPU."""
+    return settings.gpu_layers == 0 or not llama_cpp.llama_supports_gpu_offload()
+
+
 class LlamaCells:
     """One context over loaded weights, and the tokens whose cells (keys and values) it holds, at positions 0, 1, 2, ...
 
@@ -47,13 +52,13 @@ class LlamaCells:
                 f"give --context at least {2 * (maximum_rows + 32)}"
             )
         params.n_batch = min(_BATCH_TOKENS, params.n_ctx)
-        on_cpu = settings.gpu_layers == 0 or not llama_cpp.llama_supports_gpu_offload()
-        params.n_ubatch = min(_CPU_PASS_TOKENS, params.n_batch) if on_cpu else params.n_batch
+        params.n_ubatch = min(_CPU_PASS_TOKENS, params.n_batch) if runs_on_cpu(settings) else params.n_batch
         # A second sequence over the same cells: llama.cpp evaluates only behind a sequence's last position, so moved
         # cells wait in it while the tokens before them are evaluated.
         params.n_seq_max = 2
         params.kv_unified = True
-        params.n_outputs_max = min(maximum_rows, params.n_batch)
+        # llama.cpp aborts with fewer outputs than sequences.
+        params.n_outputs_max = max(min(maximum_rows, params.n_batch), params.n_seq_max)
         # Different counts for single and batched passes cost a fifth of the speed (OpenMP).
         params.n_threads = params.n_threads_batch = threads
         # With a partial sliding-window cache a rewind succeeds and later logits are silently wrong.

@@ -1,0 +1,244 @@
+"""Speculative decoding on scripted models: the target's own text when greedy, its own distribution when drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from livetrans.config import DecodingSettings, SamplingSettings
+from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
+from livetrans.decoding.drafting import MOST_PROPOSED, Proposal, Worth, expected_tokens
+from livetrans.decoding.sampling import Sampler
+from livetrans.decoding.speculative import rejection_sampling
+from livetrans.events import DRAFT_MODEL
+from livetrans.lm.scripted import BEGIN, END, SOURCE, TARGET, Rule, ScriptedModel, hashed_rule, noisy_rule
+
+_sources = st.lists(st.integers(4, 20), min_size=1, max_size=8)
+_DRAFTED = sorted(name for name, row in DECODERS.items() if row.draft_model != "none" and name != "bild")
+
+
+def _stream(method: str, source: list[int], seed: int, draft_model: DraftModel | None, bias: float) -> list[Decoded]:
+    """Decode the growing prefixes of a source, each with the previous output as its draft."""
+    model = ScriptedModel(hashed_rule(seed), vocabulary_size=24)
+    outputs: list[Decoded] = []
+    draft = Draft()
+    for length in range(1, len(source) + 1):
+        prompt = [BEGIN, SOURCE, *source[:length], TARGET]
+        decoding = Decoding(model, prompt, 24, draft_model=draft_model)
+        outputs.append(DECODERS[method].decode(decoding, draft, DecodingSettings(method=method, bias=bias)))
+        draft = Draft(outputs[-1].tokens, tuple(prompt), 1)
+    return outputs
+
+
+@pytest.mark.parametrize("method", _DRAFTED)
+@given(
+    _sources,
+    st.integers(0, 99),
+    st.sampled_from([0.0, 0.3, 3.0]),
+    st.sampled_from([1, 2, 5, 16]),
+    st.sampled_from([0.0, 0.2]),
+)
+def test_a_draft_model_changes_no_text(
+    method: str, source: list[int], seed: int, noise: float, gamma: int, bias: float
+) -> None:
+    draft_model = DraftModel(ScriptedModel(noisy_rule(hashed_rule(seed), noise), vocabulary_size=24), gamma)
+    plain = _stream(method, source, seed, None, bias)
+    drafted = _stream(method, source, seed, draft_model, bias)
+    assert [one.tokens for one in drafted] == [one.tokens for one in plain]
+
+
+@given(_sources, st.integers(0, 99), st.sampled_from([0.0, 0.5, 3.0]), st.integers(1, 6))
+def test_counts_add_up(source: list[int], seed: int, noise: float, gamma: int) -> None:
+    draft_model = DraftModel(ScriptedModel(noisy_rule(hashed_rule(seed), noise), vocabulary_size=24), gamma)
+    for one in _stream("ssbd", source, seed, draft_model, 0.0):
+        stats = one.stats
+        lengths = {"previous": 0, DRAFT_MODEL: 0}
+        for span in one.accepted:
+            lengths[span.draft] += span.end - span.begin
+        assert stats.accepted_tokens == lengths["previous"] <= stats.draft_tokens
+        # An accepted end of generation is no token of the output.
+        assert stats.accepted_proposals - lengths[DRAFT_MODEL] in (0, 1)
+        assert stats.accepted_proposals + stats.rejected_proposals <= stats.proposed_tokens <= stats.draft_passes
+        assert stats.output_tokens == len(one.tokens)
+        assert stats.output_tokens <= sum(lengths.values()) + stats.forward_passes
+        if noise == 0.0:
+            assert stats.rejected_proposals == 0
+
+
+def test_a_pass_gives_gamma_tokens_and_one() -> None:
+    def counting(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+        logits = np.zeros(model.vocabulary_size, dtype=np.float32)
+        written = len(context) - 1 - context.index(TARGET)
+        logits[10 + written if written < 10 else END] = 5.0
+        return logits
+
+    target, small = (ScriptedModel(counting, vocabulary_size=24) for _ in range(2))
+    decoding = Decoding(target, [BEGIN, SOURCE, 5, TARGET], 24, draft_model=DraftModel(small, 4))
+    decoded = DECODERS["spec"].decode(decoding, Draft(), DecodingSettings())
+    assert decoded.tokens == tuple(range(10, 20))
+    assert decoded.stats.forward_passes == 3  # 5 + 5 + the end
+    assert (decoded.stats.proposed_tokens, decoded.stats.accepted_proposals) == (9, 9)
+    assert decoded.stats.decoding_steps == 0
+
+
+def test_a_draft_model_whose_context_is_full_proposes_nothing() -> None:
+    small = ScriptedModel(hashed_rule(3), vocabulary_size=24, context_tokens=6)
+    target = ScriptedModel(hashed_rule(3), vocabulary_size=24)
+    decoding = Decoding(target, [BEGIN, SOURCE, 5, 6, 7, 8, TARGET], 24, draft_model=DraftModel(small, 4))
+    plain = Decoding(ScriptedModel(hashed_rule(3), vocabulary_size=24), decoding.prompt, 24).finish()
+    decoded = decoding.finish()
+    assert (decoded.tokens, decoded.stats.proposed_tokens) == (plain.tokens, 0)
+
+
+_DRAWS = 100_000
+_TOKENS = 6
+_SAMPLING = SamplingSettings(temperature=0.8, top_k=5, top_p=0.95, seed=1)
+
+
+class _Remembering(Sampler):
+    """Computes each row's distribution once."""
+
+    def __init__(self, settings: SamplingSettings) -> None:
+        super().__init__(settings)
+        self._known: dict[bytes, NDArray[np.float64]] = {}
+
+    def distribution(self, row: NDArray[np.float32]) -> NDArray[np.float64]:
+        key = row.tobytes()
+        if key not in self._known:
+            self._known[key] = super().distribution(row)
+        return self._known[key].copy()
+
+
+def _distance(review: Callable[[NDArray[np.float32], Proposal, Sampler], tuple[int, int]]) -> float:
+    """Total variation distance between what rounds write and the target's own distribution, in sampling errors.
+
+    Rounds propose two tokens. The scripted rows do not depend on the tokens before them, so that a second token has the
+    second row's distribution whatever the first one is. The greater distance of both places is given, as a ratio to the
+    expected distance of as many draws from the target itself.
+    """
+    random = np.random.default_rng(0)
+    rows = random.normal(0.0, 1.5, (3, _TOKENS)).astype(np.float32)
+    small = (rows + random.normal(0.0, 1.0, rows.shape)).astype(np.float32)
+    sampler = _Remembering(_SAMPLING)
+    drafted = tuple(sampler.distribution(row) for row in small[:2])
+    counts = np.zeros((2, _TOKENS))
+    for _ in range(_DRAWS):
+        tokens = tuple(sampler.draw(q) for q in drafted)
+        length, following = review(rows, Proposal(tokens, None, drafted), sampler)
+        for place, token in enumerate((*tokens[:length], following)[:2]):
+            counts[place, token] += 1
+    own = np.stack([sampler.distribution(row) for row in rows[:2]])
+    draws = counts.sum(axis=1, keepdims=True)
+    distances = np.abs(counts / draws - own).sum(axis=1) / 2
+    errors = np.sqrt(2 / np.pi * own * (1 - own) / draws).sum(axis=1) / 2
+    return float((distances / errors).max())
+
+
+def _from_p(rows: NDArray[np.float32], proposal: Proposal, sampler: Sampler) -> tuple[int, int]:
+    """A broken rule: a rejected token is drawn again from p, not from the positive part of p - q."""
+    for place, (token, q) in enumerate(zip(proposal.judged, proposal.distributions, strict=True)):
+        p = sampler.distribution(rows[place])
+        if sampler.uniform() * q[token] >= p[token]:
+            return place, sampler.draw(p)
+    return len(proposal.tokens), sampler.draw(sampler.distribution(rows[-1]))
+
+
+def test_drawn_tokens_have_the_targets_own_distribution() -> None:
+    assert _distance(rejection_sampling) < 3
+
+
+def test_a_broken_rule_is_found_out() -> None:
+    assert _distance(_from_p) > 10
+
+
+@pytest.mark.long
+def test_whole_outputs_have_the_targets_own_distribution() -> None:
+    """Every round, the end of generation, and what comes after a rejection: outputs of up to two tokens, by counts."""
+    rule = hashed_rule(5)
+    rows: dict[tuple[str, tuple[int, ...]], NDArray[np.float32]] = {}
+
+    def known(name: str, rule: Rule) -> Rule:
+        def remembered(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+            key = name, tuple(context)
+            if key not in rows:
+                rows[key] = rule(model, context)
+            return rows[key]
+
+        return remembered
+
+    target = ScriptedModel(known("target", rule), vocabulary_size=8)
+    draft_model = DraftModel(ScriptedModel(known("draft", noisy_rule(rule, 0.7)), vocabulary_size=8), 2)
+    prompt = [BEGIN, SOURCE, 5, TARGET]
+    sampler = _Remembering(_SAMPLING)
+    counts: dict[tuple[int, ...], int] = {}
+    for _ in range(_DRAWS):
+        tokens = Decoding(target, prompt, 2, draft_model=draft_model, sampler=sampler).finish().tokens
+        counts[tokens] = counts.get(tokens, 0) + 1
+
+    def probability(tokens: tuple[int, ...]) -> float:
+        likely = 1.0
+        for place, token in enumerate((*tokens, END)[:2]):
+            likely *= sampler.distribution(rule(target, [*prompt, *tokens[:place]]))[token]
+        return likely
+
+    own = {tokens: probability(tokens) for tokens in counts}
+    assert sum(own.values()) == pytest.approx(1.0, abs=0.01)
+    distance = sum(abs(counts[tokens] / _DRAWS - own[tokens]) for tokens in counts) / 2
+    error = sum(np.sqrt(2 / np.pi * p * (1 - p) / _DRAWS) for p in own.values()) / 2
+    assert distance < 3 * error
+
+
+def _logits(*values: float) -> NDArray[np.float32]:
+    return np.log(np.array(values, dtype=np.float32))
+
+
+def test_top_k_and_top_p_keep_the_most_likely_tokens() -> None:
+    row = _logits(0.1, 0.4, 0.2, 0.3)
+    assert Sampler(SamplingSettings()).distribution(row) == pytest.approx([0.1, 0.4, 0.2, 0.3], abs=1e-6)
+    assert Sampler(SamplingSettings(top_k=2)).distribution(row) == pytest.approx([0, 4 / 7, 0, 3 / 7], abs=1e-6)
+    assert Sampler(SamplingSettings(top_p=0.8)).distribution(row) == pytest.approx([0, 4 / 9, 2 / 9, 3 / 9], abs=1e-6)
+    assert Sampler(SamplingSettings(top_p=0.0)).distribution(row) == pytest.approx([0, 1, 0, 0])
+
+
+@given(st.lists(st.floats(-9, 9, width=32), min_size=2, max_size=12), st.floats(0.05, 4), st.floats(0.05, 4))
+def test_a_lower_temperature_makes_the_likeliest_token_likelier(values: list[float], one: float, other: float) -> None:
+    row = np.array(values, dtype=np.float32)
+    cold, warm = sorted((one, other))
+    highest = [Sampler(SamplingSettings(temperature=heat)).distribution(row).max() for heat in (cold, warm)]
+    assert highest[0] >= highest[1] - 1e-9
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=9).filter(lambda weights: sum(weights) > 1e-6), st.integers(0, 99)
+)
+def test_a_token_without_weight_is_never_drawn(weights: list[float], seed: int) -> None:
+    assert weights[Sampler(SamplingSettings(seed=seed)).draw(np.array(weights))] > 0
+
+
+@given(st.floats(0, 0.999), st.integers(0, 16))
+def test_expected_tokens_are_the_papers(rate: float, gamma: int) -> None:
+    assert expected_tokens(rate, gamma) == pytest.approx((1 - rate ** (gamma + 1)) / (1 - rate))
+
+
+def _learned(rate: float, step: float, fixed: float, each: float) -> int:
+    """The gamma after many passes of such costs, in seconds, and such an acceptance rate."""
+    worth = Worth()
+    for number in range(600):
+        worth.add_draft(4, 4 * step)
+        tokens = 2 + number % 7
+        worth.add_pass(int(number % 100 < 100 * rate) * 4, number % 100 >= 100 * rate, tokens, fixed + each * tokens)
+    return worth.best_gamma()
+
+
+def test_gamma_follows_costs_and_acceptance() -> None:
+    cheap = _learned(0.95, step=0.001, fixed=0.1, each=0.001)
+    assert cheap > _learned(0.5, step=0.001, fixed=0.1, each=0.001) > 0
+    assert cheap > _learned(0.95, step=0.03, fixed=0.1, each=0.001)
+    # A pass over n tokens costs n times one, and the draft model is not free: nothing can be saved.
+    assert _learned(0.95, step=0.001, fixed=0.0, each=0.1) == 0
+    assert _learned(1.0, step=0.0, fixed=0.1, each=0.0) == MOST_PROPOSED

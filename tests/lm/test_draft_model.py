@@ -1,0 +1,139 @@
+"""A draft model beside the translator, on real files: the same text, and what is refused."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import gguf
+import llama_cpp
+import numpy as np
+import psutil
+import pytest
+
+from livetrans.clock import SystemClock
+from livetrans.config import DecodingSettings, DraftModelSettings, LanguageModelSettings, Settings
+from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
+from livetrans.errors import LivetransError, ModelError, UsageError
+from livetrans.languages import parse_language
+from livetrans.lm.llama import LlamaModel
+from livetrans.lm.llama.pairing import shared_vocabulary
+from livetrans.lm.prompts import Prompt, build_prompt
+from livetrans.run.translating import Translating, open_translating
+from tests.lm.test_llama import SENTENCES
+from tests.lm.tiny_gguf import write_recurrent, write_sliding_window
+
+
+def write_noisy_copy(path: Path, copy: Path) -> None:
+    """A model of the same vocabulary that often writes something else: noise in one layer's weights."""
+    shutil.copyfile(path, copy)
+    tensor = next(one for one in gguf.GGUFReader(path).tensors if one.name == "blk.3.ffn_down.weight")
+    data = np.memmap(copy, np.uint8, "r+", tensor.data_offset, (tensor.n_bytes,))
+    blocks = data.reshape(-1, 34)[:, 2:]  # Q8_0: a scale of two bytes, and 32 weights
+    blocks[:] = np.random.default_rng(0).integers(0, 256, blocks.shape, dtype=np.uint8)
+    data.flush()
+
+
+@pytest.fixture(scope="module")
+def draft_path(translator_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("drafts") / "noisy.gguf"
+    write_noisy_copy(translator_path, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(translator_path: Path) -> Iterator[LlamaModel]:
+    model = LlamaModel(LanguageModelSettings(translator_path, threads=1))
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="module")
+def draft_model(model: LlamaModel, draft_path: Path) -> Iterator[DraftModel]:
+    small = LlamaModel(LanguageModelSettings(draft_path, threads=1), maximum_rows=1)
+    yield DraftModel(small, 4, shared_vocabulary(model, small))
+    small.close()
+
+
+@pytest.fixture(scope="module")
+def prompt(model: LlamaModel) -> Prompt:
+    return build_prompt(model, None, parse_language("en"), parse_language("de"))
+
+
+def _stream(model: LlamaModel, prompt: Prompt, method: str, draft_model: DraftModel | None) -> list[Decoded]:
+    """Decode every growing prefix of every sentence, word by word, without bias."""
+    settings = DecodingSettings(method=method, bias=0.0)
+    outputs = []
+    for sentence in SENTENCES:
+        words, draft = sentence.split(), Draft()
+        for length in range(1, len(words) + 1):
+            tokens = prompt.tokens(model, " ".join(words[:length]))
+            decoding = Decoding(model, tokens, 80, draft_model=draft_model)
+            outputs.append(DECODERS[method].decode(decoding, draft, settings))
+            draft = Draft(outputs[-1].tokens, tuple(tokens), len(prompt.after))
+    return outputs
+
+
+@pytest.mark.parametrize("method", ["spec", "ssbd"])
+def test_without_bias_a_draft_model_writes_what_retranslation_writes(
+    model: LlamaModel, prompt: Prompt, draft_model: DraftModel, method: str
+) -> None:
+    plain = _stream(model, prompt, "rt", None)
+    drafted = _stream(model, prompt, method, draft_model)
+    assert len(plain) >= 200
+    assert [one.tokens for one in drafted] == [one.tokens for one in plain]
+    proposed, accepted = (
+        sum(getattr(one.stats, name) for one in drafted) for name in ("proposed_tokens", "accepted_proposals")
+    )
+    assert 0.2 < accepted / proposed < 0.8, "neither always nor never accepted: both ways were tried"
+    assert sum(one.stats.forward_passes for one in drafted) < sum(one.stats.forward_passes for one in plain)
+
+
+def _open(translator: Path, draft: Path, **settings: object) -> Translating:
+    decoding = DecodingSettings(**settings)  # type: ignore[arg-type]
+    both = Settings(None, LanguageModelSettings(translator, threads=1), DraftModelSettings(draft), decoding=decoding)
+    return open_translating(both, SystemClock(), lambda event: None)
+
+
+def test_a_run_names_its_draft_model(translator_path: Path, draft_path: Path) -> None:
+    translating = _open(translator_path, draft_path)
+    translating.close()
+    assert (translating.signature["draft_model"], translating.signature["gamma"]) == ("noisy.gguf", 4)
+
+
+def _refused(translator: Path, draft: Path, kind: type[LivetransError], words: str, **settings: object) -> None:
+    with pytest.raises(kind, match=words) as caught:
+        _open(translator, draft, **settings)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_be_a_draft_model_is_refused_in_one_sentence(
+    translator_path: Path, draft_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, recurrent, link = tmp_path / "other.gguf", tmp_path / "mamba.gguf", tmp_path / "link.gguf"
+    write_sliding_window(other)
+    write_recurrent(recurrent)
+    link.symlink_to(translator_path)
+    _refused(translator_path, other, ModelError, "another vocabulary.*differ at token 3 of 8000 and 96")
+    _refused(translator_path, recurrent, ModelError, "recurrent state")
+    _refused(translator_path, link, UsageError, "is the translator itself")
+    _refused(translator_path, tmp_path / "none.gguf", ModelError, "no model file")
+    _refused(translator_path, draft_path, UsageError, "rt uses no draft model", method="rt")
+    full = SimpleNamespace(available=1000)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: full)
+    _refused(translator_path, draft_path, ModelError, "needs 0.0 GB of memory beside the translator")
+
+
+def test_unused_pieces_behind_the_vocabulary_make_no_difference(
+    model: LlamaModel, draft_model: DraftModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sizes of one family differ by padding."""
+    small = draft_model.model
+    assert isinstance(small, LlamaModel)
+    monkeypatch.setattr(small, "vocabulary_size", 7000)
+    with pytest.raises(ModelError, match="differ at token 7000"):
+        shared_vocabulary(model, small)
+    monkeypatch.setattr("llama_cpp.llama_vocab_get_attr", lambda vocabulary, token: llama_cpp.LLAMA_TOKEN_ATTR_UNUSED)
+    assert shared_vocabulary(model, small) == 7000
