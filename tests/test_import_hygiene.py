@@ -28,7 +28,7 @@ HEAVY = {
 }
 OWNERS = {
     "av": "livetrans.audio",
-    "ctranslate2": "livetrans.speech.whisper",
+    "ctranslate2": "livetrans.speech.engine",
     "faster_whisper": "livetrans.speech.whisper",
     "llama_cpp": "livetrans.lm.llama",
     "matplotlib": "livetrans.bench.plot",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
@@ -127,6 +129,16 @@ class PortAudioStream:
         # PortAudio uses its memory again.
         mono = data[:, 0].copy() if data.shape[1] == 1 else data.mean(axis=1).astype(np.int16)
         self._on_sound(mono, lost)
+
+
+def portaudio_version() -> str | None:
+    """What PortAudio says of itself, in a process of its own, because its start may print or hang; None without it."""
+    question = "import sounddevice; print(sounddevice.get_portaudio_version()[1])"
+    try:
+        asked = subprocess.run([sys.executable, "-P", "-c", question], capture_output=True, text=True, timeout=10)
+    except subprocess.TimeoutExpired:
+        return "a PortAudio that does not answer"
+    return asked.stdout.partition(",")[0].strip() or None
 
 
 def list_devices(backend: PortAudio | None = None) -> list[Device]:

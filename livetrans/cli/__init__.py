@@ -29,6 +29,7 @@ COMMANDS = {
     "bench": CommandEntry("livetrans.cli.bench", "Measure methods side by side and make the paper's tables."),
     "models": CommandEntry("livetrans.cli.listing", "List the models that were found, and which run by default."),
     "config": CommandEntry("livetrans.cli.configuring", "Show the settings in force, or write a configuration file."),
+    "doctor": CommandEntry("livetrans.cli.doctor", "Check this machine, and say how far behind captions will be."),
     "devices": CommandEntry("livetrans.cli.listing", "List the microphones."),
     "completion": CommandEntry("livetrans.cli.listing", "Print the completion script of your shell."),
 }

@@ -52,7 +52,15 @@ def _defaults() -> list[FoundModel]:
 
 
 @click.command()
-def devices_command() -> None:
+@click.option(
+    "--listen",
+    metavar="[SECONDS]",
+    type=click.FloatRange(0.5, 60),
+    is_flag=False,
+    flag_value=5.0,
+    help="Show how loud each of them is, for 5 seconds or so many.",
+)
+def devices_command(listen: float | None) -> None:
     """List the microphones: number, name, channels and rate; * marks the one used by default.
 
     `livetrans mic --device` takes the number or a part of the name.
@@ -66,6 +74,10 @@ def devices_command() -> None:
         mark = "*" if device.default else " "
         channels = "1 channel" if device.channels == 1 else f"{device.channels} channels"
         click.echo(f"{mark} {device.number:>3}  {visible(device.name)} ({channels}, {device.default_rate} Hz)")
+    if listen is not None:
+        from livetrans.cli.metering import show_levels
+
+        show_levels(devices, listen)
 
 
 @click.command()

@@ -55,8 +55,8 @@ class Load:
             return None
         if self.recogniser >= self.translator:
             return (
-                f"the recogniser takes {self.recogniser:.1f} times its step: choose a smaller one with --asr, or give "
-                "a longer --step"
+                f"the recogniser takes {self.recogniser:.1f} times its step: choose a smaller one with --asr, give it "
+                "--window partials, or a longer --step"
             )
         return (
             f"the translator takes {self.translator:.1f} times as long as there is between two updates: choose a "

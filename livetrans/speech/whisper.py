@@ -86,7 +86,7 @@ class WhisperRecogniser:
                 str(settings.model),
                 device=settings.device,
                 compute_type=settings.compute_type or ("default" if STATED in config else "auto"),
-                cpu_threads=settings.threads or _usual_threads(settings.model),
+                cpu_threads=settings.threads or usual_threads(settings.model),
                 local_files_only=True,
             )
         except (RuntimeError, ValueError, OSError) as error:
@@ -204,7 +204,7 @@ class WhisperRecogniser:
         return settings.language
 
 
-def _usual_threads(model: Path) -> int:
+def usual_threads(model: Path) -> int:
     """One for a small model, which more threads make slower; otherwise 0, CTranslate2's own choice."""
     return 1 if (model / "model.bin").stat().st_size < SMALL_MODEL_BYTES else 0
 

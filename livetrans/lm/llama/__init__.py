@@ -10,6 +10,7 @@ import ctypes
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,22 @@ class LlamaModel:
         if self._model and self._owns_model:
             llama_cpp.llama_model_free(self._model)
         self._model = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineTraits:
+    """What llama.cpp was built with."""
+
+    info: str
+    """In its own words: `CPU : AVX2 = 1 | FMA = 1 | ...`."""
+    offloads: bool
+    """Whether it computes on a GPU."""
+
+
+def engine() -> EngineTraits:
+    """What the installed llama.cpp says of itself."""
+    _redirect_log()
+    return EngineTraits(llama_cpp.llama_print_system_info().decode(), bool(llama_cpp.llama_supports_gpu_offload()))
 
 
 _is_redirected = False

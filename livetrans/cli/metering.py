@@ -1,0 +1,64 @@
+"""`livetrans devices --listen`: a line with a meter for each microphone, all at once, for some seconds."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from livetrans.audio.levels import LevelMeter
+from livetrans.audio.portaudio import Device
+from livetrans.text import visible
+
+WIDTH = 80
+_BAR = 24
+_NAME = 30
+_QUIETEST = -60.0
+"""Decibels below full scale at which the meter is empty."""
+_REDRAW_SECONDS = 0.1
+
+
+def show_levels(
+    devices: Sequence[Device], seconds: float, open_meter: Callable[[int], LevelMeter] = LevelMeter
+) -> None:
+    """Meters that move on a terminal; elsewhere one line a device with its loudest moment."""
+    console = Console(highlight=False)
+    meters = [open_meter(device.number) for device in devices]
+    try:
+        if console.is_terminal:
+            console.print("speak: the meter of the microphone that hears you moves")
+        with Live(console=console, auto_refresh=False, transient=True) as live:
+            until = time.monotonic() + seconds
+            while time.monotonic() < until and not all(meter.wait(0) for meter in meters):
+                if console.is_terminal:
+                    live.update(_lines(devices, meters, lambda meter: meter.level), refresh=True)
+                time.sleep(_REDRAW_SECONDS)
+    finally:
+        for meter in meters:
+            meter.close()
+    console.print(_lines(devices, meters, lambda meter: meter.loudest), soft_wrap=True)
+
+
+def _lines(
+    devices: Sequence[Device], meters: Sequence[LevelMeter], level_of: Callable[[LevelMeter], float | None]
+) -> Text:
+    lines = [_line(device, meter, level_of(meter)) for device, meter in zip(devices, meters, strict=True)]
+    return Text("\n").join(lines)
+
+
+def _line(device: Device, meter: LevelMeter, level: float | None) -> Text:
+    name = visible(device.name)
+    label = f"{device.number:>5}  {name if len(name) <= _NAME else name[: _NAME - 1] + '…':<{_NAME}} "
+    if meter.fault:
+        return Text(label + visible(meter.fault))
+    if level is None:
+        return Text(label + "…")
+    if level == 0:
+        return Text(label + "silence: muted, or not allowed for this terminal")
+    decibels = 20 * math.log10(level)
+    filled = round(_BAR * max(1 - decibels / _QUIETEST, 0.0))
+    return Text(f"{label}{'█' * filled:<{_BAR}} {decibels:>4.0f} dB")

@@ -1,0 +1,155 @@
+"""What the doctor finds on the machine without loading a model: versions, builds, microphone, memory, disk."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from livetrans import __version__
+from livetrans.errors import LivetransError, SourceError
+
+OK, WARNING, BROKEN = "ok", "warning", "broken"
+
+PACKAGES = ("llama-cpp-python", "ctranslate2", "faster-whisper", "sounddevice")
+CPU_FEATURES = {
+    "AVX2": "avx2",
+    "FMA": "fma",
+    "F16C": "f16c",
+    "AVX512": "avx512f",
+    "AVX512_VNNI": "avx512_vnni",
+    "DOTPROD": "asimddp",
+    "MATMUL_INT8": "i8mm",
+}
+"""llama.cpp's names of what makes it fast on a processor, and Linux's. AMX is left out: livetrans does not use it,
+because llama.cpp crashes there (docs/LOG.md)."""
+REBUILD = "pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
+
+QUIET = 0.001
+"""Root mean square of full scale below which a microphone gives silence rather than the noise of a room."""
+SESSION_BYTES_AN_HOUR = 130_000_000
+"""With --keep-audio: 115 MB of sound, and the events."""
+LITTLE_DISK, NO_DISK = 1_000_000_000, 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report."""
+
+    name: str
+    state: str
+    """`ok`; `warning`: captions run, but not as well as they could, or not from every source; `broken`: they do not."""
+    text: str
+    advice: str | None = None
+    """What to do about it; None where nothing has to be done."""
+
+
+def fault(name: str, error: LivetransError) -> Finding:
+    """Something that does not work: the error's sentence says what to do."""
+    return Finding(name, BROKEN, str(error))
+
+
+def check_versions(portaudio: str | None) -> Finding:
+    """Of livetrans and what it works with; None for a PortAudio that is not there."""
+    named = [f"livetrans {__version__}", f"Python {platform.python_version()}"]
+    for package in PACKAGES:
+        try:
+            named.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            return Finding("versions", BROKEN, f"{package} is not installed", "install livetrans again")
+    return Finding("versions", OK, ", ".join([*named, portaudio or "no PortAudio"]))
+
+
+def processor_flags(path: Path = Path("/proc/cpuinfo")) -> frozenset[str] | None:
+    """What the processor can do, in Linux's words; None on other systems."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    flags = (line.partition(":")[2] for line in lines if line.startswith(("flags", "Features")))
+    return frozenset(next(flags, "").split()) or None
+
+
+def check_llama(info: str, offloads: bool, flags: frozenset[str] | None, system: str) -> Finding:
+    """The translator's engine. `info` is what llama.cpp says of itself, `offloads` whether it uses a GPU."""
+    built = set(re.findall(r"(\w+) = 1", info))
+    fast = [name for name in CPU_FEATURES if name in built]
+    where = "runs on the GPU" if offloads else "runs on the processor"
+    text = f"{where}, built with {', '.join(fast) or 'no vector instructions'}"
+    missing = [name for name, flag in CPU_FEATURES.items() if flags and flag in flags and name not in built]
+    if system == "Darwin" and not offloads:
+        return Finding("llama.cpp", WARNING, f"{text}, without Metal", f"build it again: {REBUILD}")
+    if missing and not offloads:
+        could = f"{text}, without {', '.join(missing)}, which this processor has"
+        return Finding("llama.cpp", WARNING, could, f"build it on this machine: {REBUILD}")
+    return Finding("llama.cpp", OK, text)
+
+
+def check_ctranslate2(types: Sequence[str], cuda_devices: int) -> Finding:
+    """The recogniser's engine; `types` are the arithmetics that it has on this processor."""
+    where = "runs on CUDA" if cuda_devices else "runs on the processor"
+    text = f"{where}, computes with {', '.join(sorted(types))}"
+    if not any(name.startswith("int8") for name in types):
+        return Finding("CTranslate2", WARNING, text, "pip install --upgrade ctranslate2: int8 is missing")
+    return Finding("CTranslate2", OK, text)
+
+
+def check_microphone(listen: Callable[[], tuple[str, float]]) -> Finding:
+    """`listen` gives the microphone's name and the level of its loudest moment, 0..1, or raises SourceError.
+
+    A microphone that fails is a warning only: recordings and piped sound need none.
+    """
+    try:
+        device, level = listen()
+    except SourceError as error:
+        return Finding("microphone", WARNING, str(error))
+    text = f"{device}, level {level:.4f} of 1"
+    if level == 0:
+        advice = (
+            "allow this terminal to use it: System Settings, Privacy & Security, Microphone"
+            if platform.system() == "Darwin"
+            else "unmute it, or take another with --device: `livetrans devices --listen` shows each one's level"
+        )
+        return Finding("microphone", WARNING, f"{device} gives nothing but silence", advice)
+    if level < QUIET:
+        return Finding("microphone", WARNING, f"{text}: very quiet", "speak while the doctor runs, or turn it up")
+    return Finding("microphone", OK, text)
+
+
+def check_disk(folder: Path) -> Finding:
+    """Room for sessions, on the disk of `folder`, which need not exist."""
+    there = next((parent for parent in (folder, *folder.parents) if parent.is_dir()), Path("/"))
+    free = shutil.disk_usage(there).free
+    text = f"{size(free)} free for sessions in {folder}; an hour with --keep-audio takes {size(SESSION_BYTES_AN_HOUR)}"
+    if not os.access(there, os.W_OK):
+        return Finding("disk", BROKEN, f"{there} cannot be written", "mend its permissions, or give --session FOLDER")
+    if free < LITTLE_DISK:
+        advice = "free some space, or give --session FOLDER on another disk"
+        return Finding("disk", BROKEN if free < NO_DISK else WARNING, text, advice)
+    return Finding("disk", OK, text)
+
+
+def check_memory(needed: int, free: int) -> Finding:
+    """Bytes that the models need, from their files' sizes, against what is free."""
+    text = f"the models need about {size(needed)}; {size(free)} is free"
+    if needed > free:
+        return Finding("memory", BROKEN, text, "close other programs, or choose smaller models with --asr and --mt")
+    return Finding("memory", OK, text)
+
+
+def check_load_average(load: float, cores: int) -> Finding | None:
+    """None on a machine that is quiet enough to measure on."""
+    if load < cores / 2:
+        return None
+    text = f"other programs keep {load:.1f} of {cores} cores busy: the figures below are too high"
+    return Finding("other load", WARNING, text, "close them, and run the doctor again")
+
+
+def size(count: float) -> str:
+    """Bytes in decimal units, as file managers show them."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

@@ -1,0 +1,79 @@
+"""Levels of microphones, from captures that the test scripts, and the meters that show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from livetrans.audio import portaudio
+from livetrans.audio.capture import Captured
+from livetrans.audio.levels import LevelMeter
+from livetrans.audio.portaudio import Device
+from livetrans.cli import metering, run
+from livetrans.errors import SourceError
+
+RATE = 16_000
+
+
+class FakeCapture:
+    rate = RATE
+
+    def __init__(self, device: str, *blocks: np.ndarray) -> None:
+        self.device, self._blocks, self.closed = device, blocks, False
+
+    def blocks(self) -> Iterator[Captured]:
+        for block in self._blocks:
+            yield Captured(block)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def tone(level: float, seconds: float) -> np.ndarray:
+    """A square wave: its root mean square is its height."""
+    signs = np.where(np.arange(round(seconds * RATE)) // 20 % 2, 1, -1)
+    return (signs * level * 32_768).astype(np.int16)
+
+
+def opened(number: object) -> FakeCapture:
+    if number == 2:
+        raise SourceError("The microphone 'Busy' cannot be opened: close the program that uses it.")
+    captures = {0: (tone(0.5, 0.3), tone(0.1, 0.27)), 1: (np.zeros(RATE, np.int16),), 3: ()}
+    return FakeCapture(f"device {number}", *captures[number])  # type: ignore[index]
+
+
+def test_the_level_is_that_of_the_last_tenth_of_a_second_and_the_loudest_is_kept() -> None:
+    meter = LevelMeter(0, opened)
+    assert meter.wait(5)
+    meter.close()
+    assert (meter.name, meter.fault) == ("device 0", None)
+    assert meter.level == pytest.approx(0.1, abs=1e-3)
+    assert meter.loudest == pytest.approx(0.5, abs=1e-3)
+
+
+def test_a_device_without_sound_says_why() -> None:
+    for number, words in ((2, "cannot be opened"), (3, "gives no sound")):
+        meter = LevelMeter(number, opened)
+        assert meter.wait(5)
+        meter.close()
+        assert meter.level is None and words in (meter.fault or "")
+
+
+def test_devices_listen_prints_a_line_a_microphone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("Built-in", "USB \x1b[31mmicrophone with a name that is longer than its column", "Busy")
+    devices = [Device(number, name, 1, RATE, number == 0) for number, name in enumerate(names)]
+    monkeypatch.setattr(portaudio, "list_devices", lambda: devices)
+    show = metering.show_levels
+    monkeypatch.setattr(
+        metering, "show_levels", lambda found, seconds: show(found, seconds, lambda n: LevelMeter(n, opened))
+    )
+    assert run(["devices", "--listen"]) == 0
+    lines = capsys.readouterr().out.splitlines()[3:]
+    assert "█" in lines[0] and lines[0].endswith("-6 dB") and len(lines[0]) <= 80
+    assert "silence" in lines[1] and "\x1b" not in lines[1] and "…" in lines[1]
+    assert "cannot be opened" in lines[2]
+    assert len(lines) == 3
