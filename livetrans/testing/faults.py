@@ -128,7 +128,7 @@ def _noise(chunk: AudioChunk | None) -> AudioChunk | None:
 
 
 class FaultyRecogniser:
-    """A recogniser whose passes come on schedule; garbage is a word of control characters at times that are not numbers."""
+    """A recogniser whose passes come on schedule; garbage is control characters at times that are not numbers."""
 
     def __init__(self, recogniser: Recogniser, schedule: Schedule) -> None:
         self._recogniser = recogniser
