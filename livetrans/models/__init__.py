@@ -1,0 +1,1 @@
+"""Models beyond the embedded ones: the catalogue file, the fetch from the hub, and what other programs have fetched."""

@@ -1,0 +1,181 @@
+"""The catalogue file (`models/catalogue.toml`): models that can be fetched, and pairs of them for a purpose."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from livetrans.errors import ModelError, UsageError
+from livetrans.languages import LANGUAGES, parse_language
+from livetrans.lm.templates import TEMPLATES
+from livetrans.session.codec import decode
+
+RECOGNISER = "recogniser"
+TRANSLATOR = "translator"
+WEIGHTS = "model.bin"
+"""The file of a recogniser's folder that holds its weights."""
+RECOGNISER_FILES = ("config.json", WEIGHTS, "preprocessor_config.json", "tokenizer.json", "vocabulary.*")
+"""What faster-whisper reads of a folder, as patterns."""
+
+_NAMED = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?::(?P<file>[^:]+))?")
+_PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A model on the hub."""
+
+    name: str
+    kind: str
+    """`recogniser` or `translator`."""
+    repository: str
+    """`owner/name`."""
+    file: str = WEIGHTS
+    """The weights: a translator's GGUF file, or the largest file of a recogniser's folder."""
+    revision: str = "main"
+    """A commit, or a branch whose commit is looked up at the pull."""
+    size: int | None = None
+    """Bytes of all files; None where unknown."""
+    sha256: str | None = None
+    """Of the weights; None where unknown."""
+    languages: tuple[str, ...] = ()
+    """Whisper's codes of a recogniser that knows these only."""
+    lacks: tuple[str, ...] = ()
+    """Whisper's codes that a recogniser does not know."""
+    prompt: str | None = None
+    """The family of a translator's prompt; None where its metadata tells."""
+    licence: str = "see its page"
+    restriction: str | None = None
+    """Where the licence or the download is restricted: one phrase."""
+    why: str = ""
+    """Why one would choose it."""
+
+    @property
+    def local_name(self) -> str:
+        """The name of its file or folder once it is on this machine."""
+        return PurePosixPath(self.file if self.kind == TRANSLATOR else self.repository).name
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All its files, as patterns."""
+        return (self.file,) if self.kind == TRANSLATOR else RECOGNISER_FILES
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes of memory that it takes while it runs: an estimate from the size, not a measurement.
+
+        A recogniser's 16-bit weights are loaded as 8-bit ones on CPUs; the rest is for the cache and the sound.
+        """
+        if self.size is None:
+            return None
+        return self.size // 2 + 400_000_000 if self.kind == RECOGNISER else self.size + 500_000_000
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Codes of the languages it knows; empty where no list is published."""
+        if self.kind == TRANSLATOR:
+            known = TEMPLATES[self.prompt].languages if self.prompt else None
+            return tuple(known or ())
+        whisper = {language.whisper_code for language in LANGUAGES.values() if language.whisper_code}
+        return self.languages or tuple(sorted(whisper - set(self.lacks)))
+
+    def knows(self, *codes: str | None) -> bool:
+        """Whether it knows all of the languages; None stands for a language to be detected."""
+        if self.kind == RECOGNISER:
+            return all(
+                parse_language(code).whisper_code in self.codes if code else len(self.codes) > 1 for code in codes
+            )
+        template = TEMPLATES[self.prompt or "chat"]
+        return all(template.spelling(parse_language(code)) is not None for code in codes if code)
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """Names of models in the order in which they are preferred."""
+
+    recognisers: tuple[str, ...]
+    translators: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The models of the catalogue file, and the purposes."""
+
+    entries: tuple[Entry, ...] = ()
+    purposes: Mapping[str, Purpose] = field(default_factory=dict)
+
+    def named(self, name: str) -> Entry | None:
+        return next((entry for entry in self.entries if entry.name == name.lower()), None)
+
+    def resembling(self, name: str, sha256: str | None = None) -> Entry | None:
+        """The entry whose file or folder has this name, or whose weights have this hash."""
+        return next(
+            (entry for entry in self.entries if entry.local_name == name or (sha256 and entry.sha256 == sha256)), None
+        )
+
+    def pair(self, purpose: str, source: str | None, target: str) -> tuple[Entry, Entry]:
+        """The recogniser and the translator of a purpose for a language pair; None is a language to be detected.
+
+        Raises:
+            UsageError: none of them knows the languages.
+        """
+        choice = self.purposes[purpose]
+        recogniser = self._first(choice.recognisers, source)
+        translator = self._first(choice.translators, source, target)
+        if recogniser is None or translator is None:
+            what = f"recogniser for {source}" if recogniser is None else f"translator for {source} to {target}"
+            raise UsageError(f"{purpose} has no {what}; choose a model from `livetrans models` by its name")
+        return recogniser, translator
+
+    def _first(self, names: tuple[str, ...], *codes: str | None) -> Entry | None:
+        entries = (self.named(name) for name in names)
+        return next((entry for entry in entries if entry is not None and entry.knows(*codes)), None)
+
+
+def entry_of(wanted: str) -> Entry:
+    """The model that a user named as `owner/repository:file.gguf`, or as the repository of a recogniser.
+
+    Raises:
+        UsageError: the text has another form.
+    """
+    named = _NAMED.fullmatch(wanted)
+    if named is None:
+        raise UsageError(
+            f"there is no model {wanted!r} in the catalogue; `livetrans models` lists them, and any other is named as "
+            "owner/repository:file.gguf, or owner/repository for a faster-whisper recogniser"
+        )
+    repository, file = named["repository"], named["file"]
+    if file is None:
+        return Entry(wanted, RECOGNISER, repository)
+    if not file.endswith(".gguf") or ".." in PurePosixPath(file).parts or file.startswith("/"):
+        raise UsageError(f"{file} is not a GGUF file; name one, as owner/repository:file.gguf")
+    if _PART.search(file):
+        raise UsageError(f"{file} is one of several parts; name a model that is one file")
+    return Entry(wanted, TRANSLATOR, repository, file)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    purposes: dict[str, Purpose]
+    models: tuple[Entry, ...]
+
+
+@cache
+def read_catalogue(path: Path) -> Catalogue:
+    """The catalogue file; an empty catalogue where there is none.
+
+    Raises:
+        ModelError: it cannot be read; the sentence says what is wrong.
+    """
+    try:
+        with path.open("rb") as stream:
+            file = decode(_File, tomllib.load(stream))
+    except FileNotFoundError:
+        return Catalogue()
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read ({error}); install livetrans again") from error
+    return Catalogue(file.models, file.purposes)

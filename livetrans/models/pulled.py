@@ -1,0 +1,191 @@
+"""Models that were pulled: fetched into one folder, each with a record beside it, checked and removed by it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from livetrans.errors import ModelError, UsageError
+from livetrans.models.entries import TRANSLATOR, WEIGHTS, Entry
+from livetrans.models.hub import RemoteFile, Snapshot, WrongHash, check, fetch, look_up, sha256_of
+from livetrans.session.codec import decode, encode
+
+_RECORD_SUFFIX = ".pull.json"
+_UNFINISHED = ".unfinished"
+_SPARE_BYTES = 200_000_000
+"""Left free on the disk, so that sessions can still be written."""
+
+Progress = Callable[[int, int], None]
+"""Is told the bytes that are here, and the bytes of the whole model."""
+
+
+@dataclass(frozen=True, slots=True)
+class PulledFile:
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class PullRecord:
+    """What was fetched: enough to check it without the network."""
+
+    name: str
+    kind: str
+    repository: str
+    commit: str
+    licence: str
+    pulled_at: str
+    """ISO 8601, UTC."""
+    files: dict[str, PulledFile]
+    """By the path within a recogniser's folder; the file's name for a translator."""
+
+
+def record_path(model: Path) -> Path:
+    """Where the record of a model stands."""
+    return model.with_name(model.name + _RECORD_SUFFIX)
+
+
+def read_record(model: Path) -> PullRecord | None:
+    """The record of a model; None where it has none.
+
+    Raises:
+        ModelError: the record cannot be read.
+    """
+    path = record_path(model)
+    try:
+        return decode(PullRecord, json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read ({error}); remove it, or the model with it") from error
+
+
+def pull(entry: Entry, folder: Path, progress: Progress, wait: Callable[[], None]) -> Path:
+    """Fetch a model into a folder, or go on with a fetch that was cut; gives the path of its file or folder.
+
+    It is written beside its place and moved there when it is whole. `wait` is called once if another process fetches
+    the same model; then this one waits for it.
+
+    Raises:
+        UsageError: there is no such model, or another of its name is here.
+        ModelError: it cannot be fetched; the sentence says what to do.
+    """
+    from filelock import FileLock, Timeout
+
+    target = folder / entry.local_name
+    unfinished = folder / _UNFINISHED
+    unfinished.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(unfinished / f"{entry.local_name}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        wait()
+        lock.acquire()
+    with lock:
+        if target.exists():
+            return _already(target, entry)
+        snapshot = look_up(entry.repository, entry.revision)
+        files = _chosen(snapshot, entry)
+        record = _fetch_all(entry, snapshot, files, unfinished / entry.local_name, progress)
+        _write_record(target, record)
+        source = unfinished / entry.local_name / snapshot.commit
+        (source / target.name if entry.kind == TRANSLATOR else source).rename(target)
+        shutil.rmtree(unfinished / entry.local_name, ignore_errors=True)
+        return target
+
+
+def verify(model: Path, record: PullRecord) -> list[str]:
+    """The files of a model that are missing or differ from the record."""
+    paths = {name: model / name if model.is_dir() else model for name in record.files}
+    return [
+        name
+        for name, path in paths.items()
+        if not path.is_file()
+        or path.stat().st_size != record.files[name].size
+        or sha256_of(path) != record.files[name].sha256
+    ]
+
+
+def remove(model: Path) -> None:
+    """Delete a pulled model and its record."""
+    shutil.rmtree(model) if model.is_dir() else model.unlink()
+    record_path(model).unlink(missing_ok=True)
+
+
+def _already(target: Path, entry: Entry) -> Path:
+    record = read_record(target)
+    if record is not None and record.repository != entry.repository:
+        raise UsageError(
+            f"another {target.name} is here, from {record.repository}; "
+            f"remove it first: livetrans models rm {target.name}"
+        )
+    return target
+
+
+def _chosen(snapshot: Snapshot, entry: Entry) -> list[RemoteFile]:
+    """The files of the repository that make the model."""
+    if entry.kind == TRANSLATOR:
+        files = [file for file in snapshot.files if file.path in entry.files]
+    else:
+        files = [
+            file
+            for file in snapshot.files
+            if "/" not in file.path and any(fnmatchcase(file.path, pattern) for pattern in entry.files)
+        ]
+    if any(file.path == entry.file for file in files):
+        return files
+    ggufs = [file.path for file in snapshot.files if file.path.endswith(".gguf")]
+    if ggufs:
+        names = ", ".join(ggufs[:12]) + (" ..." if len(ggufs) > 12 else "")
+        raise UsageError(f"name a file of {entry.repository}, as {entry.repository}:FILE; it has {names}")
+    what = f"a file {entry.file}" if entry.kind == TRANSLATOR else f"{WEIGHTS}, so it is no faster-whisper model"
+    raise UsageError(f"{entry.repository} has no {what}; choose another from `livetrans models`")
+
+
+def _fetch_all(
+    entry: Entry, snapshot: Snapshot, files: list[RemoteFile], unfinished: Path, progress: Progress
+) -> PullRecord:
+    """Fetch the files into a folder of their commit, so that two commits never mix."""
+    folder = unfinished / snapshot.commit
+    for other in unfinished.glob("*"):
+        if other != folder:
+            shutil.rmtree(other)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {file.path: folder / Path(file.path).name for file in files}
+    total = sum(file.size for file in files)
+    before = 0
+    _check_room(total - sum(path.stat().st_size for path in paths.values() if path.exists()), folder, entry)
+    pulled: dict[str, PulledFile] = {}
+    for file in files:
+        path = paths[file.path]
+        if path.exists() and path.stat().st_size > file.size:
+            path.unlink()
+        fetch(snapshot, file, path, lambda arrived, before=before: progress(before + arrived, total))  # type: ignore[misc]
+        try:
+            sha256 = check(path, file, entry.sha256 if file.path == entry.file else None)
+        except WrongHash:
+            path.unlink()
+            raise
+        pulled[path.name] = PulledFile(file.size, sha256)
+        before += file.size
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return PullRecord(entry.name, entry.kind, entry.repository, snapshot.commit, entry.licence, now, pulled)
+
+
+def _check_room(needed: int, folder: Path, entry: Entry) -> None:
+    free = shutil.disk_usage(folder).free
+    if needed > 0 and needed + _SPARE_BYTES > free:
+        raise ModelError(
+            f"{entry.name} needs {(needed + _SPARE_BYTES) / 1e9:.1f} GB on the disk of {folder}, and only "
+            f"{free / 1e9:.1f} GB are free; free some space, or choose a smaller model"
+        )
+
+
+def _write_record(target: Path, record: PullRecord) -> None:
+    text = json.dumps(encode(record), indent=2) + "\n"
+    record_path(target).write_text(text, encoding="utf-8")

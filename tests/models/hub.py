@@ -1,0 +1,109 @@
+"""A server of this machine that speaks as much of the Hugging Face hub's protocol as a pull needs, and its faults."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+LARGE = 100
+"""Bytes from which a file counts as large: the hub publishes its SHA-256."""
+BLOCK = 4096
+COMMIT = "c0ffee" + "0" * 34
+
+
+@dataclass
+class Hub:
+    """What is served, and how the server misbehaves."""
+
+    url: str = ""
+    files: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    """By repository and path."""
+    commit: str = COMMIT
+    requests: list[tuple[str, str | None]] = field(default_factory=list)
+    """Paths asked for, with their ranges."""
+    refusal: tuple[int, dict[str, str]] | None = None
+    """Status and headers of every answer."""
+    cuts: int = 0
+    """Answers with a body that are still to be cut off halfway."""
+    wrong_hash: bool = False
+    """Publish another hash than that of the bytes."""
+    while_serving: Callable[[], None] | None = None
+    """Called between the halves of a body."""
+
+    def info(self, repository: str) -> dict[str, Any]:
+        return {
+            "id": repository,
+            "sha": self.commit,
+            "siblings": [self._sibling(path, data) for path, data in self.files[repository].items()],
+        }
+
+    def _sibling(self, path: str, data: bytes) -> dict[str, Any]:
+        sha256 = hashlib.sha256(data + b"?" if self.wrong_hash else data).hexdigest()
+        lfs = {"sha256": sha256, "size": len(data), "pointerSize": 134} if len(data) >= LARGE else None
+        git = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+        return {"rfilename": path, "size": len(data), "blobId": git, **({"lfs": lfs} if lfs else {})}
+
+
+@contextmanager
+def serving(hub: Hub) -> Iterator[Hub]:
+    """The hub on a port of this machine."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            hub.requests.append((self.path, self.headers["Range"]))
+            if hub.refusal:
+                self._answer(*hub.refusal, b"{}")
+            elif asked := re.match(r"/api/models/([^/]+/[^/]+)/revision/", self.path):
+                self._info(asked[1])
+            elif asked := re.match(r"/([^/]+/[^/]+)/resolve/([0-9a-f]+)/(.+)", self.path):
+                self._file(hub.files[asked[1]][asked[3]])
+            else:
+                self._answer(404, {}, b"")
+
+        def _info(self, repository: str) -> None:
+            if repository not in hub.files:
+                self._answer(404, {"X-Error-Code": "RepoNotFound"}, b"{}")
+            else:
+                self._answer(200, {}, json.dumps(hub.info(repository)).encode())
+
+        def _file(self, data: bytes) -> None:
+            start = int(re.match(r"bytes=(\d+)-", self.headers["Range"] or "bytes=0-")[1])  # type: ignore[index]
+            headers = {"Content-Range": f"bytes {start}-{len(data) - 1}/{len(data)}"} if start else {}
+            self._answer(206 if start else 200, headers, data[start:])
+
+        def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            half = len(body) // 2
+            self.wfile.write(body[:half])
+            if "/resolve/" in self.path and hub.while_serving:
+                hub.while_serving()
+            if "/resolve/" in self.path and hub.cuts and len(body) > BLOCK:
+                hub.cuts -= 1
+                self.close_connection = True
+                self.wfile.flush()
+                self.connection.shutdown(2)
+                return
+            self.wfile.write(body[half:])
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    hub.url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,243 @@
+"""Pulls from a hub on this machine: whole, cut, refused, and two at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import threading
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+from huggingface_hub import constants
+
+from livetrans.cli import run
+from livetrans.errors import LivetransError, ModelError
+from livetrans.models.entries import Entry, entry_of
+from livetrans.models.pulled import PullRecord, pull, read_record, verify
+from tests.models.hub import COMMIT, Hub
+
+GGUF = b"GGUF" + bytes(range(256)) * 400
+RECOGNISER = {
+    "README.md": b"card",
+    "config.json": b"{}",
+    "model.bin": bytes(range(255)) * 300,
+    "tokenizer.json": b'{"model": 1}',
+    "vocabulary.txt": b"a\nb\n",
+}
+TRANSLATOR = entry_of("owner/small:Small-Q4.gguf")
+
+
+@pytest.fixture(autouse=True)
+def repositories(hub: Hub) -> None:
+    hub.files = {"owner/small": {"Small-Q4.gguf": GGUF, "Other.gguf": b"GGUF"}, "owner/whisper": RECOGNISER}
+
+
+@pytest.fixture
+def folder(home: Path) -> Path:
+    return home / "data/livetrans/models"
+
+
+def fetch(entry: Entry, folder: Path, steps: list[tuple[int, int]] | None = None) -> Path:
+    def progress(done: int, total: int) -> None:
+        if steps is not None:
+            steps.append((done, total))
+
+    return pull(entry, folder, progress, lambda: None)
+
+
+def test_a_translator_arrives_byte_for_byte_with_its_record(hub: Hub, folder: Path) -> None:
+    steps: list[tuple[int, int]] = []
+    path = fetch(TRANSLATOR, folder, steps)
+    assert path == folder / "Small-Q4.gguf" and path.read_bytes() == GGUF
+    record = read_record(path)
+    assert record is not None and (record.repository, record.commit) == ("owner/small", COMMIT)
+    assert record.files["Small-Q4.gguf"].sha256 == hashlib.sha256(GGUF).hexdigest()
+    assert steps[0] == (0, len(GGUF)) and steps[-1] == (len(GGUF), len(GGUF))
+    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+    assert verify(path, record) == []
+
+
+def test_a_recogniser_arrives_without_what_it_does_not_need(folder: Path) -> None:
+    path = fetch(entry_of("owner/whisper"), folder)
+    arrived = {file.name: file.read_bytes() for file in path.iterdir()}
+    assert arrived == {name: data for name, data in RECOGNISER.items() if name != "README.md"}
+    assert not (folder / ".unfinished" / "whisper").exists()
+
+
+def test_a_cut_is_mended_within_the_same_pull(hub: Hub, folder: Path) -> None:
+    hub.cuts = 2
+    assert fetch(TRANSLATOR, folder).read_bytes() == GGUF
+    ranges = [asked for path, asked in hub.requests if "/resolve/" in path]
+    assert len(ranges) == 3 and ranges[0] is None and all(ranges[1:])
+
+
+def test_a_pull_that_was_cut_for_good_goes_on_where_it_was_cut(hub: Hub, folder: Path) -> None:
+    hub.cuts = 100
+    with pytest.raises(ModelError, match=r"cut; run the same command again: it goes on after the \d"):
+        fetch(TRANSLATOR, folder)
+    [unfinished] = [path for path in folder.rglob("*.gguf") if path.is_file()]
+    kept = unfinished.stat().st_size
+    assert 0 < kept < len(GGUF) and not (folder / "Small-Q4.gguf").exists()
+    hub.cuts = 0
+    hub.requests.clear()
+    assert fetch(TRANSLATOR, folder).read_bytes() == GGUF
+    assert [asked for path, asked in hub.requests if "/resolve/" in path] == [f"bytes={kept}-"]
+
+
+def test_a_new_commit_is_fetched_from_the_beginning(hub: Hub, folder: Path) -> None:
+    hub.cuts = 100
+    with pytest.raises(ModelError):
+        fetch(TRANSLATOR, folder)
+    hub.cuts, hub.commit = 0, "f" * 40
+    hub.files["owner/small"]["Small-Q4.gguf"] = GGUF[::-1]
+    assert fetch(TRANSLATOR, folder).read_bytes() == GGUF[::-1]
+
+
+@pytest.mark.parametrize("repository", ["owner/small:Small-Q4.gguf", "owner/small:Other.gguf"])
+def test_bytes_with_another_hash_are_refused_and_deleted(hub: Hub, folder: Path, repository: str) -> None:
+    """The second file is small: the hub publishes git's hash for it."""
+    hub.wrong_hash = repository.endswith("Small-Q4.gguf")
+    entry = entry_of(repository)
+    if not hub.wrong_hash:
+        info = hub.info
+        hub.info = lambda name: json.loads(json.dumps(info(name)).replace('"blobId": "', '"blobId": "0'))  # type: ignore[method-assign]
+    with pytest.raises(ModelError, match="another hash"):
+        fetch(entry, folder)
+    assert not any(path.is_file() for path in folder.rglob("*.gguf"))
+
+
+def test_the_catalogue_s_hash_is_checked_too(folder: Path) -> None:
+    entry = Entry("small", "translator", "owner/small", "Small-Q4.gguf", sha256="0" * 64)
+    with pytest.raises(ModelError, match="another hash"):
+        fetch(entry, folder)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "sentence"),
+    [
+        (404, {"X-Error-Code": "RepoNotFound"}, r"there is no http://127\S+/owner/small, or it is private"),
+        (404, {"X-Error-Code": "RevisionNotFound"}, "no such revision"),
+        (401, {}, "check HF_TOKEN"),
+        (403, {"X-Error-Code": "GatedRepo"}, r"accept them at http://127\S+/owner/small"),
+        (429, {"Retry-After": "42"}, "again in 42 seconds"),
+        (429, {"RateLimit": '"api";r=0;t=55'}, "again in 55 seconds"),
+        (503, {}, r"\(503\).*later"),
+    ],
+)
+def test_a_refusal_says_what_to_do(hub: Hub, folder: Path, status: int, headers: dict[str, str], sentence: str) -> None:
+    hub.refusal = (status, headers)
+    with pytest.raises(LivetransError, match=sentence):
+        fetch(TRANSLATOR, folder)
+
+
+def test_a_rate_limit_in_the_middle_is_reported_at_once(hub: Hub, folder: Path) -> None:
+    def limit() -> None:
+        hub.refusal, hub.cuts = (429, {"Retry-After": "300"}), 1
+
+    hub.while_serving = limit
+    with pytest.raises(ModelError, match="again in 300 seconds"):
+        fetch(TRANSLATOR, folder)
+
+
+def test_a_server_that_is_no_hub_is_named(hub: Hub, folder: Path) -> None:
+    hub.refusal = (200, {"Content-Type": "text/html"})
+    with pytest.raises(ModelError, match="no answer of a hub"):
+        fetch(TRANSLATOR, folder)
+
+
+def test_nobody_answers(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(ModelError, match="cannot be reached"):
+        fetch(TRANSLATOR, folder)
+
+
+def test_an_unencrypted_address_elsewhere_is_refused(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "ENDPOINT", "http://hub.invalid")
+    with pytest.raises(LivetransError, match="not encrypted"):
+        fetch(TRANSLATOR, folder)
+
+
+def test_offline_is_offline(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(ModelError, match="HF_HUB_OFFLINE"):
+        fetch(TRANSLATOR, folder)
+    assert hub.requests == []
+
+
+def test_a_full_disk_is_seen_before_anything_is_fetched(
+    hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9, 1000))
+    with pytest.raises(ModelError, match=r"needs 0\.2 GB on the disk"):
+        fetch(TRANSLATOR, folder)
+    assert not any("/resolve/" in path for path, _ in hub.requests)
+
+
+def test_a_disk_that_fills_up_keeps_what_arrived(hub: Hub, folder: Path) -> None:
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
+    try:
+        with pytest.raises(ModelError, match=r"is full; free some space, and run the same command again"):
+            fetch(TRANSLATOR, folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert fetch(TRANSLATOR, folder).read_bytes() == GGUF
+
+
+def test_the_second_of_two_pulls_waits_and_fetches_nothing(hub: Hub, folder: Path) -> None:
+    serving, waiting = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        serving.set()
+        assert waiting.wait(10)
+
+    hub.while_serving = hold
+    first = threading.Thread(target=fetch, args=(TRANSLATOR, folder))
+    first.start()
+    assert serving.wait(10)
+    path = pull(TRANSLATOR, folder, lambda done, total: None, waiting.set)
+    first.join()
+    assert path.read_bytes() == GGUF
+    assert sum("/resolve/" in path for path, _ in hub.requests) == 1
+
+
+def test_a_repository_of_ggufs_asks_for_one_of_them(folder: Path) -> None:
+    with pytest.raises(LivetransError, match=r"owner/small:FILE; it has Small-Q4\.gguf, Other\.gguf"):
+        fetch(entry_of("owner/small"), folder)
+    with pytest.raises(LivetransError, match=r"owner/small:FILE; it has"):
+        fetch(entry_of("owner/small:Absent.gguf"), folder)
+
+
+def test_a_repository_cannot_write_outside_its_folder(hub: Hub, folder: Path) -> None:
+    hub.files["owner/whisper"] = RECOGNISER | {"vocabulary.x/../../../../evil": b"evil", "../config.json": b"evil"}
+    fetch(entry_of("owner/whisper"), folder)
+    assert not any(path.read_bytes() == b"evil" for path in folder.parent.rglob("*") if path.is_file())
+
+
+def test_damage_is_found_and_removed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = fetch(TRANSLATOR, folder)
+    assert run(["models", "verify"]) == 0
+    assert capsys.readouterr().out == "Small-Q4.gguf: whole\n"
+    path.write_bytes(GGUF[:-1] + b"?")
+    assert run(["models", "verify", "Small-Q4"]) == 1
+    assert "remove it and pull it again" in capsys.readouterr().out
+    assert run(["models", "rm", "Small-Q4.gguf"]) == 0
+    assert [path for path in folder.iterdir() if path.name != ".unfinished"] == []
+    assert run(["models", "path", "Small-Q4.gguf"]) == 2
+
+
+def test_a_model_that_livetrans_did_not_fetch_is_not_removed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["models", "rm", "livetrans-en-de.q8_0.gguf"]) == 2
+    assert "was not fetched by livetrans" in capsys.readouterr().err
+
+
+def test_the_record_reads_back(folder: Path) -> None:
+    path = fetch(entry_of("owner/whisper"), folder)
+    assert isinstance(read_record(path), PullRecord)
+    (folder / "whisper.pull.json").write_text("{}")
+    with pytest.raises(ModelError, match="remove it"):
+        read_record(path)
