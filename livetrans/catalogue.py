@@ -1,10 +1,13 @@
-"""Which models there are, and where. Only names and sizes are read: nothing is loaded, and nothing is ever downloaded.
+"""Which models are on this machine, and which is taken. Nothing is loaded, and nothing is fetched here.
 
-A model is searched by the path or name that was given, then in these folders:
+A model that was named, by its path or as `livetrans models` lists it, is taken wherever it is. Otherwise the first is
+taken that fits the languages, of
 
 1. the folders in the environment variable LIVETRANS_MODELS;
-2. `models/` of the source tree, or of the installed package;
-3. `livetrans/models` in the user's data folder.
+2. `models/` of the source tree, or of the installed package, without the embedded models;
+3. `livetrans/models` in the user's data folder: what was pulled last, then the others;
+4. models of the catalogue file that another program has fetched;
+5. the embedded models.
 """
 
 from __future__ import annotations
@@ -15,13 +18,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from livetrans.errors import ModelError
+from livetrans.models.elsewhere import models_elsewhere
+from livetrans.models.entries import RECOGNISER, TRANSLATOR, WEIGHTS, Catalogue, Entry, read_catalogue
+from livetrans.models.gguf import MAGIC
+from livetrans.models.pulled import PullRecord, read_record
 
 MODELS_VARIABLE = "LIVETRANS_MODELS"
 RECOGNISER_VARIABLE = "LIVETRANS_ASR_MODEL"
 TRANSLATOR_VARIABLE = "LIVETRANS_MT_MODEL"
-
-RECOGNISER = "recogniser"
-TRANSLATOR = "translator"
 
 _HOW_TO_POINT = {
     RECOGNISER: "point to a faster-whisper folder (one that holds model.bin) with --asr",
@@ -48,10 +52,21 @@ class FoundModel:
     kind: str
     """`recogniser` or `translator`."""
     place: str
+    called: str | None = None
+    """Its name where that is not the file's: in another program's folder."""
+    entry: Entry | None = None
+    """What the catalogue file says about it."""
+    record: PullRecord | None = None
+    """Of a model that was pulled."""
 
     @property
     def name(self) -> str:
-        return self.path.name
+        return self.called or self.path.name
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it is one of the small models that ship with livetrans."""
+        return is_embedded(self.path)
 
     @property
     def size_bytes(self) -> int:
@@ -64,16 +79,23 @@ class FoundModel:
 
         Empty for any other model. Their names end in it: `livetrans-recogniser-en`, `livetrans-en-de.q8_0.gguf`.
         """
-        if not self.name.startswith(_OWN_PREFIX):
+        if not self.embedded:
             return ()
         parts = self.name.split(".")[0].split("-")
         return tuple(parts[-1:] if self.kind == RECOGNISER else parts[-2:])
 
     def fits(self, source: str | None, target: str | None) -> bool:
         """Whether the model may serve these languages; None stands for any."""
+        if self.entry is not None:
+            return self.entry.knows(source) if self.kind == RECOGNISER else self.entry.knows(source, target)
         return all(
             wanted is None or wanted == known for known, wanted in zip(self.languages, (source, target), strict=False)
         )
+
+
+def is_embedded(path: Path) -> bool:
+    """Whether a model is one of the small ones that ship with livetrans, by its name."""
+    return path.name.startswith(_OWN_PREFIX)
 
 
 def source_tree() -> Path | None:
@@ -88,22 +110,48 @@ def data_folder(name: str) -> Path:
     return tree / name if tree else Path(__file__).resolve().parent / "data" / name
 
 
-def search_folders() -> list[ModelFolder]:
-    """The folders searched, first to last; each need not exist."""
+def known_models() -> Catalogue:
+    """The catalogue file that ships with livetrans."""
+    return read_catalogue(data_folder("models") / "catalogue.toml")
+
+
+def pull_folder() -> Path:
+    """Where models are fetched to; it need not exist."""
     import platformdirs
 
+    return platformdirs.user_data_path("livetrans", appauthor=False) / "models"
+
+
+def search_folders() -> list[ModelFolder]:
+    """The folders searched, first to last; each need not exist."""
     named = os.environ.get(MODELS_VARIABLE, "")
     folders = [ModelFolder(Path(part), MODELS_VARIABLE) for part in named.split(os.pathsep) if part]
     folders.append(ModelFolder(data_folder("models"), "livetrans"))
-    folders.append(ModelFolder(platformdirs.user_data_path("livetrans", appauthor=False) / "models", "user data"))
+    folders.append(ModelFolder(pull_folder(), "user data"))
     return folders
 
 
 def find_models(kind: str | None = None) -> list[FoundModel]:
     """Every model in the search folders, in the order in which they are preferred."""
     found = [model for folder in search_folders() for model in _models_in(folder) if kind in (None, model.kind)]
-    # The embedded models come first wherever they are: a download must not change what runs by default.
-    return sorted(found, key=lambda model: not model.name.startswith(_OWN_PREFIX))
+    return sorted(found, key=lambda model: model.embedded)
+
+
+def find_elsewhere(kind: str | None = None) -> list[FoundModel]:
+    """Models that other programs have fetched and that are in no search folder; the catalogue's first."""
+    catalogue, searched = known_models(), [folder.path.resolve() for folder in search_folders()]
+    found = [
+        FoundModel(
+            model.path,
+            model.kind,
+            model.program,
+            called=model.name,
+            entry=catalogue.resembling(model.name.rpartition("/")[2], model.sha256),
+        )
+        for model in models_elsewhere()
+        if kind in (None, model.kind) and model.path.resolve().parent not in searched
+    ]
+    return sorted(found, key=lambda model: model.entry is None)
 
 
 def find_recogniser(name: str | None = None, *, language: str | None = None) -> FoundModel:
@@ -145,18 +193,31 @@ def find_draft_model(name: str) -> Path:
 def _find(kind: str, name: str | None, source: str | None, target: str | None) -> FoundModel:
     found = find_models(kind)
     if name:
-        path = Path(name).expanduser()
-        if _is_gguf(path) if kind == TRANSLATOR else _kind_of(path) == kind:
-            return FoundModel(path, kind, "named")
-        for model in found:
-            if name in (model.name, model.path.stem, model.name.split(".")[0]):
-                return model
-        raise ModelError(f"{_fault_of(kind, name, path)}; {_advice(kind, found)}")
-    for model in found:
+        return _named(kind, name, found)
+    own = [model for model in found if not model.embedded]
+    for model in (*own, *_known_elsewhere(kind), *(model for model in found if model.embedded)):
         if model.fits(source, target):
             return model
     wanted = f"for {source or 'any language'}" + (f" to {target}" if target else "")
     raise ModelError(f"no {kind} {wanted if source or target else 'at all'} was found; {_advice(kind, found)}")
+
+
+def _known_elsewhere(kind: str) -> Iterator[FoundModel]:
+    """Searched only when nothing before it fits."""
+    yield from (model for model in find_elsewhere(kind) if model.entry is not None)
+
+
+def _named(kind: str, name: str, found: list[FoundModel]) -> FoundModel:
+    path = Path(name).expanduser()
+    if _is_gguf(path) if kind == TRANSLATOR else _kind_of(path) == kind:
+        return FoundModel(path, kind, "named", entry=known_models().resembling(path.name))
+    for models in (found, find_elsewhere(kind)):
+        for model in models:
+            if name in (model.name, model.path.stem, model.name.split(".")[0]) or (
+                model.entry and name == model.entry.name
+            ):
+                return model
+    raise ModelError(f"{_fault_of(kind, name, path)}; {_advice(kind, found)}")
 
 
 def _fault_of(kind: str, name: str, path: Path) -> str:
@@ -173,21 +234,25 @@ def _advice(kind: str, found: list[FoundModel]) -> str:
 
 
 def _models_in(folder: ModelFolder) -> Iterator[FoundModel]:
+    """The models of a folder: those pulled last first, then those without a record by name."""
     try:
         entries = sorted(folder.path.iterdir())
     except OSError:  # a folder that is not there holds no models
         return
-    for path in entries:
-        kind = _kind_of(path)
-        if kind:
-            yield FoundModel(path, kind, folder.place)
+    catalogue = known_models()
+    found = [
+        FoundModel(path, kind, folder.place, entry=catalogue.resembling(path.name), record=read_record(path))
+        for path in entries
+        if (kind := _kind_of(path))
+    ]
+    yield from sorted(found, key=lambda model: model.record.pulled_at if model.record else "", reverse=True)
 
 
 def _is_gguf(path: Path) -> bool:
     """Whether a file begins like a GGUF, whatever its name is."""
     try:
         with path.open("rb") as file:
-            return file.read(4) == b"GGUF"
+            return file.read(4) == MAGIC
     except OSError:
         return False
 
@@ -196,6 +261,6 @@ def _kind_of(path: Path) -> str | None:
     """The kind of model at a path, by its name and files alone."""
     if path.suffix == ".gguf" and path.is_file():
         return TRANSLATOR
-    if (path / "model.bin").is_file():
+    if (path / WEIGHTS).is_file():
         return RECOGNISER
     return None

@@ -8,6 +8,7 @@ import pytest
 
 from livetrans import catalogue
 from livetrans.errors import ModelError
+from livetrans.models.entries import read_catalogue
 
 
 @pytest.fixture
@@ -16,6 +17,8 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     monkeypatch.setenv(catalogue.MODELS_VARIABLE, str(tmp_path / "named"))
     monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
     monkeypatch.setattr(catalogue, "data_folder", lambda name: tmp_path / "tree" / name)
+    catalogue_file = Path(__file__).parents[1] / "models/catalogue.toml"
+    monkeypatch.setattr(catalogue, "known_models", lambda: read_catalogue(catalogue_file))
     for variable in (catalogue.RECOGNISER_VARIABLE, catalogue.TRANSLATOR_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
@@ -51,11 +54,24 @@ def test_earlier_folders_win(folders: dict[str, Path]) -> None:
     assert catalogue.find_translator(source="en", target="de").path == named
 
 
-def test_the_embedded_models_come_first_wherever_they_stand(folders: dict[str, Path]) -> None:
-    translator(folders["named"], "big.gguf")
+def test_a_model_of_the_user_s_comes_before_the_embedded_one(folders: dict[str, Path]) -> None:
     embedded = translator(folders["tree"], "livetrans-en-de.q8_0.gguf")
     assert catalogue.find_translator(source="en", target="de").path == embedded
-    assert catalogue.find_translator(source="en", target="fr").name == "big.gguf"
+    own = translator(folders["user"], "big.gguf")
+    assert catalogue.find_translator(source="en", target="de").path == own
+    assert catalogue.find_translator("livetrans-en-de").path == embedded
+    own.unlink()
+    assert catalogue.find_translator(source="en", target="de").path == embedded
+
+
+def test_a_model_of_the_catalogue_is_taken_for_the_languages_that_it_knows(folders: dict[str, Path]) -> None:
+    translator(folders["user"], "Hy-MT2-1.8B-Q4_K_M.gguf")
+    general = translator(folders["user"], "Z.gguf")
+    assert catalogue.find_translator(source="en", target="de").name == "Hy-MT2-1.8B-Q4_K_M.gguf"
+    assert catalogue.find_translator(source="en", target="sv").path == general
+    recogniser(folders["user"], "faster-whisper-small.en")
+    with pytest.raises(ModelError, match="no recogniser for fr"):
+        catalogue.find_recogniser(language="fr")
 
 
 def test_a_recogniser_of_one_language_is_taken_for_that_one_only(folders: dict[str, Path]) -> None:

@@ -27,7 +27,7 @@ COMMANDS = {
     "sessions": CommandEntry("livetrans.cli.sessions", "List the recorded sessions, print their paths, remove them."),
     "export": CommandEntry("livetrans.cli.export", "Write a session as subtitles, text or JSON lines."),
     "bench": CommandEntry("livetrans.cli.bench", "Measure methods side by side and make the paper's tables."),
-    "models": CommandEntry("livetrans.cli.listing", "List the models that were found, and which run by default."),
+    "models": CommandEntry("livetrans.cli.models", "List the models; fetch, check and remove them."),
     "config": CommandEntry("livetrans.cli.configuring", "Show the settings in force, or write a configuration file."),
     "doctor": CommandEntry("livetrans.cli.doctor", "Check this machine, and say how far behind captions will be."),
     "devices": CommandEntry("livetrans.cli.listing", "List the microphones."),

@@ -114,23 +114,28 @@ def checked_jsonl(context: click.Context, option: click.Parameter, value: str | 
 
 
 class ProgressBar:
-    """A sink that shows on standard error how much of a source of known length was heard, and the time left."""
+    """A bar on standard error with the time left; as a sink, how much of a source of known length was heard."""
 
-    def __init__(self) -> None:
+    def __init__(self, label: str = "heard") -> None:
+        self._label = label
         self._bar: Any = None
-        self._heard = 0
+        self._done = 0
 
     def write(self, record: Record) -> None:
         self.show(record.event)
 
     def show(self, event: Event) -> None:
-        if not isinstance(event, SourceProgress) or not event.total:
-            return
+        if isinstance(event, SourceProgress) and event.total:
+            self.move(round(event.heard), round(event.total))
+
+    def move(self, done: int, total: int) -> None:
+        """Show that so many of all units are done."""
         if self._bar is None:
-            self._bar = click.progressbar(length=round(event.total), label="heard", file=sys.stderr, show_pos=True)
-        self._bar.update(round(event.heard) - self._heard)
-        self._heard = round(event.heard)
+            self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr, show_pos=True)
+        self._bar.update(done - self._done)
+        self._done = done
 
     def close(self) -> None:
         if self._bar is not None:
             self._bar.render_finish()
+            self._bar = None

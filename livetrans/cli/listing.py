@@ -1,54 +1,17 @@
-"""`livetrans models`, `devices` and `completion`: what this machine has, printed; no model is loaded."""
+"""`livetrans devices` and `completion`: what this machine has, printed."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 from click.shell_completion import get_completion_class
 
-from livetrans.catalogue import FoundModel, find_models, find_recogniser, find_translator, search_folders
-from livetrans.cli.common import file_size, say
-from livetrans.errors import ModelError, SourceError, UsageError
+from livetrans.errors import SourceError, UsageError
 from livetrans.text import visible
 
 SHELLS = ("bash", "zsh", "fish")
-
-
-@click.command()
-def models_command() -> None:
-    """List the models that were found, and mark with * those that run by default (English to German).
-
-    Nothing is loaded, and nothing is ever downloaded.
-    """
-    models = find_models()
-    defaults = _defaults()
-    models += [model for model in defaults if model.path not in {found.path for found in models}]
-    for model in models:
-        mark = "*" if model.path in {default.path for default in defaults} else " "
-        click.echo(f"{mark} {model.kind:<10}  {file_size(model.size_bytes):>8}  {visible(model.name)}")
-        click.echo(f"  {'':<10}  {'':>8}  {visible(f'{model.place}: {model.path}')}")
-    click.echo("\nSearched, first to last:")
-    for folder in search_folders():
-        click.echo(f"  {visible(f'{folder.place}: {folder.path}')}" + ("" if folder.path.is_dir() else " (not there)"))
-    click.echo("\nFor a model elsewhere: --asr FOLDER, --mt FILE.gguf, or name its parent folder in LIVETRANS_MODELS.")
-
-
-def _defaults() -> list[FoundModel]:
-    """What `livetrans mic` loads without any option; prints what keeps it from doing so."""
-    defaults: list[FoundModel] = []
-    finders: tuple[Callable[[], FoundModel], ...] = (
-        lambda: find_recogniser(language="en"),
-        lambda: find_translator(source="en", target="de"),
-    )
-    for find in finders:
-        try:
-            defaults.append(find())
-        except ModelError as fault:
-            say(f"livetrans: {fault}")
-    return defaults
 
 
 @click.command()

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from livetrans.audio.source import AudioSource
 from livetrans.bench.layout import FORMATS
 from livetrans.cli.common import GroupedCommand
-from livetrans.cli.run_options import RunOptions, run_options, settings_from
+from livetrans.cli.run_options import RunOptions, embedded_notice, run_options, settings_from
 from livetrans.cli.running import from_audio, run_at_once, run_live
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import Settings
@@ -125,6 +125,9 @@ def open_source(file: str, settings: Settings, clock: Clock, *, recorded: bool, 
             return open_recorded(transcripts, publish)
 
         return open_listening
+    notice = embedded_notice(settings, None if file == STDIN else Path(file))
+    if notice is not None:
+        notices(notice)
     if file == STDIN:
         from livetrans.audio.pcm import PcmStream
 

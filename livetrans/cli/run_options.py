@@ -12,7 +12,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
-from livetrans.catalogue import find_draft_model, find_recogniser, find_translator
+from livetrans.catalogue import data_folder, find_draft_model, find_recogniser, find_translator, is_embedded
 from livetrans.cli.options import SHARED_OPTIONS
 from livetrans.config import (
     CALM,
@@ -28,6 +28,7 @@ from livetrans.config import (
     TranscriberSettings,
 )
 from livetrans.errors import UsageError
+from livetrans.events import Notice
 from livetrans.languages import AUTO, parse_language
 
 _Settings = TypeVar("_Settings")
@@ -132,4 +133,18 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
         decoding=options.decoding,
         mask=options.mask,
         output=options.output,
+    )
+
+
+def embedded_notice(settings: Settings, file: Path | None = None) -> Notice | None:
+    """The warning that the embedded recogniser understands no people; none for a `file` that ships with it."""
+    if settings.recogniser is None or not is_embedded(settings.recogniser.model):
+        return None
+    if file is not None and file.resolve().parent == data_folder("recordings").resolve():
+        return None
+    source = "en" if settings.source_language == AUTO else settings.source_language
+    return Notice(
+        "warning",
+        "The embedded recogniser understands synthetic voices only, not people; "
+        f"`livetrans models pull small --from {source} --to {settings.target_language}` fetches one that does.",
     )

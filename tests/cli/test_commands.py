@@ -1,4 +1,4 @@
-"""`livetrans models`, `devices` and `export`."""
+"""`livetrans devices` and `export`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from livetrans import catalogue
 from livetrans.audio import portaudio
 from livetrans.audio.portaudio import Device
 from livetrans.cli import run
@@ -76,22 +75,6 @@ def test_last_is_the_newest_session(
     for name in ("last", kept.name):
         assert run(["export", name, "--format", "txt"]) == 0
         assert capsys.readouterr().out == "Guten Tag.\n"
-
-
-def test_models_marks_the_defaults(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(catalogue, "search_folders", lambda: [catalogue.ModelFolder(tmp_path, "here")])
-    for variable in (catalogue.RECOGNISER_VARIABLE, catalogue.TRANSLATOR_VARIABLE):
-        monkeypatch.delenv(variable, raising=False)
-    for name in ("livetrans-en-de.q8_0.gguf", "other.gguf"):
-        (tmp_path / name).write_bytes(b"GGUF" * 500_000)
-    assert run(["models"]) == 0
-    captured = capsys.readouterr()
-    lines = captured.out.splitlines()
-    assert any(line.startswith("* translator") and "2.0 MB  livetrans-en-de" in line for line in lines)
-    assert any(line.startswith("  translator") and "other.gguf" in line for line in lines)
-    assert "no recogniser" in captured.err
 
 
 def test_devices_marks_the_default(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -77,9 +77,9 @@ def test_defaults_are_those_of_the_settings(seen: Seen, models: Path) -> None:
     assert settings.gate == GateSettings()
     assert settings.mask == MaskSettings()
     assert (settings.source_language, settings.target_language) == ("en", "de")
-    assert settings.language_model.model.name == "livetrans-en-de.q8_0.gguf"
+    assert settings.language_model.model.name == "tower.gguf"
     assert settings.recogniser is not None
-    assert settings.recogniser.model.name == "livetrans-recogniser-en"
+    assert settings.recogniser.model.name == "whisper-small"
     assert settings.recogniser.window is None
     assert settings.transcriber == TranscriberSettings()
 

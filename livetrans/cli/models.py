@@ -1,0 +1,246 @@
+"""`livetrans models`: the models here, those of other programs, those that can be fetched; pull, rm, path, verify."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from livetrans.catalogue import (
+    FoundModel,
+    find_elsewhere,
+    find_models,
+    find_recogniser,
+    find_translator,
+    known_models,
+    pull_folder,
+    search_folders,
+)
+from livetrans.cli.common import file_size, say
+from livetrans.errors import ModelError, UsageError
+from livetrans.languages import AUTO, parse_language
+from livetrans.models.entries import RECOGNISER, Entry, entry_of
+from livetrans.models.pulled import remove, verify
+from livetrans.session.codec import encode
+from livetrans.text import visible
+
+_USABLE = 0.8
+"""Part of the memory that a model may take: the rest is for the system and the other model."""
+
+
+@click.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the list as one JSON object.")
+@click.pass_context
+def command(context: click.Context, as_json: bool) -> None:
+    """List the models, or fetch, check and remove them. Only pull opens the network."""
+    if context.invoked_subcommand is None:
+        _print_list(as_json)
+    elif as_json:
+        raise UsageError("--json is for the list; write it after `livetrans models` or `livetrans models list` alone")
+
+
+@command.command("list", short_help="List the models here, elsewhere, and to fetch.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def list_command(as_json: bool) -> None:
+    """List the models here, in other programs' folders, and those that can be fetched.
+
+    * marks those that run by default (English to German).
+    """
+    _print_list(as_json)
+
+
+@command.command("pull", short_help="Fetch a model, or a pair for a purpose.")
+@click.argument("name", metavar="NAME")
+@click.option("--from", "source", metavar="LANGUAGE", default="en", show_default=True, help="For a purpose: spoken.")
+@click.option("--to", "target", metavar="LANGUAGE", default="de", show_default=True, help="For a purpose: captions.")
+@click.option("--yes", is_flag=True, help="Fetch without asking, also where the licence restricts the use.")
+def pull_command(name: str, source: str, target: str, yes: bool) -> None:
+    """Fetch NAME: small, good or best, which are a recogniser and a translator for --from and --to; or one model.
+
+    A model is a name of the list, owner/repository:file.gguf (a translator), or owner/repository (a recogniser in
+    faster-whisper's format). A fetch that was cut goes on where it was cut when it is run again.
+    """
+    from livetrans.cli.pulling import pull_all
+
+    catalogue = known_models()
+    if name in catalogue.purposes:
+        spoken = None if source.lower() == AUTO else parse_language(source).code
+        shown = parse_language(target).code
+        pull_all(catalogue.pair(name, spoken, shown), yes=yes)
+        say(f"Ready: livetrans mic --from {source} --to {target}")
+    else:
+        pull_all((catalogue.named(name) or entry_of(name),), yes=yes)
+
+
+@command.command("rm", short_help="Remove a model that was fetched.")
+@click.argument("name", metavar="NAME")
+def rm_command(name: str) -> None:
+    """Remove a model that was fetched with pull, to be fetched again or for good."""
+    model = _found(name)
+    if model.record is None or model.path.parent != pull_folder():
+        raise UsageError(f"{model.path} was not fetched by livetrans; remove it where it came from")
+    size = model.size_bytes
+    remove(model.path)
+    say(f"removed {model.path} ({file_size(size)})")
+
+
+@command.command("path", short_help="Print the file or folder of a model.")
+@click.argument("name", metavar="NAME")
+def path_command(name: str) -> None:
+    """Print the file or folder of a model that is on this machine."""
+    click.echo(str(_found(name).path))
+
+
+@command.command("verify", short_help="Compare fetched models with their hashes.")
+@click.argument("name", metavar="[NAME]", required=False)
+def verify_command(name: str | None) -> int:
+    """Compare the files of a fetched model, or of all of them, with the hashes written down when they were fetched."""
+    models = [_found(name)] if name else [model for model in find_models() if model.record]
+    if name and models[0].record is None:
+        raise UsageError(f"{models[0].path} was not fetched by livetrans: there are no hashes to compare with")
+    if not models:
+        say("no model was fetched yet; `livetrans models` lists those that can be")
+    damaged = 0
+    for model in models:
+        assert model.record is not None
+        different = verify(model.path, model.record)
+        damaged += bool(different)
+        files = f"differs or is missing: {', '.join(different)}; remove it and pull it again" if different else "whole"
+        click.echo(visible(f"{model.name}: {files}"))
+    return 1 if damaged else 0
+
+
+def _found(name: str) -> FoundModel:
+    """A model on this machine by its name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    for model in (*find_models(), *find_elsewhere()):
+        if name in (model.name, model.path.stem) or (model.entry and name == model.entry.name):
+            return model
+        if model.record and name == model.record.name:
+            return model
+    raise UsageError(f"there is no model {name!r} on this machine; `livetrans models` lists them")
+
+
+def _print_list(as_json: bool) -> None:
+    import psutil  # type: ignore[import-untyped]
+
+    memory = psutil.virtual_memory().total
+    own, others, defaults = find_models(), find_elsewhere(), _defaults()
+    named = [model for model in defaults if model.path not in {found.path for found in (*own, *others)}]
+    if as_json:
+        click.echo(json.dumps(_as_json([*own, *named], others, defaults, memory), indent=2))
+        return
+    click.echo("Here (* runs by default, English to German):")
+    for model in (*own, *named):
+        _print_found(model, defaults)
+    if others:
+        click.echo("\nIn other programs' folders, used from there and never changed:")
+        for model in others:
+            _print_found(model, defaults)
+    catalogue = known_models()
+    click.echo("\nPairs to fetch, with `livetrans models pull small --from en --to de`:")
+    for purpose in catalogue.purposes:
+        pair = catalogue.pair(purpose, "en", "de")
+        click.echo(f"  {purpose:<5} {file_size(_total(pair)):>8}  {pair[0].name} and {pair[1].name}")
+    click.echo("\nModels to fetch, with `livetrans models pull NAME`:")
+    click.echo(f"  {'name':<23}{'size':>8}  {'memory':>7}  {'languages':<12} licence")
+    for entry in catalogue.entries:
+        if not _is_here(entry, [*own, *others]):
+            _print_entry(entry, memory)
+    click.echo(f"This machine has {file_size(memory)} of memory.")
+    click.echo("\nSearched, first to last:")
+    for folder in search_folders():
+        click.echo(f"  {visible(f'{folder.place}: {folder.path}')}" + ("" if folder.path.is_dir() else " (not there)"))
+    click.echo("\nOthers: --asr FOLDER, --mt FILE.gguf, or their folder in LIVETRANS_MODELS.")
+
+
+def _print_found(model: FoundModel, defaults: list[FoundModel]) -> None:
+    mark = "*" if model.path in {default.path for default in defaults} else " "
+    click.echo(f"{mark} {model.kind:<10} {file_size(model.size_bytes):>8}  {visible(model.name)}")
+    about = _about(model)
+    if about:
+        click.echo(f"    {visible(about)}")
+    click.echo(f"    {visible(f'{model.place}: {model.path}')}")
+
+
+def _about(model: FoundModel) -> str:
+    if model.embedded:
+        what = "synthetic English voices only" if model.kind == RECOGNISER else "everyday sentences only"
+        return f"{what}: for trying, not for a meeting; CC-BY 2.0 FR"
+    if model.entry is not None:
+        restriction = f"; {model.entry.restriction}" if model.entry.restriction else ""
+        return f"{model.entry.name}: languages: {_languages(model.entry)}; {model.entry.licence}{restriction}"
+    return f"from {model.record.repository}" if model.record else ""
+
+
+def _print_entry(entry: Entry, memory: int) -> None:
+    size = file_size(entry.size) if entry.size else "unknown"
+    needed = f"~{entry.memory / 1e9:.1f} GB" if entry.memory else "unknown"
+    click.echo(f"  {entry.name:<23}{size:>8}  {needed:>7}  {_languages(entry):<12} {entry.licence}")
+    click.echo(f"    {entry.kind}: {entry.why}")
+    if entry.restriction:
+        click.echo(f"    {entry.restriction}")
+    if entry.memory and entry.memory > memory * _USABLE:
+        click.echo("    needs more memory than this machine has to spare")
+
+
+def _total(pair: tuple[Entry, Entry]) -> int:
+    return sum(entry.size or 0 for entry in pair)
+
+
+def _languages(entry: Entry) -> str:
+    return (
+        "English only"
+        if entry.codes == ("en",)
+        else str(len({code.partition("-")[0] for code in entry.codes}) or "unknown")
+    )
+
+
+def _is_here(entry: Entry, found: list[FoundModel]) -> bool:
+    return any(model.entry is not None and model.entry.name == entry.name for model in found)
+
+
+def _defaults() -> list[FoundModel]:
+    """What `livetrans mic` loads without any option; prints what keeps it from doing so."""
+    defaults: list[FoundModel] = []
+    finders: tuple[Callable[[], FoundModel], ...] = (
+        lambda: find_recogniser(language="en"),
+        lambda: find_translator(source="en", target="de"),
+    )
+    for find in finders:
+        try:
+            defaults.append(find())
+        except ModelError as fault:
+            say(f"livetrans: {fault}")
+    return defaults
+
+
+def _as_json(
+    own: list[FoundModel], others: list[FoundModel], defaults: list[FoundModel], memory: int
+) -> dict[str, Any]:
+    def found(model: FoundModel) -> dict[str, Any]:
+        return {
+            "name": model.name,
+            "kind": model.kind,
+            "path": str(model.path),
+            "place": model.place,
+            "size": model.size_bytes,
+            "default": model.path in {default.path for default in defaults},
+            "embedded": model.embedded,
+            "catalogue": model.entry.name if model.entry else None,
+            "commit": model.record.commit if model.record else None,
+        }
+
+    entries = known_models().entries
+    return {
+        "memory": memory,
+        "here": [found(model) for model in own],
+        "elsewhere": [found(model) for model in others],
+        "catalogue": [{**encode(entry), "languages": entry.codes, "memory": entry.memory} for entry in entries],
+        "searched": [str(folder.path) for folder in search_folders()],
+    }

@@ -1,0 +1,147 @@
+"""Fetching models for a user: what is missing, what it costs, a yes, a progress bar; and what to do without them."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+import click
+
+from livetrans.catalogue import (
+    FoundModel,
+    find_elsewhere,
+    find_models,
+    find_recogniser,
+    find_translator,
+    known_models,
+    pull_folder,
+)
+from livetrans.cli.common import ProgressBar, file_size, say
+from livetrans.errors import ModelError, UsageError
+from livetrans.languages import AUTO, parse_language
+from livetrans.models.entries import RECOGNISER, Entry
+from livetrans.models.hub import is_offline
+from livetrans.models.pulled import pull, read_record
+
+OFFERED = "small"
+"""The purpose that `mic` offers to fetch."""
+
+
+def here(entry: Entry) -> FoundModel | None:
+    """The model of the entry on this machine, in our folders or in another program's."""
+    found = (*find_models(entry.kind), *find_elsewhere(entry.kind))
+    known = (model for model in found if model.entry is not None and model.entry.name == entry.name)
+    return next(known, next((model for model in found if model.name == entry.local_name), None))
+
+
+def pull_all(entries: tuple[Entry, ...], *, yes: bool) -> None:
+    """Fetch the models that are not here, after a yes where a terminal can give one.
+
+    Raises:
+        UsageError: a restricted licence, and nobody to accept it; or no such model.
+        ModelError: a model cannot be fetched.
+    """
+    missing: list[Entry] = []
+    for entry in entries:
+        model = here(entry)
+        if model is None:
+            missing.append(entry)
+        else:
+            say(f"{entry.name} is here already: {model.path} ({model.place})")
+    if not missing:
+        return
+    for entry in missing:
+        size = file_size(entry.size) if entry.size else "size unknown"
+        say(f"{entry.name} from {entry.repository}: {size}, licence {entry.licence}" + _restriction(entry))
+    if not yes:
+        _ask(missing)
+    for entry in missing:
+        _pull_one(entry)
+
+
+def offer_models(source: str, target: str, asr: str | None, mt: str | None, *, yes: bool) -> None:
+    """Offer what is missing of the small pair: a recogniser of people, a translator for the languages.
+
+    `asr` and `mt` are the models that an option, the environment or the configuration names: they are never replaced.
+    """
+    spoken = None if source.lower() == AUTO else parse_language(source).code
+    shown = parse_language(target).code
+    try:
+        recogniser, translator = known_models().pair(OFFERED, spoken, shown)
+    except UsageError:
+        return  # Nothing is known for these languages; what is missing is said when the models are searched.
+    wanted = [] if asr or _has_recogniser_of_people(spoken) else [recogniser]
+    wanted += [] if mt or _has_translator(spoken, shown) else [translator]
+    if not wanted:
+        return
+    if yes:
+        pull_all(tuple(wanted), yes=True)
+    elif _is_asked_on_a_terminal() and not is_offline():
+        say(f"Captions of people, {source} to {target}, need models that are not on this machine.")
+        with contextlib.suppress(click.Abort):
+            pull_all(tuple(wanted), yes=False)
+
+
+def _has_recogniser_of_people(source: str | None) -> bool:
+    try:
+        return not find_recogniser(language=source).embedded
+    except ModelError:
+        return False
+
+
+def _has_translator(source: str | None, target: str) -> bool:
+    try:
+        find_translator(source=source, target=target)
+    except ModelError:
+        return False
+    return True
+
+
+def _restriction(entry: Entry) -> str:
+    return f" ({entry.restriction})" if entry.restriction else ""
+
+
+def _is_asked_on_a_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _ask(missing: list[Entry]) -> None:
+    """Ask on a terminal; elsewhere the command is the yes, but not to a restricted licence."""
+    if _is_asked_on_a_terminal():
+        known = [entry.size for entry in missing if entry.size]
+        click.confirm(f"Fetch {file_size(sum(known))} into {pull_folder()}?", abort=True, err=True)
+        return
+    restricted = [entry for entry in missing if entry.restriction]
+    if restricted:
+        raise UsageError(f"{restricted[0].name}: {restricted[0].restriction}; add --yes if you accept this")
+
+
+def _pull_one(entry: Entry) -> None:
+    bar = ProgressBar(f"{entry.name}, MB")
+    try:
+        with _kept_when_interrupted(bar):
+            path = pull(
+                entry,
+                pull_folder(),
+                lambda arrived, total: bar.move(round(arrived / 1e6), round(total / 1e6)),
+                lambda: say(f"another livetrans fetches {entry.name}; waiting until it has ended"),
+            )
+    finally:
+        bar.close()
+    record = read_record(path)
+    assert record is not None
+    size = file_size(sum(file.size for file in record.files.values()))
+    say(f"{entry.name} is in {path} ({size}, commit {record.commit[:8]}, hashes checked)")
+    if entry.kind == RECOGNISER and entry.codes == ("en",):
+        say(f"{entry.name} understands English only")
+
+
+@contextlib.contextmanager
+def _kept_when_interrupted(bar: ProgressBar) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        bar.close()
+        say("what arrived is kept; the same command goes on from there")
+        raise

@@ -1,0 +1,208 @@
+"""`livetrans models` and what a pull changes, as a user sees them."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from livetrans import catalogue
+from livetrans.cli import models, pulling, run
+from livetrans.cli.common import ProgressBar
+from livetrans.models.entries import Entry, read_catalogue
+from tests.models.hub import Hub
+
+ROOT = Path(__file__).parents[2]
+CATALOGUE = read_catalogue(ROOT / "models/catalogue.toml")
+SPOKEN = "Thank you for coming here today."
+
+
+@pytest.fixture
+def small_pair(hub: Hub) -> None:
+    """The embedded models under the names of the catalogue's small pair; their hashes are the hub's own."""
+    embedded = ROOT / "models/livetrans-recogniser-en"
+    hub.files = {
+        "Systran/faster-whisper-small": {path.name: path.read_bytes() for path in embedded.iterdir()},
+        "tencent/Hy-MT2-1.8B-GGUF": {
+            "Hy-MT2-1.8B-Q4_K_M.gguf": (ROOT / "models/livetrans-en-de.q8_0.gguf").read_bytes()
+        },
+    }
+
+
+@pytest.fixture
+def other_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The catalogue without the hashes of the real models."""
+    entries = tuple(
+        Entry(entry.name, entry.kind, entry.repository, entry.file, prompt=entry.prompt, licence=entry.licence)
+        for entry in CATALOGUE.entries
+    )
+    changed = type(CATALOGUE)(entries, CATALOGUE.purposes)
+    for module in (catalogue, pulling, models):
+        monkeypatch.setattr(module, "known_models", lambda: changed)
+
+
+def forbid_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("the network was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def test_a_pulled_pair_runs_a_replay_offline_without_a_further_word(
+    small_pair: None,
+    other_hashes: None,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["models", "pull", "small", "--from", "en", "--to", "de"]) == 0
+    assert "hashes checked" in capfd.readouterr().err
+    forbid_sockets(monkeypatch)
+    demo = str(ROOT / "recordings/demo.flac")
+    assert run(["replay", demo, "--speed", "max", "--no-session", "--jsonl=-"]) == 0
+    events = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    signature = next(event["signature"] for event in events if event["event"] == "run_started")
+    assert signature["translator"] == "Hy-MT2-1.8B-Q4_K_M.gguf"
+    finals = [event for event in events if event["event"] == "caption" and event["final"]]
+    assert finals[0]["source"] == SPOKEN and finals[0]["text"]
+
+
+def test_the_default_changes_after_a_pull_and_back_after_rm(
+    small_pair: None, other_hashes: None, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def defaults() -> list[str]:
+        capsys.readouterr()
+        assert run(["models", "--json"]) == 0
+        listed = json.loads(capsys.readouterr().out)
+        return [model["name"] for model in listed["here"] if model["default"]]
+
+    embedded = ["livetrans-en-de.q8_0.gguf", "livetrans-recogniser-en"]
+    assert sorted(defaults()) == embedded
+    assert run(["models", "pull", "small"]) == 0
+    assert sorted(defaults()) == ["Hy-MT2-1.8B-Q4_K_M.gguf", "faster-whisper-small"]
+    assert run(["models", "rm", "hy-mt2-1.8b"]) == 0
+    assert sorted(defaults()) == ["faster-whisper-small", "livetrans-en-de.q8_0.gguf"]
+    assert run(["models", "rm", "whisper-small"]) == 0
+    assert sorted(defaults()) == embedded
+
+
+def test_a_pull_in_a_fresh_process_by_the_environment_alone(small_pair: None, hub: Hub, home: Path) -> None:
+    environment = {**os.environ, "HF_ENDPOINT": hub.url, "HF_HUB_OFFLINE": "0"}
+    command = [sys.executable, "-m", "livetrans", "models", "pull"]
+    named = [*command, "tencent/Hy-MT2-1.8B-GGUF:Hy-MT2-1.8B-Q4_K_M.gguf"]
+    done = subprocess.run(named, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    path = home / "data/livetrans/models/Hy-MT2-1.8B-Q4_K_M.gguf"
+    assert path.read_bytes() == hub.files["tencent/Hy-MT2-1.8B-GGUF"][path.name]
+    again = subprocess.run([*command, "hy-mt2-1.8b"], env=environment, capture_output=True, text=True, check=False)
+    assert again.returncode == 0 and "is here already" in again.stderr
+    offline = {**environment, "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run([*command, "whisper-small"], env=offline, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "HF_HUB_OFFLINE" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_the_list_fits_80_columns_and_says_what_can_be_fetched(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["models"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("* recogniser") and "livetrans-recogniser-en" in line for line in lines)
+    assert any(line.startswith("  hy-mt2-1.8b ") and "1.1 GB" in line for line in lines)
+    assert [line for line in lines if len(line) > 80 and "/" not in line] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["pull", "nosuch"], "no model 'nosuch' in the catalogue"),
+        (["pull", "https://huggingface.co/owner/name"], "owner/repository:file.gguf"),
+        (["pull", "owner/name:weights.safetensors"], "is not a GGUF file"),
+        (["pull", "owner/name:../evil.gguf"], "is not a GGUF file"),
+        (["pull", "owner/name:big-00001-of-00003.gguf"], "one of several parts"),
+        (["pull", "small", "--to", "Klingon"], "unknown language"),
+        (["pull", "small", "--from", "Cantonese"], "small has no recogniser for yue"),
+        (["pull", "tower-plus-2b"], "not for commercial use; add --yes"),
+        (["rm", "nosuch"], "no model 'nosuch' on this machine"),
+        (["verify", "livetrans-recogniser-en"], "was not fetched by livetrans"),
+        (["--json", "verify"], "--json is for the list"),
+    ],
+)
+def test_a_mistake_is_answered_in_one_sentence(
+    home: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    assert run(["models", *arguments]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("livetrans: ") and sentence in last
+
+
+def test_the_catalogue_is_whole() -> None:
+    names = [entry.name for entry in CATALOGUE.entries]
+    assert len(set(names)) == len(names) and set(CATALOGUE.purposes) == {"small", "good", "best"}
+    assert len({entry.local_name for entry in CATALOGUE.entries}) == len(names)
+    for entry in CATALOGUE.entries:
+        assert entry.kind in ("recogniser", "translator") and entry.why and entry.licence
+        assert entry.revision == "main" or len(entry.revision) == 40
+        assert entry.sha256 is None or len(entry.sha256) == 64
+        assert entry.codes
+    for purpose in CATALOGUE.purposes.values():
+        assert {*purpose.recognisers, *purpose.translators} <= set(names)
+
+
+@pytest.mark.parametrize("purpose", list(CATALOGUE.purposes))
+@pytest.mark.parametrize("target", ["de", "fr", "sv", "zh-Hant", "pt-BR", "ja", "sw"])
+def test_each_purpose_has_a_translator_that_knows_the_pair(purpose: str, target: str) -> None:
+    recogniser, translator = CATALOGUE.pair(purpose, "en", target)
+    assert recogniser.knows("en") and translator.knows("en", target)
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, answer: str | None, **named: str | None) -> list[str]:
+    """What `mic` fetches for English to German; `answer` None stands for a pipe in place of a terminal."""
+    pulled: list[str] = []
+    monkeypatch.setattr(pulling, "_is_asked_on_a_terminal", lambda: answer is not None)
+    monkeypatch.setattr(pulling, "is_offline", lambda: False)
+    monkeypatch.setattr(pulling, "_pull_one", lambda entry: pulled.append(entry.name))
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda text: answer)
+    pulling.offer_models("en", "de", named.get("asr"), named.get("mt"), yes=bool(named.get("yes")))
+    return pulled
+
+
+def test_mic_offers_a_recogniser_of_people_and_takes_no_for_an_answer(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert offer(monkeypatch, "n") == []
+    assert "need models that are not on this machine" in capsys.readouterr().err
+    assert offer(monkeypatch, "y") == ["whisper-small"]
+    assert offer(monkeypatch, None) == []
+    assert offer(monkeypatch, None, yes="yes") == ["whisper-small"]
+    assert offer(monkeypatch, "y", asr="/my/recogniser") == []
+
+
+def test_mic_offers_nothing_where_models_for_people_are(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = catalogue.pull_folder() / "faster-whisper-small"
+    folder.mkdir(parents=True)
+    (folder / "model.bin").touch()
+    assert offer(monkeypatch, "y") == []
+
+
+def test_the_embedded_recogniser_says_what_it_is(home: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    shipped = ROOT / "recordings/numbers.flac"
+    other = tmp_path / "other.flac"
+    other.write_bytes(shipped.read_bytes())
+    for path, said in ((shipped, 0), (other, 1)):
+        assert run(["replay", str(path), "--offline", "--no-session"]) == 0
+        printed = capfd.readouterr()
+        assert printed.err.count("synthetic voices only") == said
+        assert "synthetic voices" not in printed.out
+    assert "livetrans models pull small --from en --to de" in printed.err
+
+
+def test_the_bar_moves_by_the_bytes_that_arrived(capsys: pytest.CaptureFixture[str]) -> None:
+    bar = ProgressBar("model, MB")
+    for done in (0, 3, 10):
+        bar.move(done, 10)
+    bar.close()
+    assert "model, MB" in capsys.readouterr().err
