@@ -12,10 +12,11 @@ Two kinds of time, never mixed:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from livetrans.text import join_text
+from livetrans.languages import LANGUAGES
+from livetrans.text import join_text, reads_right_to_left
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,6 +101,8 @@ class Transcript:
     """When the end of that last word was captured, for lag; None where lag has no meaning."""
     recognition: RecognitionStats | None = None
     """Cost of the pass that gave this hypothesis; None for recorded and typed streams."""
+    language: str | None = None
+    """Code of the spoken language, where the recogniser detects it."""
 
     @property
     def text(self) -> str:
@@ -182,6 +185,8 @@ class _OfUpdate:
     """What was made of one update."""
 
     transcript: Transcript
+    language: str | None = field(default=None, kw_only=True)
+    """Code of the language of its text."""
 
     @property
     def segment_id(self) -> int:
@@ -229,6 +234,10 @@ class Caption(_OfUpdate):
     """Output tokens held back by mask-k and by the cut to a word boundary."""
     exact: str | None = None
     """The exact final, for the record; None where it is `text` or was not asked for."""
+
+    @property
+    def right_to_left(self) -> bool:
+        return LANGUAGES[self.language.lower()].right_to_left if self.language else reads_right_to_left(self.text)
 
     @property
     def recorded(self) -> str:

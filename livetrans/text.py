@@ -7,8 +7,11 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-UNSPACED = "\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef"
-"""Scripts written without spaces (kana, CJK ideographs, their punctuation), inside a regular expression's brackets."""
+UNSPACED = (
+    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff"  # Thai, Lao, Tibetan; Burmese; Khmer and its symbols
+    "\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"  # kana, ideographs, their punctuation
+)
+"""Scripts written without spaces between words, inside a regular expression's brackets."""
 _IN_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 _ESCAPE_SEQUENCES = re.compile(
@@ -21,7 +24,10 @@ _BREAKS = re.compile("[\t\n\v\f\r\x85\u2028\u2029]+")
 _INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
-_CLOSING = frozenset(")]}」』】〕》〉）］｝。、，．！？：；ー…ぁぃぅぇぉっゃゅょァィゥェォッャュョ")
+LEFT_TO_RIGHT, RIGHT_TO_LEFT, END_ISOLATE = "\u2066", "\u2067", "\u2069"
+"""What `visible` removes from text of others, and only livetrans adds."""
+
+_CLOSING = frozenset(")]}」』】〕》〉）］｝。、，．！？：；ー…ぁぃぅぇぉっゃゅょァィゥェォッャュョๆฯ")
 
 
 def join_text(left: str, right: str) -> str:
@@ -64,44 +70,85 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
+def graphemes(text: str) -> list[str]:
+    """The text in grapheme clusters (Unicode UAX 29): a letter with its marks, which nothing may be put between."""
+    import regex
+
+    return regex.findall(r"\X", text)
+
+
+def cluster_start(text: str, index: int) -> int:
+    """The last index up to `index` at which a grapheme cluster of the text begins or the text ends."""
+    start = 0
+    for cluster in graphemes(text):
+        if start + len(cluster) > index:
+            return start
+        start += len(cluster)
+    return start
+
+
+def reads_right_to_left(text: str) -> bool:
+    """Whether most of its letters are of scripts that are written from right to left."""
+    kinds = [unicodedata.bidirectional(character) for character in text]
+    return sum(kind in ("R", "AL") for kind in kinds) > kinds.count("L")
+
+
+def isolated(line: str, right_to_left: bool) -> str:
+    """The line, in a directional isolate (UAX 9) where its first letter would give it the other direction.
+
+    A terminal or a player orders a line by its first letter: an Arabic sentence that begins with a Latin name would
+    have its parts in the wrong order.
+    """
+    first = next((kind for kind in map(unicodedata.bidirectional, line) if kind in ("L", "R", "AL")), "L")
+    if not line or (first != "L") == right_to_left:
+        return line
+    return f"{RIGHT_TO_LEFT if right_to_left else LEFT_TO_RIGHT}{line}{END_ISOLATE}"
+
+
 def display_width(text: str) -> int:
     """Terminal columns of the text: two for East Asian wide characters, none for combining marks."""
     return sum(map(_character_width, text))
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most `width` columns, broken at spaces, between wide characters, and inside a word if it must be.
+    """Lines of at most `width` columns, where `line_spans` breaks them. Runs of white space become one space."""
+    return [" ".join(text[begin:end].split()) for begin, end in line_spans(text, width)]
 
-    Closing punctuation stays with the character before it. Runs of white space become one space. No text, no lines.
+
+def line_spans(text: str, width: int) -> list[tuple[int, int]]:
+    """Lines of at most `width` columns, each from an index to before another. No text, no lines.
+
+    They are broken at spaces, between wide characters, and inside a word if it must be, never in a grapheme cluster.
+    Closing punctuation stays with the character before it.
     """
-    lines: list[str] = []
-    line = ""
-    for unit in _units(text, width):
-        longer = line + unit
-        if line and display_width(longer.rstrip()) > width:
-            lines.append(line.rstrip())
-            line = unit
+    spans: list[tuple[int, int]] = []
+    for begin, end in _units(text, width):
+        if spans and display_width(text[spans[-1][0] : end]) <= width:
+            spans[-1] = (spans[-1][0], end)
         else:
-            line = longer
-    return [*lines, line.rstrip()] if line.strip() else lines
+            spans.append((begin, end))
+    return spans
 
 
 def _character_width(character: str) -> int:
-    if unicodedata.combining(character) or unicodedata.category(character) == "Cf":
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _units(text: str, width: int) -> Iterator[str]:
-    """The parts between which a line may break, each with the space that follows it."""
-    for word in text.split():
-        unit = ""
-        for character in word:
-            wide = _character_width(character) == 2
-            may_break = unit and (wide or _character_width(unit[-1]) == 2) and character not in _CLOSING
-            must_break = unit and display_width(unit + character) > width
-            if may_break or must_break:
-                yield unit
-                unit = ""
-            unit += character
-        yield unit + " "
+def _units(text: str, width: int) -> Iterator[tuple[int, int]]:
+    """The parts between which a line may break; they do not overlap, and only spaces are left out."""
+    for word in re.finditer(r"\S+", text):
+        # A run of Thai or Burmese is a clause of many words: where it needs several lines, each is filled.
+        is_long = display_width(word.group()) > width
+        begin = end = word.start()
+        broke_after = False
+        for cluster in graphemes(word.group()):
+            may_break = _character_width(cluster[0]) == 2 or (is_long and bool(_IN_UNSPACED.match(cluster)))
+            must_break = display_width(text[begin:end]) + display_width(cluster) > width
+            if end > begin and (must_break or ((may_break or broke_after) and cluster[0] not in _CLOSING)):
+                yield begin, end
+                begin = end
+            end += len(cluster)
+            broke_after = may_break
+        yield begin, end

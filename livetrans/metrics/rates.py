@@ -7,14 +7,15 @@ scripts that are written without spaces.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Sequence
+
+import regex
 
 from livetrans.events import Caption, DecodingStats
 from livetrans.sequences import common_prefix_length
 from livetrans.text import UNSPACED
 
-_UNITS = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+(?:[-'’.,:][^\W{UNSPACED}]+)*|[^\w\s]")
+_UNITS = regex.compile(rf"(?=[{UNSPACED}])\X|[^\W{UNSPACED}]+(?:[-'’.,:][^\W{UNSPACED}]+)*|[^\w\s]")
 
 OPEN_SEGMENTS = 64
 """Unfinished segments remembered; segments finish in order, so more are open only where finals never came."""

@@ -280,7 +280,8 @@ class _FlatTranscript:
 def _transcript_of(values: Mapping[str, Any]) -> Transcript:
     flat = decode(_FlatTranscript, values)
     committed = flat.source if flat.committed_source is None else flat.committed_source
-    partial = flat.source[len(committed) :].lstrip(" ")
+    rest = flat.source[len(committed) :]
+    partial = rest.removeprefix(" ") if committed else rest
     return Transcript(
         flat.segment_id, flat.revision, committed, partial, flat.final, flat.start, flat.end, flat.captured_at
     )

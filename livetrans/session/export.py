@@ -13,7 +13,7 @@ from typing import Literal
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Caption, Gap, Notice
 from livetrans.session.codec import read_records
-from livetrans.text import display_width, one_line, wrap
+from livetrans.text import display_width, isolated, one_line, reads_right_to_left, wrap
 
 Format = Literal["srt", "vtt", "txt", "jsonl"]
 Which = Literal["target", "source", "both"]
@@ -103,15 +103,24 @@ def _texts(caption: Caption, which: Which) -> tuple[str, ...]:
     return {"target": (target,), "source": (source,), "both": (source, target)}[which]
 
 
+def _directions(caption: Caption, which: Which) -> tuple[bool, ...]:
+    """Which of the texts are written from right to left."""
+    source, target = reads_right_to_left(caption.source), caption.right_to_left
+    return {"target": (target,), "source": (source,), "both": (source, target)}[which]
+
+
 def _parts(caption: Caption, which: Which) -> list[tuple[str, ...]]:
     """The lines of each of the caption's cues: two of one text, or one of each."""
-    texts = _texts(caption, which)
+    texts, directions = _texts(caption, which), _directions(caption, which)
     if len(texts) == 1:
-        lines = wrap(texts[0], LINE_WIDTH)
+        lines = [isolated(line, directions[0]) for line in wrap(texts[0], LINE_WIDTH)]
         return [tuple(lines[index : index + LINES]) for index in range(0, len(lines), LINES)]
     count = max(len(wrap(text, LINE_WIDTH)) for text in texts)
-    pairs = zip_longest(*(_wrap_into(text, count) for text in texts), fillvalue="")
-    return [tuple(line for line in pair if line) for pair in pairs]
+    columns = (
+        [isolated(line, right) for line in _wrap_into(text, count)]
+        for text, right in zip(texts, directions, strict=True)
+    )
+    return [tuple(line for line in pair if line) for pair in zip_longest(*columns, fillvalue="")]
 
 
 def _wrap_into(text: str, count: int) -> list[str]:
@@ -140,7 +149,8 @@ def _vtt(captions: list[Caption], which: Which) -> Iterator[str]:
 
 def _txt(captions: list[Caption], which: Which) -> Iterator[str]:
     for caption in captions:
-        lines = [text for text in _texts(caption, which) if text]
+        directed = zip(_texts(caption, which), _directions(caption, which), strict=True)
+        lines = [isolated(text, right_to_left) for text, right_to_left in directed if text]
         yield "\n".join(lines) + ("\n\n" if which == "both" else "\n")
 
 

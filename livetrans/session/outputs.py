@@ -15,7 +15,7 @@ from livetrans.events import Caption, Gap, Notice, Record, RunStarted, SourcePro
 from livetrans.files import create
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder, make_session_folder, sessions_folder
-from livetrans.text import visible
+from livetrans.text import isolated, reads_right_to_left, visible
 
 
 class Sink(Protocol):
@@ -45,6 +45,7 @@ class PlainOutput:
     - `show_source`: the recognised text has a line of its own that begins with `> `, before the final, or behind it
       with `source_line="below"` and where partials grow.
     - A segment without a final is printed when the output is closed.
+    - A line whose first letter would give it the wrong direction is put into a directional isolate.
     - Warnings go to `notices` (standard error), so that a file holds captions only. Progress is not printed, and
       neither is the error that ends a run: the command line prints that.
     """
@@ -64,6 +65,7 @@ class PlainOutput:
         self._show_source = show_source
         self._source_first = source_line == "above" and not show_partials
         self._line = ""
+        self._isolate_end = ""
         self._unfinished: Caption | None = None
         self._closed = False
 
@@ -83,7 +85,7 @@ class PlainOutput:
                 else:
                     self._unfinished = caption
                     if self._show_partials:
-                        self._grow(visible(caption.text).strip())
+                        self._grow(visible(caption.text).strip(), caption)
             case Gap() as gap:
                 self._end_line()
                 self._put(f"{gap.caption().text}\n")
@@ -104,31 +106,33 @@ class PlainOutput:
         self._unfinished = None
         text = visible(caption.text).strip()
         source = visible(caption.source).strip() if self._show_source and text else ""
+        source = isolated(source, reads_right_to_left(source))
         if source and self._source_first:
             self._put(f"> {source}\n")
         if self._line and text != self._line:
-            self._grow(text, whole=True)
+            self._grow(text, caption, whole=True)
         elif text and not self._line:
-            self._grow(text)
+            self._grow(text, caption)
         self._end_line()
         if source and not self._source_first:
             self._put(f"> {source}\n")
 
-    def _grow(self, text: str, *, whole: bool = False) -> None:
+    def _grow(self, text: str, caption: Caption, *, whole: bool = False) -> None:
         """Bring the current line to `text`; `whole` does so even where `text` only takes words back."""
-        if text.startswith(self._line):
-            self._put(text[len(self._line) :])
-        elif whole or not self._line.startswith(text):
+        if not text.startswith(self._line):
+            if not whole and self._line.startswith(text):
+                return
             self._end_line()
-            self._put(text)
-        else:
-            return
+        if text and not self._line:
+            before, _, self._isolate_end = isolated(text, caption.right_to_left).partition(text)
+            self._put(before)
+        self._put(text[len(self._line) :])
         self._line = text
 
     def _end_line(self) -> None:
         if self._line:
             self._line = ""
-            self._put("\n")
+            self._put(f"{self._isolate_end}\n")
 
     def _put(self, text: str) -> None:
         if not text:

@@ -1,5 +1,7 @@
 """The presenting stage: mask-k on non-final captions (paper section 3.4), cut to whole words; loops said once.
 
+In a script without spaces a caption is cut between grapheme clusters instead.
+
 A word that is shown is not swapped for another form of it while its caption grows: a change of case, punctuation or
 spacing alone waits for the final, which shows what the model wrote, as it is what is read later and recorded.
 """
@@ -10,8 +12,10 @@ import unicodedata
 
 from livetrans.config import MaskSettings
 from livetrans.events import Caption, Span, Translation
+from livetrans.languages import LANGUAGES
 from livetrans.lm.prompts import Render
 from livetrans.sequences import common_prefix_length, loop_length
+from livetrans.text import cluster_start
 
 
 class Presenter:
@@ -22,6 +26,7 @@ class Presenter:
     """
 
     def __init__(self, render: Render, mask: MaskSettings, *, spaced: bool) -> None:
+        """`spaced`: whether words are separated by spaces, in a translation that does not say its language."""
         self._render = render
         self.mask = mask
         self._spaced = spaced
@@ -32,10 +37,11 @@ class Presenter:
         """The caption of an update; updates come in order."""
         if translation.segment_id != self._segment_id:
             self._segment_id, self._shown_text = translation.segment_id, ""
-        text, shown_tokens = self._shown(translation)
-        accepted = self._spans(translation, len(text))
+        spaced = LANGUAGES[translation.language.lower()].spaced if translation.language else self._spaced
+        text, shown_tokens = self._shown(translation, spaced)
+        accepted = self._spans(translation, text)
         if not translation.final:
-            text, accepted = _with_shown_forms(self._shown_text, text, accepted, self._spaced)
+            text, accepted = _with_shown_forms(self._shown_text, text, accepted, spaced)
         self._shown_text = text
         return Caption(
             transcript=translation.transcript,
@@ -44,18 +50,19 @@ class Presenter:
             accepted=accepted,
             masked_tokens=len(translation.tokens) - shown_tokens,
             exact=translation.exact,
+            language=translation.language,
         )
 
-    def _spans(self, translation: Translation, length: int) -> tuple[Span, ...]:
-        """The accepted tokens as characters of the shown text, which has `length`."""
+    def _spans(self, translation: Translation, text: str) -> tuple[Span, ...]:
+        """The accepted tokens as characters of the shown text, in whole grapheme clusters."""
 
         def characters(tokens: int) -> int:
-            return min(len(self._render(translation.tokens[:tokens])), length)
+            return cluster_start(text, len(self._render(translation.tokens[:tokens])))
 
         spans = (Span(characters(span.begin), characters(span.end), span.draft) for span in translation.accepted)
         return tuple(span for span in spans if span.begin < span.end)
 
-    def _shown(self, translation: Translation) -> tuple[str, int]:
+    def _shown(self, translation: Translation, spaced: bool) -> tuple[str, int]:
         """The visible text and the number of tokens wholly in it."""
         tokens = translation.tokens
         mask = self.mask
@@ -64,8 +71,8 @@ class Presenter:
         if kept == len(tokens):
             return translation.text, kept
         text = self._render(tokens[:kept])
-        if self._spaced:
-            text = cut_to_word(text, translation.text)
+        whole = translation.text
+        text = cut_to_word(text, whole) if spaced else text[: cluster_start(whole, len(text))]
         while kept and len(self._render(tokens[:kept])) > len(text):
             kept -= 1
         return text, kept

@@ -37,7 +37,9 @@ STATS = DecodingStats(
     decoding_seconds=0.0912,
 )
 
-TRANSCRIPT = Transcript(0, 1, "Good morning", "and welcome", False, 0.31, 1.2, 3.3182, RecognitionStats(1.2, 0.31))
+TRANSCRIPT = Transcript(
+    0, 1, "Good morning", "and welcome", False, 0.31, 1.2, 3.3182, RecognitionStats(1.2, 0.31), "en"
+)
 
 EVENTS: tuple[Event, ...] = (
     Notice("info", "Loading the translator."),
@@ -45,8 +47,8 @@ EVENTS: tuple[Event, ...] = (
     SourceProgress(1.0, 12.5, True, 0.08, 0.0, 1, 0.31),
     TRANSCRIPT,
     Coalesced(0, 0),
-    Translation(TRANSCRIPT, "Guten Morgen und", (17, 4, 9), STATS, "ssbd", (Span(0, 1),)),
-    Caption(TRANSCRIPT, "Guten Morgen", (17, 4), (Span(0, 5),), 1),
+    Translation(TRANSCRIPT, "Guten Morgen und", (17, 4, 9), STATS, "ssbd", (Span(0, 1),), language="de"),
+    Caption(TRANSCRIPT, "Guten Morgen", (17, 4), (Span(0, 5),), 1, language="de"),
     SettingChanged("mask_k", 2),
     RunEnded(12.5, "end of source"),
     Gap(6.24, 18.3, "microphone"),

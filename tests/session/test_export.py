@@ -155,3 +155,18 @@ def test_a_gap_is_marked_with_its_length_in_every_format(tmp_path: Path, which: 
         assert text.index(first) < text.index(mark) < text.rindex(second)
         assert text.count(mark) == 1
     assert "00:00:01,000 --> 00:00:13,200\n[12 s without sound]\n" in exported(path, "srt", which)
+
+
+def test_right_to_left_lines_keep_their_order_in_players(tmp_path: Path) -> None:
+    text = "WHO قالت إن كل شيء بخير في 15:30."
+    session = write_session(tmp_path / "s.jsonl", caption(0, text, source="The WHO said that all is well at 15:30."))
+    for format in ("srt", "vtt", "txt"):
+        assert f"\u2067{text}\u2069\n" in exported(session, format)
+        assert "The WHO said that all is well at 15:30.\n" in exported(session, format, "source")
+    assert f'"{text}"' in exported(session, "jsonl")
+
+
+def test_a_caption_of_a_script_without_spaces_fills_its_lines(tmp_path: Path) -> None:
+    session = write_session(tmp_path / "s.jsonl", caption(0, "น้ำท่วมถึงขั้นที่สองของบ้านก่อนเที่ยงคืนและเราต้องย้ายของขึ้นชั้นบนทั้งหมด"))
+    lines = exported(session, "srt").splitlines()[2:4]
+    assert [display_width(line) for line in lines] == [LINE_WIDTH, 12]

@@ -8,11 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.text import display_width, one_line, visible, wrap
+from livetrans.text import (
+    cluster_start,
+    display_width,
+    isolated,
+    join_text,
+    line_spans,
+    one_line,
+    reads_right_to_left,
+    visible,
+    wrap,
+)
 
 ANYTHING = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 NASTY = st.text(st.sampled_from("a[]0;31mH\x1b\x07\x9b\x9d\x90\x9c\\\n\t\x00\u202e\u2066\ud800 "), max_size=40)
-MIXED = st.text(st.sampled_from("ab é日本ー。、）, \u0301"), max_size=120)
+MIXED = st.text(st.sampled_from("ab é日本ー。、）, \u0301กำ้ไၢက្រុ"), max_size=120)
 
 
 @given(ANYTHING | NASTY)
@@ -60,6 +70,46 @@ def test_wrapping_loses_nothing_and_fits(text: str, width: int) -> None:
     assert "".join("".join(lines).split()) == "".join(text.split())
     assert all(display_width(line) <= width for line in lines)
     assert all(line == line.strip() and line for line in lines)
+
+
+@given(MIXED, st.integers(4, 50))
+def test_no_line_begins_inside_a_grapheme_cluster(text: str, width: int) -> None:
+    for begin, end in line_spans(text, width):
+        for cut in (begin, end):
+            assert cluster_start(text, cut) == cut or text[cut - 1].isspace()
+
+
+def test_scripts_without_spaces_are_joined_without_and_fill_their_lines() -> None:
+    for left, right in (("สวัสดี", "ครับ"), ("ສະບາຍ", "ດີ"), ("សួ", "ស្តី"), ("မင်္ဂ", "လာပါ"), ("你好", "吗")):
+        assert join_text(left, right) == left + right
+    assert join_text("สวัสดี", "Anna") == "สวัสดี Anna"
+    assert display_width("น้ำใจ") == 4
+    assert wrap("ฉัน " + "น้ำ" * 8, 8) == ["ฉัน น้ำน้ำ", "น้ำน้ำน้ำน้ำ", "น้ำน้ำ"]
+
+
+@given(ANYTHING)
+def test_an_isolate_is_added_only_where_the_first_letter_misleads(text: str) -> None:
+    line = one_line(text)
+    right_to_left = reads_right_to_left(line)
+    shown = isolated(line, right_to_left)
+    assert shown in (line, f"\u2067{line}\u2069", f"\u2066{line}\u2069")
+    assert isolated(line, not right_to_left) != shown or not line
+
+
+@pytest.mark.parametrize(
+    ("line", "right_to_left", "is_isolated"),
+    [
+        ("قال الطبيب إن كل شيء بخير.", True, False),
+        ("WHO قالت إن كل شيء بخير.", True, True),
+        ("2024 ...", True, True),
+        ("שלום Anna, נתראה ב-15:30.", True, False),
+        ("Das ist gut.", False, False),
+        ("שלום sagte Anna freundlich.", False, True),
+    ],
+)
+def test_the_direction_of_a_line(line: str, right_to_left: bool, is_isolated: bool) -> None:
+    assert (isolated(line, right_to_left) != line) == is_isolated
+    assert reads_right_to_left(line) == (right_to_left and any(character.isalpha() for character in line))
 
 
 @given(st.lists(st.text("abc", min_size=1, max_size=8), max_size=30), st.integers(8, 40))
