@@ -70,11 +70,17 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
+def has_unspaced_script(text: str) -> bool:
+    """Whether some of the text is in a script that is written without spaces between words."""
+    return _IN_UNSPACED.search(text) is not None
+
+
 def graphemes(text: str) -> list[str]:
     """The text in grapheme clusters (Unicode UAX 29): a letter with its marks, which nothing may be put between."""
     import regex
 
-    return regex.findall(r"\X", text)
+    found: list[str] = regex.findall(r"\X", text)
+    return found
 
 
 def cluster_start(text: str, index: int) -> int:

@@ -78,7 +78,8 @@ def screen_units(text: str) -> list[str]:
 
     A mark that is added behind the last shown word takes nothing back.
     """
-    return _UNITS.findall(text)
+    units: list[str] = _UNITS.findall(text)
+    return units
 
 
 class ScreenErasure:

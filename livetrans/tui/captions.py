@@ -11,7 +11,15 @@ from textual.events import Resize
 from textual.widgets import Static
 
 from livetrans.events import Caption, Span
-from livetrans.text import visible
+from livetrans.text import (
+    END_ISOLATE,
+    RIGHT_TO_LEFT,
+    display_width,
+    has_unspaced_script,
+    line_spans,
+    reads_right_to_left,
+    visible,
+)
 
 HISTORY_CAPTIONS = 500
 """Most captions in the history: memory must not grow with the hours, and the session has them all."""
@@ -50,22 +58,50 @@ def visible_parts(text: str, cut: int) -> tuple[str, str]:
     return whole[:cut], whole[cut:]
 
 
+def in_lines(content: Content, width: int, right_to_left: bool) -> Content:
+    """The content broken into lines of `width` columns where Textual would break it wrongly.
+
+    Textual breaks Thai inside letters. A line from right to left ends at the right edge, and is a directional isolate,
+    because terminals take the lines of a screen for lines from left to right. Without a width nothing is changed.
+    """
+    text = content.plain
+    if not width or not (right_to_left or has_unspaced_script(text)):
+        return content
+    lines = [content[begin:end] for begin, end in line_spans(text, width)]
+    if right_to_left:
+        margins = [" " * (width - display_width(line.plain)) for line in lines]
+        lines = [
+            Content.assemble(margin, RIGHT_TO_LEFT, line, END_ISOLATE)
+            for margin, line in zip(margins, lines, strict=True)
+        ]
+    return Content("\n").join(lines)
+
+
 class Line(Static):
     """A finished caption with its source."""
 
     def __init__(self, caption: Caption, show_source: bool, source_line: str) -> None:
         self.caption = caption
         self._source_line = source_line
-        super().__init__(self._content(show_source), markup=False)
+        self._show_source = show_source
+        self._width = 0
+        super().__init__(self._content(), markup=False)
 
     def show_source(self, shown: bool) -> None:
-        self.update(self._content(shown))
+        self._show_source = shown
+        self.update(self._content())
 
-    def _content(self, show_source: bool) -> Content:
-        text = caption_content(self.caption, "")
-        if not show_source or not self.caption.source:
+    def on_resize(self) -> None:
+        if self.content_size.width != self._width:
+            self._width = self.content_size.width
+            self.update(self._content())
+
+    def _content(self) -> Content:
+        caption, source = self.caption, self.caption.source
+        text = in_lines(caption_content(caption, ""), self._width, caption.right_to_left)
+        if not self._show_source or not source:
             return text
-        both = (source_content(self.caption.source, ""), text)
+        both = (in_lines(source_content(source, ""), self._width, reads_right_to_left(source)), text)
         return Content("\n").join(both if self._source_line == "above" else reversed(both))
 
 
@@ -114,10 +150,13 @@ class Steady(Static):
         super().__init__(id=id, markup=False)
         self._least = least
         self._width = 0
+        self._shown = (Content(""), False)
         self.styles.min_height = least
 
-    def show(self, content: Content) -> None:
+    def show(self, content: Content, right_to_left: bool = False) -> None:
         """Draw `content`; lay the screen out anew only for more lines, as that costs a pass over the history."""
+        self._shown = (content, right_to_left)
+        content = in_lines(content, self.content_size.width, right_to_left)
         grows = self._width == 0 or content.get_height({}, self._width) > self.size.height
         self.update(content, layout=grows)
 
@@ -129,6 +168,7 @@ class Steady(Static):
         if event.size.width != self._width:
             self._width = event.size.width
             self.settle()
+            self.update(in_lines(self._shown[0], self.content_size.width, self._shown[1]))
         elif event.size.height > self._least:
             self.styles.min_height = event.size.height
 
@@ -157,11 +197,12 @@ class Current(VerticalScroll, can_focus=False):
             self._segment_id = segment_id
             self._source.settle()
             self._caption.settle()
-        self._source.show(source_content(*source))
+        self._source.show(source_content(*source), reads_right_to_left("".join(source)))
         if caption is None:
             self._caption.show(Content.styled(waiting, PARTIAL_SOURCE))
         else:
-            self._caption.show(caption_content(caption, NEW_WITHOUT_COLOUR if self.app.no_color else NEW))
+            new_style = NEW_WITHOUT_COLOUR if self.app.no_color else NEW
+            self._caption.show(caption_content(caption, new_style), caption.right_to_left)
 
     def show_source(self, shown: bool) -> None:
         self._source.display = shown

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from livetrans.config import MaskSettings
 from livetrans.events import Caption, DecodingStats, Span, Transcript, Translation
 from livetrans.lm.prompts import render_bytes
+from livetrans.text import cluster_start
 from livetrans.translation.presenter import Presenter, cut_to_word
 
 _pieces = st.lists(st.sampled_from([" Haus", " der", "mann", "s", ".", " ein", "er", ",", " Ü", "ber"]), max_size=12)
@@ -48,6 +49,27 @@ def test_finals_and_unmasked_modes_show_everything(pieces: list[str], k: int) ->
     for caption, translation in (_caption(pieces, k, final=True), _caption(pieces, k, mode="none")):
         assert caption.text == translation.text
         assert caption.masked_tokens == 0
+
+
+_thai = st.lists(st.sampled_from(["น", "้", "ำ", "ใจ", "ขึ", "้น", "ก", "์", " ", "Anna", "รุ"]), max_size=12, unique=True)
+
+
+@given(_thai, st.integers(0, 5), st.integers(0, 12))
+def test_a_caption_without_spaces_is_cut_between_grapheme_clusters(pieces: list[str], k: int, accepted: int) -> None:
+    caption, translation = _caption(pieces, k, spaced=False, accepted=min(accepted, len(pieces)))
+    assert translation.text.startswith(caption.text)
+    assert caption.masked_tokens >= min(k, len(pieces))
+    cuts = [len(caption.text), *(cut for span in caption.accepted for cut in (span.begin, span.end))]
+    assert all(cluster_start(translation.text, cut) == cut for cut in cuts)
+
+
+def test_the_language_of_a_translation_decides_how_its_caption_is_cut() -> None:
+    pieces = ["私は", "犬が", "好き"]
+    render = _render(pieces)
+    update = Transcript(0, 0, "source", "", False, 0.0, 1.0)
+    translation = Translation(update, render((0, 1, 2)), (0, 1, 2), DecodingStats(), language="ja")
+    caption = Presenter(render, MaskSettings(k=1), spaced=True).present(translation)
+    assert (caption.text, caption.language) == ("私は犬が", "ja")
 
 
 @given(_pieces, st.integers(0, 4), st.data())

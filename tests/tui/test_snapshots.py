@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from livetrans.config import OutputSettings
 from livetrans.events import Event, Notice
 from livetrans.metrics.monitor import Snapshot
 from livetrans.tui.app import LivetransApp
-from tests.tui.scripted import FULL, Screenplay, caption, conversation, ended, make_app, settle
+from tests.tui.scripted import FULL, Screenplay, caption, conversation, ended, make_app, settle, started
 
 Compare = Callable[..., bool]
 
@@ -57,3 +58,48 @@ def test_loading(snap_compare: Compare) -> None:
 
 def test_after_the_end(snap_compare: Compare) -> None:
     assert snap_compare(still(*at_the_end()), run_before=settle, terminal_size=(80, 24))
+
+
+def talk(language: str, *sentences: tuple[str, str]) -> list[Event]:
+    """Finished sentences, the last of them still being spoken, with captions in the language."""
+    *finished, (source, text) = sentences
+    captions = [
+        caption(number, target, final=True, source=said, committed=said)
+        for number, (said, target) in enumerate(finished)
+    ]
+    captions.append(caption(len(finished), text, source=source, committed=source[:20], accepted=len(text) // 2))
+    return [started(), *(replace(one, language=language) for one in captions)]
+
+
+def test_right_to_left(snap_compare: Compare) -> None:
+    """Lines end at the right edge; a number and a Latin name in them keep their order."""
+    events = talk(
+        "ar",
+        ("Good morning and welcome to the city council.", "صباح الخير ومرحبا بكم في مجلس المدينة."),
+        (
+            "WHO said on 15 March that the bridge in Münster is safe, and that 3.5 million people may use it.",
+            "WHO قالت في 15 مارس إن الجسر في Münster آمن، وإن 3.5 مليون شخص يمكنهم استخدامه كل يوم بلا خوف.",
+        ),
+        ("The water came up to the second step of my house", "وصل الماء إلى الدرجة الثانية من بيتي قبل"),
+    )
+    assert snap_compare(still(*events), run_before=settle, terminal_size=(80, 24))
+
+
+def test_scripts_without_spaces(snap_compare: Compare) -> None:
+    """Lines are filled and broken between letters; punctuation does not begin one."""
+    events = talk(
+        "th",
+        (
+            "Good morning and welcome to the city council.",
+            "おはようございます。本日は市議会にお越しいただき、誠にありがとうございます。橋の件から始めます。",
+        ),
+        (
+            "The engineers say that the river was higher.",
+            "工程师说，河水比预期的要高，所以我们必须等到三月才能继续修建这座新桥，请大家耐心等待，谢谢。",
+        ),
+        (
+            "The water came up to the second step of my house before midnight.",
+            "น้ำท่วมถึงขั้นที่สองของบ้านก่อนเที่ยงคืนและเราต้องย้ายของขึ้นชั้นบนทั้งหมด",
+        ),
+    )
+    assert snap_compare(still(*events), run_before=settle, terminal_size=(80, 24))
