@@ -103,24 +103,21 @@ def _texts(caption: Caption, which: Which) -> tuple[str, ...]:
     return {"target": (target,), "source": (source,), "both": (source, target)}[which]
 
 
-def _directions(caption: Caption, which: Which) -> tuple[bool, ...]:
-    """Which of the texts are written from right to left."""
-    source, target = reads_right_to_left(caption.source), caption.right_to_left
-    return {"target": (target,), "source": (source,), "both": (source, target)}[which]
-
-
 def _parts(caption: Caption, which: Which) -> list[tuple[str, ...]]:
     """The lines of each of the caption's cues: two of one text, or one of each."""
-    texts, directions = _texts(caption, which), _directions(caption, which)
+    texts = _texts(caption, which)
     if len(texts) == 1:
-        lines = [isolated(line, directions[0]) for line in wrap(texts[0], LINE_WIDTH)]
+        lines = _directed(texts[0], wrap(texts[0], LINE_WIDTH))
         return [tuple(lines[index : index + LINES]) for index in range(0, len(lines), LINES)]
     count = max(len(wrap(text, LINE_WIDTH)) for text in texts)
-    columns = (
-        [isolated(line, right) for line in _wrap_into(text, count)]
-        for text, right in zip(texts, directions, strict=True)
-    )
+    columns = (_directed(text, _wrap_into(text, count)) for text in texts)
     return [tuple(line for line in pair if line) for pair in zip_longest(*columns, fillvalue="")]
+
+
+def _directed(text: str, lines: list[str]) -> list[str]:
+    """The lines of a text, each in its direction."""
+    right_to_left = reads_right_to_left(text)
+    return [isolated(line, right_to_left) for line in lines]
 
 
 def _wrap_into(text: str, count: int) -> list[str]:
@@ -149,8 +146,7 @@ def _vtt(captions: list[Caption], which: Which) -> Iterator[str]:
 
 def _txt(captions: list[Caption], which: Which) -> Iterator[str]:
     for caption in captions:
-        directed = zip(_texts(caption, which), _directions(caption, which), strict=True)
-        lines = [isolated(text, right_to_left) for text, right_to_left in directed if text]
+        lines = [line for text in _texts(caption, which) for line in _directed(text, [text]) if line]
         yield "\n".join(lines) + ("\n\n" if which == "both" else "\n")
 
 
