@@ -7,10 +7,12 @@ from collections.abc import Hashable, Iterable
 from livetrans.bench.runfile import Run
 
 Origin = tuple[str, ...]
+"""Settings, then the file's name and its path."""
+_FILE_PARTS = 2
 
 
 def origin_of(run: Run) -> Origin:
-    """What may tell a run apart from others, the most telling first; the file's path is its own."""
+    """What may tell a run apart from others, the most telling first."""
     header = run.header
     model, corpus = header.model, header.corpus
     return (
@@ -20,6 +22,7 @@ def origin_of(run: Run) -> Origin:
         model.quantisation,
         f"prompt {model.prompt}",
         f"threads {model.threads}",
+        "quick" if header.quick else "whole",
         f"segments {corpus.segments}",
         f"step {corpus.step}",
         f"minimum {corpus.minimum_words}",
@@ -32,12 +35,17 @@ def origin_of(run: Run) -> Origin:
 
 
 def tell_apart(origins: Iterable[Origin]) -> dict[Origin, str]:
-    """A short name for each origin: the first part that differs among all, else as many as it takes; empty for one."""
+    """A short name for each origin: the first setting that differs among all, else as many parts as it takes.
+
+    The name of a single one is empty.
+    """
     different = list(dict.fromkeys(origins))
     names: dict[Origin, tuple[str, ...]] = dict.fromkeys(different, ())
-    parts = range(len(different[0])) if different else ()
+    parts = range(len(different[0])) if different else range(0)
     telling = [part for part in parts if len({origin[part] for origin in different}) > 1]
-    enough = [part for part in telling if _apart(origin[part] for origin in different)]
+    # Not a file's name, where settings say it in a few words.
+    settings = [part for part in telling if part < len(parts) - _FILE_PARTS]
+    enough = [part for part in settings if _apart(origin[part] for origin in different)]
     for part in enough[:1] or telling:
         if not _apart(names.values()):
             names = {origin: (*name, origin[part]) for origin, name in names.items()}

@@ -46,7 +46,7 @@ class Table:
     """Cells in rows; the first column names the row."""
 
     name: str
-    """`table 3`."""
+    """`table 3`; `table 3, quick` where a run was a quick one."""
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
@@ -54,6 +54,11 @@ class Table:
     """Sentences without which the figures would be misread."""
     signature: tuple[str, ...] = ()
     """Sentences: what produced the figures."""
+
+    @property
+    def stem(self) -> str:
+        """`table-3`, for files and references."""
+        return "-".join(self.name.replace(",", "").split()) or "table"
 
     @property
     def heading(self) -> str:
@@ -196,7 +201,7 @@ def as_latex(table: Table, notes: Sequence[str] = ()) -> str:
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{latex_literal(' '.join([f'{_capitalized(table.title)}.', *table.caveats]))}}}",
-        *([rf"\label{{tab:{'-'.join(table.name.replace(',', '').split())}}}"] if table.name else []),
+        rf"\label{{tab:{table.stem}}}",
         grid,
         r"\end{table}",
     ]

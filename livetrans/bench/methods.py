@@ -32,6 +32,12 @@ CALM_METHODS = (
 METHOD_SETS = {"paper": PAPER_METHODS, "calm": CALM_METHODS}
 """What `--methods` takes in place of a list."""
 
+REPEATS = 3
+"""How often a run does everything, unless told otherwise."""
+
+QUICK_SENTENCES, QUICK_REPEATS = 20, 2
+"""Of `--quick`: with the translator of the tree and the paper's methods about a minute."""
+
 TIMES = ("wall", "cpu")
 """Time as it passes, or the processor's time of the measuring thread."""
 

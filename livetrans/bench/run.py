@@ -22,6 +22,8 @@ from livetrans.translation.translator import Translator
 Unit = tuple[int, CorpusSegment, MethodRecord]
 """Repeat, segment, method."""
 
+OnUnit = Callable[[CorpusSegment], None]
+
 _Place = tuple[int, str | int]
 
 _REMEMBERED_OUTPUTS = 1000
@@ -163,8 +165,8 @@ class Bench:
         self._ends: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._renders = {label: renderer(model) for label, model in models.items()}
 
-    def run(self, corpus: Corpus, writer: RunWriter, on_unit: Callable[[int], None] = lambda updates: None) -> None:
-        """Run what the writer's file lacks; `on_unit` gets how many updates each unit has.
+    def run(self, corpus: Corpus, writer: RunWriter, on_unit: OnUnit = lambda segment: None) -> None:
+        """Run what the writer's file lacks; `on_unit` gets the segment of each unit that was written.
 
         A stream that an interruption cut is translated again from its beginning, without being written, so that its
         next segment finds the draft that a split left.
@@ -181,9 +183,14 @@ class Bench:
                 updates = self.unit(repeat, segment, method)
                 if _key(unit) not in writer.done:
                     writer.write_unit(updates)
-            on_unit(len(segment.updates))
+                    on_unit(segment)
 
-    def run_in_memory(self, corpus: Corpus, on_too_long: Callable[[Segment, ContextError], None]) -> tuple[Update, ...]:
+    def run_in_memory(
+        self,
+        corpus: Corpus,
+        on_too_long: Callable[[Segment, ContextError], None],
+        on_unit: OnUnit = lambda segment: None,
+    ) -> tuple[Update, ...]:
         """Run all of it; a segment that is too long for the model's context is left out for all methods."""
         done: list[Update] = []
         left_out: set[int] = set()
@@ -195,6 +202,8 @@ class Bench:
             except ContextError as error:
                 left_out.add(segment.segment.segment_id)
                 on_too_long(segment.segment, error)
+            else:
+                on_unit(segment)
         return tuple(update for update in done if update.segment_id not in left_out)
 
     def unit(self, repeat: int, segment: CorpusSegment, method: MethodRecord) -> list[Update]:

@@ -75,6 +75,8 @@ class Header:
     """How seconds were measured: `wall`, or `cpu`, the processor's time, which other programs do not lengthen."""
     versions: dict[str, str]
     machine: dict[str, str]
+    quick: bool = False
+    """A small part of the corpus, only to see that things work: tables say so."""
 
     def method(self, label: str) -> MethodRecord:
         return next(method for method in self.methods if method.label == label)
@@ -87,10 +89,12 @@ def make_header(
     corpus: CorpusRecord,
     maximum_output_tokens: int,
     time: str,
+    *,
+    quick: bool = False,
 ) -> Header:
     """The header of a run; `time` is one of `livetrans.bench.methods.TIMES`."""
     about = signature.model, corpus, maximum_output_tokens, time, signature.versions, signature.machine
-    return Header(FORMAT, methods, repeats, *about)
+    return Header(FORMAT, methods, repeats, *about, quick)
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,6 +134,7 @@ def _table(
     rows: Sequence[tuple[Value, ...]],
     runs: Sequence[ScoredRun],
 ) -> Table:
+    name += ", quick" if name and any(run.run.header.quick for run in runs) else ""
     about = f"{title} ({units(runs)})" if any(column.name.startswith("NE") for column in columns) else title
     return Table(name, about, tuple(columns), tuple(rows), tuple(caveats(runs)), tuple(signatures(runs)))
 

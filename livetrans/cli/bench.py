@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from livetrans.bench.methods import PAPER_METHODS, TIMES
+from livetrans.bench.methods import PAPER_METHODS, QUICK_REPEATS, QUICK_SENTENCES, REPEATS, TIMES
 from livetrans.catalogue import TRANSLATOR_VARIABLE
 from livetrans.cli.options import MOST_THREADS, PROMPTS
 from livetrans.cli.pages import Page, page_options
@@ -60,6 +60,11 @@ def command() -> None:
 )
 @click.option("--sentences", metavar="N", type=click.IntRange(min=1), help="Translate only the first N.")
 @click.option(
+    "--quick",
+    is_flag=True,
+    help=f"Only the first {QUICK_SENTENCES} sentences, {QUICK_REPEATS} times: about a minute. Tables say so.",
+)
+@click.option(
     "--minimum-words",
     metavar="N",
     type=click.IntRange(min=1),
@@ -70,9 +75,8 @@ def command() -> None:
     "--repeats",
     metavar="N",
     type=click.IntRange(1, 99),
-    default=3,
-    show_default=True,
-    help="How often everything is done; figures are medians.",
+    show_default=str(REPEATS),
+    help="How often everything is done; times are medians.",
 )
 @_threads(help="Threads of the translator; with 1, results repeat exactly.")
 @click.option(

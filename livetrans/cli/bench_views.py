@@ -117,6 +117,8 @@ def make_plots(files: tuple[Path, ...], folder: Path, unit: str | None, date: st
     rows = [row for run in runs for row in score(run, ScoringSettings(unit)).rows]
     newest = max(run.path.stat().st_mtime for run in runs)
     day = date or datetime.fromtimestamp(newest).date().isoformat()
+    if any(run.header.quick for run in runs):
+        day += " · quick"
     for path in plot(rows, folder, date=day, force=force):
         click.echo(path)
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from livetrans.bench.corpora import Corpus, recorded_corpus, text_corpus
-from livetrans.bench.methods import clock_for, parse_methods
+from livetrans.bench.methods import QUICK_REPEATS, QUICK_SENTENCES, REPEATS, clock_for, parse_methods
 from livetrans.bench.run import Bench, RunWriter
 from livetrans.bench.runfile import make_header
 from livetrans.catalogue import find_translator
 from livetrans.cli.common import say
+from livetrans.cli.expecting import show_progress
 from livetrans.clock import Clock
 from livetrans.config import DecodingSettings, LanguageModelSettings
 from livetrans.errors import UsageError
@@ -44,7 +45,8 @@ class BenchOptions:
     words: int
     sentences: int | None
     minimum_words: int
-    repeats: int
+    repeats: int | None
+    quick: bool
     time: str
     output: Path | None
     force: bool
@@ -59,7 +61,10 @@ def run_bench(options: BenchOptions) -> Path:
         SessionError: a stream cannot be read, or the run file not written.
     """
     languages = parse_language(options.from_), parse_language(options.to)
+    if options.quick and (options.sentences or options.repeats):
+        raise UsageError("--quick chooses --sentences and --repeats itself; drop them, or drop --quick")
     methods = parse_methods(options.methods)
+    repeats = QUICK_REPEATS if options.quick else options.repeats or REPEATS
     clock = clock_for(options.time, options.threads)
     corpus = _corpus(options, languages)
     file = find_translator(options.mt, source=languages[0].code, target=languages[1].code).path
@@ -71,18 +76,15 @@ def run_bench(options: BenchOptions) -> Path:
     with _model(file, options, maximum, clock) as model:
         prompt = build_prompt(model, options.prompt, *languages)
         signature = sign(model, file, prompt, options.threads)
-        header = make_header(methods, options.repeats, signature, corpus.record, maximum, options.time)
+        header = make_header(methods, repeats, signature, corpus.record, maximum, options.time, quick=options.quick)
         others: list[LlamaModel] = []
         segments = [one.segment for one in corpus.segments]
         try:
             with RunWriter(output, header, segments, overwrite=options.force) as writer:
-                if writer.done:
-                    say(f"continuing {output} after {len(writer.done)} units")
                 others += (model.another_context() for _ in methods[1:])
                 models = dict(zip((method.label for method in methods), (model, *others), strict=True))
                 bench = Bench(models, prompt, header, clock)
-                total = sum(len(one.updates) for one in corpus.segments) * len(methods) * options.repeats
-                with _progress(total) as advance:
+                with show_progress(corpus, header, writer.done) as advance:
                     bench.run(corpus, writer, advance)
         finally:
             for other in reversed(others):
@@ -99,7 +101,7 @@ def _corpus(options: BenchOptions, languages: tuple[Language, Language]) -> Corp
             options.reference,
             languages,
             step=options.words,
-            sentences=options.sentences,
+            sentences=QUICK_SENTENCES if options.quick else options.sentences,
             minimum_words=options.minimum_words,
         )
     if options.recorded is not None:
@@ -107,7 +109,7 @@ def _corpus(options: BenchOptions, languages: tuple[Language, Language]) -> Corp
             path_or_session(str(options.recorded)),
             options.reference,
             languages,
-            sentences=options.sentences,
+            sentences=QUICK_SENTENCES if options.quick else options.sentences,
             notify=_say_notice,
         )
     raise UsageError("there is nothing to translate; give --source FILE, or --recorded SESSION")
@@ -123,35 +125,6 @@ def _model(file: Path, options: BenchOptions, maximum_output_tokens: int, clock:
         yield model
     finally:
         model.close()
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar over updates on stderr with the time left; nothing where stderr is not a terminal."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("updates"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(
-        *columns, console=console, disable=not console.is_terminal, refresh_per_second=2, speed_estimate_period=120
-    ) as progress:
-        task = progress.add_task("", total=total)
-        yield lambda updates: progress.advance(task, updates)
 
 
 def _say_notice(notice: Notice) -> None:

@@ -15,6 +15,7 @@ from livetrans.bench.runfile import MethodRecord, Run, Segment, make_header
 from livetrans.bench.scoring import MODEL_UNIT, ScoringSettings, score
 from livetrans.bench.tables import comparison_table
 from livetrans.cli.common import ProgressBar, say
+from livetrans.cli.expecting import show_progress
 from livetrans.cli.pages import Page, write_tables
 from livetrans.clock import Clock
 from livetrans.config import Settings
@@ -59,7 +60,8 @@ def compare_methods(
         header = make_header(methods, repeats, signature, corpus.record, maximum, "wall")
         by_label = dict(zip((method.label for method in methods), models, strict=True))
         bench = Bench(by_label, prompt, header, clock)
-        done = bench.run_in_memory(corpus, _say_too_long)
+        with show_progress(corpus, header, kept=False) as advance:
+            done = bench.run_in_memory(corpus, _say_too_long, advance)
     finally:
         for model in reversed(models):
             model.close()

@@ -103,7 +103,7 @@ def _write_csv(tables: Sequence[Table], page: Page) -> None:
     for table in tables:
         file = place
         if place is not None and (len(tables) > 1 or place.is_dir()):
-            file = place / f"{table.name.replace(' ', '-') or 'table'}.csv"
+            file = place / f"{table.stem}.csv"
         _put(as_csv(table), file, page)
         for note in (*(table.explained() if page.explain else ()), *_notes(table, page)):
             say(note)

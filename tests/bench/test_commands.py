@@ -144,6 +144,8 @@ BAD = [
     (["run", "--source", "{a}", "--to", "klingon"], 2),
     (["run", "--source", "{a}", "--mt", "no.gguf"], 1),
     (["run", "--source", "{a}", "--time", "cpu", "--threads", "2"], 2),
+    (["run", "--source", "{a}", "--quick", "--repeats", "3"], 2),
+    (["run", "--source", "{a}", "--quick", "--sentences", "3"], 2),
     (["run", "--recorded", "no"], 2),
     (["table"], 2),
     (["table", "no"], 1),

@@ -292,6 +292,16 @@ def test_notes_of_latex_are_comments(scored: ScoredRun) -> None:
     ]
 
 
+def test_every_table_of_a_quick_run_says_so(scored: ScoredRun) -> None:
+    quick = replace(scored, run=replace(scored.run, header=replace(scored.run.header, quick=True)))
+    for table in (make([quick], PLAIN) for make in (table_2, table_3, table_4, calm_table)):
+        for text in (as_text(table), as_markdown(table), as_csv(table), as_json([table]), as_latex(table)):
+            assert "quick" in text
+        assert table.stem == table.name.replace(", ", "-").replace(" ", "-")
+    mixed = table_3([scored, quick], PLAIN)
+    assert {str(row[0]).split()[0] for row in mixed.rows} == {"whole", "quick"}
+
+
 def test_the_run_file_is_never_touched(run: Run, tmp_path: Path) -> None:
     before = run.path.read_bytes()
     score(read_run(run.path), ScoringSettings("word"))

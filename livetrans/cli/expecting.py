@@ -1,0 +1,74 @@
+"""How far a benchmark is, and how long it will take, on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+from livetrans.bench.corpora import Corpus, CorpusSegment
+from livetrans.bench.duration import Expectation, in_words, work_of
+from livetrans.bench.methods import QUICK_REPEATS, QUICK_SENTENCES
+from livetrans.bench.run import OnUnit, units
+from livetrans.bench.runfile import Header
+from livetrans.cli.common import say
+from livetrans.clock import SystemClock
+
+WORTH_SAYING = 20.0
+"""Seconds: a shorter run is over before its duration is read."""
+WORTH_QUICK = 180.0
+"""Seconds from which `--quick` is offered."""
+
+
+@contextmanager
+def show_progress(
+    corpus: Corpus, header: Header, done: Collection[tuple[int, int, str]] = (), *, kept: bool = True
+) -> Iterator[OnUnit]:
+    """Say after the first units how long the run takes; where stderr is a terminal, a bar over its steps too.
+
+    A step is a unit: one segment by one method in one repeat. `done` are those that a continued run has already; `kept`
+    says whether units stay when the run is stopped.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    steps = len(corpus.segments) * len(header.methods) * header.repeats
+    if done:
+        say(f"{len(done)} of {steps} steps were done; continuing")
+    left = [
+        segment
+        for repeat, segment, method in units(corpus, header.methods, header.repeats)
+        if (repeat, segment.segment.segment_id, method.label) not in done
+    ]
+    # Whole turns: every method, so that slow and fast ones count alike.
+    expectation = Expectation(SystemClock(), work_of(left), work_of(left[: 2 * len(header.methods)]))
+    quick = QUICK_REPEATS * len(header.methods) * work_of(corpus.segments[:QUICK_SENTENCES])
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.fields[steps]} of " + f"{steps} steps"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns, console=console, disable=not console.is_terminal, refresh_per_second=2, speed_estimate_period=120
+    ) as progress:
+        task = progress.add_task("", total=work_of(left), steps=len(done))
+        finished = len(done)
+
+        def advance(segment: CorpusSegment) -> None:
+            nonlocal finished
+            finished += 1
+            work = work_of([segment])
+            progress.update(task, advance=work, steps=finished)
+            seconds = expectation.add(work)
+            if seconds is None or seconds < WORTH_SAYING:
+                return
+            text = f"this takes about {in_words(seconds)}"
+            if kept:
+                text += "; stopped and started again, it goes on from there"
+            if kept and not header.quick and not done and seconds >= WORTH_QUICK and quick < work_of(left):
+                text += f"; --quick takes about {in_words(seconds * quick / work_of(left))}"
+            say(text)
+
+        yield advance
