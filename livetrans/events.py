@@ -331,6 +331,15 @@ class SettingChanged:
     value: str | int | float | bool
 
 
+@dataclass(frozen=True, slots=True)
+class BackPressure:
+    """How far the run is behind, and what it leaves out for that (`livetrans.run.backpressure`)."""
+
+    step: str
+    behind_seconds: float
+    """Since the oldest sound came that waits for the recogniser or for its translation."""
+
+
 Event = (
     RunStarted
     | SourceProgress
@@ -340,6 +349,7 @@ Event = (
     | Translation
     | Caption
     | SettingChanged
+    | BackPressure
     | Notice
     | RunEnded
 )

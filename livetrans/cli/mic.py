@@ -30,4 +30,4 @@ def command(options: RunOptions, device: str | None, yes: bool) -> None:
     notice = embedded_notice(settings)
     if notice is not None:
         notices(notice)
-    run_live(settings, clock, "microphone", from_audio(microphone, settings, clock, notices))
+    run_live(settings, clock, "microphone", from_audio(microphone, settings, clock, notices, live=True))

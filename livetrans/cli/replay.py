@@ -139,4 +139,4 @@ def open_source(file: str, settings: Settings, clock: Clock, *, recorded: bool, 
         from livetrans.audio.file import AudioFile
 
         source = AudioFile(Path(file), clock, real_time, notices)
-    return from_audio(source, settings, clock, notices)
+    return from_audio(source, settings, clock, notices, live=file == STDIN and real_time)

@@ -24,6 +24,7 @@ from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_a
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening, PlainLoop, Run
+from livetrans.run.spool import SpooledSource
 from livetrans.run.translating import open_translating
 from livetrans.session.outputs import Finals, Heard, Sink, open_lines, open_records
 from livetrans.session.recorder import AUDIO_FILE, SessionRecorder, sessions_folder
@@ -39,11 +40,16 @@ _LAST_WAIT = 3.0
 """Seconds given to the threads after the screen has gone."""
 
 
-def from_audio(source: AudioSource, settings: Settings, clock: Clock, notices: PostponedNotices) -> OpenListening:
-    """What loads the listening side of an open source."""
+def from_audio(
+    source: AudioSource, settings: Settings, clock: Clock, notices: PostponedNotices, *, live: bool = False
+) -> OpenListening:
+    """What loads the listening side of an open source; the sound of a `live` one is kept while it cannot be heard."""
 
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         notices.publish_to(publish)
+        if live:
+            folder = settings.output.session or sessions_folder() if settings.output.record_session else None
+            return open_audio(SpooledSource(source, folder, on_audio, publish), settings, clock, publish)
         return open_audio(source, settings, clock, publish, on_audio)
 
     return open_listening

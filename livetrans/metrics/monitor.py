@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from livetrans.config import CALM
 from livetrans.events import (
+    BackPressure,
     Caption,
     Coalesced,
     Record,
@@ -71,6 +72,10 @@ class Snapshot:
     real_time_factor: float | None = None
     """Recognition time / sound heard."""
     coalesced_updates: int = 0
+    step: str = "normal"
+    """What the run leaves out because it is behind, see `livetrans.run.backpressure`."""
+    behind_seconds: float = 0.0
+    """Age of the oldest sound or final that waits."""
     heard: float = 0.0
     """Seconds of sound heard."""
     total: float | None = None
@@ -202,6 +207,8 @@ class Monitor:
                 )
             case SettingChanged(name=name, value=value):
                 self._set(name, value)
+            case BackPressure(step=step, behind_seconds=behind):
+                self._shown = replace(self._shown, step=step, behind_seconds=behind)
             case RunEnded(heard=heard):
                 self._shown = replace(self._shown, heard=heard, speaking=False, level=0.0, paused=False)
             case _:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +14,9 @@ import numpy as np
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import UsageError
-from livetrans.events import AudioChunk, Gap, Notice, SourceProgress, Transcript
+from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice, SourceProgress, Transcript
 from livetrans.run.publisher import Publish
+from livetrans.run.restarting import RestartingRecogniser
 
 if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource
@@ -25,7 +28,65 @@ OnAudio = Callable[[AudioChunk], None]
 
 PROGRESS_INTERVAL = 0.5
 """Source time between two progress events: often enough for a level meter."""
+PIECE_SECONDS = 10.0
+"""Sound between two looks at what the run leaves out: a file that had to wait gives minutes at once."""
+_AWAITED_SECONDS = 0.5
+"""A source that gave nothing for so long is silent: nothing of it waits."""
 _FULL_SCALE = 32768.0
+
+
+class Listener:
+    """How far the listening is, and what it leaves out; shared by its thread and the one that watches the run."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._change = threading.Condition()
+        self._holds = False
+        self._closed = False
+        self._heard_at: float | None = None
+        self._asked_at: float | None = None
+        self.pass_factor = 1
+        """The recogniser takes so many times as much new sound a pass."""
+        self.pass_began: Callable[[], float | None] = lambda: None
+        """When the pass began that is not done yet; None between passes."""
+
+    @property
+    def behind(self) -> float:
+        """Seconds since the oldest sound was captured that waits for the recogniser; 0 for sound that is not live."""
+        with self._change:
+            now = self._clock.now()
+            if self._heard_at is None or (self._asked_at is not None and now - self._asked_at > _AWAITED_SECONDS):
+                return 0.0
+            return max(0.0, now - self._heard_at)
+
+    def hold(self, holds: bool) -> None:
+        """Take no more sound, or go on; the sound waits meanwhile."""
+        with self._change:
+            self._holds = holds
+            self._change.notify_all()
+
+    def close(self) -> None:
+        """Hold no longer, whatever comes."""
+        with self._change:
+            self._closed = True
+            self._change.notify_all()
+
+    def ask(self) -> None:
+        """The listening thread waits for its source; while it is held, it waits here."""
+        with self._change:
+            self._change.wait_for(lambda: self._closed or not self._holds)
+            self._asked_at = self._clock.now()
+
+    def take(self, chunk: AudioChunk) -> None:
+        """The listening thread has this sound in hand."""
+        with self._change:
+            self._asked_at = None
+            self._heard_at = None if chunk.captured_at is None else chunk.captured_at - len(chunk.samples) / SAMPLE_RATE
+
+    def took(self, chunk: AudioChunk) -> None:
+        """All of this sound is recognised, or in the recogniser's buffer."""
+        with self._change:
+            self._heard_at = chunk.captured_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +98,8 @@ class Listening:
     pause: Callable[[bool], None]
     close: Callable[[], None]
     """Ends the source soon, from any thread, any number of times."""
+    listener: Listener | None = None
+    """None for a recorded stream, which has no sound to be behind with."""
 
 
 def open_audio(
@@ -55,12 +118,20 @@ def open_audio(
         raise UsageError("sound needs a recogniser; name one with --asr")
     publish(Notice("info", f"loading the recogniser {settings.recogniser.model.name} …"))
     try:
-        recogniser = open_recogniser(settings.recogniser)
+        recogniser = RestartingRecogniser(partial(open_recogniser, settings.recogniser), clock, publish)
     except BaseException:
         source.close()
         raise
     gate, transcriber = VoiceActivityGate(settings.gate), Transcriber(recogniser, settings.transcriber, clock)
-    return Listening(listen(source, gate, transcriber, publish, on_audio), source.pause, source.close)
+    listener = Listener(clock)
+    listener.pass_began = lambda: recogniser.began
+
+    def close() -> None:
+        source.close()
+        listener.close()
+
+    transcripts = listen(source, gate, transcriber, publish, on_audio, listener)
+    return Listening(transcripts, source.pause, close, listener)
 
 
 def open_recorded(source: RecordedTranscripts, publish: Publish) -> Listening:
@@ -80,8 +151,9 @@ def listen(
     transcriber: Transcriber,
     publish: Publish,
     on_audio: OnAudio | None = None,
+    listener: Listener | None = None,
 ) -> Iterator[Transcript]:
-    """Transcripts of a source, in order; the speech so far is finished even when the source fails."""
+    """Transcripts of a source, in order; the speech so far is finished even when the source or the recogniser fails."""
 
     def progress(level: float = 0.0) -> SourceProgress:
         return SourceProgress(
@@ -95,34 +167,59 @@ def listen(
         )
 
     failure: Exception | None = None
-    chunks = iter(source)
     heard = 0.0
     reported = -1.0
     speaking = False
-    while True:
-        try:
-            chunk = next(chunks, None)
-        except Exception as error:
-            failure = error
-            chunk = None
-        if chunk is None:
-            break
-        if on_audio:
-            on_audio(chunk)
-        heard = chunk.end
-        for speech in gate.feed(chunk):
-            speaking = not speech.pause
+    try:
+        for chunk in _pieces(source, listener):
+            if on_audio:
+                on_audio(chunk)
+            heard = chunk.end
+            if listener:
+                transcriber.step_factor = listener.pass_factor
+            for speech in gate.feed(chunk):
+                speaking = not speech.pause
+                yield from transcriber.feed(speech)
+            if heard - reported >= PROGRESS_INTERVAL:
+                reported = heard
+                publish(progress(_level(chunk)))
+    except Exception as error:
+        failure = error
+    try:
+        for speech in gate.flush():
             yield from transcriber.feed(speech)
-        if heard - reported >= PROGRESS_INTERVAL:
-            reported = heard
-            publish(progress(_level(chunk)))
-    for speech in gate.flush():
-        yield from transcriber.feed(speech)
-    yield from transcriber.flush()
+        yield from transcriber.flush()
+    except Exception as error:
+        failure = failure or error
+        yield from transcriber.flush(recognise=False)
     speaking = False
     publish(progress())
     if failure:
         raise failure
+
+
+def _pieces(source: AudioSource, listener: Listener | None) -> Iterator[AudioChunk]:
+    """The source's sound in pieces of at most `PIECE_SECONDS`; the listener is told of each."""
+    chunks = iter(source)
+    length = round(PIECE_SECONDS * SAMPLE_RATE)
+    while True:
+        if listener:
+            listener.ask()
+        chunk = next(chunks, None)
+        if chunk is None:
+            return
+        for begin in range(0, max(len(chunk.samples), 1), length):
+            if listener and begin:
+                listener.ask()
+            samples = chunk.samples[begin : begin + length]
+            start = chunk.start_sample + begin
+            later = (chunk.start_sample + len(chunk.samples) - start - len(samples)) / SAMPLE_RATE
+            piece = AudioChunk(samples, start, None if chunk.captured_at is None else chunk.captured_at - later)
+            if listener:
+                listener.take(piece)
+            yield piece
+            if listener:
+                listener.took(piece)
 
 
 def _level(chunk: AudioChunk) -> float:

@@ -3,6 +3,7 @@
     main thread            starts, stops and waits; owns the screen, if there is one
     listening thread       owns the source and the recogniser
     translating thread     owns the language model
+    watching thread        measures how far behind the run is, and what it leaves out for that
     a thread for each sink writes to a file, a pipe or the screen, see `livetrans.run.publisher`
 
 Listening and translating share the coalescer and the publisher, and nothing else. Ending is closing: the source ends,
@@ -11,15 +12,26 @@ the speech so far becomes captions, the threads end.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from livetrans.clock import Clock
-from livetrans.events import RunStarted, SettingChanged, Transcript
-from livetrans.run.listening import Listening
+from livetrans.events import BackPressure, Notice, RunStarted, SettingChanged, Transcript
+from livetrans.run.backlog import Backlog
+from livetrans.run.backpressure import FINALS_ONLY, SOUND_WAITS, STEPS, WHEN_IDLE, Ladder
+from livetrans.run.listening import Listener, Listening
 from livetrans.run.runner import OpenListening, OpenTranslating, Run
 from livetrans.run.translating import Translating, translate
 from livetrans.session.outputs import Sink
 from livetrans.translation.translator import LatestPerSegment
+
+WATCH_SECONDS = 0.25
+"""Between two looks at how far behind the run is."""
+HUNG_SECONDS = 30.0
+"""A native call that takes longer may never return: the user is told, and the end does not wait for it."""
+FINALS_IN_HAND = 1
+"""Finals that may wait while the recogniser goes on, in the last step of back-pressure."""
 
 
 class Pipeline(Run):
@@ -41,6 +53,10 @@ class Pipeline(Run):
         self._source_has_ended = False
         self._is_paused = False
         self._settings: dict[str, str | float] = {}
+        self._ladder = Ladder()
+        self._backlog = Backlog()
+        self._has_advised = False
+        self._hung: set[str] = set()
 
     def pause(self, paused: bool) -> None:
         with self._change:
@@ -70,6 +86,10 @@ class Pipeline(Run):
                 self._translating.set(name, value)
         self.publish(SettingChanged(name, value))
 
+    def start(self, *sinks: Sink) -> None:
+        super().start(*sinks)
+        threading.Thread(target=self._watch, name="watching", daemon=True).start()
+
     def _work(self) -> dict[str, Callable[[], None]]:
         return {"listening": self._listen, "translating": self._translate}
 
@@ -98,8 +118,12 @@ class Pipeline(Run):
                 listening.close()
 
     def _hand_over(self, transcript: Transcript) -> None:
+        with self._change:
+            if self._source_has_ended:
+                return  # A pass that came back after it was given up: its segment has its final.
         self.publish(transcript)
         with self._change:
+            self._backlog.put(transcript, self._clock.now() - self._sound_behind())
             replaced = self._waiting.put(transcript)
             self._change.notify_all()
         if replaced:
@@ -115,12 +139,100 @@ class Pipeline(Run):
                 for name, value in self._settings.items():  # Moved while models loaded.
                     translating.set(name, value)
                 self._change.notify_all()
-            while True:
-                with self._change:
-                    self._change.wait_for(lambda: self._waiting or self._source_has_ended or self._is_abandoned)
-                    if not self._waiting:
-                        return
-                    transcript = self._waiting.take()
+            while (transcript := self._next()) is not None:
                 translate(translating.translator, translating.presenter, transcript, self.publish)
+                with self._change:
+                    self._backlog.done(self._clock.now())
         finally:
             translating.close()
+
+    def _next(self) -> Transcript | None:
+        """The next update to translate, as soon as it may be; None at the end."""
+        with self._change:
+            self._change.wait_for(lambda: self._is_due() or self._source_has_ended or self._is_abandoned)
+            if not self._waiting:
+                return None
+            transcript = self._waiting.take()
+            self._backlog.take(transcript, self._clock.now())
+            return transcript
+
+    def _is_due(self) -> bool:
+        first = next(iter(self._waiting), None)
+        if first is None or first.final:
+            return first is not None
+        step = self._ladder.step
+        return step < WHEN_IDLE or (step == WHEN_IDLE and self._backlog.has_rested(self._clock.now()))
+
+    def _watch(self) -> None:
+        """Look a few times a second how far behind the run is, and for a native call that does not return."""
+        shown = 0
+        while not self._ended.is_set():
+            self._clock.sleep(WATCH_SECONDS)
+            now = self._clock.now()
+            with self._change:
+                listener = self._listening.listener if self._listening else None
+                behind = max(self._backlog.behind(now), self._sound_behind())
+                has_changed = self._ladder.update(behind, now)
+                step = self._ladder.step
+                holds = step >= SOUND_WAITS and self._backlog.finals > FINALS_IN_HAND and not self._is_stopping
+                self._change.notify_all()  # A partial may be due by now.
+            if listener:
+                listener.pass_factor = STEPS[step].pass_factor
+                listener.hold(holds)
+            if has_changed or (step and round(behind) != shown):
+                shown = round(behind)
+                self.publish(BackPressure(STEPS[step].name, behind))
+            if has_changed and step == FINALS_ONLY and not self._has_advised:
+                self._has_advised = True
+                self.publish(Notice("warning", self._advice()))
+            self._look_for_hangs(now, listener)
+
+    def _sound_behind(self) -> float:
+        listener = self._listening.listener if self._listening else None
+        return listener.behind if listener else 0.0
+
+    def _advice(self) -> str:
+        cost = self._backlog.real_time_factor
+        if self._backlog.finals <= FINALS_IN_HAND:
+            return "The recogniser is too slow for this machine: a smaller model for --asr keeps up."
+        needs = f" (it takes {cost:.1f} s for a second of speech)" if cost and cost > 1 else ""
+        return f"The translator is too slow for this machine{needs}: a smaller model for --mt keeps up."
+
+    def _look_for_hangs(self, now: float, listener: Listener | None) -> None:
+        """Report a call that does not return; once the run is stopped, nobody waits for it."""
+        calls = {
+            "listening": ("recogniser", listener.pass_began() if listener else None),
+            "translating": ("translator", self._backlog.began),
+        }
+        for thread, (stage, began) in calls.items():
+            if began is None or now - began < HUNG_SECONDS:
+                self._hung.discard(thread)
+                continue
+            if thread not in self._hung:
+                self._hung.add(thread)
+                silent = f"The {stage} has not answered for {now - began:.0f} s"
+                self.publish(Notice("warning", f"{silent}; ending the run keeps all that was heard."))
+            if self._is_stopping:
+                self._give_up(thread)
+
+    def _give_up(self, thread: str) -> None:
+        """End the run without a thread whose native call does not return; what it heard so far becomes a final."""
+        with self._change:
+            if thread not in self._working:
+                return
+            last = self._backlog.unfinished if thread == "listening" and not self._source_has_ended else None
+        if last:
+            self._hand_over(
+                replace(last, revision=last.revision + 1, committed=last.text, partial="", final=True, recognition=None)
+            )
+        with self._change:
+            self._source_has_ended = self._source_has_ended or thread == "listening"
+            self._working.discard(thread)
+            self._change.notify_all()
+
+    def _last_notice(self) -> Notice | None:
+        left = self._backlog.finals
+        if not left:
+            return None
+        count = "1 sentence was" if left == 1 else f"{left} sentences were"
+        return Notice("warning", f"{count} not translated: `livetrans resume` does it from the session.")

@@ -8,7 +8,18 @@ from collections.abc import Callable
 
 from livetrans.clock import Clock
 from livetrans.errors import SessionError
-from livetrans.events import AudioChunk, Caption, Coalesced, Event, Record, SourceProgress, Transcript, Translation
+from livetrans.events import (
+    AudioChunk,
+    BackPressure,
+    Caption,
+    Coalesced,
+    Event,
+    Record,
+    RunEnded,
+    SourceProgress,
+    Transcript,
+    Translation,
+)
 from livetrans.session.outputs import Sink
 from livetrans.session.recorder import SessionRecorder
 
@@ -39,6 +50,7 @@ class Publisher:
         self._threaded = threaded
         self._lock = threading.Lock()
         self._queues: list[_SinkQueue] = []
+        self._has_ended = False
 
     def add(self, sink: Sink) -> None:
         with self._lock:
@@ -46,6 +58,9 @@ class Publisher:
 
     def __call__(self, event: Event) -> None:
         with self._lock:
+            if self._has_ended:
+                return  # Of a thread that was given up: nothing follows `RunEnded`.
+            self._has_ended = isinstance(event, RunEnded)
             record = Record(self._clock.now(), event)
             queues = tuple(self._queues)
             overfull = [queue for queue in queues if queue.put(record)]
@@ -186,7 +201,7 @@ def is_replaceable(item: Record | AudioChunk) -> bool:
     match item:
         case Record(event=Transcript() | Translation() | Caption() as event):
             return not event.final
-        case Record(event=SourceProgress() | Coalesced()):
+        case Record(event=SourceProgress() | Coalesced() | BackPressure()):
             return True
         case Record():
             return False

@@ -44,6 +44,7 @@ class Run(ABC):
         """`records` are sinks that the run can do without: captions go on where the disk is full."""
         self._open_listening = open_listening
         self._open_translating = open_translating
+        self._clock = clock
         self._publisher = Publisher(clock, self._sink_failed, threaded=self._threaded_sinks)
         self._records = tuple(records)
         for sink in (*records, *sinks):
@@ -140,11 +141,17 @@ class Run(ABC):
     def _finish(self) -> None:
         with self._change:
             self._change.wait_for(lambda: not self._working or self._is_abandoned)
+        if last := self._last_notice():
+            self.publish(last)
         self._publisher.flush()  # A sink that fails at the last captions still gives the run its reason.
         reason = "failed" if self._failure else "stopped" if self._is_stopping else "end of source"
         self._publisher(RunEnded(self._heard, reason))
         self._publisher.close()
         self._ended.set()
+
+    def _last_notice(self) -> Notice | None:
+        """What the user has to know about the end."""
+        return None
 
     def _sink_failed(self, sink: Sink, error: BaseException) -> None:
         if isinstance(error, OutputClosed):

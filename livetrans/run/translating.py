@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from livetrans.clock import Clock
@@ -15,6 +16,7 @@ from livetrans.events import Caption, Notice, Transcript
 from livetrans.languages import AUTO, Language, parse_language
 from livetrans.lm.prompts import Prompt, build_prompt, renderer
 from livetrans.run.publisher import Publish
+from livetrans.run.restarting import RestartingModel, ThreadedModel
 from livetrans.signature import Setting, sign
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator, check_method
@@ -88,10 +90,10 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
     """
     check_method(settings.decoding, settings.draft_model is not None)
     with ExitStack() as opened:
-        model = open_model(settings, clock, publish)
+        model = RestartingModel(partial(open_model, settings, clock, publish), clock, publish)
         opened.callback(model.close)
         prompt = prepare_prompt(model, settings)
-        draft_model = open_draft_model(settings, model, prompt, publish)
+        draft_model = open_draft_model(settings, model.loaded, prompt, publish)
         if draft_model:
             opened.callback(draft_model.model.close)
         translator = Translator(model, prompt, settings.decoding, settings.mask, draft_model)
@@ -170,7 +172,7 @@ def prepare_prompt(model: LanguageModel, settings: Settings) -> Prompt:
     return prompt
 
 
-def signature(settings: Settings, model: LlamaModel, prompt: Prompt) -> dict[str, Setting]:
+def signature(settings: Settings, model: ThreadedModel, prompt: Prompt) -> dict[str, Setting]:
     """What produced the numbers of a run: its settings, models, versions and machine."""
     recogniser = settings.recogniser
     signed = sign(

@@ -17,6 +17,7 @@ import msgspec
 
 from livetrans.errors import SessionError
 from livetrans.events import (
+    BackPressure,
     Caption,
     Coalesced,
     Event,
@@ -45,6 +46,7 @@ EVENTS: dict[str, type[Event]] = {
     "translation": Translation,
     "caption": Caption,
     "setting_changed": SettingChanged,
+    "back_pressure": BackPressure,
     "notice": Notice,
     "run_ended": RunEnded,
 }

@@ -11,7 +11,7 @@ from typing import Protocol, TextIO
 
 from livetrans.config import OutputSettings
 from livetrans.errors import SessionError
-from livetrans.events import Caption, Gap, Notice, Record, RunStarted, SourceProgress, Transcript
+from livetrans.events import BackPressure, Caption, Gap, Notice, Record, RunStarted, SourceProgress, Transcript
 from livetrans.files import create
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder, make_session_folder, sessions_folder
@@ -67,6 +67,7 @@ class PlainOutput:
         self._line = ""
         self._isolate_end = ""
         self._unfinished: Caption | None = None
+        self._step = "normal"
         self._closed = False
 
     def write(self, record: Record) -> None:
@@ -90,9 +91,10 @@ class PlainOutput:
                 self._end_line()
                 self._put(f"{gap.caption().text}\n")
             case Notice(level="warning") as notice:
-                if self._stream.isatty():
-                    self._end_line()
-                put(self._notices, f"{visible(notice.text)}\n")
+                self._notice(visible(notice.text))
+            case BackPressure(step=step, behind_seconds=behind) if step != self._step:
+                self._step = step
+                self._notice(f"{behind:.0f} s behind: {step}")
             case _:
                 pass
 
@@ -101,6 +103,11 @@ class PlainOutput:
             self._closed = True
             if self._unfinished is not None:
                 self._end_segment(self._unfinished)
+
+    def _notice(self, text: str) -> None:
+        if self._stream.isatty():
+            self._end_line()
+        put(self._notices, f"{text}\n")
 
     def _end_segment(self, caption: Caption) -> None:
         self._unfinished = None

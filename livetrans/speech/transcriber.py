@@ -39,6 +39,8 @@ class Transcriber:
         self._prompt = PromptText(settings.prompt_characters)
         self._new_samples = 0
         self._last_pass_seconds = 0.0
+        self.step_factor = 1
+        """Each pass takes so many times as much new sound; may be set between chunks."""
         self.passes = 0
         self.recognition_seconds = 0.0
         self._captured: tuple[float, float] | None = None
@@ -67,9 +69,12 @@ class Transcriber:
             transcripts += self.flush()
         return transcripts
 
-    def flush(self) -> list[Transcript]:
-        """End the stretch of speech: one final pass, whose every word becomes final."""
-        transcripts = self._pass(final=True) if len(self._buffer) else []
+    def flush(self, *, recognise: bool = True) -> list[Transcript]:
+        """End the stretch of speech: one final pass, whose every word becomes final.
+
+        `recognise=False` is for a recogniser that has failed: what it recognised before becomes final.
+        """
+        transcripts = self._pass(final=True) if recognise and len(self._buffer) else []
         transcripts += self._segment.finish(self._captured)
         self._prompt.extend(self._agreement.forget_before(math.inf))
         self._buffer.drop_before(self._buffer.end_sample)
@@ -89,7 +94,7 @@ class Transcriber:
         step = self._settings.step
         if self._settings.adaptive:
             step = max(step, self._last_pass_seconds)
-        return max(round(step * SAMPLE_RATE), 1)
+        return max(round(step * self.step_factor * SAMPLE_RATE), 1)
 
     def _wanted_samples(self, waiting: int) -> int:
         """How much of the waiting sound to take before looking whether a pass is due.

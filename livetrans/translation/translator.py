@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 
 from livetrans.config import FINALS, DecodingSettings, MaskSettings
@@ -194,6 +195,10 @@ class LatestPerSegment:
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    def __iter__(self) -> Iterator[Transcript]:
+        """What waits, oldest first."""
+        return iter(self._waiting)
 
     def put(self, transcript: Transcript) -> Coalesced | None:
         """Add an update; returns what it replaced, if anything."""

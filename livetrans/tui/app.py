@@ -194,7 +194,7 @@ class LivetransApp(App[str]):
 
     def _show_numbers(self) -> None:
         snapshot = self._snapshot()
-        self._top.show(self._phase, self._paused, snapshot.heard)
+        self._top.show(self._phase, self._paused, snapshot)
         self._panel.show(snapshot, self._shown_panel)
         self._strip.show(snapshot, self._shown_panel)
 

@@ -73,6 +73,8 @@ def mask(snapshot: Snapshot) -> str:
 
 
 def keeping_up(snapshot: Snapshot) -> str:
+    if snapshot.step != "normal":
+        return f"{snapshot.step} {snapshot.behind_seconds:.0f} s"
     if snapshot.delay is None:
         return DASH
     return "yes" if snapshot.delay < BEHIND_SECONDS else f"{snapshot.delay:.0f} s behind"
@@ -122,7 +124,7 @@ LISTENER = Group(
             "keeping up",
             keeping_up,
             f"Yes while the newest caption came less than {BEHIND_SECONDS:.0f} seconds after its last word; otherwise "
-            "how late it was.",
+            "how late it was, or what is left out until the run has caught up, and the age of what waits.",
         ),
         CALM,
         CHANGES,

@@ -163,10 +163,12 @@ class TopBar(Horizontal):
         yield Static(self._title, id="title", markup=False)
         yield self._state
 
-    def show(self, phase: Phase, paused: bool, heard: float) -> None:
+    def show(self, phase: Phase, paused: bool, snapshot: Snapshot) -> None:
         state = "paused" if paused and phase is Phase.RUNNING else phase.value
         sign = {"paused": "‖ ", "listening": "● "}.get(state, "")
-        text = f"{sign}{state}" if phase is Phase.LOADING else f"{sign}{state}  {duration(heard)}"
+        text = f"{sign}{state}" if phase is Phase.LOADING else f"{sign}{state}  {duration(snapshot.heard)}"
+        if snapshot.step != "normal" and phase in (Phase.RUNNING, Phase.FINISHING):
+            text = f"{snapshot.behind_seconds:.0f} s behind, {snapshot.step}  {text}"
         if text != self._state.content:
             self._state.update(text)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from livetrans.events import (
+    BackPressure,
     Caption,
     Coalesced,
     DecodingStats,
@@ -50,6 +51,7 @@ EVENTS: tuple[Event, ...] = (
     Translation(TRANSCRIPT, "Guten Morgen und", (17, 4, 9), STATS, "ssbd", (Span(0, 1),), language="de"),
     Caption(TRANSCRIPT, "Guten Morgen", (17, 4), (Span(0, 5),), 1, language="de"),
     SettingChanged("mask_k", 2),
+    BackPressure("finals only", 12.4),
     RunEnded(12.5, "end of source"),
     Gap(6.24, 18.3, "microphone"),
 )

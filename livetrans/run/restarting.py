@@ -1,0 +1,180 @@
+"""A recogniser and a language model that are opened again after their first failure, and then asked again.
+
+Both ports are given everything anew at each call (a whole buffer, a whole context), so the state of a run is kept by
+their callers, and a fresh model goes on where the broken one stopped. A second failure is raised.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from livetrans.clock import Clock
+from livetrans.errors import ContextError, ModelError, UsageError, sentence
+from livetrans.events import Notice
+from livetrans.lm.port import Evaluation, LanguageModel
+from livetrans.run.publisher import Publish
+from livetrans.speech.recogniser import Hypothesis, Recogniser
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Stage = TypeVar("Stage")
+Result = TypeVar("Result")
+
+
+class _Restarting(Generic[Stage]):
+    """What both share: one call at a time, one restart in a run."""
+
+    def __init__(self, name: str, open_stage: Callable[[], Stage], clock: Clock, publish: Publish) -> None:
+        self._name = name
+        self._open = open_stage
+        self._clock = clock
+        self._publish = publish
+        self._has_failed = False
+        self._stage = open_stage()
+        self.began: float | None = None
+        """When the call began that has not returned yet."""
+
+    def _call(self, function: Callable[[Stage], Result], prepare: Callable[[], None] = lambda: None) -> Result:
+        """The function of the stage; after a first failure of a stage that was opened again, and `prepare`.
+
+        Raises:
+            ContextError: the input is at fault, not the stage.
+        """
+        self.began = self._clock.now()
+        try:
+            return function(self._stage)
+        except (ContextError, UsageError):
+            raise
+        except Exception as error:
+            if self._has_failed:
+                raise
+            self._has_failed = True
+            reason = sentence(error).rstrip(".")
+            self._publish(Notice("warning", f"The {self._name} failed ({reason}); it is loaded again."))
+            self._release()
+            self._stage = self._open()
+            prepare()
+            return function(self._stage)
+        finally:
+            self.began = None
+
+    def _release(self) -> None:
+        """Free the broken stage, so that memory need not hold two."""
+
+
+class RestartingRecogniser(_Restarting[Recogniser]):
+    """A recogniser; a hypothesis whose times are no numbers counts as a failure."""
+
+    def __init__(self, open_recogniser: Callable[[], Recogniser], clock: Clock, publish: Publish) -> None:
+        super().__init__("recogniser", open_recogniser, clock, publish)
+
+    @property
+    def maximum_length(self) -> float:
+        return self._stage.maximum_length
+
+    def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
+        return self._call(lambda stage: _checked(stage.recognise(samples, prompt=prompt, final=final)))
+
+
+def _checked(hypothesis: Hypothesis) -> Hypothesis:
+    times = [*hypothesis.segment_ends, *(time for word in hypothesis.words for time in (word.start, word.end))]
+    if not all(map(math.isfinite, times)):
+        raise ModelError("the recogniser gave words without times; choose another model with --asr")
+    return hypothesis
+
+
+class ThreadedModel(LanguageModel, Protocol):
+    """A language model that says how many threads compute it, for the signature."""
+
+    @property
+    def threads(self) -> int: ...
+
+
+Model = TypeVar("Model", bound=ThreadedModel)
+
+
+class RestartingModel(_Restarting[Model]):
+    """A language model; logits that are not numbers count as a failure."""
+
+    def __init__(self, open_model: Callable[[], Model], clock: Clock, publish: Publish) -> None:
+        super().__init__("translator", open_model, clock, publish)
+        self._context: Sequence[int] = ()
+
+    @property
+    def loaded(self) -> Model:
+        """The model that answers, for what compares files; a restart replaces it."""
+        return self._stage
+
+    @property
+    def name(self) -> str:
+        return self._stage.name
+
+    @property
+    def clock(self) -> Clock:
+        return self._stage.clock
+
+    @property
+    def threads(self) -> int:
+        return self._stage.threads
+
+    @property
+    def context_tokens(self) -> int:
+        return self._stage.context_tokens
+
+    @property
+    def maximum_rows(self) -> int:
+        return self._stage.maximum_rows
+
+    @property
+    def beginning_tokens(self) -> tuple[int, ...]:
+        return self._stage.beginning_tokens
+
+    @property
+    def can_move(self) -> bool:
+        return self._stage.can_move
+
+    def metadata(self, key: str) -> str | None:
+        return self._stage.metadata(key)
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        return self._stage.tokenize(text, special=special)
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        return self._stage.detokenize(tokens)
+
+    def is_end_of_generation(self, token: int) -> bool:
+        return self._stage.is_end_of_generation(token)
+
+    def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
+        def evaluate(stage: Model) -> Evaluation:
+            evaluation = stage.evaluate(context, last_rows)
+            # The largest of numbers of which one is not a number is not a number.
+            if np.isnan(evaluation.logits.max()):
+                raise ModelError("the translator gave logits that are not numbers; choose another model with --mt")
+            return evaluation
+
+        evaluation = self._call(evaluate)
+        self._context = list(context)
+        return evaluation
+
+    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
+        # The fresh model's cache has to hold the block that is moved.
+        evaluation = self._call(
+            lambda stage: stage.move(context, begin, end), lambda: self._evaluate_again(self._context)
+        )
+        self._context = [*context, *self._context[begin:end]]
+        return evaluation
+
+    def close(self) -> None:
+        self._stage.close()
+
+    def _evaluate_again(self, context: Sequence[int]) -> None:
+        self._stage.evaluate(context)
+
+    def _release(self) -> None:
+        self._stage.close()

@@ -1,0 +1,206 @@
+"""Hours of sound through the real recogniser and translator, in threads, as fast as the machine allows.
+
+    python tests/endurance/soak.py [--hours 4] [--seed 1] [--step 4] [--session FOLDER]
+
+The recordings of the tree come one after the other in random order, pauses between them. The next sound comes when what
+came before is nearly done, so that the run is never overloaded for long, however slow the machine is. Prints, and
+checks, what has to hold: the memory after minute 10 within 5 %, queues bounded, no trend in lag, every final shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from livetrans import catalogue
+from livetrans.audio.file import AudioFile
+from livetrans.clock import ManualClock, SystemClock
+from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
+from livetrans.events import SAMPLE_RATE, AudioChunk, BackPressure, Caption, Record, SourceProgress, Transcript
+from livetrans.metrics.monitor import Monitor
+from livetrans.run.listening import Listening, OnAudio, open_audio
+from livetrans.run.pipeline import Pipeline
+from livetrans.run.publisher import Publish
+from livetrans.run.spool import SpooledSource
+from livetrans.run.translating import open_translating
+from livetrans.session.export import last_captions
+from livetrans.session.recorder import SessionRecorder
+
+RECORDINGS = Path(__file__).parents[2] / "recordings"
+CHUNK = SAMPLE_RATE // 10
+AHEAD_SECONDS = 2.0
+FINALS_IN_WORK = 2
+WARM_UP = 600.0
+"""Seconds of sound before memory is compared: libraries grow their buffers to what they need."""
+
+
+@dataclass
+class Watched:
+    """A sink that counts what is compared at the end; `minutes` holds sound heard, resident bytes and queue lengths."""
+
+    began: float = field(default_factory=time.monotonic)
+    heard: float = 0.0
+    finals_heard: int = 0
+    finals_shown: int = 0
+    lags: list[tuple[float, float]] = field(default_factory=list)
+    minutes: list[tuple[float, int]] = field(default_factory=list)
+    steps: dict[str, int] = field(default_factory=dict)
+    most_waiting: int = 0
+
+    def write(self, record: Record) -> None:
+        match record.event:
+            case Transcript(final=True):
+                self.finals_heard += 1
+                self.most_waiting = max(self.most_waiting, self.finals_heard - self.finals_shown)
+            case Caption(final=True) as caption:
+                self.finals_shown += 1
+                if caption.captured_at is not None:
+                    self.lags.append((caption.end, record.at - caption.captured_at))
+            case BackPressure(step=step):
+                self.steps[step] = self.steps.get(step, 0) + 1
+            case SourceProgress(heard=heard):
+                self.heard = heard
+                if heard >= 60 * len(self.minutes):
+                    self.minutes.append((heard, psutil.Process().memory_info().rss))
+                    self._report()
+
+    def close(self) -> None: ...
+
+    def _report(self) -> None:
+        minute, memory = len(self.minutes) - 1, self.minutes[-1][1]
+        if minute % 10 == 0:
+            rate = self.heard / (time.monotonic() - self.began)
+            lag = self.lags[-1][1] if self.lags else 0.0
+            print(
+                f"{minute:4} min of sound at {rate:4.1f}x  {memory / 2**20:6.1f} MiB  finals {self.finals_shown}"
+                f" of {self.finals_heard}  lag {lag:.2f} s",
+                flush=True,
+            )
+
+
+class Joined:
+    """The recordings in random order, for `seconds`; a chunk comes once little of what came before is left."""
+
+    skipped = 0.0
+
+    def __init__(self, seconds: float, seed: int, watched: Watched, clock: SystemClock) -> None:
+        self.duration = seconds
+        self._random = random.Random(seed)
+        self._watched = watched
+        self._clock = clock
+        self._closed = False
+        self._recordings = [
+            np.concatenate([chunk.samples for chunk in AudioFile(path, ManualClock(), real_time=False)])
+            for path in sorted(RECORDINGS.glob("*.flac"))
+        ]
+
+    def __iter__(self) -> Iterator[AudioChunk]:
+        start = 0
+        while start < self.duration * SAMPLE_RATE:
+            pause = np.zeros(round(self._random.uniform(0.2, 3.0) * SAMPLE_RATE), np.int16)
+            sound = np.concatenate([self._random.choice(self._recordings), pause])
+            for begin in range(0, len(sound), CHUNK):
+                samples = sound[begin : begin + CHUNK]
+                self._wait((start + len(samples)) / SAMPLE_RATE)
+                if self._closed or start >= self.duration * SAMPLE_RATE:
+                    return
+                yield AudioChunk(samples, start, self._clock.now())
+                start += len(samples)
+
+    def _wait(self, end: float) -> None:
+        watched = self._watched
+        while not self._closed and (
+            end - watched.heard > AHEAD_SECONDS or watched.finals_heard - watched.finals_shown > FINALS_IN_WORK
+        ):
+            self._clock.sleep(0.005)
+
+    def pause(self, paused: bool) -> None: ...
+
+    def close(self) -> None:
+        self._closed = True
+
+
+def soak(seconds: float, seed: int, step: float, session: Path) -> tuple[Watched, list[str]]:
+    """Run; gives what was counted, and a sentence for each thing that does not hold."""
+    clock, watched = SystemClock(), Watched()
+    settings = Settings(
+        RecogniserSettings(catalogue.find_recogniser(language="en").path, threads=1),
+        LanguageModelSettings(catalogue.find_translator(source="en", target="de").path, threads=1),
+        transcriber=TranscriberSettings(step=step),
+    )
+    joined = Joined(seconds, seed, watched, clock)
+
+    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
+        return open_audio(SpooledSource(joined, session, on_audio, publish), settings, clock, publish)
+
+    recorder = SessionRecorder(session)
+    pipeline = Pipeline(
+        open_listening, partial(open_translating, settings, clock), clock, [watched, Monitor()], [recorder]
+    )
+    pipeline.start()
+    while not pipeline.join(1.0):
+        pass
+    return watched, list(_broken(watched, seconds, session))
+
+
+def _broken(watched: Watched, seconds: float, session: Path) -> Iterator[str]:
+    if watched.heard < seconds - 1:
+        yield f"only {watched.heard:.0f} s of {seconds:.0f} s were heard"
+    if watched.finals_heard != watched.finals_shown:
+        yield f"{watched.finals_heard} finals were heard and {watched.finals_shown} shown"
+    kept = sum(caption.final for caption in last_captions(session))
+    if kept != watched.finals_shown:
+        yield f"the session holds {kept} of {watched.finals_shown} finals"
+    if watched.most_waiting > 10 * FINALS_IN_WORK:
+        yield f"{watched.most_waiting} finals waited at once"
+    warm = [memory for heard, memory in watched.minutes if heard >= WARM_UP]
+    if warm and max(warm) > 1.05 * warm[0]:
+        yield f"memory grew from {warm[0] / 2**20:.1f} to {max(warm) / 2**20:.1f} MiB"
+    if warm and _trend(watched) > 0.5:
+        yield f"lag grows by {_trend(watched):.2f} s an hour"
+
+
+def _trend(watched: Watched) -> float:
+    """Seconds of lag an hour of sound, by least squares over finals; the slowest twentieth is left out (other load)."""
+    limit = float(np.quantile([lag for _, lag in watched.lags], 0.95))
+    at, lags = zip(*((end / 3600, lag) for end, lag in watched.lags if lag <= limit), strict=True)
+    return float(np.polyfit(at, lags, 1)[0])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hours", type=float, default=4.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--step", type=float, default=4.0, help="seconds of sound a pass: long ones cost less")
+    parser.add_argument("--session", type=Path, help="a new folder; a temporary one otherwise")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        session = arguments.session or Path(folder) / "session"
+        watched, broken = soak(3600 * arguments.hours, arguments.seed, arguments.step, session)
+        size = (session / "events.jsonl").stat().st_size
+    warm = [memory / 2**20 for heard, memory in watched.minutes if heard >= WARM_UP] or [0.0]
+    lags = [lag for _, lag in watched.lags]
+    print(
+        f"{watched.heard / 3600:.2f} h of sound in {(time.monotonic() - watched.began) / 3600:.2f} h; finals heard "
+        f"{watched.finals_heard}, shown {watched.finals_shown}; most finals waiting {watched.most_waiting}; "
+        f"memory after minute 10: {warm[0]:.1f} MiB, least {min(warm):.1f}, most {max(warm):.1f}; "
+        f"lag median {np.median(lags):.2f} s, p95 {np.quantile(lags, 0.95):.2f} s, trend {_trend(watched):+.3f} s/h; "
+        f"steps of back-pressure {watched.steps or 'none'}; session {size / 1e6:.1f} MB"
+    )
+    for sentence in broken:
+        print(f"FAILED: {sentence}")
+    sys.exit(bool(broken))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""A live run in threads over scripted speech: its source, gate, recogniser and translator may fail on schedule."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from livetrans.clock import Clock, SystemClock
+from livetrans.config import DecodingSettings, MaskSettings, TranscriberSettings
+from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, SpeechChunk, Transcript, Word
+from livetrans.lm.prompts import Prompt, renderer
+from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
+from livetrans.run.listening import Listener, Listening, OnAudio, listen
+from livetrans.run.pipeline import Pipeline
+from livetrans.run.publisher import Publish
+from livetrans.run.restarting import RestartingModel, RestartingRecogniser
+from livetrans.run.spool import SpooledSource
+from livetrans.run.translating import Translating
+from livetrans.speech.recogniser import ScriptedRecogniser, speak
+from livetrans.speech.transcriber import Transcriber
+from livetrans.testing.faults import FaultyModel, FaultyRecogniser, FaultySource, ScaledClock, Schedule
+from livetrans.translation.presenter import Presenter
+from livetrans.translation.translator import Translator
+
+from .sinks import Collected
+
+SPEED = 20.0
+"""The run's clock against the machine's: a minute of speech takes three seconds."""
+CHUNK = 0.1
+PAUSE = 0.6
+
+
+def sentences(count: int, words: int = 6) -> list[Word]:
+    """Words of 0.3 s; a full stop and a pause after each sentence."""
+    spoken, at = [], 0.2
+    for number in range(count):
+        for index in range(words):
+            spoken.append(Word(f"w{number}x{index}" + ("." if index == words - 1 else ""), at, at + 0.3))
+            at += 0.3
+        at += PAUSE + 0.3
+    return spoken
+
+
+def finals_of(words: list[Word]) -> list[str]:
+    """What a run shows of them."""
+    return [line.strip() + "." for line in " ".join(word.text for word in words).upper().split(".") if line.strip()]
+
+
+class Spoken:
+    """A source of live sound: a chunk when the clock reaches its end, whoever listens."""
+
+    skipped = 0.0
+
+    def __init__(self, words: list[Word], clock: Clock) -> None:
+        self._samples = speak(words, words[-1].end + 1.0)
+        self._clock = clock
+        self._closed = False
+        self.duration = len(self._samples) / SAMPLE_RATE
+
+    def __iter__(self) -> Iterator[AudioChunk]:
+        began = self._clock.now()
+        length = round(CHUNK * SAMPLE_RATE)
+        for start in range(0, len(self._samples), length):
+            samples = self._samples[start : start + length]
+            due = began + (start + len(samples)) / SAMPLE_RATE
+            self._clock.sleep(due - self._clock.now())
+            if self._closed:
+                return
+            yield AudioChunk(samples, start, due)
+
+    def pause(self, paused: bool) -> None: ...
+
+    def close(self) -> None:
+        self._closed = True
+
+
+class SilenceGate:
+    """Lets everything but silence through; `PAUSE` seconds of silence end a stretch."""
+
+    def __init__(self) -> None:
+        self._silent = PAUSE
+
+    def feed(self, chunk: AudioChunk) -> list[SpeechChunk]:
+        length = round(CHUNK * SAMPLE_RATE)
+        chunks = []
+        for begin in range(0, len(chunk.samples), length):
+            samples, start = chunk.samples[begin : begin + length], chunk.start_sample + begin
+            end = start + len(samples)
+            at = None if chunk.captured_at is None else chunk.captured_at - (chunk.end - end / SAMPLE_RATE)
+            was_open = self._silent < PAUSE
+            self._silent = 0.0 if samples.any() else self._silent + len(samples) / SAMPLE_RATE
+            if self._silent < PAUSE:
+                chunks.append(SpeechChunk(samples, start, False, at))
+            elif was_open:
+                chunks.append(SpeechChunk(np.zeros(0, np.int16), start, True, at))
+        return chunks
+
+    def flush(self) -> list[SpeechChunk]:
+        return []
+
+
+@dataclass
+class ScriptedRun:
+    """A live run of `words`, with a schedule of faults for each stage."""
+
+    words: list[Word]
+    clock: Clock = field(default_factory=lambda: ScaledClock(SystemClock(), SPEED))
+    source: Schedule | None = None
+    recogniser: Schedule | None = None
+    translator: Schedule | None = None
+    collected: Collected = field(default_factory=Collected)
+
+    def __post_init__(self) -> None:
+        self.source = self.source or Schedule(self.clock)
+        self.recogniser = self.recogniser or Schedule(self.clock)
+        self.translator = self.translator or Schedule(self.clock)
+        self.pipeline = Pipeline(self._listening, self._translating, self.clock, [self.collected])
+
+    def run(self) -> None:
+        """Run to the end.
+
+        Raises:
+            BaseException: what made the run fail.
+        """
+        self.pipeline.start()
+        assert self.pipeline.join(60), "the run did not end"
+
+    @property
+    def heard(self) -> list[str]:
+        """Finals of the recogniser, in order."""
+        return [event.text.upper() for event in self.collected.of(Transcript) if event.final]
+
+    @property
+    def shown(self) -> list[str]:
+        """Finals of the screen, in order."""
+        return [event.text for event in self.collected.of(Caption) if event.final]
+
+    def _listening(self, publish: Publish, on_audio: OnAudio) -> Listening:
+        assert self.source and self.recogniser
+        source = SpooledSource(FaultySource(Spoken(self.words, self.clock), self.source), None, on_audio, publish)
+        schedule = self.recogniser
+        recogniser = RestartingRecogniser(
+            lambda: FaultyRecogniser(ScriptedRecogniser(self.words), schedule), self.clock, publish
+        )
+        transcriber = Transcriber(recogniser, TranscriberSettings(), self.clock)
+        listener = Listener(self.clock)
+        listener.pass_began = lambda: recogniser.began
+
+        def close() -> None:
+            source.close()
+            listener.close()
+
+        transcripts = listen(source, SilenceGate(), transcriber, publish, None, listener)  # type: ignore[arg-type]
+        return Listening(transcripts, source.pause, close, listener)
+
+    def _translating(self, publish: Publish) -> Translating:
+        assert self.translator
+        schedule, scripted = self.translator, ScriptedModel(word_by_word_rule(unsure_of_last=False))
+        model = RestartingModel(lambda: FaultyModel(scripted, schedule), self.clock, publish)  # type: ignore[arg-type, return-value]
+        translator = Translator(
+            model, Prompt("plain", (BEGIN, SOURCE), (TARGET,), False), DecodingSettings(), MaskSettings()
+        )
+        presenter = Presenter(renderer(model), MaskSettings(), spaced=True)
+        return Translating(translator, presenter, {"method": "window"}, model.close)
+
+
+def no_thread_left() -> bool:
+    """Whether the run's threads have ended, or do soon."""
+    names = {"listening", "translating", "capturing", "watching", "ending"}
+    for thread in threading.enumerate():
+        if thread.name in names:
+            thread.join(20)
+    return not any(thread.name in names for thread in threading.enumerate())

@@ -1,0 +1,151 @@
+"""Whatever a stage does, each final that was heard is shown once, in order; what cannot be translated is counted."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from livetrans.clock import SystemClock
+from livetrans.events import BackPressure, Caption, Notice, RunEnded, SourceProgress, Transcript
+from livetrans.run import pipeline
+from livetrans.run.backpressure import STEPS
+from livetrans.testing.faults import Fault, Garbage, Hang, Raise, ScaledClock, Schedule, Slow
+
+from .scripted_run import SPEED, ScriptedRun, finals_of, no_thread_left, sentences
+
+WORDS = sentences(6)
+
+
+def warnings(run: ScriptedRun) -> list[str]:
+    return [notice.text for notice in run.collected.of(Notice) if notice.level == "warning"]
+
+
+def schedule(fault: Fault | None = None, **faults: Fault) -> Schedule:
+    """One fault always, or `n3=` at call 3."""
+    clock = ScaledClock(SystemClock(), SPEED)
+    return Schedule(clock, {int(name[1:]): one for name, one in faults.items()}, fault)
+
+
+def test_without_faults_nothing_is_left_out() -> None:
+    run = ScriptedRun(WORDS)
+    run.run()
+    assert run.shown == run.heard == finals_of(WORDS)
+    assert run.collected.of(BackPressure) == []
+    assert no_thread_left()
+
+
+def test_a_slow_translator_shows_every_final_and_says_how_far_it_is_behind() -> None:
+    run = ScriptedRun(sentences(12), translator=schedule(Slow(seconds=1.0)))
+    run.run()
+    assert run.shown == run.heard == finals_of(sentences(12))
+    behind = run.collected.of(BackPressure)
+    assert behind[0].step == STEPS[1].name
+    finals = [record.at - record.event.captured_at for record in run.collected.records
+              if isinstance(record.event, Caption) and record.event.final]  # fmt: skip
+    # The lag shown is the lag there was: a final waits for the second of its pass too.
+    assert max(event.behind_seconds for event in behind) == pytest.approx(max(finals), abs=4.0)
+    assert run.collected.of(SourceProgress)[-1].skipped == 0
+
+
+def test_a_translator_that_cannot_keep_up_takes_every_step() -> None:
+    run = ScriptedRun(sentences(14), translator=schedule(Slow(seconds=1.5)))
+    run.run()
+    assert run.shown == run.heard == finals_of(sentences(14))
+    shown = list(dict.fromkeys(event.step for event in run.collected.of(BackPressure)))
+    assert shown == [step.name for step in STEPS[1:]]
+    assert len([text for text in warnings(run) if "smaller model for --mt" in text]) == 1
+
+
+def test_a_slow_recogniser_hears_everything() -> None:
+    run = ScriptedRun(WORDS, recogniser=schedule(Slow(seconds=3.0)))
+    run.run()
+    assert run.shown == run.heard == finals_of(WORDS)
+    assert run.collected.of(BackPressure)
+    assert run.collected.of(SourceProgress)[-1].skipped == 0
+
+
+@pytest.mark.parametrize("fault", [Raise(RuntimeError("broken")), Raise(MemoryError()), Garbage()])
+@pytest.mark.parametrize("stage", ["recogniser", "translator"])
+def test_a_stage_that_fails_once_is_loaded_again_and_loses_nothing(stage: str, fault: Fault) -> None:
+    run = ScriptedRun(WORDS, **{stage: schedule(n4=fault)})  # type: ignore[arg-type]
+    run.run()
+    assert run.shown == run.heard == finals_of(WORDS)
+    assert [text for text in warnings(run) if f"The {stage} failed" in text and "loaded again" in text]
+    assert no_thread_left()
+
+
+def test_a_recogniser_that_fails_twice_ends_the_run_with_all_that_it_recognised() -> None:
+    run = ScriptedRun(WORDS, recogniser=schedule(n4=Raise(RuntimeError("one")), n5=Raise(RuntimeError("two"))))
+    with pytest.raises(RuntimeError, match="two"):
+        run.run()
+    assert run.shown == run.heard
+    assert run.heard
+    last = [event for event in run.collected.of(Transcript) if not event.final][-1]
+    assert run.heard[-1].startswith(last.committed.upper())
+    assert run.collected.of(RunEnded)[0].reason == "failed"
+    assert no_thread_left()
+
+
+def test_a_translator_that_fails_twice_leaves_the_rest_to_resume() -> None:
+    run = ScriptedRun(WORDS, translator=schedule(n30=Raise(RuntimeError("one")), n31=Raise(RuntimeError("two"))))
+    with pytest.raises(RuntimeError, match="two"):
+        run.run()
+    assert run.heard[: len(run.shown)] == run.shown
+    left = len(run.heard) - len(run.shown)
+    assert [text for text in warnings(run) if "livetrans resume" in text] if left else True
+    assert run.collected.of(RunEnded)[0].reason == "failed"
+    assert no_thread_left()
+
+
+@pytest.mark.parametrize("stage", ["recogniser", "translator"])
+def test_a_call_that_never_returns_is_reported_and_left_alone_at_the_end(
+    stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "HUNG_SECONDS", 5.0)
+    hanging = schedule(n8=Hang())
+    run = ScriptedRun(sentences(30), **{stage: hanging})  # type: ignore[arg-type]
+    run.pipeline.start()
+    assert hanging.hanging.wait(20)
+    while not [text for text in warnings(run) if f"The {stage} has not answered" in text]:
+        assert not run.pipeline.join(0.05)
+    run.pipeline.stop()
+    assert run.pipeline.join(20)
+    assert run.heard
+    if stage == "recogniser":
+        assert run.shown == run.heard
+    else:
+        left = len(run.heard) - len(run.shown)
+        assert [text for text in warnings(run) if "livetrans resume" in text and str(left) in text]
+    assert isinstance(run.collected.records[-1].event, RunEnded)
+    hanging.release()
+    assert no_thread_left()
+    assert isinstance(run.collected.records[-1].event, RunEnded)
+
+
+FAULTS = st.one_of(
+    st.builds(Slow, st.just(1.0), st.floats(0, 4)), st.just(Raise(RuntimeError("broken"))), st.just(Garbage())
+)
+SLOW = st.builds(Slow, st.just(1.0), st.floats(0, 4))
+
+
+@st.composite
+def schedules(draw: st.DrawFn) -> dict[int, Fault]:
+    """Slow calls anywhere, and at most one that fails: a second one ends the run."""
+    faults: dict[int, Fault] = draw(st.dictionaries(st.integers(0, 40), SLOW, max_size=8))
+    if draw(st.booleans()):
+        faults[draw(st.integers(0, 40))] = draw(FAULTS)
+    return faults
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
+@given(schedules(), schedules(), st.dictionaries(st.integers(0, 40), SLOW, max_size=4))
+def test_any_schedule_of_faults_keeps_every_final_and_their_order(
+    recogniser: dict[int, Fault], translator: dict[int, Fault], source: dict[int, Fault]
+) -> None:
+    clock = ScaledClock(SystemClock(), 2 * SPEED)
+    run = ScriptedRun(WORDS, clock, Schedule(clock, source), Schedule(clock, recogniser), Schedule(clock, translator))
+    run.run()
+    assert run.shown == run.heard == finals_of(WORDS)
+    assert run.collected.of(SourceProgress)[-1].skipped == 0
+    assert no_thread_left()

@@ -1,0 +1,140 @@
+"""No sound is lost between a source and a listener who is slower, while the disk has room; memory stays bounded."""
+
+from __future__ import annotations
+
+import errno
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from livetrans.errors import SourceError
+from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
+from livetrans.run import spool
+from livetrans.run.spool import MEMORY_SECONDS, TAKEN_SECONDS, SpooledSource
+
+
+class Sounds:
+    """A source of chunks, given at once; `live` ones cannot wait."""
+
+    duration, skipped = None, 0.0
+
+    def __init__(self, chunks: list[AudioChunk], failure: Exception | None = None) -> None:
+        self._chunks, self._failure = chunks, failure
+        self.given = 0
+        self.ended, self.closed = threading.Event(), threading.Event()
+
+    def __iter__(self) -> Iterator[AudioChunk]:
+        for chunk in self._chunks:
+            self.given += 1
+            yield chunk
+        self.ended.set()
+        if self._failure:
+            raise self._failure
+
+    def pause(self, paused: bool) -> None: ...
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def sounds(seconds: list[float], *, gaps: frozenset[int] = frozenset(), live: bool = True) -> list[AudioChunk]:
+    chunks, start = [], 0
+    for number, length in enumerate(seconds):
+        start += SAMPLE_RATE if number in gaps else 0
+        samples = np.arange(start, start + round(length * SAMPLE_RATE)).astype(np.int16)
+        chunks.append(AudioChunk(samples, start, (start + len(samples)) / SAMPLE_RATE if live else None))
+        start += len(samples)
+    return chunks
+
+
+def joined(chunks: list[AudioChunk]) -> dict[int, list[int]]:
+    """Samples by where a stretch without a gap begins."""
+    stretches: dict[int, list[int]] = {}
+    begin, following = 0, -1
+    for chunk in chunks:
+        if chunk.start_sample != following:
+            begin = chunk.start_sample
+        stretches.setdefault(begin, []).extend(chunk.samples.tolist())
+        following = chunk.start_sample + len(chunk.samples)
+    return stretches
+
+
+@settings(max_examples=20)
+@given(st.lists(st.floats(0.5, 6.0), min_size=1, max_size=20), st.frozensets(st.integers(0, 19)))
+def test_everything_comes_in_order_though_nobody_listened_at_first(lengths: list[float], gaps: frozenset[int]) -> None:
+    chunks = sounds(lengths, gaps=gaps)
+    source = Sounds(chunks)
+    captured = SpooledSource(source)
+    taken = iter(captured)
+    first = next(taken)
+    assert source.ended.wait(20)  # Live sound does not wait for its listener.
+    assert captured._waiting_samples < (MEMORY_SECONDS + 6) * SAMPLE_RATE
+    got = [first, *taken]
+    assert joined(got) == joined(chunks)
+    assert max(len(chunk.samples) for chunk in got) <= (TAKEN_SECONDS + 6) * SAMPLE_RATE
+    assert all(chunk.captured_at == pytest.approx(chunk.end) for chunk in got)
+    assert captured.skipped == captured.waiting == 0
+
+
+def test_recorded_sound_waits_at_its_source() -> None:
+    source = Sounds(sounds([1.0] * 100, live=False))
+    captured = SpooledSource(source)
+    taken = iter(captured)
+    next(taken)
+    assert not source.ended.wait(0.1)
+    assert source.given < 2 * MEMORY_SECONDS
+    assert sum(1 for _ in taken) >= 1
+    assert source.given == 100
+
+
+def test_the_sound_so_far_comes_before_the_failure() -> None:
+    captured = SpooledSource(Sounds(sounds([1.0] * 50), SourceError("unplugged")))
+    got = []
+    with pytest.raises(SourceError, match="unplugged"):
+        for chunk in captured:
+            got.append(chunk)
+    assert sum(len(chunk.samples) for chunk in got) == 50 * SAMPLE_RATE
+
+
+def test_a_listener_who_leaves_ends_the_capture() -> None:
+    source = Sounds(sounds([1.0] * 100, live=False))
+    taken = iter(SpooledSource(source))
+    next(taken)
+    taken.close()  # type: ignore[attr-defined]
+    assert source.closed.wait(20)
+    for thread in threading.enumerate():
+        if thread.name == "capturing":
+            thread.join(20)
+    assert not [thread for thread in threading.enumerate() if thread.name == "capturing"]
+
+
+def test_a_full_disk_costs_the_newest_sound_and_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(spool.tempfile, "TemporaryFile", full)
+    notices: list[Notice] = []
+    source = Sounds(sounds([1.0] * 60))
+    captured = SpooledSource(source, notify=notices.append)
+    taken = iter(captured)
+    first = next(taken)
+    assert source.ended.wait(20)
+    got = sum(len(chunk.samples) for chunk in [first, *taken]) / SAMPLE_RATE
+    assert got >= MEMORY_SECONDS
+    assert captured.skipped == 60 - got
+    assert len(notices) == 1 and "No space left" in notices[0].text
+
+
+def test_nothing_is_left_in_the_spools_folder(tmp_path: Path) -> None:
+    source = Sounds(sounds([1.0] * 60))
+    taken = iter(SpooledSource(source, tmp_path / "new"))
+    next(taken)
+    assert source.ended.wait(20)
+    assert (tmp_path / "new").is_dir()
+    assert not list((tmp_path / "new").iterdir())
+    list(taken)
