@@ -21,8 +21,21 @@ _ESCAPE_SEQUENCES = re.compile(
     r"|\x1b[ -/]*[0-~]"
 )
 _BREAKS = re.compile("[\t\n\v\f\r\x85\u2028\u2029]+")
-_INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
+UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"  # controls, breaks, lone surrogates
+    "\u202a-\u202e\u2066-\u2069"  # bidirectional overrides and isolates
+    "\xad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""Characters that act on a terminal or a file's lines, or hide text: nothing shows them, and no script needs them.
+
+Joiners (Persian, Hindi, emoji) and directional marks are not among them.
+"""
+MOST_MARKS = 8
+"""Zero-width characters in a row: no script stacks more, and thousands hide or overflow a line."""
+LONGEST_WORD = 1000
+"""Characters without a space: a paragraph in a script without spaces has fewer."""
+_TOO_LONG = re.compile(rf"(\S{{{LONGEST_WORD - 1}}})\S{{2,}}")
 
 LEFT_TO_RIGHT, RIGHT_TO_LEFT, END_ISOLATE = "\u2066", "\u2067", "\u2069"
 """What `visible` removes from text of others, and only livetrans adds."""
@@ -40,16 +53,20 @@ def join_text(left: str, right: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text as one line without anything that a terminal would execute.
+    """The text as one line without anything that a terminal would execute or that hides what it says.
 
-    ANSI escape sequences, C0 and C1 controls and bidirectional overrides are removed, line breaks and tabs become a
-    space, lone surrogates (which no stream can encode) become U+FFFD. Markup stays as it is: code that shows the text
-    must not parse it as markup.
+    ANSI escape sequences and `UNSEEN` characters are removed, line breaks and tabs become a space, lone surrogates
+    (which no stream can encode) become U+FFFD; of zero-width characters `MOST_MARKS` in a row stay, of a word
+    `LONGEST_WORD` characters, the last of them an ellipsis. Markup stays as it is: code that shows the text must not
+    parse it as markup.
     """
     text = _ESCAPE_SEQUENCES.sub("", text)
     text = _BREAKS.sub(" ", text)
-    text = _INVISIBLE.sub("", text)
-    return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
+    text = _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
+    text = UNSEEN.sub("", text)
+    if not text.isascii():
+        text = _with_few_marks(text)
+    return _TOO_LONG.sub("\\1…", text)
 
 
 def one_line(text: str) -> str:
@@ -134,6 +151,16 @@ def line_spans(text: str, width: int) -> list[tuple[int, int]]:
         else:
             spans.append((begin, end))
     return spans
+
+
+def _with_few_marks(text: str) -> str:
+    kept: list[str] = []
+    marks = 0
+    for character in text:
+        marks = marks + 1 if unicodedata.category(character) in ("Mn", "Me", "Cf") else 0
+        if marks <= MOST_MARKS:
+            kept.append(character)
+    return "".join(kept)
 
 
 def _character_width(character: str) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +30,7 @@ from livetrans.events import (
     Transcript,
     Translation,
 )
+from livetrans.text import UNSEEN
 
 VERSION = 1
 """Of the format, written into every `run_started` line; raised when an old reader would misread a new file."""
@@ -61,8 +61,6 @@ _NAMES = {event: name for name, event in EVENTS.items()}
 
 DECIMALS = 6
 _MAXIMUM_LINE = 16 * 1024 * 1024
-# json escapes C0 controls only; these would act on a terminal, end a line for some readers, or not encode at all.
-_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 Value = TypeVar("Value")
 Transcripts = dict[int, dict[int, Transcript]]
@@ -86,7 +84,8 @@ def decode(kind: type[Value], values: Any) -> Value:
 def dump(values: Mapping[str, Any], *, ascii_only: bool = False) -> str:
     """The values as one line of JSON, without line end; control characters are escaped, other letters stay readable."""
     line = json.dumps(values, ensure_ascii=ascii_only, allow_nan=False)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", line)
+    # json escapes C0 controls only.
+    return UNSEEN.sub(lambda found: json.dumps(found.group())[1:-1], line)
 
 
 def to_dict(record: Record) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from livetrans.events import BackPressure, Caption, Gap, Notice, Record, RunStar
 from livetrans.files import create
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder, make_session_folder, sessions_folder
-from livetrans.text import isolated, reads_right_to_left, visible
+from livetrans.text import isolated, one_line, reads_right_to_left, visible
 
 
 class Sink(Protocol):
@@ -281,5 +281,5 @@ class Finals:
             raise SessionError("there is no finished caption yet")
         path = Path(f"livetrans-{datetime.now():%Y-%m-%dT%H-%M-%S}.txt")
         with path.open("x", encoding="utf-8") as file:
-            file.writelines(f"{caption.source}\n{caption.recorded}\n\n" for caption in captions)
+            file.writelines(f"{one_line(caption.source)}\n{one_line(caption.recorded)}\n\n" for caption in captions)
         return path.resolve()
