@@ -157,9 +157,11 @@ def show_cost(mt: str | None, threads: int, measured: str, rounds: int, page: Pa
         ModelError: the model cannot be used.
     """
     from livetrans.lm.llama import LlamaModel
+    from livetrans.lm.llama.probe import check_model
 
     clock = clock_for(measured, threads)
     file = find_translator(mt).path
+    check_model(file)
     context_tokens = 2 * (CONTEXT_TOKENS + max(SIZES))
     model = LlamaModel(LanguageModelSettings(file, context_tokens, threads), maximum_rows=max(SIZES), clock=clock)
     console = Console(stderr=True)

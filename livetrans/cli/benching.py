@@ -118,7 +118,9 @@ def _corpus(options: BenchOptions, languages: tuple[Language, Language]) -> Corp
 @contextmanager
 def _model(file: Path, options: BenchOptions, maximum_output_tokens: int, clock: Clock) -> Iterator[LlamaModel]:
     from livetrans.lm.llama import LlamaModel
+    from livetrans.lm.llama.probe import check_model
 
+    check_model(file)
     settings = LanguageModelSettings(file, options.context, options.threads, prompt=options.prompt)
     model = LlamaModel(settings, maximum_rows=maximum_output_tokens + 1, clock=clock)
     try:

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from livetrans.errors import ModelError, UsageError
 from livetrans.lm.port import LanguageModel
+from livetrans.lm.rendering import TemplateFault, Turn, render_chat
 
 BEGIN, END = "\ue000", "\ue001"
 """In a rendered text: the model's begin-of-sequence and end-of-sequence tokens. No template contains private-use
 characters."""
 
 Pairs = tuple[tuple[str, str], ...]
-Turn = tuple[str, str]
-"""A role, `system`, `user` or `assistant`, and its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,40 +186,16 @@ def _chat_template(model: LanguageModel) -> str | None:
 
 
 def _in_chat_template(model: LanguageModel, turns: Sequence[Turn]) -> str:
-    """The turns in the chat template that the file brings, which is foreign code: it runs in jinja2's sandbox."""
-    from jinja2 import TemplateError
-
+    """The turns in the chat template that the file brings."""
     template = _chat_template(model)
     if not template:
         raise ModelError(f"{model.name} carries no chat template; choose a prompt with --prompt")
-    messages = [{"role": role, "content": said} for role, said in turns]
     try:
-        return str(
-            _compiled(template).render(  # type: ignore[attr-defined]
-                messages=messages, add_generation_prompt=True, enable_thinking=False, bos_token=BEGIN, eos_token=END
-            )
-        )
-    except TemplateError as error:
+        return render_chat(template, tuple(turns), BEGIN, END)
+    except TemplateFault as error:
         raise ModelError(
             f"{model.name}'s chat template cannot be rendered ({error}); choose one with --prompt"
         ) from None
-
-
-@lru_cache(maxsize=2)
-def _compiled(template: str) -> object:
-    from jinja2 import TemplateError
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    # As transformers does, which the templates are written for.
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
-    )
-
-    def refuse(reason: str) -> None:
-        raise TemplateError(reason)
-
-    environment.globals["raise_exception"] = refuse
-    return environment.from_string(template)
 
 
 HY_CHINESE_NAMES = {

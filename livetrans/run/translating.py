@@ -106,6 +106,7 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
 def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel:
     """Load the translator's model, publishing how far it is where that takes long."""
     from livetrans.lm.llama import LlamaModel
+    from livetrans.lm.llama.probe import check_model
 
     path = settings.language_model.model
     publish(Notice("info", f"loading the translator {path.name} …"))
@@ -119,6 +120,7 @@ def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel
             published = quarter
             publish(Notice("info", f"loading the translator {path.name} … {quarter * 25} %"))
 
+    check_model(path)
     rows = settings.decoding.maximum_output_tokens + 1
     return LlamaModel(settings.language_model, maximum_rows=rows, clock=clock, on_progress=on_progress)
 

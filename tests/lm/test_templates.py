@@ -17,8 +17,16 @@ from livetrans.languages import LANGUAGES, Language, parse_language
 from livetrans.lm import forms, templates
 from livetrans.lm.llama import LlamaModel
 from livetrans.lm.prompts import NO_CONTEXT, Context, build_prompt, choose_template
+from livetrans.lm.rendering import render_here
 from livetrans.lm.templates import TEMPLATES
 from tests.lm.families import FAMILIES, LLAMA3, Family, Spelled, write_family
+
+
+@pytest.fixture(autouse=True)
+def render_chat_templates_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process for each prompt is needed for a stranger's template only."""
+    monkeypatch.setattr(forms, "render_chat", render_here)
+
 
 INSTRUCTION = (
     "Translate the English source text to German. "

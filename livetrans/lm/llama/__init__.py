@@ -22,6 +22,9 @@ from livetrans.errors import ModelError
 from livetrans.lm.llama.cells import LlamaCells
 from livetrans.lm.port import Evaluation
 
+# Where it gives up, ggml starts a debugger that writes to the terminal; it reads this at that moment.
+os.environ.setdefault("GGML_NO_BACKTRACE", "1")
+
 _LOG_ERROR = 4
 """ggml_log_level; the binding does not name its values, and its comment on them is out of date."""
 _log: deque[str] = deque(maxlen=8)
@@ -64,7 +67,7 @@ class LlamaModel:
             self._model, self._owns_model = _weights._model, False
             self._describe()
         else:
-            _check_file(self._path)
+            check_file(self._path)
             _redirect_log()
         try:
             if self._owns_model:
@@ -226,7 +229,10 @@ def _redirect_log() -> None:
         _is_redirected = True
 
 
-def _check_file(path: Path) -> None:
+def check_file(path: Path) -> None:
+    """Raises:
+    ModelError: there is no GGUF file at the path.
+    """
     if path.is_dir():
         raise ModelError(f"{path} is a folder; name the .gguf file in it")
     try:

@@ -1,0 +1,108 @@
+"""A damaged model file gives a sentence, whatever llama.cpp does with it; a good one is tried once."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import gguf
+import pytest
+
+from livetrans.errors import ModelError
+from livetrans.lm.llama import probe
+from livetrans.lm.llama.probe import check_model
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    file = tmp_path / "cache" / "checked-models.json"
+    monkeypatch.setattr(probe, "_cache_file", lambda: file)
+    return file
+
+
+@pytest.fixture
+def starts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The processes that were started."""
+    begun: list[tuple[str, ...]] = []
+    start = probe.start_python
+
+    def note(*arguments: str, **pipes: int):
+        begun.append(arguments)
+        return start(*arguments, **pipes)
+
+    monkeypatch.setattr(probe, "start_python", note)
+    return begun
+
+
+def test_a_good_file_is_tried_once_until_it_changes(
+    translator_path: Path, tmp_path: Path, starts: list[tuple[str, ...]], own_cache: Path
+) -> None:
+    copy = tmp_path / "copy.gguf"
+    copy.write_bytes(translator_path.read_bytes())
+    for _ in range(3):
+        check_model(copy)
+    assert len(starts) == 1
+    os.utime(copy, (1, 1))
+    check_model(copy)
+    assert len(starts) == 2
+    own_cache.write_text("\x00 [")
+    check_model(copy)
+    assert len(starts) == 3
+    assert [path.name for path in own_cache.parent.iterdir()] == [own_cache.name]
+
+
+def boundaries(path: Path) -> list[int]:
+    """Where each part of the header and each tensor's data begins."""
+    reader = gguf.GGUFReader(path)
+    fields = [offset for field in reader.fields.values() for offset in (field.offset, field.offset + 8)]
+    tensors = [part for tensor in reader.tensors for part in (tensor.field.offset, tensor.data_offset)]
+    return sorted({0, 3, 4, 8, 16, 24, *fields, *tensors})
+
+
+def damaged(path: Path) -> Iterator[bytes]:
+    """The file truncated at every boundary, and with bytes of the header that make llama.cpp fail in different ways."""
+    whole = path.read_bytes()
+    yield from (whole[:end] for end in boundaries(path))
+    fields = gguf.GGUFReader(path).fields
+    for name in ("tokenizer.ggml.tokens", "tokenizer.ggml.scores", "tokenizer.ggml.token_type", "general.architecture"):
+        begin = fields[name].offset
+        for offset in (0, 8, 8 + len(name), 12 + len(name), 16 + len(name)):
+            yield whole[: begin + offset] + b"\xff\xff\xff\x7f" + whole[begin + offset + 4 :]
+
+
+def answer(path: Path) -> str:
+    """What is said of the file; no text where it loads."""
+    try:
+        check_model(path)
+    except ModelError as fault:
+        return str(fault)
+    return ""
+
+
+def test_llama_cpp_ending_the_process_is_a_sentence(
+    translator_path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Here it aborts, because the number of token types is not the number of tokens."""
+    whole = translator_path.read_bytes()
+    field = gguf.GGUFReader(translator_path).fields["tokenizer.ggml.token_type"]
+    count = field.offset + 8 + len("tokenizer.ggml.token_type") + 8
+    path = tmp_path / "bad.gguf"
+    path.write_bytes(whole[:count] + (1).to_bytes(8, "little") + whole[count + 8 :])
+    assert str(path) in answer(path)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.long
+def test_a_file_cut_anywhere_or_changed_in_its_header_is_a_sentence(
+    translator_path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.gguf"
+    files = list(damaged(translator_path))
+    for data in random.Random(0).sample(files, 40):
+        path.write_bytes(data)
+        said = answer(path)
+        assert str(path) in said or (not said and len(data) == translator_path.stat().st_size)
+        assert "\n" not in said
+    assert capfd.readouterr() == ("", "")
