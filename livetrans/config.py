@@ -58,6 +58,8 @@ class RecogniserSettings:
     window: str | None = None
     """What a pass encodes: `full` 30 s, `always` the sound and a short rest, `partials` the latter except for finals;
     None takes what the model was trained for."""
+    hot_words: tuple[str, ...] = ()
+    """Words that are likely to be spoken; for models that were trained with previous text as a prompt."""
     compute_type: str | None = None
     """CTranslate2's name of how weights are computed with; None takes the stored form for a model of our own, and the
     fastest one here for others, which are published in float16: no CPU computes that fast."""
@@ -77,6 +79,16 @@ class LanguageModelSettings:
     """-1: all that fit."""
     prompt: str | None = None
     """A name in `livetrans.lm.templates.TEMPLATES`; None chooses by the model's metadata."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSettings:
+    """What a prompt holds beside the speech (`livetrans.translation.prompting`)."""
+
+    history: int = 0
+    """Most sentences before, each with its translation."""
+    glossary: tuple[tuple[str, str], ...] = ()
+    """Terms and their translations."""
 
 
 RECORDS = ("shown", "exact")
@@ -210,6 +222,7 @@ class Settings:
     draft_model: DraftModelSettings | None = None
     source_language: str = "en"
     target_language: str = "de"
+    prompt: PromptSettings = field(default_factory=PromptSettings)
     gate: GateSettings = field(default_factory=GateSettings)
     transcriber: TranscriberSettings = field(default_factory=TranscriberSettings)
     decoding: DecodingSettings = field(default_factory=DecodingSettings)

@@ -219,6 +219,8 @@ class Translation(_OfUpdate):
     """Which of `tokens` came from a draft, in order."""
     exact: str | None = None
     """What re-translation would have written, at a final with an exact record; None where that is `text`."""
+    terms: tuple[str, ...] = ()
+    """Terms of the glossary that its prompt named."""
 
 
 @dataclass(frozen=True, slots=True)

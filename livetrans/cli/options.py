@@ -22,6 +22,7 @@ from livetrans.config import (
     GateSettings,
     LanguageModelSettings,
     OutputSettings,
+    PromptSettings,
     TranscriberSettings,
 )
 from livetrans.decoding import DECODERS
@@ -31,6 +32,8 @@ from livetrans.lm.templates import TEMPLATES
 MOST_THREADS = 512
 """llama.cpp crashes past its own limit, and CTranslate2 where the system gives no more."""
 PROMPTS = tuple(TEMPLATES)
+PAIR_TOKENS = 96
+"""Room for a sentence and its translation, of 20 words each at about two and a half tokens a word."""
 WINDOWS = ("full", "partials", "always")
 
 _DECODERS = ", ".join(f"{decoder.name} translates {decoder.summary}" for decoder in DECODERS.values())
@@ -150,6 +153,21 @@ _TRANSLATION = [
         type=click.Choice(RECORDS),
         default=DecodingSettings().record,
         help="Finals in session and exports: as shown, or as rt would write them, which costs a second translation.",
+    ),
+    _translation(
+        "--history",
+        metavar="N",
+        type=click.IntRange(0, 20),
+        default=PromptSettings().history,
+        help=f"Sentences before that the translator sees, each with its translation; the default of --context grows by "
+        f"{PAIR_TOKENS} tokens for each.",
+    ),
+    _translation(
+        "--glossary",
+        metavar="FILE",
+        type=click.Path(dir_okay=False),
+        help="Terms: a line each, with a tab or a comma and the translation. The translator is told those that occur, "
+        "the recogniser expects them.",
     ),
     _single(
         "--mask",

@@ -12,8 +12,11 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
+import click
+from click.core import ParameterSource
+
 from livetrans.catalogue import data_folder, find_draft_model, find_recogniser, find_translator, is_embedded
-from livetrans.cli.options import SHARED_OPTIONS
+from livetrans.cli.options import PAIR_TOKENS, SHARED_OPTIONS
 from livetrans.config import (
     CALM,
     PAPER,
@@ -23,18 +26,32 @@ from livetrans.config import (
     LanguageModelSettings,
     MaskSettings,
     OutputSettings,
+    PromptSettings,
     RecogniserSettings,
     Settings,
     TranscriberSettings,
 )
 from livetrans.errors import UsageError
 from livetrans.events import Notice
+from livetrans.files import input_path
 from livetrans.languages import AUTO, parse_language
+from livetrans.translation.glossary import read_glossary
 
 _Settings = TypeVar("_Settings")
 
 
-_NAMED = ("source", "target", "asr", "asr_threads", "encoder_window", "mt", "draft_model", "gamma")
+_NAMED = (
+    "source",
+    "target",
+    "asr",
+    "asr_threads",
+    "encoder_window",
+    "mt",
+    "draft_model",
+    "gamma",
+    "history",
+    "glossary",
+)
 """Options that are kept as they were given."""
 
 
@@ -52,6 +69,9 @@ class RunOptions:
     mt: str | None
     draft_model: str | None
     gamma: int | None
+    history: int
+    glossary: str | None
+    """`--glossary`: a file."""
     language_model: LanguageModelSettings
     """Without the model's path."""
     gate: GateSettings
@@ -80,6 +100,8 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
         if values["method"] == "paper":
             preset, values["method"] = PAPER, PAPER.decoding.method
         record_session = not values.pop("no_session")
+        if click.get_current_context().get_parameter_source("context_tokens") is ParameterSource.DEFAULT:
+            values["context_tokens"] += PAIR_TOKENS * values["history"]
         options = RunOptions(
             **{name: values.pop(name) for name in _NAMED},
             language_model=change(LanguageModelSettings(Path())),
@@ -108,6 +130,7 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
     source = None if options.source.lower() == AUTO else parse_language(options.source)
     target = parse_language(options.target)
     translator = find_translator(options.mt, source=source.code if source else None, target=target.code)
+    glossary = read_glossary(input_path(options.glossary)) if options.glossary else ()
     recogniser_settings = None
     if recogniser:
         if source and source.whisper_code is None:
@@ -117,7 +140,11 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
         if model.languages:
             spoken = model.languages[0]  # A recogniser of our own predicts no language.
         recogniser_settings = RecogniserSettings(
-            model=model.path, language=spoken, threads=options.asr_threads, window=options.encoder_window
+            model=model.path,
+            language=spoken,
+            threads=options.asr_threads,
+            window=options.encoder_window,
+            hot_words=tuple(term for term, _ in glossary),
         )
     draft_model = None
     if options.draft_model:
@@ -128,6 +155,7 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
         language_model=dataclasses.replace(options.language_model, model=translator.path),
         source_language=source.code if source else AUTO,
         target_language=target.code,
+        prompt=PromptSettings(options.history, glossary),
         gate=options.gate,
         transcriber=options.transcriber,
         decoding=options.decoding,

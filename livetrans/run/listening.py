@@ -122,6 +122,11 @@ def open_audio(
     except BaseException:
         source.close()
         raise
+    wanted = settings.recogniser.hot_words
+    if wanted and len(recogniser.hot_words) < len(wanted):
+        expected = len(recogniser.hot_words)
+        some = f"only the first {expected} terms" if expected else "no hot words"
+        publish(Notice("warning", f"The recogniser takes {some} of the glossary, which has {len(wanted)}."))
     gate, transcriber = VoiceActivityGate(settings.gate), Transcriber(recogniser, settings.transcriber, clock)
     listener = Listener(clock)
     listener.pass_began = lambda: recogniser.began

@@ -19,6 +19,7 @@ from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel, ThreadedModel
 from livetrans.signature import Setting, sign
 from livetrans.translation.presenter import Presenter
+from livetrans.translation.prompting import Prompts
 from livetrans.translation.translator import Translator, check_method
 
 if TYPE_CHECKING:
@@ -96,8 +97,17 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
         draft_model = open_draft_model(settings, model.loaded, prompt, publish)
         if draft_model:
             opened.callback(draft_model.model.close)
-        translator = Translator(model, prompt, settings.decoding, settings.mask, draft_model)
-        _, target = languages(settings)
+        source, target = languages(settings)
+        prompts = Prompts(
+            model,
+            prompt,
+            (source, target),
+            room=_LONGEST_SOURCE_TOKENS + settings.decoding.maximum_output_tokens,
+            history=settings.prompt.history,
+            glossary=settings.prompt.glossary,
+            notify=publish,
+        )
+        translator = Translator(model, prompts, settings.decoding, settings.mask, draft_model)
         presenter = Presenter(renderer(model), settings.mask, spaced=target.spaced)
         signed = signature(settings, model, prompt)
         return Translating(translator, presenter, signed, opened.pop_all().close)
@@ -186,6 +196,8 @@ def signature(settings: Settings, model: ThreadedModel, prompt: Prompt) -> dict[
             "target_language": settings.target_language,
             **_calm_signature(settings.decoding, settings.mask),
             "maximum_output_tokens": settings.decoding.maximum_output_tokens,
+            "history": settings.prompt.history,
+            "glossary_terms": len(settings.prompt.glossary),
             "draft_model": settings.draft_model.model.name if settings.draft_model else None,
             "gamma": settings.draft_model.gamma if settings.draft_model else None,
             "recogniser": recogniser.model.name if recogniser else None,

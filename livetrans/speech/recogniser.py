@@ -35,6 +35,10 @@ class Recogniser(Protocol):
     def maximum_length(self) -> float:
         """Seconds of sound that one pass recognises well: the limit of the buffer."""
 
+    @property
+    def hot_words(self) -> tuple[str, ...]:
+        """Those of the wanted ones that it expects; none where its model takes none."""
+
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         """Recognise the whole buffer.
 
@@ -74,6 +78,7 @@ class ScriptedRecogniser:
     """
 
     maximum_length = 28.0
+    hot_words = ()
 
     def __init__(self, words: Sequence[Word], *, unstable: float = 0.0) -> None:
         """`unstable`: words that end within so many seconds of the buffer's end are misread, anew in each pass."""

@@ -13,7 +13,7 @@ import json
 import logging
 import os
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,6 +54,9 @@ TOKENS_PER_SECOND, SPARE_TOKENS = 7.5, 20
 """New tokens of a pass: for each second of sound, OpenAI's 224 for 30 s, and some more; clear speech needs 2/3."""
 POSITIONS = 448
 """Tokens that Whisper's decoder holds, prompt included."""
+
+HOT_WORD_TOKENS = 96
+"""Most of them in a prompt."""
 
 CERTAIN = 0.5
 """Probability at which a detected language is kept."""
@@ -114,11 +117,20 @@ class WhisperRecogniser:
         self._tokenizer: Callable[[str], Any] = lambda language: Tokenizer(
             self._model.hf_tokenizer, multilingual, task="transcribe", language=language
         )
+        self.hot_words = self._fitting(settings.hot_words)
         self._suppressed = get_suppressed_tokens(self._tokenizer(self.language or "en"), [-1])
 
     @property
     def maximum_length(self) -> float:
         return self.traits.maximum_length
+
+    def _fitting(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """The first of the words, as many as leave room for the other text of the prompt and for the output."""
+        if not self.traits.takes_prompt:
+            return ()
+        encode = self._tokenizer(self.language or "en").encode
+        lengths = accumulate(len(encode(f" {word},")) for word in words)
+        return tuple(word for word, length in zip(words, lengths, strict=True) if length <= HOT_WORD_TOKENS)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -148,7 +160,7 @@ class WhisperRecogniser:
         language, probability = (self.language, 1.0) if self.language else self._detected(encoded)
         tokenizer = self._tokenizer(language)
         previous = tokenizer.encode(f" {prompt.strip()}") if prompt and self.traits.takes_prompt else []
-        start = model.get_prompt(tokenizer, previous)
+        start = model.get_prompt(tokenizer, previous, hotwords=", ".join(self.hot_words))
         limit = min(most_tokens(frames * FRAME), POSITIONS - len(start))
         (result,) = model.model.generate(
             encoded,

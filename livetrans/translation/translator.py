@@ -13,6 +13,8 @@ from livetrans.errors import ContextError, UsageError
 from livetrans.events import Coalesced, DecodingStats, Span, Transcript, Translation
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, renderer
+from livetrans.text import graphemes, has_unspaced_script
+from livetrans.translation.prompting import Prompts
 
 _OUTPUT_PER_SOURCE_TOKEN = 3
 _OUTPUT_AT_LEAST = 32
@@ -30,7 +32,7 @@ class Translator:
     def __init__(
         self,
         model: LanguageModel,
-        prompt: Prompt,
+        prompt: Prompt | Prompts,
         decoding: DecodingSettings,
         mask: MaskSettings,
         draft_model: DraftModel | None = None,
@@ -47,7 +49,8 @@ class Translator:
         self._model = model
         self._draft_model = draft_model
         self._sampler = Sampler(decoding.sampling) if decoding.sampling else None
-        self._prompt = prompt
+        self._prompts = prompt if isinstance(prompt, Prompts) else None
+        self._prompt = prompt.current if isinstance(prompt, Prompts) else prompt
         self._render = renderer(model)
         self.settings = decoding
         self.mask = mask
@@ -78,6 +81,8 @@ class Translator:
         self._begin(transcript)
         settings, mask = self.settings, self.mask
         source = transcript.text
+        if self._prompts:
+            self._prompt = self._prompts.choose(transcript)
         if not any(character.isalnum() for character in source):
             # From a source without words a model invents a translation.
             return self._translation(transcript, Decoded((), DecodingStats()), settings.method)
@@ -93,6 +98,8 @@ class Translator:
             translation = translation if text == translation.text else replace(translation, exact=text)
         if transcript.final:
             self._leave(decoded.tokens, source)
+            if self._prompts and not decoded.stats.truncated:
+                self._prompts.remember(source, translation.text)
         else:
             self._draft, self._source = self._next_draft(tuple(prompt), decoded.tokens, mask), source
         return translation
@@ -102,7 +109,8 @@ class Translator:
         if transcript.segment_id == self._segment_id:
             return
         self._segment_id, self._cap = transcript.segment_id, 0
-        if self._draft.prompt or _first_word(transcript.text) != _first_word(self._source):
+        in_another_language = self._prompts is not None and self._prompts.begin_segment()
+        if in_another_language or self._draft.prompt or _first_word(transcript.text) != _first_word(self._source):
             # The last segment never had a final, or what it left is not what this one begins with.
             self._draft = Draft()
 
@@ -158,6 +166,8 @@ class Translator:
             stats=decoded.stats,
             method=method,
             accepted=decoded.accepted,
+            language=self._prompts.language if self._prompts else None,
+            terms=self._prompts.terms if self._prompts else (),
         )
 
 
@@ -173,8 +183,10 @@ def check_method(decoding: DecodingSettings, has_draft_model: bool) -> None:
 
 
 def _first_word(source: str) -> str:
-    """The first word without its case and punctuation, which a split changes."""
-    return "".join(filter(str.isalnum, source.partition(" ")[0])).casefold()
+    """The first word without its case and punctuation, which a split changes; a letter where no spaces are written."""
+    word = source.partition(" ")[0]
+    first = graphemes(word)[0] if has_unspaced_script(word) else word
+    return "".join(filter(str.isalnum, first)).casefold()
 
 
 def _unchanged(draft: Draft) -> Decoded:

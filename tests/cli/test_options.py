@@ -20,6 +20,7 @@ from livetrans.config import (
     DraftModelSettings,
     GateSettings,
     MaskSettings,
+    PromptSettings,
     TranscriberSettings,
 )
 from livetrans.decoding import DECODERS
@@ -241,3 +242,19 @@ def test_the_paper_is_a_method_with_its_settings(seen: Seen) -> None:
     assert parsed(seen, "--method", "paper", "--record", "exact", "--bias", "0").decoding == replace(
         PAPER.decoding, bias=0.0, record="exact"
     )
+
+
+def test_sentences_before_get_room_in_the_default_context(seen: Seen) -> None:
+    assert parsed(seen, "--history", "2").language_model.context_tokens == 512 + 2 * 96
+    assert parsed(seen, "--history", "2", "--context", "600").language_model.context_tokens == 600
+
+
+def test_a_glossary_is_for_translator_and_recogniser(seen: Seen, tmp_path: Path) -> None:
+    file = tmp_path / "terms.tsv"
+    file.write_text("bridge\tSteg\n", encoding="utf-8")
+    settings = settings_from(parsed(seen, "--glossary", str(file), "--history", "3"))
+    assert settings.prompt == PromptSettings(3, (("bridge", "Steg"),))
+    assert settings.recogniser is not None
+    assert settings.recogniser.hot_words == ("bridge",)
+    with pytest.raises(UsageError, match="cannot be read"):
+        settings_from(parsed(seen, "--glossary", str(tmp_path / "none")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import wave
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -252,6 +253,21 @@ def test_other_models_get_full_windows_unless_short_ones_are_wanted(
     recogniser.recognise(hiss(2.0))
     recogniser.recognise(hiss(2.0), final=True)
     assert frames == [partial, final]
+
+
+def test_hot_words_stand_in_the_prompt_as_far_as_they_fit(random_model: Path) -> None:
+    words = tuple(f"word{number}" for number in range(200))
+    recogniser = WhisperRecogniser(RecogniserSettings(random_model, "de", threads=1, hot_words=words))
+    assert 0 < len(recogniser.hot_words) < 200
+    assert recogniser.hot_words == words[: len(recogniser.hot_words)]
+    prompts: list[list[int]] = []
+    make = recogniser._model.get_prompt
+    recogniser._model.get_prompt = lambda *given, **named: prompts.append(make(*given, **named)) or prompts[-1]
+    recogniser.recognise(hiss(2.0), prompt="before")
+    text = recogniser._tokenizer("de").decode(prompts[0][1:])
+    assert text.startswith(f" {', '.join(recogniser.hot_words)} before")
+    recogniser.traits = replace(recogniser.traits, takes_prompt=False)
+    assert recogniser._fitting(words) == ()
 
 
 @pytest.mark.parametrize("window", ["always", "full"])

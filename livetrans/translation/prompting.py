@@ -1,0 +1,126 @@
+"""Which prompt an update gets: its languages, the sentences before it, and the glossary's terms that occur in it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from livetrans.errors import UsageError
+from livetrans.events import Notice, Transcript
+from livetrans.languages import Language, parse_language
+from livetrans.lm.forms import Pairs
+from livetrans.lm.port import LanguageModel
+from livetrans.lm.prompts import NO_CONTEXT, Context, Prompt, build_prompt
+from livetrans.lm.templates import TEMPLATES
+from livetrans.translation.glossary import Glossary
+
+
+class Prompts:
+    """The prompts of a run; `target` may be set from any thread, and holds from the next segment on.
+
+    What stands before the terms changes when a segment ends, and not between, so that the model's cache keeps it.
+    Where a prompt leaves no room in the model's context for what it is for, the oldest sentences go first.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompt: Prompt,
+        languages: tuple[Language, Language],
+        *,
+        room: int,
+        history: int = 0,
+        glossary: Pairs = (),
+        notify: Callable[[Notice], None] = lambda notice: None,
+    ) -> None:
+        """`prompt` is the one without context; `room`: tokens for the longest source and output; `history`: most pairs.
+
+        A template that takes no sentences before, or no terms, is told from the table, and the user once.
+        """
+        self._model = model
+        self._name = prompt.name
+        self._source, self._target = languages
+        self.target = self._target
+        self._room = room
+        self._notify = notify
+        template = TEMPLATES[prompt.name]
+        if history and not template.history:
+            notify(Notice("warning", f"{model.name} translates sentences that stand alone; --history has no effect."))
+        if glossary and not template.terms:
+            notify(Notice("warning", f"{model.name} follows no instructions about terms; it gets no glossary."))
+        self._pairs: deque[tuple[str, str]] = deque(maxlen=history if template.history else 0)
+        self._glossary = Glossary(glossary if template.terms else ())
+        self._said: set[str] = set()
+        self._unknown: set[str] = set()
+        self._made = ((self._source, self._target, NO_CONTEXT), prompt)
+
+    @property
+    def current(self) -> Prompt:
+        """The last one that was chosen."""
+        return self._made[1]
+
+    @property
+    def language(self) -> str:
+        """Code of the language of the captions."""
+        return self._target.code
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The terms that the last prompt named."""
+        return tuple(term for term, _ in self._made[0][2].terms)
+
+    def begin_segment(self) -> bool:
+        """Take the target that was set; whether it is another one, in which no earlier output may be used."""
+        self._said.clear()
+        if self.target == self._target:
+            return False
+        self._target = self.target
+        self._pairs.clear()
+        return True
+
+    def choose(self, transcript: Transcript) -> Prompt:
+        """The prompt of an update."""
+        source = self._spoken(transcript)
+        if source != self._source:
+            self._source = source
+            self._pairs.clear()
+        terms = self._glossary.occurring(transcript.text)
+        for term, wanted in terms:
+            if term not in self._said:
+                self._notify(Notice("info", f"glossary: {term} → {wanted}"))
+        self._said.update(term for term, _ in terms)
+        return self._made_for(tuple(self._pairs), terms)
+
+    def remember(self, source: str, translation: str) -> None:
+        """Take a final into the sentences before."""
+        if translation:
+            self._pairs.append((source, translation))
+
+    def _spoken(self, transcript: Transcript) -> Language:
+        """The detected language, where there is one and the model knows it."""
+        if transcript.language is None or transcript.language in (self._source.code, *self._unknown):
+            return self._source
+        language = parse_language(transcript.language)
+        try:
+            build_prompt(self._model, self._name, language, self._target)
+        except UsageError as error:
+            self._unknown.add(transcript.language)
+            self._notify(Notice("warning", f"{error}."))
+            return self._source
+        return language
+
+    def _made_for(self, pairs: Pairs, terms: Pairs) -> Prompt:
+        wanted = (self._source, self._target, Context(pairs, terms))
+        if wanted == self._made[0]:
+            return self._made[1]
+        prompt = build_prompt(self._model, self._name, self._source, self._target, wanted[2])
+        while (pairs or terms) and self._is_too_long(prompt):
+            pairs, terms = (pairs[1:], terms) if pairs else (pairs, terms[:-1])
+            prompt = build_prompt(self._model, self._name, self._source, self._target, Context(pairs, terms))
+        while len(self._pairs) > len(pairs):
+            self._pairs.popleft()
+        self._made = ((self._source, self._target, Context(pairs, terms)), prompt)
+        return prompt
+
+    def _is_too_long(self, prompt: Prompt) -> bool:
+        return len(prompt.before) + len(prompt.after) + self._room > self._model.context_tokens

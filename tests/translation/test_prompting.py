@@ -1,0 +1,185 @@
+"""Sentences before and terms in the prompt: what is in it, for how long, and that the cache is used again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings
+from livetrans.errors import UsageError
+from livetrans.events import Notice, Transcript, Translation
+from livetrans.languages import parse_language
+from livetrans.lm.llama import LlamaModel
+from livetrans.lm.prompts import build_prompt
+from livetrans.translation.glossary import Glossary, read_glossary
+from livetrans.translation.prompting import Prompts
+from livetrans.translation.translator import Translator
+from tests.lm.families import FAMILIES, Spelled, write_family
+
+PAIR = (parse_language("en"), parse_language("de"))
+TERMS = (("bridge", "Steg"), ("Bridge Street", "Brückenstraße"), ("city council", "Rat"))
+
+
+def make(model: Spelled, **settings: object) -> tuple[Prompts, list[Notice]]:
+    notices: list[Notice] = []
+    prompt = build_prompt(model, None, *PAIR)
+    return Prompts(model, prompt, PAIR, notify=notices.append, **{"room": 320, **settings}), notices  # type: ignore[arg-type]
+
+
+def update(segment_id: int, text: str, *, final: bool = False, revision: int = 0, language: str | None = None):  # type: ignore[no-untyped-def]
+    return Transcript(segment_id, revision, text, "", final, 0.0, 1.0, language=language)
+
+
+def text_of(model: Spelled, prompts: Prompts, transcript: Transcript) -> str:
+    return model.spelled(prompts.choose(transcript).tokens(model, transcript.text))
+
+
+@given(st.lists(st.text("ab ", min_size=1, max_size=30), max_size=8), st.integers(0, 4))
+def test_the_last_sentences_stand_in_their_order_before_the_speech(finals: list[str], history: int) -> None:
+    model = Spelled(FAMILIES["chat"])
+    prompts, _ = make(model, history=history)
+    for number, text in enumerate(finals):
+        prompts.choose(update(number, text, final=True))
+        prompts.remember(f"said {number}:{text}", f"written {number}:{text}")
+    prompt = text_of(model, prompts, update(99, "the speech"))
+    kept = range(len(finals))[len(finals) - min(history, len(finals)) :]
+    places = [prompt.find(f"{word} {number}:") for number in kept for word in ("said", "written")]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert prompt.count("said ") == len(kept)
+
+
+def test_a_prompt_never_outgrows_the_context_and_the_oldest_sentence_goes_first() -> None:
+    model = Spelled(FAMILIES["chat"])
+    model.context_tokens = 800
+    prompts, _ = make(model, history=20, glossary=TERMS)
+    for number in range(20):
+        prompts.remember(f"sentence number {number}", f"Satz Nummer {number}")
+        prompt = prompts.choose(update(number, "The bridge in Bridge Street."))
+        assert len(prompt.before) + len(prompt.after) + 320 <= 800
+    text = text_of(model, prompts, update(20, "The bridge."))
+    assert "sentence number 19" in text
+    assert "sentence number 1\n" not in text
+
+
+def test_a_prompt_changes_only_when_a_segment_ends_or_a_term_comes() -> None:
+    model = Spelled(FAMILIES["chat"])
+    prompts, notices = make(model, history=2, glossary=TERMS)
+    prompts.remember("Hello.", "Hallo.")
+    first = prompts.choose(update(0, "We"))
+    assert prompts.choose(update(0, "We cross")) is first
+    with_term = prompts.choose(update(0, "We cross the bridge"))
+    shared = model.spelled(first.before)
+    assert model.spelled(with_term.before).startswith(shared[: shared.rindex("English:")])
+    assert prompts.terms == ("bridge",)
+    assert prompts.choose(update(0, "We cross the bridge at noon")) is with_term
+    assert [notice.text for notice in notices] == ["glossary: bridge → Steg"]
+
+
+def test_a_model_for_single_sentences_says_so_once_and_gets_none() -> None:
+    model = Spelled(FAMILIES["translategemma"])
+    prompts, notices = make(model, history=3, glossary=TERMS)
+    prompts.remember("Hello.", "Hallo.")
+    assert text_of(model, prompts, update(1, "The bridge.")) == text_of(model, make(model)[0], update(1, "The bridge."))
+    assert [notice.level for notice in notices] == ["warning", "warning"]
+    assert "--history" in notices[0].text and "terms" in notices[1].text
+
+
+def test_another_target_begins_with_a_segment_without_draft_and_history() -> None:
+    model = Spelled(FAMILIES["chat"])
+    prompts, _ = make(model, history=2)
+    prompts.remember("Hello.", "Hallo.")
+    prompts.target = parse_language("ja")
+    assert "German" in text_of(model, prompts, update(0, "Good"))
+    assert prompts.language == "de"
+    assert prompts.begin_segment()
+    prompt = text_of(model, prompts, update(1, "Good"))
+    assert "Japanese" in prompt and "Hallo" not in prompt
+    assert prompts.language == "ja"
+    assert not prompts.begin_segment()
+
+
+def test_a_detected_language_that_the_family_does_not_know_is_told_once() -> None:
+    model = Spelled(FAMILIES["hymt-1.8B"])
+    prompts, notices = make(model)
+    assert "Note that you should" in text_of(model, prompts, update(0, "Hej", language="sv"))
+    text_of(model, prompts, update(0, "Hej alla", language="sv"))
+    assert len(notices) == 1 and "does not know Swedish" in notices[0].text
+    assert "将以下文本翻译为德语" not in text_of(model, prompts, update(1, "Hej"))
+    prompts.choose(update(2, "你好", language="zh"))
+    assert len(notices) == 1
+
+
+def test_the_cache_of_the_sentences_before_is_used_again(tmp_path: Path) -> None:
+    """On llama.cpp: within a segment every update but its first finds all that stands before the speech."""
+    settings = LanguageModelSettings(
+        write_family(tmp_path / "chat.gguf", FAMILIES["chat"]), threads=1, context_tokens=900
+    )
+    model = LlamaModel(settings)
+    try:
+        prompts = Prompts(model, build_prompt(model, None, *PAIR), PAIR, room=320, history=2)
+        decoding = DecodingSettings("ssbd", final="partial", maximum_output_tokens=24)
+        translator = Translator(model, prompts, decoding, MaskSettings())
+        words = "good morning and welcome to the council".split()
+        lengths: list[int] = []
+        for segment_id in range(4):
+            for revision in range(1, len(words) + 1):
+                text = " ".join(words[:revision])
+                last = update(segment_id, text, final=revision == len(words), revision=revision - 1)
+                translation: Translation = translator.translate(last)
+                if revision > 1:
+                    assert translation.stats.reused_tokens >= len(prompts.current.before)
+            prompts.remember(last.text, "guten Morgen")
+            lengths.append(len(prompts.current.before))
+        assert lengths[0] < lengths[1] < lengths[2] == lengths[3]
+        assert translation.language == "de"
+    finally:
+        model.close()
+
+
+@given(st.text(max_size=80))
+def test_terms_are_found_as_whole_words_whatever_their_case(text: str) -> None:
+    found = Glossary(TERMS).occurring(f"{text} the BRIDGE, in bridge  street and the City Council; bridges {text}")
+    assert {term for term, _ in found} == {"bridge", "Bridge Street", "city council"}
+    assert Glossary(TERMS).occurring("abridged bridgehead") == ()
+    assert Glossary((("橋", "Steg"),)).occurring("新しい橋の話") == (("橋", "Steg"),)
+
+
+def test_a_glossary_is_read_with_tabs_commas_quotes_and_comments(tmp_path: Path) -> None:
+    file = tmp_path / "terms.csv"
+    file.write_text('\ufeff# our words\nbridge\tSteg\n\n"Smith, John", Schmidt\n橋,мост\n', encoding="utf-8")
+    assert read_glossary(file) == (("bridge", "Steg"), ("Smith, John", "Schmidt"), ("橋", "мост"))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"bridge\n", "line 1 of .* is no term with its translation"),
+        (b"a,b\nc,d,e\n", "line 2 of"),
+        (b"a,\n", "line 1 of"),
+        (b"\x1b[2J,x\n", "line 1 of"),
+        (b"a,b\nA,c\n", "line 2 of .* has 'A' again"),
+        (b"# nothing\n", "holds no terms"),
+        ("Brücke,pont".encode("latin-1"), "is not UTF-8"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_bad_glossary_is_refused_in_one_sentence(tmp_path: Path, content: bytes | None, sentence: str) -> None:
+    file = tmp_path / "terms.csv"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(UsageError, match=sentence):
+        read_glossary(file)
+
+
+@given(st.binary(max_size=60))
+def test_any_file_is_a_glossary_or_a_usage_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    file = tmp_path_factory.mktemp("glossary") / "terms.csv"
+    file.write_bytes(content)
+    try:
+        assert all(term and wanted for term, wanted in read_glossary(file))
+    except UsageError as error:
+        assert "\n" not in str(error)
