@@ -131,7 +131,7 @@ class ProgressBar:
     def move(self, done: int, total: int) -> None:
         """Show that so many of all units are done."""
         if self._bar is None:
-            self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr, show_pos=True)
+            self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr, show_pos=True, width=0)
         self._bar.update(done - self._done)
         self._done = done
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 
@@ -22,7 +22,7 @@ from livetrans.errors import ModelError, UsageError
 from livetrans.languages import AUTO, parse_language
 from livetrans.models.entries import RECOGNISER, Entry
 from livetrans.models.hub import is_offline
-from livetrans.models.pulled import pull, read_record
+from livetrans.models.pulled import pull, read_record, size_on_hub
 
 OFFERED = "small"
 """The purpose that `mic` offers to fetch."""
@@ -35,8 +35,10 @@ def here(entry: Entry) -> FoundModel | None:
     return next(known, next((model for model in found if model.name == entry.local_name), None))
 
 
-def pull_all(entries: tuple[Entry, ...], *, yes: bool) -> None:
+def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) -> None:
     """Fetch the models that are not here, after a yes where a terminal can give one.
+
+    `offered`: the user did not ask for them, so that Enter alone is a no.
 
     Raises:
         UsageError: a restricted licence, and nobody to accept it; or no such model.
@@ -51,17 +53,25 @@ def pull_all(entries: tuple[Entry, ...], *, yes: bool) -> None:
             say(f"{entry.name} is here already: {model.path} ({model.place})")
     if not missing:
         return
+    asked = not yes and _is_asked_on_a_terminal()
+    restricted = [entry for entry in missing if entry.restriction]
+    if restricted and not yes and not asked:
+        raise UsageError(f"{restricted[0].name}: {restricted[0].restriction}; add --yes if you accept this")
+    total = 0
     for entry in missing:
-        size = file_size(entry.size) if entry.size else "size unknown"
-        say(f"{entry.name} from {entry.repository}: {size}, licence {entry.licence}" + _restriction(entry))
-    if not yes:
-        _ask(missing)
+        size = entry.size or size_on_hub(entry)
+        restriction = f" ({entry.restriction})" if entry.restriction else ""
+        say(f"{entry.name} from {entry.repository}: {file_size(size)}, licence: {entry.licence}{restriction}")
+        total += size
+    if asked:
+        question = f"Fetch {file_size(total)} into {pull_folder()}?"
+        click.confirm(question, default=not offered and not restricted, abort=True, err=True)
     for entry in missing:
         _pull_one(entry)
 
 
 def offer_models(source: str, target: str, asr: str | None, mt: str | None, *, yes: bool) -> None:
-    """Offer what is missing of the small pair: a recogniser of people, a translator for the languages.
+    """Offer what is missing of the small pair: where only an embedded model, or none, knows the languages.
 
     `asr` and `mt` are the models that an option, the environment or the configuration names: they are never replaced.
     """
@@ -71,8 +81,8 @@ def offer_models(source: str, target: str, asr: str | None, mt: str | None, *, y
         recogniser, translator = known_models().pair(OFFERED, spoken, shown)
     except UsageError:
         return  # Nothing is known for these languages; what is missing is said when the models are searched.
-    wanted = [] if asr or _has_recogniser_of_people(spoken) else [recogniser]
-    wanted += [] if mt or _has_translator(spoken, shown) else [translator]
+    wanted = [] if asr or _is_real(lambda: find_recogniser(language=spoken)) else [recogniser]
+    wanted += [] if mt or _is_real(lambda: find_translator(source=spoken, target=shown)) else [translator]
     if not wanted:
         return
     if yes:
@@ -80,41 +90,19 @@ def offer_models(source: str, target: str, asr: str | None, mt: str | None, *, y
     elif _is_asked_on_a_terminal() and not is_offline():
         say(f"Captions of people, {source} to {target}, need models that are not on this machine.")
         with contextlib.suppress(click.Abort):
-            pull_all(tuple(wanted), yes=False)
+            pull_all(tuple(wanted), yes=False, offered=True)
 
 
-def _has_recogniser_of_people(source: str | None) -> bool:
+def _is_real(find: Callable[[], FoundModel]) -> bool:
+    """Whether a model is found, and is not an embedded one."""
     try:
-        return not find_recogniser(language=source).embedded
+        return not find().embedded
     except ModelError:
         return False
-
-
-def _has_translator(source: str | None, target: str) -> bool:
-    try:
-        find_translator(source=source, target=target)
-    except ModelError:
-        return False
-    return True
-
-
-def _restriction(entry: Entry) -> str:
-    return f" ({entry.restriction})" if entry.restriction else ""
 
 
 def _is_asked_on_a_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _ask(missing: list[Entry]) -> None:
-    """Ask on a terminal; elsewhere the command is the yes, but not to a restricted licence."""
-    if _is_asked_on_a_terminal():
-        known = [entry.size for entry in missing if entry.size]
-        click.confirm(f"Fetch {file_size(sum(known))} into {pull_folder()}?", abort=True, err=True)
-        return
-    restricted = [entry for entry in missing if entry.restriction]
-    if restricted:
-        raise UsageError(f"{restricted[0].name}: {restricted[0].restriction}; add --yes if you accept this")
 
 
 def _pull_one(entry: Entry) -> None:

@@ -99,6 +99,15 @@ def pull(entry: Entry, folder: Path, progress: Progress, wait: Callable[[], None
         return target
 
 
+def size_on_hub(entry: Entry) -> int:
+    """Bytes of all files of a model whose size the catalogue does not know; asks the hub.
+
+    Raises:
+        UsageError, ModelError: as `pull`.
+    """
+    return sum(file.size for file in _chosen(look_up(entry.repository, entry.revision), entry))
+
+
 def verify(model: Path, record: PullRecord) -> list[str]:
     """The files of a model that are missing or differ from the record."""
     paths = {name: model / name if model.is_dir() else model for name in record.files}

@@ -175,16 +175,19 @@ def test_mic_offers_a_recogniser_of_people_and_takes_no_for_an_answer(
 ) -> None:
     assert offer(monkeypatch, "n") == []
     assert "need models that are not on this machine" in capsys.readouterr().err
-    assert offer(monkeypatch, "y") == ["whisper-small"]
+    assert offer(monkeypatch, "") == []
+    assert offer(monkeypatch, "y") == ["whisper-small", "hy-mt2-1.8b"]
     assert offer(monkeypatch, None) == []
-    assert offer(monkeypatch, None, yes="yes") == ["whisper-small"]
-    assert offer(monkeypatch, "y", asr="/my/recogniser") == []
+    assert offer(monkeypatch, None, yes="yes") == ["whisper-small", "hy-mt2-1.8b"]
+    assert offer(monkeypatch, "y", asr="/my/recogniser") == ["hy-mt2-1.8b"]
 
 
 def test_mic_offers_nothing_where_models_for_people_are(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = catalogue.pull_folder() / "faster-whisper-small"
     folder.mkdir(parents=True)
     (folder / "model.bin").touch()
+    assert offer(monkeypatch, "y") == ["hy-mt2-1.8b"]
+    (folder.parent / "mine.gguf").touch()
     assert offer(monkeypatch, "y") == []
 
 
