@@ -198,8 +198,7 @@ def _find(kind: str, name: str | None, source: str | None, target: str | None) -
     for model in (*own, *_known_elsewhere(kind), *(model for model in found if model.embedded)):
         if model.fits(source, target):
             return model
-    wanted = f"for {source or 'any language'}" + (f" to {target}" if target else "")
-    raise ModelError(f"no {kind} {wanted if source or target else 'at all'} was found; {_advice(kind, found)}")
+    raise ModelError(f"{_nothing_fits(kind, source, target)}; {_advice(kind, found, source, target)}")
 
 
 def _known_elsewhere(kind: str) -> Iterator[FoundModel]:
@@ -220,6 +219,12 @@ def _named(kind: str, name: str, found: list[FoundModel]) -> FoundModel:
     raise ModelError(f"{_fault_of(kind, name, path)}; {_advice(kind, found)}")
 
 
+def _nothing_fits(kind: str, source: str | None, target: str | None) -> str:
+    if not source and not target:
+        return f"there is no {kind} here"
+    return f"no {kind} here knows {source or 'any language'}" + (f" to {target}" if target else "")
+
+
 def _fault_of(kind: str, name: str, path: Path) -> str:
     if not path.exists():
         return f"there is no {kind} {name!r}"
@@ -228,9 +233,10 @@ def _fault_of(kind: str, name: str, path: Path) -> str:
     return f"{name!r} is not a translator: it is not a GGUF file"
 
 
-def _advice(kind: str, found: list[FoundModel]) -> str:
+def _advice(kind: str, found: list[FoundModel], source: str | None = None, target: str | None = None) -> str:
     names = ", ".join(dict.fromkeys(model.name for model in found)) or "none"
-    return f"found: {names}; {_HOW_TO_POINT[kind]}, or put one into a folder named by {MODELS_VARIABLE}"
+    pull = f"livetrans models pull small --from {source or 'en'} --to {target or 'de'}"
+    return f"found: {names}; fetch one with `{pull}`, or {_HOW_TO_POINT[kind]}"
 
 
 def _models_in(folder: ModelFolder) -> Iterator[FoundModel]:

@@ -28,6 +28,10 @@ class Hub:
     commit: str = COMMIT
     requests: list[tuple[str, str | None]] = field(default_factory=list)
     """Paths asked for, with their ranges."""
+    authorised: list[str] = field(default_factory=list)
+    """Paths asked for with a token."""
+    storage: str = ""
+    """Address that the bytes of files come from, as the real hub's come from another host than its pages."""
     refusal: tuple[int, dict[str, str]] | None = None
     """Status and headers of every answer."""
     cuts: int = 0
@@ -58,11 +62,15 @@ def serving(hub: Hub) -> Iterator[Hub]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             hub.requests.append((self.path, self.headers["Range"]))
+            if self.headers["Authorization"]:
+                hub.authorised.append(self.path)
             if hub.refusal:
                 self._answer(*hub.refusal, b"{}")
             elif asked := re.match(r"/api/models/([^/]+/[^/]+)/revision/", self.path):
                 self._info(asked[1])
-            elif asked := re.match(r"/([^/]+/[^/]+)/resolve/([0-9a-f]+)/(.+)", self.path):
+            elif re.match(r"/[^/]+/[^/]+/resolve/[0-9a-f]+/", self.path):
+                self._answer(302, {"Location": hub.storage + self.path.replace("/resolve/", "/bytes/")}, b"")
+            elif asked := re.match(r"/([^/]+/[^/]+)/bytes/([0-9a-f]+)/(.+)", self.path):
                 self._file(hub.files[asked[1]][asked[3]])
             else:
                 self._answer(404, {}, b"")
@@ -85,9 +93,9 @@ def serving(hub: Hub) -> Iterator[Hub]:
             self.end_headers()
             half = len(body) // 2
             self.wfile.write(body[:half])
-            if "/resolve/" in self.path and hub.while_serving:
+            if "/bytes/" in self.path and hub.while_serving:
                 hub.while_serving()
-            if "/resolve/" in self.path and hub.cuts and len(body) > BLOCK:
+            if "/bytes/" in self.path and hub.cuts and len(body) > BLOCK:
                 hub.cuts -= 1
                 self.close_connection = True
                 self.wfile.flush()
@@ -101,7 +109,7 @@ def serving(hub: Hub) -> Iterator[Hub]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    hub.url = f"http://127.0.0.1:{server.server_address[1]}"
+    hub.url, hub.storage = (f"http://{host}:{server.server_address[1]}" for host in ("127.0.0.1", "localhost"))
     try:
         yield hub
     finally:

@@ -69,7 +69,7 @@ def test_a_recogniser_arrives_without_what_it_does_not_need(folder: Path) -> Non
 def test_a_cut_is_mended_within_the_same_pull(hub: Hub, folder: Path) -> None:
     hub.cuts = 2
     assert fetch(TRANSLATOR, folder).read_bytes() == GGUF
-    ranges = [asked for path, asked in hub.requests if "/resolve/" in path]
+    ranges = [asked for path, asked in hub.requests if "/bytes/" in path]
     assert len(ranges) == 3 and ranges[0] is None and all(ranges[1:])
 
 
@@ -83,7 +83,7 @@ def test_a_pull_that_was_cut_for_good_goes_on_where_it_was_cut(hub: Hub, folder:
     hub.cuts = 0
     hub.requests.clear()
     assert fetch(TRANSLATOR, folder).read_bytes() == GGUF
-    assert [asked for path, asked in hub.requests if "/resolve/" in path] == [f"bytes={kept}-"]
+    assert [asked for path, asked in hub.requests if "/bytes/" in path] == [f"bytes={kept}-"]
 
 
 def test_a_new_commit_is_fetched_from_the_beginning(hub: Hub, folder: Path) -> None:
@@ -159,6 +159,19 @@ def test_an_unencrypted_address_elsewhere_is_refused(hub: Hub, folder: Path, mon
         fetch(TRANSLATOR, folder)
 
 
+def test_the_token_stays_with_the_hub(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    fetch(TRANSLATOR, folder)
+    assert [path.split("/")[3] for path in hub.authorised] == ["owner", "resolve"]
+    assert any("/bytes/" in path for path, _ in hub.requests)
+
+
+def test_bytes_from_an_unencrypted_address_elsewhere_are_refused(hub: Hub, folder: Path) -> None:
+    hub.storage = "http://storage.invalid"
+    with pytest.raises(LivetransError, match="not encrypted"):
+        fetch(TRANSLATOR, folder)
+
+
 def test_offline_is_offline(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(ModelError, match="HF_HUB_OFFLINE"):
@@ -173,7 +186,7 @@ def test_a_full_disk_is_seen_before_anything_is_fetched(
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9, 1000))
     with pytest.raises(ModelError, match=r"needs 0\.2 GB on the disk"):
         fetch(TRANSLATOR, folder)
-    assert not any("/resolve/" in path for path, _ in hub.requests)
+    assert not any("/bytes/" in path for path, _ in hub.requests)
 
 
 def test_a_disk_that_fills_up_keeps_what_arrived(hub: Hub, folder: Path) -> None:
@@ -202,7 +215,7 @@ def test_the_second_of_two_pulls_waits_and_fetches_nothing(hub: Hub, folder: Pat
     path = pull(TRANSLATOR, folder, lambda done, total: None, waiting.set)
     first.join()
     assert path.read_bytes() == GGUF
-    assert sum("/resolve/" in path for path, _ in hub.requests) == 1
+    assert sum("/bytes/" in path for path, _ in hub.requests) == 1
 
 
 def test_a_repository_of_ggufs_asks_for_one_of_them(folder: Path) -> None:
