@@ -110,9 +110,12 @@ def _milliseconds(seconds: float) -> str:
 
 
 def captions_finding(load: Load) -> Finding:
+    needs = f"the recogniser needs {load.recogniser:.0%} of its step, the translator {load.translator:.0%}"
+    if load.falls_behind:
+        return Finding("captions", WARNING, f"{needs}; captions fall further and further behind the voice", load.advice)
     text = (
-        f"the recogniser needs {load.recogniser:.0%} of its step, the translator {load.translator:.0%}; growing "
-        f"captions come about {load.lag:.1f} s after a word, finals {load.final_lag:.1f} s after a sentence"
+        f"{needs}; growing captions come about {load.lag:.1f} s after a word, finals {load.final_lag:.1f} s after a "
+        "sentence"
     )
     return Finding("captions", OK if load.keeps_up else WARNING, text, load.advice)
 

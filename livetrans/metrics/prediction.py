@@ -16,6 +16,9 @@ NEWEST_WORD_AGE = 0.23
 passes over the seven recordings (embedded recogniser, step 0.8 s, 2026-11-21), and half a chunk of sound."""
 PAUSE_BEGINS = 0.26
 """Seconds from the end of a segment's last word to where the gate's silence begins, in the same recordings."""
+STRETCH = 4.4
+"""Seconds from one pause to the next in the same recordings: 518 s, 118 pauses. A stretch of speech has a pass after its
+first step and one at its end, however long passes take."""
 ROOM = 0.8
 """Load up to which a stage keeps up: costs vary, and other programs take their share."""
 
@@ -43,6 +46,8 @@ class Load:
     """Seconds from the end of a word to the growing caption that translates it: about the median."""
     final_lag: float
     """Seconds from the end of a segment's last word to its final caption, after a pause."""
+    falls_behind: bool = False
+    """Whether even the fewest passes, or the finals alone, take longer than the speech: both lags then grow for ever."""
 
     @property
     def keeps_up(self) -> bool:
@@ -94,4 +99,5 @@ def predict_load(
         translator=updates.partial / between,
         lag=NEWEST_WORD_AGE + passes.partial + waiting + updates.partial,
         final_lag=max(text_is_final, update_ends) + updates.final,
+        falls_behind=max(passes.partial + passes.final, updates.final) > STRETCH,
     )

@@ -36,6 +36,14 @@ def test_long_passes_leave_the_translator_more_time() -> None:
     assert predicted(Costs(2 * STEP, 2), updates).translator == pytest.approx(0.5)
 
 
+def test_a_stretch_of_speech_that_takes_longer_than_it_lasts_is_never_caught_up_with() -> None:
+    quick = Costs(0.1, 0.1)
+    assert not predicted(Costs(1.5, 1.5), quick).falls_behind
+    assert predicted(Costs(2.3, 2.3), quick).falls_behind
+    assert not predicted(quick, Costs(9.0, 1.0)).falls_behind, "partials are dropped"
+    assert predicted(quick, Costs(1.0, 9.0)).falls_behind
+
+
 @given(COSTS, COSTS, st.floats(1, 3))
 def test_captions_come_after_their_pass_and_their_update(passes: Costs, updates: Costs, contention: float) -> None:
     load = predicted(passes, updates, contention)
