@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from livetrans.cli.common import GroupedCommand, say
-from livetrans.cli.run_options import RunOptions, run_options, settings_from
+from livetrans.cli.run_options import RunOptions, embedded_notice, run_options, settings_from
 from livetrans.clock import SystemClock
 from livetrans.config import Settings
 from livetrans.doctor.machine import BROKEN, OK, WARNING, Finding
@@ -83,7 +83,9 @@ def _examine(options: RunOptions, measured: dict[str, Any]) -> Iterator[Finding]
     from livetrans.doctor.pair import files_bytes
 
     paths = [settings.recogniser.model, settings.language_model.model]
-    yield Finding("models", OK, ", ".join(f"{path.name} ({machine.size(files_bytes([path]))})" for path in paths))
+    named = ", ".join(f"{path.name} ({machine.size(files_bytes([path]))})" for path in paths)
+    embedded = embedded_notice(settings)
+    yield Finding("models", WARNING if embedded else OK, named, embedded.text if embedded else None)
     memory = machine.check_memory(files_bytes(paths), psutil.virtual_memory().available)
     yield memory
     busy = machine.check_load_average(psutil.getloadavg()[0], os.cpu_count() or 1)
@@ -95,7 +97,10 @@ def _examine(options: RunOptions, measured: dict[str, Any]) -> Iterator[Finding]
 
 def _measure(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     """The pair's findings: each model by itself, then both together."""
+    import psutil
+
     from livetrans.doctor import pair
+    from livetrans.doctor.better import better_pair
     from livetrans.doctor.machine import fault
 
     assert settings.recogniser is not None
@@ -121,6 +126,9 @@ def _measure(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     load = pair.predict(recogniser, translator, settings)
     measured["predicted"] = {"step": settings.transcriber.step, **asdict(load), "keeps_up": load.keeps_up}
     yield pair.captions_finding(load)
+    another = better_pair(settings, recogniser, translator, load, psutil.virtual_memory().available)
+    if another:
+        yield another
 
 
 def _listen() -> tuple[str, float]:

@@ -87,9 +87,13 @@ def measure_translator(settings: Settings, clock: Clock) -> MeasuredTranslator:
 
 def predict(recogniser: MeasuredRecogniser, translator: MeasuredTranslator, settings: Settings) -> Load:
     """The lag and load of a run with both."""
-    contention = max((recogniser.threads + translator.threads) / _cores(), 1.0)
-    passes = pass_costs(recogniser.passes)
-    return predict_load(passes, translator.updates, settings.transcriber, settings.gate, contention)
+    passes, slowed = pass_costs(recogniser.passes), contention(recogniser, translator)
+    return predict_load(passes, translator.updates, settings.transcriber, settings.gate, slowed)
+
+
+def contention(recogniser: MeasuredRecogniser, translator: MeasuredTranslator) -> float:
+    """How many times slower one runs while the other does too."""
+    return max((recogniser.threads + translator.threads) / _cores(), 1.0)
 
 
 def recogniser_finding(measured: MeasuredRecogniser, step: float) -> Finding:

@@ -28,7 +28,9 @@ def test_the_report_fits_a_terminal_and_names_what_it_measured(capfd: pytest.Cap
     assert max(map(len, lines)) <= 80
     named = [line[8:22].strip() for line in lines if line[:8].strip() in ("ok", "look")]
     expected = ["versions", "llama.cpp", "CTranslate2", "microphone", "disk", "models", "memory"]
-    assert [name for name in named if name != "other load"] == [*expected, "recogniser", "translator", "captions"]
+    told = [name for name in named if name not in ("other load", "better pair")]  # these depend on the machine
+    assert told == [*expected, "recogniser", "translator", "captions"]
+    assert "understands synthetic voices only" in " ".join(printed.split())
     assert lines[-1].startswith("Ready")
 
 

@@ -1,0 +1,179 @@
+"""Another pair of models that suits this machine better, foretold from the sizes of their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from livetrans.catalogue import FoundModel, find_elsewhere, find_models, is_embedded, known_models
+from livetrans.config import Settings
+from livetrans.doctor.machine import OK, WARNING, Finding
+from livetrans.doctor.measuring import pass_costs
+from livetrans.doctor.pair import MeasuredRecogniser, MeasuredTranslator, contention, files_bytes
+from livetrans.languages import AUTO
+from livetrans.metrics.prediction import Load, predict_load
+from livetrans.models.entries import RECOGNISER, TRANSLATOR, Catalogue
+
+RECOGNISER_GROWTH = 1.2
+"""A pass costs the file's size to this power, because a small model is mostly vocabulary, which costs a pass little: of
+Whisper's tiny and small shapes the second is 6.2 times as large and its pass 9 times as long (docs/LOG.md). A
+translator's cost is proportional to its size."""
+MEMORY_SHARE = 0.7
+"""Of the free memory that a suggested pair may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A model that is here, or could be fetched."""
+
+    name: str
+    kind: str
+    size: int
+    """Bytes of its files."""
+    memory: int
+    here: bool
+
+    @property
+    def command(self) -> str:
+        """What one does to use it."""
+        option = "--asr" if self.kind == RECOGNISER else "--mt"
+        return f"{option} {self.name}" if self.here else f"`livetrans models pull {self.name}`"
+
+
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """What a pair would need here."""
+
+    recogniser: Candidate
+    translator: Candidate
+    load: Load
+
+
+def candidates(
+    settings: Settings, catalogue: Catalogue, found: Iterable[FoundModel]
+) -> tuple[list[Candidate], list[Candidate]]:
+    """Recognisers and translators for the run's languages, the preferred ones first; no embedded ones.
+
+    Preferred is what the catalogue's purposes name, the best purpose first, then what is larger. Models whose licence
+    restricts their use are named only where they are here already.
+    """
+    source = None if settings.source_language == AUTO else settings.source_language
+    here = [model for model in found if not model.embedded and model.fits(source, settings.target_language)]
+    known = {model.entry.name: model for model in here if model.entry}
+    named = {
+        kind: [
+            Candidate(entry.name, kind, entry.size, entry.memory or 0, entry.name in known)
+            for entry in catalogue.entries
+            if entry.kind == kind and entry.size and (entry.restriction is None or entry.name in known)
+            if entry.knows(source, *((settings.target_language,) if kind == TRANSLATOR else ()))
+        ]
+        for kind in (RECOGNISER, TRANSLATOR)
+    }
+    for model in here:
+        if model.entry is None:
+            size = model.size_bytes
+            named[model.kind].append(Candidate(model.name, model.kind, size, size, True))
+    order: list[str] = []
+    for purpose in reversed(list(catalogue.purposes.values())):
+        order += [*purpose.recognisers, *purpose.translators]
+    preferred = {name: place for place, name in reversed(list(enumerate(order)))}
+    recognisers, translators = (
+        sorted(named[kind], key=lambda one: (preferred.get(one.name, len(order)), -one.size))
+        for kind in (RECOGNISER, TRANSLATOR)
+    )
+    return recognisers, translators
+
+
+def foretell(
+    settings: Settings,
+    recogniser: MeasuredRecogniser,
+    translator: MeasuredTranslator,
+    pairs: Iterable[tuple[Candidate, Candidate]],
+) -> list[Foretold]:
+    """The load of each pair, from what the measured pair costs and from sizes."""
+    assert settings.recogniser is not None
+    recogniser_size = files_bytes([settings.recogniser.model])
+    translator_size = files_bytes([settings.language_model.model])
+    passes, share = pass_costs(recogniser.passes), contention(recogniser, translator)
+    return [
+        Foretold(
+            first,
+            second,
+            predict_load(
+                passes.slowed((first.size / recogniser_size) ** RECOGNISER_GROWTH),
+                translator.updates.slowed(second.size / translator_size),
+                settings.transcriber,
+                settings.gate,
+                share,
+            ),
+        )
+        for first, second in pairs
+    ]
+
+
+def better_pair(
+    settings: Settings, recogniser: MeasuredRecogniser, translator: MeasuredTranslator, load: Load, free_memory: int
+) -> Finding | None:
+    """The preferred pair that should keep up here and fits in memory; None where the one in use is as good.
+
+    `load` is that of the pair in use, `free_memory` is in bytes.
+    """
+    catalogue = known_models()
+    named = candidates(settings, catalogue, [*find_models(), *find_elsewhere()])
+    return choose(
+        foretell(settings, recogniser, translator, product(*named)), named, _in_use(settings), load, free_memory
+    )
+
+
+def _in_use(settings: Settings) -> tuple[str | None, str | None]:
+    """Names of the models in use, as candidates have them; None for an embedded one."""
+    assert settings.recogniser is not None
+    paths, catalogue = (settings.recogniser.model, settings.language_model.model), known_models()
+    names = [None if is_embedded(path) else _name(path, catalogue) for path in paths]
+    return names[0], names[1]
+
+
+def _name(path: Path, catalogue: Catalogue) -> str:
+    entry = catalogue.resembling(path.name)
+    return entry.name if entry else path.name
+
+
+def choose(
+    pairs: Sequence[Foretold],
+    preferred: tuple[Sequence[Candidate], Sequence[Candidate]],
+    in_use: tuple[str | None, str | None],
+    load: Load,
+    free_memory: int,
+) -> Finding | None:
+    """See `better_pair`; `pairs` are all combinations of the `preferred` models."""
+    places = [{one.name: place for place, one in enumerate(kind)} for kind in preferred]
+
+    def place(recogniser: str, translator: str) -> tuple[int, int]:
+        first, second = places[0].get(recogniser, len(places[0])), places[1].get(translator, len(places[1]))
+        return first + second, first
+
+    fitting = [pair for pair in pairs if pair.recogniser.memory + pair.translator.memory <= MEMORY_SHARE * free_memory]
+    able = [pair for pair in fitting if pair.load.keeps_up]
+    embedded = None in in_use
+    if able:
+        best = min(able, key=lambda pair: place(pair.recogniser.name, pair.translator.name))
+        names = best.recogniser.name, best.translator.name
+        is_better = load.keeps_up and None not in in_use and place(*names) < place(in_use[0] or "", in_use[1] or "")
+        if names == in_use or not (embedded or is_better or not load.keeps_up):
+            return None
+        return _finding(best, OK if load.keeps_up else WARNING, "should keep up here")
+    if (load.keeps_up and not embedded) or not fitting:
+        return None
+    lightest = min(fitting, key=lambda pair: pair.load.recogniser + pair.load.translator)
+    return _finding(lightest, WARNING, "would be the lightest, and not keep up without --window partials or --step 2")
+
+
+def _finding(pair: Foretold, state: str, what: str) -> Finding:
+    load = pair.load
+    text = (
+        f"{pair.recogniser.name} with {pair.translator.name} {what}: by their sizes they need about "
+        f"{load.recogniser:.0%} and {load.translator:.0%}"
+    )
+    return Finding("better pair", state, text, f"{pair.recogniser.command}, {pair.translator.command}")
