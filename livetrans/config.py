@@ -179,13 +179,17 @@ SOURCE_LINES = ("above", "below")
 """Where the recognised text stands."""
 
 
+GAMMA = 4
+"""Tokens that a draft model proposes at a time."""
+
+
 @dataclass(frozen=True, slots=True)
 class DraftModelSettings:
     """The draft model of speculative decoding (`livetrans.decoding.drafting`)."""
 
     model: Path
-    gamma: int | None = 4
-    """Tokens that it proposes at a time; None chooses by the measured costs and the acceptance rate."""
+    gamma: int | None = GAMMA
+    """None chooses by the measured costs and the acceptance rate."""
 
 
 @dataclass(frozen=True, slots=True)

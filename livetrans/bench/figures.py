@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from livetrans.bench.drafting import Drafting
 from livetrans.bench.layout import Column, Value
 from livetrans.bench.paper import PaperRow
 from livetrans.bench.rows import Latency, TableRow
@@ -18,7 +19,8 @@ RANKS = (
     "speedup", "NE", "NE screen", "AL-CA s", "lag p50 s", "COMET", "chrF - rt", "A/D %", "lag p95 s", "chrF",
     "COMET - rt", "NE shown", "LAAL-CA s", "BLEU", "BLEU - rt", "stable s", "AL s", "NE raw", "A/O %", "LAAL s",
     "chrF partials", "update ms", "TPS ratio*", "NE sums", "TPS ratio", "NE screen raw", "finals as rt", "passes",
-    "evaluated", "TPS", "hidden", "updates", "tokens",
+    "evaluated", "TPS", "hidden", "updates", "tokens", "alpha %", "tokens/pass", "expected", "fallback %",
+    "rollback %", "proposed", "draft %",
 )  # fmt: skip
 """The columns from the most to the least important: a terminal too narrow for all shows the first of them."""
 
@@ -36,6 +38,10 @@ def _milliseconds(seconds: Spread | None) -> Spread | None:
 
 def _of_repeats(figure: Callable[[Latency], float | None]) -> Callable[[TableRow], Value]:
     return lambda row: spread_of(map(figure, row.latencies))
+
+
+def _of_drafting(figure: Callable[[Drafting], float | None]) -> Callable[[TableRow], Value]:
+    return lambda row: figure(row.drafting) if row.drafting else None
 
 
 METHOD = Column("method", "DECODER@BIAS; +mask, +display: masks; +worth, +exact: how finals are decoded")
@@ -99,6 +105,23 @@ _ALL: dict[str, tuple[str, int, Callable[[TableRow], Value]]] = {
         _of_repeats(lambda latency: percentile(sorted(latency.lags), 0.95)),
     ),
 }
+_ALL |= {
+    "alpha %": ("proposed tokens accepted / judged", 1, _of_drafting(lambda own: times(100, own.acceptance_rate))),
+    "tokens/pass": (
+        "tokens written, without the previous output's / passes of the translator",
+        2,
+        _of_drafting(lambda own: own.tokens_per_pass),
+    ),
+    "expected": (
+        "tokens a pass by (1 - alpha^(gamma+1)) / (1 - alpha)",
+        2,
+        _of_drafting(lambda own: own.expected_per_pass),
+    ),
+    "fallback %": ("draft model too unsure / tokens written", 1, _of_drafting(lambda own: times(100, own.fallbacks))),
+    "rollback %": ("passes that rejected / tokens written", 1, _of_drafting(lambda own: times(100, own.rollbacks))),
+    "proposed": ("tokens proposed / tokens written", 2, _of_drafting(lambda own: own.proposed)),
+    "draft %": ("draft model's time / time of generation", 1, _of_drafting(lambda own: times(100, own.draft_time))),
+}
 
 
 def _chosen(*names: str) -> Figures[TableRow]:
@@ -121,6 +144,10 @@ CALM = _chosen(
 COMPARISON = _chosen(
     "updates", "tokens", "A/D %", "A/O %", "update ms", "speedup", "TPS", "TPS ratio", "TPS ratio*", "NE raw",
     "NE shown", "NE screen", "finals as rt",
+)  # fmt: skip
+DRAFTS = _chosen(
+    "speedup", "alpha %", "tokens/pass", "expected", "fallback %", "rollback %", "proposed", "draft %", "passes",
+    "finals as rt", "chrF", "chrF - rt", "BLEU", "BLEU - rt", "NE sums",
 )  # fmt: skip
 PAPER_FIGURES: Figures[PaperRow] = (
     (Column("COMET", decimals=3), lambda row: row.comet),

@@ -20,6 +20,7 @@ def origin_of(run: Run) -> Origin:
         run.model_name,
         corpus.name,
         model.quantisation,
+        header.draft_model.file if header.draft_model else "no draft model",
         f"prompt {model.prompt}",
         f"threads {model.threads}",
         "quick" if header.quick else "whole",

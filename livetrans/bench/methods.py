@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from livetrans.bench.runfile import MethodRecord
 from livetrans.clock import Clock, ProcessorClock, SystemClock
-from livetrans.config import FINALS, DecodingSettings, MaskSettings
-from livetrans.decoding import DECODERS
+from livetrans.config import FINALS, GAMMA, DecodingSettings, MaskSettings, SamplingSettings
+from livetrans.decoding import DECODERS, Decoder
+from livetrans.decoding.drafting import MOST_PROPOSED
 from livetrans.errors import UsageError
 
 BASELINE = "rt"
@@ -41,10 +42,16 @@ QUICK_SENTENCES, QUICK_REPEATS = 20, 2
 TIMES = ("wall", "cpu")
 """Time as it passes, or the processor's time of the measuring thread."""
 
+AUTO = "auto"
+"""Written for a gamma that is chosen by measured times; the run file has 0 for it."""
+
 _WRITTEN = re.compile(
-    r"(?P<decoder>[a-z]+)(?P<window>\d{1,3})?(?:@(?P<bias>[^+]*))?"
-    rf"(?:\+(?P<final>{'|'.join(FINALS)}))?(?:\+(?P<mask>mask|display)(?P<k>\d{{1,3}}))?"
+    r"(?P<decoder>[a-z]+)(?P<window>\d{1,3})?(?:@(?P<value>[^+]*))?"
+    rf"(?:\+(?P<final>{'|'.join(FINALS)}))?(?:\+(?P<draft>draft)(?P<gamma>\d{{1,2}}|{AUTO})?)?"
+    r"(?:\+(?P<mask>mask|display)(?P<k>\d{1,3}))?"
 )
+_BETWEEN = re.compile(r",(?=\s*[a-z]|\s*$)")
+"""Between two methods; the comma of `bild@0.6,3` is none."""
 
 
 def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[MethodRecord, ...]:
@@ -57,7 +64,7 @@ def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[Met
     Raises:
         UsageError: a method, bias or mask that does not exist.
     """
-    written = METHOD_SETS.get(text.strip(), text.split(","))
+    written = METHOD_SETS.get(text.strip(), _BETWEEN.split(text))
     methods = [parse_method(part.strip(), usual) for part in written if part.strip()]
     if not methods:
         raise UsageError("no method is named; write for example rt,ssbd@0.2,cd")
@@ -70,37 +77,82 @@ def parse_method(text: str, usual: DecodingSettings | None = None) -> MethodReco
     """One method, in its usual spelling: `ssbd` is `ssbd@0.2`, `ssbd@0.20+display3` is run as `ssbd@0.2`."""
     written = _WRITTEN.fullmatch(text)
     if written is None or written["decoder"] not in DECODERS:
-        known = ", ".join(f"{row.name}@BIAS" if row.biased else row.name for row in DECODERS.values())
+        known = ", ".join(map(_form, DECODERS.values()))
         raise UsageError(
-            f"there is no method {text!r}; choose from {known}, with +{' or +'.join(FINALS)} for finals and +maskK for "
-            "an output mask (for example window8@0.2+worth)"
+            f"there is no method {text!r}; choose from {known}, with +{' or +'.join(FINALS)} for finals, +draft for a "
+            "draft model and +maskK for an output mask (for example window8@0.2+worth)"
         )
-    decoder, k = DECODERS[written["decoder"]], int(written["k"] or 0)
-    if not decoder.biased and written["bias"] is not None:
+    decoder, k, value = DECODERS[written["decoder"]], int(written["k"] or 0), written["value"]
+    if "@" not in _form(decoder) and value is not None:
         raise UsageError(f"{decoder.name} has no bias, so {text!r} is not a method; write {decoder.name}")
     if decoder.final is None and (written["window"] or written["final"] == "worth"):
-        raise UsageError(f"{decoder.name} has no window, so {text!r} is not a method; write {decoder.name}")
-    usual = usual or DecodingSettings(final="partial")
-    bias = window = None
-    final = "partial"
-    if decoder.biased:
-        bias = usual.bias if written["bias"] is None else _bias(text, written["bias"])
-        final = written["final"] or usual.final
-    if decoder.final is None and final == "worth":
-        final = "partial"
-    if decoder.final:
-        window = int(written["window"] or usual.window)
+        raise UsageError(f"{decoder.name} has no window, so {text!r} is not a method; write {_form(decoder)}")
+    if decoder.draft_model != "can" and written["draft"]:
+        raise UsageError(f"+draft means nothing to {decoder.name}, so {text!r} is not a method; write {_form(decoder)}")
     if written["mask"] and k == 0:
         raise UsageError(f"the mask in {text!r} hides nothing; give it 1 token or more")
-    return labelled(MethodRecord("", decoder.name, bias, k if written["mask"] == "mask" else 0, window, final))
+    usual = usual or DecodingSettings(final="partial")
+    method = MethodRecord("", decoder.name, output_mask_k=k if written["mask"] == "mask" else 0)
+    if written["draft"]:
+        method = replace(method, gamma=_gamma(text, written["gamma"]))
+    if decoder.name == "spec":
+        method = replace(method, gamma=_gamma(text, value))
+    elif decoder.name == "bild":
+        fallback, rollback = _thresholds(text, value, usual)
+        method = replace(method, fallback=fallback, rollback=rollback)
+    if decoder.biased:
+        final = written["final"] or usual.final
+        final = "partial" if decoder.final is None and final == "worth" else final
+        method = replace(method, bias=usual.bias if value is None else _bias(text, value), final=final)
+    if decoder.final:
+        method = replace(method, window=int(written["window"] or usual.window))
+    return labelled(method)
+
+
+def _form(decoder: Decoder) -> str:
+    """How a method of the decoder is written."""
+    value = {"spec": "@GAMMA", "bild": "@FALLBACK,ROLLBACK"}.get(decoder.name, "@BIAS" if decoder.biased else "")
+    return decoder.name + value
 
 
 def labelled(method: MethodRecord) -> MethodRecord:
     """The method with its usual label."""
+    gamma = AUTO if method.gamma == 0 else method.gamma
     label = method.decoder + ("" if method.window is None else str(method.window))
-    label += "" if method.bias is None else f"@{method.bias:g}"
+    if method.fallback is not None:
+        label += f"@{method.fallback:g},{method.rollback:g}"
+    elif method.bias is not None:
+        label += f"@{method.bias:g}"
+    elif method.decoder == "spec":
+        label += f"@{gamma}"
     label += "" if method.final == "partial" else f"+{method.final}"
+    if method.gamma is not None and method.decoder != "spec":
+        label += "+draft" if gamma == GAMMA else f"+draft{gamma}"
     return replace(method, label=f"{label}+mask{method.output_mask_k}" if method.output_mask_k else label)
+
+
+def _gamma(text: str, written: str | None) -> int:
+    if written in (None, AUTO):
+        return 0 if written else GAMMA
+    gamma = int(written) if written and written.isdecimal() else 0
+    if not 1 <= gamma <= MOST_PROPOSED:
+        raise UsageError(f"the gamma in {text!r} is not a number from 1 to {MOST_PROPOSED}, nor {AUTO}")
+    return gamma
+
+
+def _thresholds(text: str, written: str | None, usual: DecodingSettings) -> tuple[float, float]:
+    if written is None:
+        return usual.fallback, usual.rollback
+    try:
+        fallback, rollback = map(float, written.split(","))
+    except ValueError:
+        fallback = rollback = -1.0
+    if not (0.0 <= fallback <= 1.0 and 0.0 <= rollback <= 1000.0):
+        raise UsageError(
+            f"the thresholds in {text!r} are not a probability from 0 to 1 and a distance from 0 to 1000 nats; "
+            "write for example bild@0.6,3"
+        )
+    return abs(round(fallback, 6)), abs(round(rollback, 6))
 
 
 def _bias(text: str, written: str) -> float:
@@ -114,13 +166,19 @@ def _bias(text: str, written: str) -> float:
     return abs(round(bias, 6))
 
 
-def settings_of(method: MethodRecord, maximum_output_tokens: int) -> tuple[DecodingSettings, MaskSettings]:
+def settings_of(
+    method: MethodRecord, maximum_output_tokens: int, sampling: SamplingSettings | None = None
+) -> tuple[DecodingSettings, MaskSettings]:
     """How a translator runs the method."""
+    usual = DecodingSettings()
     decoding = DecodingSettings(
         method=method.decoder,
         bias=method.bias or 0.0,
         final=method.final,
-        window=DecodingSettings().window if method.window is None else method.window,
+        window=usual.window if method.window is None else method.window,
+        fallback=usual.fallback if method.fallback is None else method.fallback,
+        rollback=usual.rollback if method.rollback is None else method.rollback,
+        sampling=sampling,
         maximum_output_tokens=maximum_output_tokens,
     )
     # A display-only mask leaves the draft whole; finals by worth have to know which tokens were not shown.

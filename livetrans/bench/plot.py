@@ -24,7 +24,7 @@ from livetrans.metrics.latency import percentile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Figure
 
 SHEET, INK, PALE_INK, GRID = "#ffffff", "#1f2328", "#59636e", "#e4e8ec"
 COLOURS = ("#0072b2", "#d55e00", "#000000", "#882255")
@@ -39,7 +39,9 @@ Value = Callable[[TableRow], float | None]
 
 
 def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = False) -> list[Path]:
-    """Write `bias`, `quality`, `lag` and `calm`, PNG and SVG, as far as the rows have their figures; gives the paths.
+    """Write `bias`, `quality`, `lag`, `calm` and `drafts`, PNG and SVG, as far as the rows have their figures.
+
+    Gives the paths.
 
     Rows of masked methods are left out: a mask moves NE by itself, so it has no place on a line over the bias. One
     line (for lag, one panel) is one run. `date` stands in the title, in the caller's words.
@@ -47,6 +49,8 @@ def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = Fal
     Raises:
         UsageError: no matplotlib, nothing to plot, or a file that exists without `force` or cannot be written.
     """
+    from livetrans.bench.plot_drafts import over_latency
+
     if find_spec("matplotlib") is None:
         raise UsageError("plots need matplotlib, which is not installed; run pip install 'livetrans[bench]'")
     plain = [row for row in rows if row.mask == "none"]
@@ -56,6 +60,7 @@ def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = Fal
             "quality": _over_bias(plain, date, QUALITY_PANELS, "What the bias costs"),
             "lag": _lag(plain, date),
             "calm": _calm(plain, date),
+            "drafts": over_latency(plain, date),
         }
         files = {
             folder / f"{name}.{kind}": _rendered(figure, kind)
@@ -66,7 +71,7 @@ def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = Fal
     if not files:
         raise UsageError(
             "there is nothing to plot; give a run of a method with two biases or more (`bench run --methods paper`), "
-            "with a live window (`--methods calm`), or of a stream that was recorded in real time"
+            "with a live window (`--methods calm`), with a draft model, or of a stream that was recorded in real time"
         )
     existing = next((path for path in files if path.exists()), None)
     if existing is not None and not force:
@@ -80,14 +85,14 @@ def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = Fal
     return list(files)
 
 
-def _speedup(row: TableRow) -> float | None:
+def speedup_of(row: TableRow) -> float | None:
     return row.speed.speedup.median if row.speed.speedup else None
 
 
 BIAS_PANELS: tuple[tuple[str, str, Value], ...] = (
     ("Normalized erasure", "erased / final tokens, mean per utterance", lambda row: row.ne_mean),
     ("Draft accepted (A/D)", "% of the draft's tokens", lambda row: times(100, row.accepted_per_draft)),
-    ("Speedup", "update time of rt / of the method", _speedup),
+    ("Speedup", "update time of rt / of the method", speedup_of),
 )
 QUALITY_PANELS: tuple[tuple[str, str, Value], ...] = (
     ("COMET", "of finals", lambda row: row.quality.comet),
@@ -105,18 +110,18 @@ def _over_bias(
     rows: Sequence[TableRow], date: str, panels: Sequence[tuple[str, str, Value]], title: str
 ) -> Figure | None:
     """A panel a figure over the bias, methods without one as level lines; None where no two biases have it."""
-    curves = _curves(rows, by_decoder=True)
+    curves = curves_of(rows, by_decoder=True)
     # A single point is no curve.
     measured = [panel for panel in panels if any(len(_points(own, panel[2])) > 1 for own in curves.values())]
     if not measured:
         return None
     unbiased = dict.fromkeys(row.decoder for row in rows if row.bias is None)
     levels = dict(zip(unbiased, cycle(DASHES), strict=False))
-    figure, axes = _sheet(len(measured), title, rows, date, lines=1 if len(curves) == 1 else len(curves) + len(levels))
+    figure, axes = sheet(len(measured), title, rows, date, lines=1 if len(curves) == 1 else len(curves) + len(levels))
     for panel, (name, unit, value) in zip(axes, measured, strict=True):
-        _name(panel, name, f"{unit} ({_named(rows, 'ne_unit', 'units')})" if value is BIAS_PANELS[0][2] else unit)
+        name_panel(panel, name, f"{unit} ({_named(rows, 'ne_unit', 'units')})" if value is BIAS_PANELS[0][2] else unit)
         panel.set_xlabel("bias β")
-        for own, (colour, marker) in zip(curves.values(), _looks(), strict=False):
+        for own, (colour, marker) in zip(curves.values(), curve_styles(), strict=False):
             points = _points(own, value)
             if points:
                 panel.plot(*zip(*points, strict=True), color=colour, marker=marker, zorder=3)
@@ -126,19 +131,19 @@ def _over_bias(
                     panel.axhline(level, color=colour, linestyle=levels[row.decoder], linewidth=1.4, zorder=2)
         panel.set_xlim(-0.03, max(row.bias or 0.0 for row in rows) + 0.03)
         _scale(panel, LEAST_SPAN.get(name))
-    _legend(figure, list(curves), levels)
+    legend(figure, list(curves), levels)
     return figure
 
 
 def _lag(rows: Sequence[TableRow], date: str) -> Figure | None:
     """A panel a corpus, a bar a method: from the 5th to the 95th percentile, thick in the middle half, the median."""
-    curves = _curves([row for row in rows if row.latencies[0].lags])
+    curves = curves_of([row for row in rows if row.latencies[0].lags])
     if not curves:
         return None
     tall = 0.4 + 0.34 * max(map(len, curves.values()))
-    figure, axes = _sheet(len(curves), "How long a word waits for its translation", rows, date, tall=tall, left=1.3)
+    figure, axes = sheet(len(curves), "How long a word waits for its translation", rows, date, tall=tall, left=1.3)
     for panel, (name, own) in zip(axes, curves.items(), strict=True):
-        _name(panel, name or "Lag", "median, middle 50 %, middle 90 % of updates")
+        name_panel(panel, name or "Lag", "median, middle 50 %, middle 90 % of updates")
         panel.set_xlabel("seconds since the newest word was heard")
         for place, row in enumerate(own):
             colour = INK if row.method == BASELINE else COLOURS[0] if row.bias is not None else COLOURS[1]
@@ -158,25 +163,25 @@ def _lag(rows: Sequence[TableRow], date: str) -> Figure | None:
 
 def _calm(rows: Sequence[TableRow], date: str) -> Figure | None:
     """A panel a corpus, a point a method: NE of the screen over speedup; None where no live window was run."""
-    curves = {name: own for name, own in _curves(rows).items() if any(DECODERS[row.decoder].final for row in own)}
+    curves = {name: own for name, own in curves_of(rows).items() if any(DECODERS[row.decoder].final for row in own)}
     if not curves:
         return None
-    looks = dict(zip(dict.fromkeys(row.method for own in curves.values() for row in own), _looks(), strict=False))
-    figure, axes = _sheet(len(curves), "Calm and fast", rows, date, tall=3.4, lines=-(-len(looks) // 2))
+    looks = dict(zip(dict.fromkeys(row.method for own in curves.values() for row in own), curve_styles(), strict=False))
+    figure, axes = sheet(len(curves), "Calm and fast", rows, date, tall=3.4, lines=-(-len(looks) // 2))
     for panel, (name, own) in zip(axes, curves.items(), strict=True):
-        _name(panel, name or "NE of the screen", "NE of the screen: words taken back / words")
+        name_panel(panel, name or "NE of the screen", "NE of the screen: words taken back / words")
         panel.set_xlabel("update time of rt / of the method")
         for row in own:
             colour, marker = looks[row.method]
-            panel.plot(_speedup(row) or 0.0, row.screen.erasure or 0.0, marker, color=colour, zorder=3)
+            panel.plot(speedup_of(row) or 0.0, row.screen.erasure or 0.0, marker, color=colour, zorder=3)
         panel.set_yscale("symlog", linthresh=0.1)
         panel.set_yticks(CALM_TICKS, [f"{tick:g}" for tick in CALM_TICKS])
         panel.set_ylim(-0.01, 1.3 * max(0.1, *(row.screen.erasure or 0.0 for row in own)))
-    _legend(figure, list(looks), {}, points=True)
+    legend(figure, list(looks), {}, points=True)
     return figure
 
 
-def _curves(rows: Sequence[TableRow], *, by_decoder: bool = False) -> dict[str, list[TableRow]]:
+def curves_of(rows: Sequence[TableRow], *, by_decoder: bool = False) -> dict[str, list[TableRow]]:
     """Rows by run, named by what tells the runs apart: nothing where there is one.
 
     With `by_decoder` each biased decoder has a curve, named by it too; methods without a bias are on the first of
@@ -202,7 +207,7 @@ def _points(rows: Sequence[TableRow], value: Value) -> list[tuple[float, float]]
     return sorted((bias, figure) for bias, figure in found if bias is not None and figure is not None)
 
 
-def _sheet(
+def sheet(
     panels: int,
     title: str,
     rows: Sequence[TableRow],
@@ -235,7 +240,7 @@ def _named(rows: Sequence[TableRow], field: str, plural: str) -> str:
     return ", ".join(names) if len(names) <= 3 else f"{len(names)} {plural}"
 
 
-def _name(panel: Axes, name: str, unit: str) -> None:
+def name_panel(panel: Axes, name: str, unit: str) -> None:
     panel.set_title(f"{name}\n", loc="left", fontsize=11, fontweight="bold", parse_math=False)
     panel.text(0, 1.03, unit, transform=panel.transAxes, fontsize=9, color=PALE_INK, parse_math=False)
 
@@ -250,20 +255,20 @@ def _scale(panel: Axes, least_span: float | None) -> None:
         panel.set_ylim(low - missing / 2, high + missing / 2)
 
 
-def _looks() -> Iterator[tuple[str, str]]:
+def curve_styles() -> Iterator[tuple[str, str]]:
     """A colour and a marker for each curve; only their pair comes round again, and late."""
     for place in count():
         yield COLOURS[place % len(COLOURS)], MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]
 
 
-def _legend(figure: Figure, curves: Sequence[str], levels: Mapping[str, Dashes], *, points: bool = False) -> None:
+def legend(figure: Figure, curves: Sequence[str], levels: Mapping[str, Dashes], *, points: bool = False) -> None:
     """Under the panels: the curves, and what the dashes mean in whatever colour."""
     from matplotlib.lines import Line2D
 
     dashes_colour = COLOURS[0] if len(curves) == 1 else PALE_INK
     handles = [
         Line2D([], [], color=colour, marker=marker, label=curve, linestyle="" if points else "-")
-        for curve, (colour, marker) in zip(curves, _looks(), strict=False)
+        for curve, (colour, marker) in zip(curves, curve_styles(), strict=False)
     ] + [
         Line2D([], [], color=dashes_colour, linestyle=dashes, linewidth=1.4, label=level)
         for level, dashes in levels.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from livetrans.bench.runfile import Header
 from livetrans.bench.scoring import ScoredRun
 
 
@@ -20,7 +21,7 @@ def signatures(runs: Sequence[ScoredRun]) -> list[str]:
         repeats = f"{header.repeats} repeat{'s' if header.repeats > 1 else ''}"
         notes.append(
             f"{run.run.path.name}: {model.file} ({model.name}, {model.quantisation}, {model.size_bytes / 1e6:.1f} MB), "
-            f"{model.threads} thread{'s' if model.threads > 1 else ''}, on {corpus.name} "
+            f"{_draft_model(header)}{model.threads} thread{'s' if model.threads > 1 else ''}, on {corpus.name} "
             f"{corpus.source_language}-{corpus.target_language} ({run.rows[0].finals} segments, {updates} updates"
             f"{revealed}), median of {repeats}, {header.time} time; NE in {unit_name(run.unit)}; "
             f"{machine.get('processor', 'unknown')}, {machine.get('cores', '?')} cores; "
@@ -33,6 +34,16 @@ def signatures(runs: Sequence[ScoredRun]) -> list[str]:
         elif run.rows[0].quality.comet is None:
             notes.append("COMET was not computed: give --comet MODEL (needs livetrans[comet]).")
     return list(dict.fromkeys(notes))
+
+
+def _draft_model(header: Header) -> str:
+    """The draft model, and how tokens were drawn; empty where there is neither."""
+    text, drawn = "", header.sampling
+    if header.draft_model:
+        text = f"draft model {header.draft_model.file} ({header.draft_model.size_bytes / 1e6:.1f} MB), "
+    if drawn:
+        text += f"drawn (temperature {drawn.temperature:g}, top-k {drawn.top_k}, top-p {drawn.top_p:g}), "
+    return text
 
 
 def caveats(runs: Sequence[ScoredRun]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from livetrans.bench.drafting import Drafting
 from livetrans.bench.runfile import Segment, Update
 from livetrans.config import MaskSettings
 from livetrans.events import Caption, DecodingStats, Transcript, Translation
@@ -73,6 +74,8 @@ class TableRow:
     screen: Screen
     partials: Interval | None = None
     """chrF of partials, with what `rt` wrote for the same prefix as the reference; only the calm table needs it."""
+    drafting: Drafting | None = None
+    """None for methods without a draft model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from livetrans.bench.corpora import Corpus, CorpusSegment
 from livetrans.bench.methods import settings_of
 from livetrans.bench.runfile import Header, MethodRecord, Run, Segment, Update, read_run, to_line
 from livetrans.clock import Clock
+from livetrans.decoding import DraftModel
 from livetrans.errors import ContextError, SessionError, UsageError
 from livetrans.events import Transcript
 from livetrans.lm.port import LanguageModel
@@ -152,12 +153,14 @@ class Bench:
     def __init__(
         self,
         models: Mapping[str, LanguageModel],
+        draft_models: Mapping[str, DraftModel],
         prompt: Prompt,
         header: Header,
         clock: Clock,
     ) -> None:
-        """`models` by method label."""
+        """`models` by method label, `draft_models` by those that have one."""
         self._models = models
+        self._draft_models = draft_models
         self._prompt = prompt
         self._header = header
         self._clock = clock
@@ -208,14 +211,15 @@ class Bench:
 
     def unit(self, repeat: int, segment: CorpusSegment, method: MethodRecord) -> list[Update]:
         """Translate one segment by one method; what a split left of the draft goes on from segment to segment."""
-        model = self._models[method.label]
+        model, draft_model = self._models[method.label], self._draft_models.get(method.label)
         place, translator = self._translators.get(method.label, (None, None))
         if translator is None or place != _place((repeat, segment, method)):
-            settings = settings_of(method, self._header.maximum_output_tokens)
-            translator = Translator(model, self._prompt, *settings)
+            settings = settings_of(method, self._header.maximum_output_tokens, self._header.sampling)
+            translator = Translator(model, self._prompt, *settings, draft_model)
             self._translators[method.label] = _place((repeat, segment, method)), translator
-        # The cache starts from the template alone, whichever unit came before: a resumed run equals a whole one.
-        model.evaluate((*self._prompt.before, *self._prompt.after))
+        # Caches start from the template alone, whichever unit came before: a resumed run equals a whole one.
+        for one in (model, *([draft_model.model] if draft_model else [])):
+            one.evaluate((*self._prompt.before, *self._prompt.after))
         identity = segment.segment.segment_id
         updates = []
         for number, source in enumerate(segment.updates):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from livetrans.config import SamplingSettings
 from livetrans.errors import SessionError
 from livetrans.events import DecodingStats, Span
 from livetrans.session.codec import decode, dump, encode, line_error, newer_error, read_lines
@@ -39,6 +40,16 @@ class MethodRecord:
     """Tokens of the live window; None where the decoder has none."""
     final: str = "partial"
     """How finals are decoded: a name in `livetrans.config.FINALS`."""
+    gamma: int | None = None
+    """Tokens that the draft model proposes at a time, 0 by measured times; None without it, and for `bild`."""
+    fallback: float | None = None
+    rollback: float | None = None
+    """Thresholds of `bild`; None for other decoders."""
+
+    @property
+    def drafted(self) -> bool:
+        """Whether it works with a draft model."""
+        return self.gamma is not None or self.fallback is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +88,9 @@ class Header:
     machine: dict[str, str]
     quick: bool = False
     """A small part of the corpus, only to see that things work: tables say so."""
+    draft_model: ModelRecord | None = None
+    sampling: SamplingSettings | None = None
+    """How tokens were drawn; None where decoding was greedy."""
 
     def method(self, label: str) -> MethodRecord:
         return next(method for method in self.methods if method.label == label)
@@ -91,10 +105,12 @@ def make_header(
     time: str,
     *,
     quick: bool = False,
+    draft_model: ModelRecord | None = None,
+    sampling: SamplingSettings | None = None,
 ) -> Header:
     """The header of a run; `time` is one of `livetrans.bench.methods.TIMES`."""
     about = signature.model, corpus, maximum_output_tokens, time, signature.versions, signature.machine
-    return Header(FORMAT, methods, repeats, *about, quick)
+    return Header(FORMAT, methods, repeats, *about, quick, draft_model, sampling)
 
 
 @dataclass(frozen=True, slots=True)

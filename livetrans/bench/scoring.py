@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from statistics import fmean
 
+from livetrans.bench.drafting import measure_drafting
 from livetrans.bench.labels import origin_of
 from livetrans.bench.methods import BASELINE
 from livetrans.bench.rows import Latency, Quality, TableRow, Units, measure_latency, measure_screen, measure_speed
@@ -173,6 +174,7 @@ def _row(
         passes=fmean(update.stats.forward_passes for update in own),
         evaluated_tokens=fmean(update.stats.evaluated_tokens for update in own) or None,
         screen=measure_screen(units, method.output_mask_k or shown_mask_k, spaced=spaced),
+        drafting=measure_drafting(method, own),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from livetrans.bench.figures import (
     CALM,
     COMPARISON,
+    DRAFTS,
     FIGURES,
     LATENCIES,
     METHOD,
@@ -97,6 +98,11 @@ def calm_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     return _by_file("calm", "calm, speed and quality", runs, CALM, rows)
 
 
+def drafts_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
+    """What a draft model proposes, how much of it is accepted, and what it gains, file after file."""
+    return _by_file("drafts", "methods with a draft model", runs, DRAFTS, lambda run: run.rows)
+
+
 def comparison_table(run: ScoredRun, signature: Sequence[str]) -> Table:
     """The methods of one run side by side, as `replay --compare` prints them; no quality without a reference."""
     table = _by_file("", "the methods on the same updates", [run], COMPARISON, lambda run: run.rows)
@@ -146,11 +152,14 @@ TABLES: dict[str, Callable[[Sequence[ScoredRun], TableSettings], Table]] = {
     "6": table_6,
     "latency": latency_table,
     "calm": calm_table,
+    "drafts": drafts_table,
 }
 
 
 def fitting_tables(runs: Sequence[ScoredRun], settings: TableSettings) -> list[str]:
     """The tables that these runs have the material for."""
+    if all(any(row.drafting for row in run.rows) for run in runs):
+        return ["drafts"]
     kinds = {run.run.header.corpus.kind for run in runs}
     calm = ["calm"] if all(any(DECODERS[row.decoder].final for row in run.rows) for run in runs) else []
     if kinds == {"recorded"}:

@@ -10,6 +10,7 @@ import click
 
 from livetrans.bench.methods import PAPER_METHODS, QUICK_REPEATS, QUICK_SENTENCES, REPEATS, TIMES
 from livetrans.catalogue import TRANSLATOR_VARIABLE
+from livetrans.cli.common import NumberRange
 from livetrans.cli.options import MOST_THREADS, PROMPTS
 from livetrans.cli.pages import Page, page_options
 from livetrans.config import LanguageModelSettings
@@ -19,6 +20,8 @@ _ANY = click.Path(path_type=Path)
 _threads = functools.partial(
     click.option, "--threads", metavar="N", type=click.IntRange(1, MOST_THREADS), default=1, show_default=True
 )
+
+_drawn = functools.partial(click.option, show_default="greedy decoding; only rt, spec and bild draw")
 
 
 @click.group()
@@ -46,6 +49,9 @@ def command() -> None:
     envvar=TRANSLATOR_VARIABLE,
     show_envvar=True,
     help="Translator: a GGUF file, or a name from `livetrans models`.",
+)
+@click.option(
+    "--draft-model", metavar="MODEL", help="Small translator of the same vocabulary, for spec, bild and +draft."
 )
 @click.option("--prompt", type=click.Choice(PROMPTS), help="Prompt template.")
 @click.option(
@@ -86,6 +92,10 @@ def command() -> None:
     show_default=True,
     help="Measure the time that passes, or processor time, which other programs do not lengthen.",
 )
+@_drawn("--temperature", metavar="T", type=NumberRange(0.01, 100), help="Draw tokens, at this temperature.")
+@_drawn("--top-k", metavar="K", type=click.IntRange(min=0), help="Draw among the K most likely tokens; 0 among all.")
+@_drawn("--top-p", metavar="P", type=NumberRange(0, 1), help="Draw among the most likely tokens that add up to P.")
+@_drawn("--seed", metavar="N", type=click.IntRange(min=0), help="Seed of the draws.")
 @click.option(
     "--context",
     metavar="TOKENS",
@@ -100,7 +110,8 @@ def run_command(**values: Any) -> None:
     """Translate a corpus by several methods, interleaved, and write every update to a run file.
 
     Methods are written as DECODER, or DECODER@BIAS where it has a bias, with +maskK for an output mask: rt, ssbd@0.2,
-    cd, ssbd@0.2+mask3. Given again, the same command continues an interrupted run where it stopped.
+    cd, ssbd@0.2+mask3. With --draft-model there are spec@GAMMA, bild@FALLBACK,ROLLBACK and +draft: spec@4, bild@0.6,3,
+    ssbd@0.2+draft. Given again, the same command continues an interrupted run where it stopped.
     """
     from livetrans.cli.benching import BenchOptions, run_bench
     from livetrans.cli.common import say
@@ -118,7 +129,7 @@ def run_command(**values: Any) -> None:
 @click.option(
     "--table",
     "names",
-    type=click.Choice(("2", "3", "4", "6", "latency", "calm")),
+    type=click.Choice(("2", "3", "4", "6", "latency", "calm", "drafts")),
     multiple=True,
     help="Which table; may be given several times. Without it, every table that the files allow.",
 )

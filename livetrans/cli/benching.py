@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from livetrans.bench.corpora import Corpus, recorded_corpus, text_corpus
-from livetrans.bench.methods import QUICK_REPEATS, QUICK_SENTENCES, REPEATS, clock_for, parse_methods
+from livetrans.bench.methods import QUICK_REPEATS, QUICK_SENTENCES, REPEATS, clock_for, parse_methods, settings_of
 from livetrans.bench.run import Bench, RunWriter
-from livetrans.bench.runfile import make_header
-from livetrans.catalogue import find_translator
+from livetrans.bench.runfile import MethodRecord, make_header
+from livetrans.catalogue import find_draft_model, find_translator
 from livetrans.cli.common import say
 from livetrans.cli.expecting import show_progress
 from livetrans.clock import Clock
-from livetrans.config import DecodingSettings, LanguageModelSettings
+from livetrans.config import DecodingSettings, LanguageModelSettings, SamplingSettings
+from livetrans.decoding import DraftModel
 from livetrans.errors import UsageError
 from livetrans.events import Notice
 from livetrans.languages import Language, parse_language
+from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import build_prompt
+from livetrans.run.translating import load_small_model
 from livetrans.session.store import path_or_session
 from livetrans.signature import sign
+from livetrans.translation.translator import check_method
 
 if TYPE_CHECKING:
     from livetrans.lm.llama import LlamaModel
@@ -38,6 +42,11 @@ class BenchOptions:
     from_: str
     to: str
     mt: str | None
+    draft_model: str | None
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    seed: int | None
     prompt: str | None
     context: int
     threads: int
@@ -65,6 +74,9 @@ def run_bench(options: BenchOptions) -> Path:
         raise UsageError("--quick chooses --sentences and --repeats itself; drop them, or drop --quick")
     methods = parse_methods(options.methods)
     repeats = QUICK_REPEATS if options.quick else options.repeats or REPEATS
+    draft_file = find_draft_model(options.draft_model) if options.draft_model else None
+    sampling = _sampling(options)
+    check_drafted(methods, draft_file is not None, sampling)
     clock = clock_for(options.time, options.threads)
     corpus = _corpus(options, languages)
     file = find_translator(options.mt, source=languages[0].code, target=languages[1].code).path
@@ -73,23 +85,72 @@ def run_bench(options: BenchOptions) -> Path:
     output = options.output or Path(f"{corpus_name}.{pair}.{file.stem}.jsonl")
     maximum = DecodingSettings().maximum_output_tokens
     say(f"loading the translator {file.name} …")
-    with _model(file, options, maximum, clock) as model:
+    with ExitStack() as opened:
+        model = opened.enter_context(_model(file, options, maximum, clock))
         prompt = build_prompt(model, options.prompt, *languages)
+        small, draft_record = None, None
+        if draft_file:
+            say(f"loading the draft model {draft_file.name} …")
+            small = load_small_model(draft_file, _model_settings(file, options), model, prompt)
+            opened.callback(small[0].close)
+            draft_record = sign(small[0], draft_file, prompt, options.threads).model
         signature = sign(model, file, prompt, options.threads)
-        header = make_header(methods, repeats, signature, corpus.record, maximum, options.time, quick=options.quick)
-        others: list[LlamaModel] = []
+        header = make_header(
+            methods,
+            repeats,
+            signature,
+            corpus.record,
+            maximum,
+            options.time,
+            quick=options.quick,
+            draft_model=draft_record,
+            sampling=sampling,
+        )
         segments = [one.segment for one in corpus.segments]
-        try:
-            with RunWriter(output, header, segments, overwrite=options.force) as writer:
-                others += (model.another_context() for _ in methods[1:])
-                models = dict(zip((method.label for method in methods), (model, *others), strict=True))
-                bench = Bench(models, prompt, header, clock)
-                with show_progress(corpus, header, writer.done) as advance:
-                    bench.run(corpus, writer, advance)
-        finally:
-            for other in reversed(others):
-                other.close()
+        with RunWriter(output, header, segments, overwrite=options.force) as writer:
+            bench = Bench(*contexts(methods, model, opened, small), prompt, header, clock)
+            with show_progress(corpus, header, writer.done) as advance:
+                bench.run(corpus, writer, advance)
     return output
+
+
+def contexts(
+    methods: Sequence[MethodRecord], model: LlamaModel, opened: ExitStack, small: tuple[LlamaModel, int] | None
+) -> tuple[dict[str, LanguageModel], dict[str, DraftModel]]:
+    """A context of its own for each method, over the same weights, and a draft model of its own where it has one.
+
+    `small` is the draft model and how many tokens it shares with the other. The contexts are closed with `opened`.
+    """
+    models: dict[str, LanguageModel] = {}
+    draft_models: dict[str, DraftModel] = {}
+    for method in methods:
+        own = model.another_context() if models else model
+        models[method.label] = own
+        opened.callback(own.close)
+        if method.drafted and small:
+            draft_models[method.label] = DraftModel(small[0].another_context(), method.gamma or None, small[1])
+            opened.callback(draft_models[method.label].model.close)
+    return models, draft_models
+
+
+def check_drafted(
+    methods: Sequence[MethodRecord], has_draft_model: bool, sampling: SamplingSettings | None = None
+) -> None:
+    """Raise UsageError where a method lacks a draft model or cannot draw tokens, or none uses the draft model."""
+    for method in methods:
+        check_method(settings_of(method, 1, sampling)[0], method.drafted)
+    lacking = next((method for method in methods if method.drafted and not has_draft_model), None)
+    if lacking:
+        raise UsageError(f"{lacking.label} needs a draft model; name one with --draft-model, or leave it out")
+    if has_draft_model and not any(method.drafted for method in methods):
+        raise UsageError("no method uses --draft-model; add for example spec@4 or ssbd@0.2+draft, or drop it")
+
+
+def _sampling(options: BenchOptions) -> SamplingSettings | None:
+    """How tokens are drawn; None, greedy decoding, where no option says."""
+    names = "temperature", "top_k", "top_p", "seed"
+    given = {name: value for name in names if (value := getattr(options, name)) is not None}
+    return SamplingSettings(**given) if given else None
 
 
 def _corpus(options: BenchOptions, languages: tuple[Language, Language]) -> Corpus:
@@ -115,14 +176,17 @@ def _corpus(options: BenchOptions, languages: tuple[Language, Language]) -> Corp
     raise UsageError("there is nothing to translate; give --source FILE, or --recorded SESSION")
 
 
+def _model_settings(file: Path, options: BenchOptions) -> LanguageModelSettings:
+    return LanguageModelSettings(file, options.context, options.threads, prompt=options.prompt)
+
+
 @contextmanager
 def _model(file: Path, options: BenchOptions, maximum_output_tokens: int, clock: Clock) -> Iterator[LlamaModel]:
     from livetrans.lm.llama import LlamaModel
     from livetrans.lm.llama.probe import check_model
 
     check_model(file)
-    settings = LanguageModelSettings(file, options.context, options.threads, prompt=options.prompt)
-    model = LlamaModel(settings, maximum_rows=maximum_output_tokens + 1, clock=clock)
+    model = LlamaModel(_model_settings(file, options), maximum_rows=maximum_output_tokens + 1, clock=clock)
     try:
         yield model
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from livetrans.bench.run import Bench
 from livetrans.bench.runfile import MethodRecord, Run, Segment, make_header
 from livetrans.bench.scoring import MODEL_UNIT, ScoringSettings, score
 from livetrans.bench.tables import comparison_table
+from livetrans.cli.benching import check_drafted, contexts
 from livetrans.cli.common import ProgressBar, say
 from livetrans.cli.expecting import show_progress
 from livetrans.cli.pages import Page, write_tables
@@ -21,7 +23,7 @@ from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import ContextError, SourceError, UsageError
 from livetrans.events import Event, Notice, Transcript
-from livetrans.run.translating import languages, open_model, prepare_prompt
+from livetrans.run.translating import languages, load_small_model, open_model, prepare_prompt
 from livetrans.signature import sign
 
 if TYPE_CHECKING:
@@ -45,26 +47,27 @@ def compare_methods(
     methods = tuple(_masked(method, settings) for method in parse_methods(written, settings.decoding))
     if len(methods) < 2:
         raise UsageError("--compare needs two methods or more, for example rt,ssbd")
+    check_drafted(methods, settings.draft_model is not None)
     corpus = transcript_corpus(_hear(clock, open_listening), "source", languages(settings))
     if not corpus.segments:
         raise SourceError("nothing was recognised, so there is nothing to compare; choose a recording with speech")
     updates = sum(len(one.updates) for one in corpus.segments)
     labels = ", ".join(method.label for method in methods)
     say(f"{updates} updates of {len(corpus.segments)} segments; translating by {labels} …")
-    models = [open_model(settings, clock, _say_event)]
-    try:
-        prompt = prepare_prompt(models[0], settings)
-        models += (models[0].another_context() for _ in methods[1:])
-        signature = sign(models[0], settings.language_model.model, prompt, models[0].threads)
+    with ExitStack() as opened:
+        model = open_model(settings, clock, _say_event)
+        opened.callback(model.close)
+        prompt = prepare_prompt(model, settings)
+        small = None
+        if settings.draft_model:
+            small = load_small_model(settings.draft_model.model, settings.language_model, model, prompt)
+            opened.callback(small[0].close)
+        signature = sign(model, settings.language_model.model, prompt, model.threads)
         maximum = settings.decoding.maximum_output_tokens
         header = make_header(methods, repeats, signature, corpus.record, maximum, "wall")
-        by_label = dict(zip((method.label for method in methods), models, strict=True))
-        bench = Bench(by_label, prompt, header, clock)
+        bench = Bench(*contexts(methods, model, opened, small), prompt, header, clock)
         with show_progress(corpus, header, kept=False) as advance:
             done = bench.run_in_memory(corpus, _say_too_long, advance)
-    finally:
-        for model in reversed(models):
-            model.close()
     if not done:
         raise SourceError("no segment fits in the model's context; give a larger --context")
     mask_k = settings.mask.k if settings.mask.mode == "display" else 0

@@ -15,6 +15,7 @@ from livetrans.cli.configfile import config_option
 from livetrans.config import (
     CALM,
     FINALS,
+    GAMMA,
     PANELS,
     RECORDS,
     SOURCE_LINES,
@@ -109,7 +110,7 @@ _MODELS = [
         "--gamma",
         metavar="N|auto",
         type=Gamma(),
-        default="4",
+        default=str(GAMMA),
         help=f"Tokens that the draft model proposes at a time, 1 to {MOST_PROPOSED}; auto chooses by measured times.",
     ),
     _threads("--threads", help="Threads of the translator; 0 takes half of the cores."),

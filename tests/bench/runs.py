@@ -79,4 +79,4 @@ def run_to(
 
     segments = [one.segment for one in corpus.segments]
     with RunWriter(path, header, segments, overwrite=overwrite) as writer:
-        Bench(models, prompts[0], header, TickingClock()).run(corpus, writer, on_unit)
+        Bench(models, {}, prompts[0], header, TickingClock()).run(corpus, writer, on_unit)

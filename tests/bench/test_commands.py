@@ -11,8 +11,10 @@ import pytest
 from livetrans.bench.layout import FORMATS
 from livetrans.bench.runfile import read_run
 from livetrans.cli import run
+from livetrans.config import SamplingSettings
 from livetrans.session.codec import without_times
 from tests.bench.runs import corpus_of, header_of, run_to
+from tests.lm.test_draft_model import write_noisy_copy
 
 
 @pytest.fixture
@@ -132,12 +134,41 @@ def test_an_export_is_written(run_file: Path, tmp_path: Path) -> None:
     assert run(["bench", "export", str(run_file), "--method", "ssbd@0.2", "-o", str(output)]) == 2
 
 
+def test_the_real_translator_goes_on_with_a_draft_model(
+    tmp_path: Path, translator_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.en").write_text("A man in a red shirt is riding a bicycle.\nTwo dogs run on the beach.\n")
+    (tmp_path / "a.de").write_text("Ein Mann in einem roten Hemd fährt Fahrrad.\nZwei Hunde rennen am Strand.\n")
+    draft, file = tmp_path / "draft.gguf", tmp_path / "run.jsonl"
+    write_noisy_copy(translator_path, draft)
+    command = ["bench", "run", "--source", str(tmp_path / "a.en"), "--reference", str(tmp_path / "a.de")]
+    command += ["--mt", str(translator_path), "--draft-model", str(draft), "--repeats", "1", "-o", str(file)]
+    methods = ["rt", "spec@4", "bild@1,3", "ssbd@0+draft2", "window3@0.2", "window3@0.2+draft"]
+    assert run([*command, "--methods", ",".join(methods)]) == 0
+    done = read_run(file)
+    for same, other in (("spec@4", "rt"), ("bild@1,3", "rt"), ("ssbd@0+draft2", "rt"), (methods[5], methods[4])):
+        for segment in range(2):
+            pairs = zip(done.unit(0, segment, same), done.unit(0, segment, other), strict=True)
+            assert all(mine.tokens == theirs.tokens for mine, theirs in pairs)
+    capsys.readouterr()
+    assert run(["bench", "table", str(file), "--format", "json"]) == 0
+    [table] = json.loads(capsys.readouterr().out)["tables"]
+    assert table["table"] == "drafts"
+    command += ["--force", "--top-p", "0.8", "--seed", "3"]
+    assert run([*command, "--methods", "rt,spec@4"]) == 0
+    assert read_run(file).header.sampling == SamplingSettings(top_p=0.8, seed=3)
+    assert run([*command, "--methods", "rt,cd"]) == 2
+
+
 BAD = [
     (["run"], 2),
     (["run", "--source", "no"], 2),
     (["run", "--source", "{a}", "--reference", "no"], 2),
     (["run", "--source", "{a}", "--recorded", "{a}"], 2),
-    (["run", "--source", "{a}", "--methods", "medusa"], 2),
+    (["run", "--source", "{a}", "--methods", "beam"], 2),
+    (["run", "--source", "{a}", "--methods", "spec@4"], 2),
+    (["run", "--source", "{a}", "--temperature", "nan"], 2),
+    (["run", "--source", "{a}", "--methods", "cd", "--top-k", "5"], 2),
     (["run", "--source", "{a}", "--methods", ""], 2),
     (["run", "--source", "{a}", "--words", "0"], 2),
     (["run", "--source", "{a}", "--repeats", "0"], 2),
@@ -159,7 +190,7 @@ BAD = [
     (["table", "{run}", "-o", "."], 2),
     (["plot", "{run}", "-o", "{run}"], 2),
     (["case", "{run}", "--id", "99"], 2),
-    (["case", "{run}", "--id", "0", "--methods", "medusa"], 2),
+    (["case", "{run}", "--id", "0", "--methods", "beam"], 2),
     (["case", "{run}"], 2),
     (["plot", "no"], 1),
     (["export", "{run}", "--method", "ssbd@0.7", "-o", "{new}"], 2),

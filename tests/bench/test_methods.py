@@ -33,10 +33,22 @@ def test_any_bias_and_mask_reach_the_decoder(bias: float, k: int) -> None:
     assert parse_method(method.label) == method
 
 
+def test_methods_with_a_draft_model_are_written_with_their_numbers() -> None:
+    written = "rt,spec@4,spec@auto,bild@0.6,3,bild@0.9,0.5,ssbd@0.2+draft,window3@0.2+worth+draft8,cd+draftauto"
+    methods = parse_methods(written)
+    assert ",".join(method.label for method in methods) == written
+    assert [method.drafted for method in methods] == [False, *[True] * 7]
+    assert [method.gamma for method in methods] == [None, 4, 0, None, None, 4, 8, 0]
+    assert [parse_method(short).label for short in ("spec", "bild")] == ["spec@4", "bild@0.6,3"]
+    decoding, _ = settings_of(methods[4], 80)
+    assert (decoding.method, decoding.fallback, decoding.rollback) == ("bild", 0.9, 0.5)
+
+
 @pytest.mark.parametrize(
     "text",
-    ["", "bild", "ssbd@", "ssbd@2", "ssbd@-0.1", "ssbd@nan", "ssbd@x", "rt@0.2", "cd@0", "ssbd+mask", "ssbd+mask0",
-     "ssbd@0.2+hide3", "ssbd@0.2+mask3+mask5", "RT"],
+    ["", "beam", "ssbd@", "ssbd@2", "ssbd@-0.1", "ssbd@nan", "ssbd@x", "rt@0.2", "cd@0", "ssbd+mask", "ssbd+mask0",
+     "ssbd@0.2+hide3", "ssbd@0.2+mask3+mask5", "RT", "spec@0", "spec@17", "spec@x", "spec@", "bild@0.6", "bild@2,3",
+     "bild@0.6,-1", "bild@nan,3", "bild@x,3", "rt+draft", "spec@4+draft", "cd+draft99", "spec@4+worth"],
 )  # fmt: skip
 def test_what_does_not_exist_is_one_sentence(text: str) -> None:
     with pytest.raises(UsageError) as fault:

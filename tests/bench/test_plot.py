@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from livetrans.bench import plot as plotting
+from livetrans.bench.drafting import Drafting
 from livetrans.bench.plot import COLOURS, INK, PALE_INK, SHEET, plot
 from livetrans.bench.rows import Latency, Quality, Screen, Speed, TableRow
 from livetrans.errors import UsageError
@@ -61,6 +62,13 @@ def windowed(**shared: Any) -> list[TableRow]:
     return [row("rt", ne_mean=1.4, speedup=1.0, screen=2.3, **shared), fast]
 
 
+def drafted(**shared: Any) -> list[TableRow]:
+    figures = Drafting(0.8, 2.5, None, 0.2, 0.05, 1.1, 0.1)
+    points = (("bild@0.5,1", 1.2, 20.4), ("bild@0.5,4", 1.8, 19.1), ("spec@4", 1.4, 20.0))
+    own = [row(name, speedup=speedup, bleu=bleu, drafting=figures, **shared) for name, speedup, bleu in points]
+    return [row("rt", speedup=1.0, bleu=20.0, **shared), *own]
+
+
 def names(paths: list[Path]) -> set[str]:
     return {path.name for path in paths}
 
@@ -74,6 +82,7 @@ def test_only_what_was_measured_is_plotted(tmp_path: Path) -> None:
     assert names(plot(lagging(), tmp_path / "recorded", date=DATE)) == both("lag")
     # A curve over the bias takes two biases.
     assert names(plot(windowed(), tmp_path / "window", date=DATE)) == both("calm")
+    assert names(plot(drafted(), tmp_path / "drafts", date=DATE)) == both("drafts")
     unscored = [replace(row, quality=Quality()) for row in sweep()]
     assert names(plot(unscored, tmp_path / "unscored", date=DATE)) == both("bias")
     assert names(list((tmp_path / "text").iterdir())) == both("bias", "quality")

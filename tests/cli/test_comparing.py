@@ -101,7 +101,8 @@ def test_a_segment_too_long_for_the_context_is_left_out(tmp_path: Path, capfd: p
     [
         ("very " * 2000 + "long.", "rt,cd", "no segment fits", 1),
         ("We go home.", "rt", "two methods or more", 2),
-        ("We go home.", "rt,medusa", "there is no method 'medusa'", 2),
+        ("We go home.", "rt,beam", "there is no method 'beam'", 2),
+        ("We go home.", "rt,spec", "spec@4 needs a draft model", 2),
     ],
 )
 def test_what_cannot_be_compared_is_one_sentence(
