@@ -133,11 +133,6 @@ def display_width(text: str) -> int:
     return sum(map(_character_width, text))
 
 
-def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most `width` columns, where `line_spans` breaks them. Runs of white space become one space."""
-    return [" ".join(text[begin:end].split()) for begin, end in line_spans(text, width)]
-
-
 def line_spans(text: str, width: int) -> list[tuple[int, int]]:
     """Lines of at most `width` columns, each from an index to before another. No text, no lines.
 
@@ -145,7 +140,7 @@ def line_spans(text: str, width: int) -> list[tuple[int, int]]:
     Closing punctuation stays with the character before it.
     """
     spans: list[tuple[int, int]] = []
-    for begin, end in _units(text, width):
+    for begin, end in break_spans(text, width):
         if spans and display_width(text[spans[-1][0] : end]) <= width:
             spans[-1] = (spans[-1][0], end)
         else:
@@ -169,7 +164,7 @@ def _character_width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _units(text: str, width: int) -> Iterator[tuple[int, int]]:
+def break_spans(text: str, width: int) -> Iterator[tuple[int, int]]:
     """The parts between which a line may break; they do not overlap, and only spaces are left out."""
     for word in re.finditer(r"\S+", text):
         # A run of Thai or Burmese is a clause of many words: where it needs several lines, each is filled.

@@ -11,7 +11,8 @@ from livetrans.cli.common import say
 from livetrans.errors import UsageError
 from livetrans.events import Notice
 from livetrans.files import write_new
-from livetrans.session.export import Format, Which, export
+from livetrans.session.cues import Which
+from livetrans.session.export import Format, export
 from livetrans.session.store import find_session
 
 

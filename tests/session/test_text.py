@@ -15,9 +15,13 @@ from livetrans.text import (
     one_line,
     reads_right_to_left,
     visible,
-    wrap,
 )
 from tests.hostile_text import ANYTHING, HOSTILE, assert_harmless
+
+
+def wrap(text: str, width: int) -> list[str]:
+    return [" ".join(text[begin:end].split()) for begin, end in line_spans(text, width)]
+
 
 MIXED = st.text(st.sampled_from("ab é日本ー。、）, \u0301กำ้ไၢក្រុ"), max_size=120)
 

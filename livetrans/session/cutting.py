@@ -1,0 +1,188 @@
+"""Subtitle text cut into cues of at most two lines: at sentences and clauses where that divides it evenly.
+
+The limits are those that subtitle guidelines share (BBC Subtitle Guidelines 2024, Netflix Timed Text Style Guide):
+two lines of 42 characters, full-width characters counting two. The cut is the cheapest under a cost for each break and
+for uneven parts, found by dynamic programming, as Knuth and Plass (1981) break paragraphs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+
+from livetrans.text import break_spans, display_width
+
+LINE_WIDTH = 42
+"""Columns of a line; 21 characters of Japanese or Chinese."""
+LINES = 2
+
+_SENTENCE_END = tuple(".!?…。！？")
+_CLAUSE_END = tuple(",;:—–、，；：")
+_CLOSING = "\"'»”’)]」』）"
+_CONJUNCTIONS = frozenset(
+    "and but or because that which und aber oder denn weil dass et mais ou car que y pero o porque e ma".split()
+)
+"""Words that begin a clause without a comma before them, in English, German, French, Spanish and Italian."""
+_SHORT_WORD = 4
+"""Letters of a word that seldom ends a phrase: articles, prepositions, pronouns of most European languages."""
+
+_UNEVENNESS = 2.0
+"""Cost of parts that differ from their mean by its whole width."""
+_DISTANCE = 30.0
+"""Cost of a cut that is the text's whole length from where it should be."""
+
+
+class Cut:
+    """A text and its cheapest cuts into parts."""
+
+    def __init__(self, text: str, lines: int = LINES) -> None:
+        """`text` has one space between words, `lines` is how many lines a part may take, 1 or 2."""
+        spans = break_spans(text, LINE_WIDTH)
+        self._units = [text[begin:end] + (" " if text[end:].startswith(" ") else "") for begin, end in spans]
+        self._lines = lines
+        self._ends = [0, *accumulate(map(display_width, self._units))]
+        self.width = self._width(0, len(self._units))
+        self._folds: dict[tuple[int, int], tuple[int, float] | None] = {}
+
+    def least(self) -> int:
+        """The smallest number of parts whose lines fit."""
+        count = max(1, math.ceil(self.width / (self._lines * LINE_WIDTH)))
+        while count < len(self._units) and self._places(count, ()) is None:
+            count += 1
+        return count
+
+    def parts(self, count: int, shares: Sequence[float] = ()) -> tuple[list[str], list[float], float] | None:
+        """The text in `count` parts, the share of the text (0..1) up to the end of each, and what that cost.
+
+        `shares` are where the cuts should be, if something else is cut there. None where the lines of some part would
+        not fit, or there are fewer words.
+        """
+        found = self._places(count, shares)
+        if found is None:
+            return None
+        places, cost = found
+        begins = [0, *places[:-1]]
+        texts = ["".join(self._units[begin:end]).rstrip() for begin, end in zip(begins, places, strict=True)]
+        return texts, [self._ends[place] / max(self._ends[-1], 1) for place in places], cost
+
+    def near(self, share: float) -> float:
+        """The share of the text up to a word's end that is near `share`, rather at the end of a clause."""
+        total = max(self._ends[-1], 1)
+        ways = [
+            (_DISTANCE * (end / total - share) ** 2 + self._break_cost(place), end / total)
+            for place, end in enumerate(self._ends[1:-1], start=1)
+        ]
+        return min(ways, default=(0.0, share))[1]
+
+    def _places(self, count: int, shares: Sequence[float]) -> tuple[list[int], float] | None:
+        """Where each part ends, in units, and the cost; the best of all ways, part by part."""
+        mean = max(self.width / count, 1.0)
+        best: list[dict[int, tuple[float, int]]] = [{0: (0.0, 0)}]
+        for part in range(count):
+            reached: dict[int, tuple[float, int]] = {}
+            for begin, (before, _) in best[-1].items():
+                last = len(self._units) - (count - part - 1)
+                for end in range(last, last + 1) if part == count - 1 else range(begin + 1, last + 1):
+                    if end <= begin:
+                        continue
+                    width = self._width(begin, end)
+                    if width > self._lines * LINE_WIDTH:
+                        break
+                    if self._width(end, len(self._units)) > (count - part - 1) * self._lines * LINE_WIDTH:
+                        continue
+                    folded = self._fold(begin, end)
+                    if folded is None:
+                        continue
+                    cost = before + folded[1] / 2 + _UNEVENNESS * ((width - mean) / mean) ** 2
+                    if part < count - 1:
+                        cost += self._break_cost(end)
+                        if shares:
+                            cost += _DISTANCE * (self._ends[end] / self._ends[-1] - shares[part]) ** 2
+                    if end not in reached or cost < reached[end][0]:
+                        reached[end] = (cost, begin)
+            best.append(reached)
+        place = len(self._units)
+        if place not in best[-1]:
+            return None
+        total = best[-1][place][0]
+        places = []
+        for reached in reversed(best[1:]):
+            places.append(place)
+            place = reached[place][1]
+        return places[::-1], total
+
+    def folded(self) -> list[str]:
+        """The text in its lines; a text that does not fit is left in one."""
+        if not self._units:
+            return []
+        found = self._fold(0, len(self._units))
+        place = found[0] if found else len(self._units)
+        halves = ("".join(self._units[:place]).rstrip(), "".join(self._units[place:]).rstrip())
+        return [half for half in halves if half]
+
+    def _fold(self, begin: int, end: int) -> tuple[int, float] | None:
+        """Where the first line ends and what that costs; None where the lines do not fit."""
+        width = self._width(begin, end)
+        if width <= LINE_WIDTH:
+            return end, 0.0
+        if self._lines < LINES:
+            return None
+        if (begin, end) in self._folds:
+            return self._folds[begin, end]
+        ways = [
+            (self._break_cost(place) + _UNEVENNESS * ((first - second) / width) ** 2, place)
+            for place in range(begin + 1, end)
+            if (first := self._width(begin, place)) <= LINE_WIDTH and (second := self._width(place, end)) <= LINE_WIDTH
+        ]
+        cost, place = min(ways, default=(0.0, 0))
+        self._folds[begin, end] = (place, cost) if ways else None
+        return self._folds[begin, end]
+
+    def _width(self, begin: int, end: int) -> int:
+        if end <= begin:
+            return 0
+        return self._ends[end] - self._ends[begin] - self._units[end - 1].endswith(" ")
+
+    def _break_cost(self, place: int) -> float:
+        """How bad a break behind the unit before `place` is."""
+        word = self._units[place - 1].strip().rstrip(_CLOSING)
+        if word.endswith(_SENTENCE_END):
+            return 0.0
+        if word.endswith(_CLAUSE_END):
+            return 0.3
+        if place < len(self._units) and self._units[place].strip().lower() in _CONJUNCTIONS:
+            return 0.6
+        return 1.5 if len(word) <= _SHORT_WORD and self._units[place - 1].endswith(" ") else 1.0
+
+
+def cut_together(texts: Sequence[str], lines: int, least: int) -> list[tuple[list[str], list[float]]]:
+    """Each text in the same number of parts, at least `least`, that correspond; with the share of the text up to each
+    part's end.
+
+    The texts are cut one after the other, each near the shares where the one before it was cut, in both orders; the
+    cheaper way is taken. A text with fewer words than parts has empty parts at its end.
+    """
+    cuts = [Cut(text, lines) for text in texts]
+    count = max(least, *(cut.least() for cut in cuts), 1)
+    ways = []
+    for order in {tuple(range(len(cuts))), tuple(reversed(range(len(cuts))))}:
+        shares: list[float] = []
+        total = 0.0
+        found: dict[int, tuple[list[str], list[float]]] = {}
+        for index in order:
+            parts, shares, cost = _filled(cuts[index], count, shares)
+            found[index] = parts, shares
+            total += cost
+        ways.append((total, [found[index] for index in range(len(cuts))]))
+    return min(ways)[1]
+
+
+def _filled(cut: Cut, count: int, shares: Sequence[float]) -> tuple[list[str], list[float], float]:
+    for fewer in range(count, 0, -1):
+        found = cut.parts(fewer, shares if fewer == count else ())
+        if found is not None:
+            parts, own, cost = found
+            missing = count - fewer
+            return parts + [""] * missing, own + [1.0] * missing, cost
+    return [""] * count, [1.0] * count, 0.0
