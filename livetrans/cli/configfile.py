@@ -50,10 +50,10 @@ def read_config(
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as fault:
-        raise UsageError(f"{path} is not valid TOML: {fault}; correct it") from fault
     except UnicodeDecodeError as fault:
         raise UsageError(f"{path} is not UTF-8 text; save it as UTF-8") from fault
+    except (ValueError, RecursionError) as fault:  # also a number of thousands of digits, or brackets
+        raise UsageError(f"{path} is not valid TOML: {fault}; correct it") from fault
     except OSError as fault:
         raise UsageError(f"the configuration file {path} cannot be read: {fault.strerror}; name another") from fault
 

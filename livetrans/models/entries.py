@@ -176,6 +176,6 @@ def read_catalogue(path: Path) -> Catalogue:
             file = decode(_File, tomllib.load(stream))
     except FileNotFoundError:
         return Catalogue()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read ({error}); install livetrans again") from error
     return Catalogue(file.models, file.purposes)
