@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import select
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -25,6 +28,8 @@ _FORMATS = (
     "aac,ac3,aiff,amr,ape,asf,au,avi,caf,dsf,eac3,flac,flv,gsm,matroska,mov,mp3,mpeg,mpegts,ogg,tta,voc,w64,wav,wv"
 )
 """FFmpeg's names of the containers that hold their sound themselves; playlists and scripts name other files."""
+_PIPE_SECONDS = 8.0
+"""How long the writer of a named pipe may take to begin."""
 _LOWEST_RATE, _HIGHEST_RATE = 1_000, 1_000_000
 """Hz; the resampler's buffers grow with the rate, and a damaged header may state any."""
 
@@ -49,6 +54,10 @@ class AudioFile:
         self._pending = self._decoder.read(CHUNK)
         if not len(self._pending):
             self._decoder.close()
+            if self._decoder.damaged:
+                raise SourceError(
+                    f"{path} cannot be decoded: it is damaged, or of an unusual kind; choose another copy."
+                )
             raise SourceError(f"{path} has no sound in it: choose a recording that is not empty.")
 
     @property
@@ -178,7 +187,7 @@ class _Decoder:
                 packet = next(packets, None)
                 if packet is None:
                     break
-                frames = packet.decode()
+                parts = [self._resampler.feed(frame) for frame in packet.decode()]
             except av.error.EOFError:
                 break
             except av.error.FFmpegError as error:
@@ -186,9 +195,11 @@ class _Decoder:
                 if isinstance(error, av.error.InvalidDataError):
                     continue  # One bad packet; the next may be whole.
                 break
-            for frame in frames:
-                yield self._resampler.feed(frame)
-        yield self._resampler.flush()
+            yield from parts
+        rest: list[NDArray[np.int16]] = []
+        with suppress(av.error.FFmpegError):  # it took no frame, because of its layout
+            rest = [self._resampler.flush()]
+        yield from rest
 
     def _stated_duration(self) -> float | None:
         if self._stream.duration is not None and self._stream.time_base is not None:
@@ -208,6 +219,17 @@ def _riff_is_cut_off(path: Path) -> bool:
     return known and path.stat().st_size < stated + 8
 
 
+def _open_pipe(path: Path) -> BinaryIO:
+    """A named pipe, once something was written into it: FFmpeg's own opening would wait for ever."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    readable, _, _ = select.select([descriptor], [], [], _PIPE_SECONDS)
+    if not readable:
+        os.close(descriptor)
+        raise SourceError(f"Nothing was written into {path} for {_PIPE_SECONDS:.0f} s: start the other program first.")
+    os.set_blocking(descriptor, True)
+    return open(descriptor, "rb", buffering=0)
+
+
 def _open(path: Path) -> tuple[Any, Any]:
     import av
 
@@ -218,7 +240,8 @@ def _open(path: Path) -> tuple[Any, Any]:
         if path.is_file() and path.stat().st_size == 0:
             raise SourceError(f"{path} is empty: choose a recording with sound in it.")
         # The prefix keeps a name like "http:/x" from being an address, the list keeps playlists from being followed.
-        container = av.open(f"file:{path}", options={"format_whitelist": _FORMATS, "protocol_whitelist": "file"})
+        source = _open_pipe(path) if path.is_fifo() else f"file:{path}"
+        container = av.open(source, options={"format_whitelist": _FORMATS, "protocol_whitelist": "file"})
     except FileNotFoundError as error:
         raise SourceError(f"There is no file {path}: check the name.") from error
     except PermissionError as error:
@@ -233,6 +256,9 @@ def _open(path: Path) -> tuple[Any, Any]:
         container.close()
         raise SourceError(f"{path} has no audio stream: choose a file with sound.")
     stream = container.streams.audio[0]
+    if getattr(stream, "codec_context", None) is None:  # PyAV's types say that it never is
+        container.close()
+        raise SourceError(f"{path} holds sound of a kind that cannot be decoded: choose wav, flac, mp3, m4a or ogg.")
     if stream.rate and not _LOWEST_RATE <= stream.rate <= _HIGHEST_RATE:
         container.close()
         raise SourceError(

@@ -74,7 +74,7 @@ def _checked(path: Path, key: str, value: object, kinds: Mapping[str, type[Value
         close = difflib.get_close_matches(key, kinds, n=1)
         advice = f"did you mean {close[0]}?" if close else "keys are long option names without the dashes"
         raise UsageError(f"{path}: unknown key {key}; {advice}")
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64:
         return float(value)
     if type(value) is not kind:
         raise UsageError(f"{path}: {key} must be {_KIND_NAMES[kind]}, not {value!r}; correct it")

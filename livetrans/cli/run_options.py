@@ -168,7 +168,7 @@ def embedded_notice(settings: Settings, file: Path | None = None) -> Notice | No
     """The warning that the embedded recogniser understands no people; none for a `file` that ships with it."""
     if settings.recogniser is None or not is_embedded(settings.recogniser.model):
         return None
-    if file is not None and file.resolve().parent == data_folder("recordings").resolve():
+    if file is not None and file.parent.resolve() == data_folder("recordings").resolve():
         return None
     source = "en" if settings.source_language == AUTO else settings.source_language
     return Notice(

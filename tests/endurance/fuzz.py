@@ -42,7 +42,8 @@ from tests.session.examples import EVENTS as EXAMPLES
 _TOKENS = [
     b"\x00", b"\xff", b"\xed\xa0\x80", b"\xe2\x80\xae", b"\xf0\x9f", b"\x1b[2J", b"\n", b"\r\n", b'"', b"\\",
     b"\\ud800", b"{", b"}", b"[" * 3000, b"]", b"{{", b"{%", b"%}", b"}}", b"null", b"true", b"NaN", b"1e999", b"-1",
-    b"1" * 400, b"9" * 5000, b"'", b"=", b"<|im_end|>", b"<|src|>", b"x" * 10_000, b"\xff" * 8, b"\x00" * 8, b"\x01" * 8,
+    b"1" * 400, b"9" * 5000, b"'", b"=", b"<|im_end|>", b"<|src|>", b"x" * 10_000,
+    b"\xff" * 8, b"\x00" * 8, b"\x01" * 8,
 ]  # fmt: skip
 
 
