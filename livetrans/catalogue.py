@@ -15,12 +15,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from livetrans.errors import ModelError
 from livetrans.models.elsewhere import models_elsewhere
-from livetrans.models.entries import RECOGNISER, TRANSLATOR, WEIGHTS, Catalogue, Entry, read_catalogue
-from livetrans.models.gguf import MAGIC
+from livetrans.models.entries import RECOGNISER, TRANSLATOR, WEIGHTS, Catalogue, Entry, knows_pair, read_catalogue
+from livetrans.models.gguf import MAGIC, family
 from livetrans.models.pulled import PullRecord, read_record
 
 MODELS_VARIABLE = "LIVETRANS_MODELS"
@@ -84,10 +85,19 @@ class FoundModel:
         parts = self.name.split(".")[0].split("-")
         return tuple(parts[-1:] if self.kind == RECOGNISER else parts[-2:])
 
+    @property
+    def family(self) -> str | None:
+        """The family of a translator's prompt; None where nothing tells it."""
+        if self.kind != TRANSLATOR or self.embedded:
+            return None
+        return self.entry.prompt if self.entry and self.entry.prompt else family(self.path)
+
     def fits(self, source: str | None, target: str | None) -> bool:
         """Whether the model may serve these languages; None stands for any."""
+        if self.kind == TRANSLATOR and not self.embedded:
+            return knows_pair(self.family, source, target)
         if self.entry is not None:
-            return self.entry.knows(source) if self.kind == RECOGNISER else self.entry.knows(source, target)
+            return self.entry.knows(source)
         return all(
             wanted is None or wanted == known for known, wanted in zip(self.languages, (source, target), strict=False)
         )
@@ -194,8 +204,9 @@ def _find(kind: str, name: str | None, source: str | None, target: str | None) -
     found = find_models(kind)
     if name:
         return _named(kind, name, found)
-    own = [model for model in found if not model.embedded]
-    for model in (*own, *_known_elsewhere(kind), *(model for model in found if model.embedded)):
+    own = (model for model in found if not model.embedded)
+    embedded = (model for model in found if model.embedded)
+    for model in chain(own, _known_elsewhere(kind), embedded):
         if model.fits(source, target):
             return model
     raise ModelError(f"{_nothing_fits(kind, source, target)}; {_advice(kind, found, source, target)}")

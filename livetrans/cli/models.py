@@ -22,7 +22,7 @@ from livetrans.cli.common import file_size, say
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import AUTO, parse_language
 from livetrans.models.entries import RECOGNISER, Entry, entry_of
-from livetrans.models.pulled import remove, verify
+from livetrans.models.pulled import remove, remove_unfinished, unfinished_pulls, verify
 from livetrans.session.codec import encode
 from livetrans.text import visible
 
@@ -77,7 +77,14 @@ def pull_command(name: str, source: str, target: str, yes: bool) -> None:
 @command.command("rm", short_help="Remove a model that was fetched.")
 @click.argument("name", metavar="NAME")
 def rm_command(name: str) -> None:
-    """Remove a model that was fetched with pull, to be fetched again or for good."""
+    """Remove a model that was fetched with pull, or what arrived of it before the fetch was cut."""
+    cut = unfinished_pulls(pull_folder())
+    entry = known_models().named(name)
+    unfinished = entry.local_name if entry else name.rpartition("/")[2].rpartition(":")[2]
+    if unfinished in cut:
+        remove_unfinished(pull_folder(), unfinished)
+        say(f"removed what had arrived of {unfinished} ({file_size(cut[unfinished])})")
+        return
     model = _found(name)
     if model.record is None or model.path.parent != pull_folder():
         raise UsageError(f"{model.path} was not fetched by livetrans; remove it where it came from")
@@ -138,6 +145,9 @@ def _print_list(as_json: bool) -> None:
     click.echo("Here (* runs by default, English to German):")
     for model in (*own, *named):
         _print_found(model, defaults)
+    for name, size in unfinished_pulls(pull_folder()).items():
+        click.echo(f"  unfinished {file_size(size):>8}  {visible(name)}")
+        click.echo("    pull it again to go on, or remove it with `livetrans models rm`")
     if others:
         click.echo("\nIn other programs' folders, used from there and never changed:")
         for model in others:
@@ -175,7 +185,8 @@ def _about(model: FoundModel) -> str:
     if model.entry is not None:
         restriction = f"; {model.entry.restriction}" if model.entry.restriction else ""
         return f"{model.entry.name}: languages: {_languages(model.entry)}; {model.entry.licence}{restriction}"
-    return f"from {model.record.repository}" if model.record else ""
+    family = f"prompt family {model.family}" if model.family else ""
+    return "; ".join(filter(None, (f"from {model.record.repository}" if model.record else "", family)))
 
 
 def _print_entry(entry: Entry, memory: int) -> None:
@@ -232,6 +243,7 @@ def _as_json(
             "size": model.size_bytes,
             "default": model.path in {default.path for default in defaults},
             "embedded": model.embedded,
+            "prompt": model.family,
             "catalogue": model.entry.name if model.entry else None,
             "commit": model.record.commit if model.record else None,
         }

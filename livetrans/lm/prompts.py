@@ -15,7 +15,7 @@ from livetrans.errors import ModelError, UsageError
 from livetrans.languages import Language
 from livetrans.lm.forms import BEGIN, END, Pairs, Request
 from livetrans.lm.port import LanguageModel
-from livetrans.lm.templates import TEMPLATES, Traits
+from livetrans.lm.templates import TEMPLATES, family_of, traits_of
 from livetrans.text import one_line
 
 _SPEECH = "\ue002"
@@ -55,14 +55,8 @@ class Prompt:
 
 def choose_template(model: LanguageModel) -> str:
     """The name of the template that fits the model's metadata."""
-    names = (model.metadata(f"general.{key}") or "" for key in ("name", "basename", "finetune"))
-    traits = Traits(
-        architecture=(model.metadata("general.architecture") or "").lower(),
-        identity="".join(filter(str.isalnum, "".join(names).lower())),
-        chat_template=model.metadata("tokenizer.chat_template"),
-        is_marked=all(len(model.tokenize(mark, special=True)) == 1 for mark in ("<|src|>", "<|tgt|>")),
-    )
-    return next(name for name, template in TEMPLATES.items() if template.recognises(traits))
+    is_marked = all(len(model.tokenize(mark, special=True)) == 1 for mark in ("<|src|>", "<|tgt|>"))
+    return family_of(traits_of(model.metadata, is_marked=is_marked))
 
 
 def build_prompt(

@@ -24,6 +24,17 @@ class Traits:
     """Whether the vocabulary has the embedded translators' control tokens."""
 
 
+def traits_of(metadata: Callable[[str], str | None], *, is_marked: bool) -> Traits:
+    """The traits in a model's metadata, by key."""
+    names = (metadata(f"general.{key}") or "" for key in ("name", "basename", "finetune"))
+    return Traits(
+        architecture=(metadata("general.architecture") or "").lower(),
+        identity="".join(filter(str.isalnum, "".join(names).lower())),
+        chat_template=metadata("tokenizer.chat_template"),
+        is_marked=is_marked,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Template:
     """A family of models, and how its prompt is written."""
@@ -117,3 +128,8 @@ TEMPLATES = {
     "chat": Template(forms.chat, lambda traits: True),
 }
 """By name, in the order in which they are tried; `chat` fits every model that brings a chat template."""
+
+
+def family_of(traits: Traits) -> str:
+    """The name of the first template that recognises the traits."""
+    return next(name for name, template in TEMPLATES.items() if template.recognises(traits))

@@ -89,8 +89,7 @@ class Entry:
             return all(
                 parse_language(code).whisper_code in self.codes if code else len(self.codes) > 1 for code in codes
             )
-        template = TEMPLATES[self.prompt or "chat"]
-        return all(template.spelling(parse_language(code)) is not None for code in codes if code)
+        return knows_pair(self.prompt, *codes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +133,12 @@ class Catalogue:
     def _first(self, names: tuple[str, ...], *codes: str | None) -> Entry | None:
         entries = (self.named(name) for name in names)
         return next((entry for entry in entries if entry is not None and entry.knows(*codes)), None)
+
+
+def knows_pair(family: str | None, *codes: str | None) -> bool:
+    """Whether translators of the family know the languages; without a family, or a published list, they may."""
+    template = TEMPLATES[family or "chat"]
+    return all(template.spelling(parse_language(code)) is not None for code in codes if code)
 
 
 def entry_of(wanted: str) -> Entry:

@@ -12,6 +12,8 @@ import struct
 from pathlib import Path
 from typing import BinaryIO
 
+from livetrans.lm.templates import family_of, traits_of
+
 MAGIC = b"GGUF"
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING = 8
@@ -67,6 +69,12 @@ def is_translator(path: Path) -> bool:
     if not architecture or metadata.get("general.type", "model") != "model":
         return False
     return not architecture.startswith((*_OTHER_KINDS, *_STATEFUL)) and not architecture.endswith(_OTHER_KINDS)
+
+
+def family(path: Path) -> str | None:
+    """The family of a translator's prompt, as far as the first metadata tells; None where the file is no GGUF."""
+    metadata = {key: value for key, value in read_metadata(path).items() if isinstance(value, str)}
+    return family_of(traits_of(metadata.get, is_marked=False)) if metadata else None
 
 
 def _string(stream: BinaryIO) -> str:

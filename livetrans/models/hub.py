@@ -205,7 +205,10 @@ def _plain_errors(repository: str, target: Path | None = None) -> Iterator[None]
             "then set HF_TOKEN to a token from your account there, and run the same command again"
         ) from None
     except errors.RevisionNotFoundError:
-        raise UsageError(f"{page} has no such revision any more; name a file of it as {repository}:FILE") from None
+        raise UsageError(
+            f"{page} no longer has the commit that was asked for; `livetrans models pull {repository}:FILE` "
+            "fetches a file of its newest one, without :FILE a recogniser"
+        ) from None
     except errors.RepositoryNotFoundError:
         raise UsageError(
             f"there is no {page}, or it is private; check the name, or set HF_TOKEN to a token that may read it"

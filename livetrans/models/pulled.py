@@ -126,6 +126,18 @@ def remove(model: Path) -> None:
     record_path(model).unlink(missing_ok=True)
 
 
+def unfinished_pulls(folder: Path) -> dict[str, int]:
+    """Names of models whose fetch was cut, with the bytes that are here."""
+    found = (folder / _UNFINISHED).glob("*/*")
+    sizes = {path.parent.name: sum(file.stat().st_size for file in path.iterdir()) for path in found if path.is_dir()}
+    return {name: size for name, size in sorted(sizes.items()) if size}
+
+
+def remove_unfinished(folder: Path, name: str) -> None:
+    """Delete what arrived of a fetch that was cut."""
+    shutil.rmtree(folder / _UNFINISHED / name)
+
+
 def _already(target: Path, entry: Entry) -> Path:
     record = read_record(target)
     if record is not None and record.repository != entry.repository:

@@ -14,6 +14,8 @@ import pytest
 from livetrans import catalogue
 from livetrans.cli import models, pulling, run
 from livetrans.cli.common import ProgressBar
+from livetrans.cli.run_options import embedded_notice
+from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.models.entries import Entry, read_catalogue
 from tests.models.hub import Hub
 
@@ -191,16 +193,18 @@ def test_mic_offers_nothing_where_models_for_people_are(home: Path, monkeypatch:
     assert offer(monkeypatch, "y") == []
 
 
-def test_the_embedded_recogniser_says_what_it_is(home: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    shipped = ROOT / "recordings/numbers.flac"
-    other = tmp_path / "other.flac"
-    other.write_bytes(shipped.read_bytes())
-    for path, said in ((shipped, 0), (other, 1)):
-        assert run(["replay", str(path), "--offline", "--no-session"]) == 0
-        printed = capfd.readouterr()
-        assert printed.err.count("synthetic voices only") == said
-        assert "synthetic voices" not in printed.out
-    assert "livetrans models pull small --from en --to de" in printed.err
+def test_the_embedded_recogniser_says_what_it_is_unless_a_shipped_recording_is_heard(tmp_path: Path) -> None:
+    embedded, other = ROOT / "models/livetrans-recogniser-en", tmp_path / "faster-whisper-small"
+
+    def notice(recogniser: Path | None, file: Path | None) -> str | None:
+        heard = RecogniserSettings(recogniser) if recogniser else None
+        said = embedded_notice(Settings(heard, LanguageModelSettings(tmp_path)), file)
+        return said.text if said else None
+
+    assert "livetrans models pull small --from en --to de" in (notice(embedded, None) or "")
+    assert "synthetic voices only" in (notice(embedded, tmp_path / "demo.flac") or "")
+    assert notice(embedded, ROOT / "recordings/demo.flac") is None
+    assert notice(other, None) is None and notice(None, None) is None
 
 
 def test_the_bar_moves_by_the_bytes_that_arrived(capsys: pytest.CaptureFixture[str]) -> None:

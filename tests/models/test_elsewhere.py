@@ -145,6 +145,14 @@ def test_ollama_s_variable_holds(home: Path, tmp_path: Path, monkeypatch: pytest
     assert models_elsewhere() == [ModelElsewhere(blob, "translator", "qwen3:4b", "Ollama", "cd" * 32)]
 
 
+def test_a_translator_of_the_user_s_is_taken_for_the_languages_of_its_family(home: Path) -> None:
+    folder = catalogue.pull_folder()
+    write(folder / "a.gguf", gguf("hunyuan-dense", general_name="Hy-MT2-1.8B finetuned"))
+    general = write(folder / "b.gguf", gguf("gemma3", general_name="Anything"))
+    assert catalogue.find_translator(source="en", target="de").family == "hymt"
+    assert catalogue.find_translator(source="en", target="sv").path == general
+
+
 def test_the_embedded_translator_is_one(translator_path: Path) -> None:
     assert read_metadata(translator_path)["general.architecture"] == "llama"
     assert is_translator(translator_path)

@@ -15,7 +15,7 @@ from huggingface_hub import constants
 from livetrans.cli import run
 from livetrans.errors import LivetransError, ModelError
 from livetrans.models.entries import Entry, entry_of
-from livetrans.models.pulled import PullRecord, pull, read_record, verify
+from livetrans.models.pulled import PullRecord, pull, read_record, unfinished_pulls, verify
 from tests.models.hub import COMMIT, Hub
 
 GGUF = b"GGUF" + bytes(range(256)) * 400
@@ -86,6 +86,20 @@ def test_a_pull_that_was_cut_for_good_goes_on_where_it_was_cut(hub: Hub, folder:
     assert [asked for path, asked in hub.requests if "/bytes/" in path] == [f"bytes={kept}-"]
 
 
+def test_what_arrived_of_a_cut_pull_is_listed_and_removed(
+    hub: Hub, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub.cuts = 100
+    with pytest.raises(ModelError):
+        fetch(TRANSLATOR, folder)
+    assert run(["models"]) == 0
+    assert "unfinished" in capsys.readouterr().out
+    assert run(["models", "rm", "owner/small:Small-Q4.gguf"]) == 0
+    assert "removed what had arrived of Small-Q4.gguf" in capsys.readouterr().err
+    assert unfinished_pulls(folder) == {}
+    assert run(["models", "rm", "owner/small:Small-Q4.gguf"]) == 2
+
+
 def test_a_new_commit_is_fetched_from_the_beginning(hub: Hub, folder: Path) -> None:
     hub.cuts = 100
     with pytest.raises(ModelError):
@@ -118,7 +132,7 @@ def test_the_catalogue_s_hash_is_checked_too(folder: Path) -> None:
     ("status", "headers", "sentence"),
     [
         (404, {"X-Error-Code": "RepoNotFound"}, r"there is no http://127\S+/owner/small, or it is private"),
-        (404, {"X-Error-Code": "RevisionNotFound"}, "no such revision"),
+        (404, {"X-Error-Code": "RevisionNotFound"}, "no longer has the commit"),
         (401, {}, "check HF_TOKEN"),
         (403, {"X-Error-Code": "GatedRepo"}, r"accept them at http://127\S+/owner/small"),
         (429, {"Retry-After": "42"}, "again in 42 seconds"),
