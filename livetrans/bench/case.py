@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from livetrans.bench.layout import latex_literal
 from livetrans.bench.methods import BASELINE
 from livetrans.bench.runfile import Run, Segment, Update
 from livetrans.errors import UsageError
 from livetrans.events import Span
 from livetrans.sequences import common_prefix_length
+from livetrans.session.codec import encode
 from livetrans.translation.presenter import cut_to_word
 
 
@@ -92,6 +95,24 @@ def _pieces(text: str, accepted: Sequence[Span]) -> Pieces:
     return tuple(piece for piece in (*pieces, Piece(text[begin:])) if piece.text)
 
 
+def as_marks(pieces: Pieces) -> str:
+    """For a page without colours: new text in square brackets, what is kept from a draft model in angle brackets."""
+    return "".join(
+        piece.text if piece.draft == "previous" else _around(piece.text, *("<>" if piece.draft else "[]"))
+        for piece in pieces
+    )
+
+
+def as_json(case: Case) -> str:
+    """One document: the segment, and per text and update its pieces, each with the draft that it is from."""
+    texts = {"source": case.source, **case.outputs}
+    values = {
+        "segment": encode(case.segment),
+        "texts": {name: [[encode(piece) for piece in pieces] for pieces in own] for name, own in texts.items()},
+    }
+    return json.dumps(values, ensure_ascii=False, indent=1) + "\n"
+
+
 def as_markdown(case: Case) -> str:
     """Underlined what was kept, bold what is new."""
     lines = [f"**Table 7: {_literal(case.segment.name)}**", "", "| | source |", "|---:|---|"]
@@ -108,12 +129,43 @@ def _rows(texts: Sequence[Pieces]) -> list[str]:
 
 
 def _marked(piece: Piece) -> str:
-    if piece.draft:
-        return f"<u>{_literal(piece.text)}</u>"
-    # Markdown takes stars beside a space for letters.
-    bare = piece.text.strip()
-    before, _, after = piece.text.partition(bare) if bare else (piece.text, "", "")
-    return f"{before}**{_literal(bare)}**{after}" if bare else piece.text
+    text = _literal(piece.text)
+    return f"<u>{text}</u>" if piece.draft else _around(text, "**", "**")
+
+
+def _around(text: str, before: str, after: str) -> str:
+    """Marks at the words: Markdown takes stars beside a space for letters."""
+    bare = text.strip()
+    left, _, right = text.partition(bare) if bare else (text, "", "")
+    return f"{left}{before}{bare}{after}{right}" if bare else text
+
+
+def as_latex(case: Case) -> str:
+    """A `table` float for booktabs: bold what is new, in italics what is kept from a draft model."""
+    lines = [
+        r"% needs \usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{latex_literal(case.segment.name)}: bold is new, the rest was kept.}}",
+        r"\begin{tabular}{rp{0.9\linewidth}}",
+        r"\toprule",
+    ]
+    for name, texts in {"source": case.source, **case.outputs}.items():
+        lines += [rf"& \textsc{{{latex_literal(name)}}} \\", r"\midrule"]
+        lines += [rf"{number} & {_latex(pieces)} \\" for number, pieces in enumerate(texts, 1)]
+        lines.append(r"\midrule")
+    if case.segment.reference is not None:
+        lines += [rf"& reference: {latex_literal(case.segment.reference)} \\", r"\midrule"]
+    return "\n".join([*lines[:-1], r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
+
+
+def _latex(pieces: Pieces) -> str:
+    marks = {"": r"\textbf{", "previous": ""}
+    return "".join(
+        text if piece.draft == "previous" else _around(text, marks.get(piece.draft, r"\emph{"), "}")
+        for piece in pieces
+        for text in (latex_literal(piece.text),)
+    )
 
 
 def _literal(text: str) -> str:

@@ -168,12 +168,19 @@ def table_command(**values: Any) -> None:
     "--id", "segment_id", type=int, required=True, metavar="N", help="Which segment: its `segment_id` in FILE."
 )
 @click.option("--methods", default="", metavar="LIST", help="Methods to show; without it rt, a modest bias and cd.")
-@click.option("--markdown", is_flag=True, help="Markdown instead of colours.")
-def case_command(file: Path, segment_id: int, methods: str, markdown: bool) -> None:
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("text", "markdown", "json", "latex")),
+    default="text",
+    show_default=True,
+    help="text has colours on a terminal, and marks what is new by characters elsewhere.",
+)
+def case_command(file: Path, segment_id: int, methods: str, format_: str) -> None:
     """Show how one segment of a run was translated: per update what was kept and what is new."""
     from livetrans.cli.bench_views import show_case
 
-    show_case(file, segment_id, methods, markdown=markdown)
+    show_case(file, segment_id, methods, format_)
 
 
 @command.command("plot", short_help="Draw figures over the bias, lag, and calm over speed.")

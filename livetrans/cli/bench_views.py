@@ -13,7 +13,7 @@ from rich.progress import Progress
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from livetrans.bench.case import Case, Pieces, as_markdown, case_of
+from livetrans.bench.case import Case, Pieces, as_json, as_latex, as_markdown, as_marks, case_of
 from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, cost_values, measure_cost, store_cost
 from livetrans.bench.methods import clock_for, masks_of, parse_method
 from livetrans.bench.runfile import read_run
@@ -29,6 +29,7 @@ from livetrans.signature import machine, quantisation, versions
 from livetrans.text import visible
 
 _PAPER_MASKS = (3, 5)
+CASE_PAGES = {"markdown": as_markdown, "json": as_json, "latex": as_latex}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def make_tables(options: TableOptions) -> None:
     )
 
 
-def show_case(file: Path, segment_id: int, methods: str, *, markdown: bool) -> None:
+def show_case(file: Path, segment_id: int, methods: str, format_: str) -> None:
     """Print the case study of one segment.
 
     Raises:
@@ -73,30 +74,31 @@ def show_case(file: Path, segment_id: int, methods: str, *, markdown: bool) -> N
     """
     labels = [parse_method(part.strip()).label for part in methods.split(",") if part.strip()]
     case = case_of(read_run(file), segment_id, labels)
-    if markdown:
-        click.echo(as_markdown(case))
-    else:
+    if format_ == "text":
         console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 120)
-        console.print(_case_table(case))
+        console.print(_case_table(case, coloured=console.color_system is not None and not console.no_color))
+    else:
+        click.echo(CASE_PAGES[format_](case), nl=False)
 
 
-def _case_table(case: Case) -> RichTable:
-    """Underlined what was kept (in italics where it is from another draft than the previous output), green the new."""
+def _case_table(case: Case, *, coloured: bool) -> RichTable:
     table = RichTable(box=None, pad_edge=False, show_header=False)
     table.add_column(justify="right", style="dim")
     table.add_column(overflow="fold")
     for title, texts in ((case.segment.name, case.source), *case.outputs.items()):
         table.add_row("", Text(visible(title), style="bold"))
         for number, pieces in enumerate(texts, 1):
-            table.add_row(str(number), _coloured(pieces))
+            table.add_row(str(number), _coloured(pieces) if coloured else Text(visible(as_marks(pieces))))
     if case.segment.reference is not None:
         table.add_row("", Text("reference", style="bold"))
         table.add_row("", Text(visible(case.segment.reference)))
-    table.add_row("", Text.assemble(("kept", _style("previous")), " ", ("new", _style(""))))
+    legend = Text.assemble(("kept", _style("previous")), " ", ("new", _style("")))
+    table.add_row("", legend if coloured else Text("kept [new] <kept from a draft model>"))
     return table
 
 
 def _coloured(pieces: Pieces) -> Text:
+    """Underlined what was kept (in italics where it is from another draft than the previous output), green the new."""
     return Text.assemble(*((visible(piece.text), _style(piece.draft)) for piece in pieces))
 
 

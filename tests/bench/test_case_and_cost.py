@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pylatexenc import latexwalker
 
-from livetrans.bench.case import Piece, as_markdown, case_of
+from livetrans.bench.case import Piece, as_latex, as_markdown, as_marks, case_of
 from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_values, measure_cost, store_cost
 from livetrans.bench.methods import clock_for
 from livetrans.bench.runfile import Run, read_run
@@ -74,6 +75,19 @@ def test_markdown_shows_letters_that_markdown_would_act_on(run: Run) -> None:
     assert "**THE OLD" in as_markdown(case) and "<u>the old man</u>" in as_markdown(case)
     wild = replace(case, segment=replace(case.segment, reference="<b>1*2</b> | [x]"))
     assert r"&lt;b>1\*2&lt;/b> \| \[x\]" in as_markdown(wild)
+
+
+def test_marks_say_where_a_piece_is_from() -> None:
+    pieces = (Piece("das ", "previous"), Piece("alte"), Piece(" Haus", "small"), Piece("  "))
+    assert as_marks(pieces) == "das [alte] <Haus>  "
+
+
+def test_latex_of_a_case_is_balanced(run: Run) -> None:
+    case = case_of(run, 0)
+    wild = replace(case, segment=replace(case.segment, reference="50 % of {x}_1 & \\more"))
+    nodes, *_ = latexwalker.LatexWalker(as_latex(wild), tolerant_parsing=False).get_latex_nodes()
+    assert [node.environmentname for node in nodes if node.isNodeType(latexwalker.LatexEnvironmentNode)] == ["table"]
+    assert r"the old man \textbf{walks" in as_latex(case)
 
 
 def test_what_is_not_there_is_refused(run: Run) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from livetrans.bench.case import case_of
 from livetrans.bench.layout import FORMATS
 from livetrans.bench.runfile import read_run
 from livetrans.cli import run
+from livetrans.cli.bench_views import _case_table
 from livetrans.config import SamplingSettings
 from livetrans.session.codec import without_times
 from tests.bench.runs import corpus_of, header_of, run_to
@@ -120,10 +124,27 @@ def test_a_table_file_is_not_overwritten_without_being_asked(
 
 
 def test_a_case_is_shown_in_colour_and_as_markdown(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "case", str(run_file), "--id", "1"]) == 0
-    assert "two dogs sleep ." in capsys.readouterr().out
-    assert run(["bench", "case", str(run_file), "--id", "1", "--markdown", "--methods", "rt,cd"]) == 0
-    assert "<u>two dogs sleep</u> **.**" in capsys.readouterr().out
+    command = ["bench", "case", str(run_file), "--id", "1", "--methods", "rt,cd"]
+    assert run(command) == 0
+    assert "two dogs sleep [.]" in capsys.readouterr().out
+    for format_, kept in (("markdown", "<u>two dogs sleep</u> **.**"), ("latex", r"two dogs sleep \textbf{.}")):
+        assert run([*command, "--format", format_]) == 0
+        assert kept in capsys.readouterr().out
+    assert run([*command, "--format", "json"]) == 0
+    texts = json.loads(capsys.readouterr().out)["texts"]
+    assert list(texts) == ["source", "rt", "cd"]
+    assert texts["source"][1] == [{"text": "two dogs sleep", "draft": "previous"}, {"text": " .", "draft": ""}]
+
+
+def test_a_case_has_colours_where_there_are_any(run_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = case_of(read_run(run_file), 1)
+    pages = {}
+    for coloured in (True, False):
+        console = Console(record=True, force_terminal=True, color_system="standard", file=io.StringIO())
+        console.print(_case_table(case, coloured=coloured))
+        pages[coloured] = console.export_text(styles=True)
+    assert "\x1b[1;32m" in pages[True] and "[." not in pages[True].replace("\x1b[", "")
+    assert "\x1b[1;32m" not in pages[False] and "two dogs sleep [.]" in pages[False]
 
 
 def test_an_export_is_written(run_file: Path, tmp_path: Path) -> None:
