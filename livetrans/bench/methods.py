@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import replace
@@ -77,11 +78,11 @@ def parse_method(text: str, usual: DecodingSettings | None = None) -> MethodReco
     """One method, in its usual spelling: `ssbd` is `ssbd@0.2`, `ssbd@0.20+display3` is run as `ssbd@0.2`."""
     written = _WRITTEN.fullmatch(text)
     if written is None or written["decoder"] not in DECODERS:
+        examples = [*DECODERS, *PAPER_METHODS, *CALM_METHODS, *METHOD_SETS]
+        close = difflib.get_close_matches(text.lower(), examples, n=1)
         known = ", ".join(map(_form, DECODERS.values()))
-        raise UsageError(
-            f"there is no method {text!r}; choose from {known}, with +{' or +'.join(FINALS)} for finals, +draft for a "
-            "draft model and +maskK for an output mask (for example window8@0.2+worth)"
-        )
+        advice = f"did you mean {close[0]}?" if close else f"choose from {known} (`livetrans bench run --help`)"
+        raise UsageError(f"there is no method {text!r}; {advice}")
     decoder, k, value = DECODERS[written["decoder"]], int(written["k"] or 0), written["value"]
     if "@" not in _form(decoder) and value is not None:
         raise UsageError(f"{decoder.name} has no bias, so {text!r} is not a method; write {decoder.name}")
@@ -161,7 +162,7 @@ def _bias(text: str, written: str) -> float:
     except ValueError:
         bias = -1.0
     if not 0.0 <= bias <= 1.0:
-        raise UsageError(f"the bias in {text!r} is not a number from 0 to 1")
+        raise UsageError(f"the bias in {text!r} is not a number from 0 to 1; write for example ssbd@0.2")
     # As many decimals as the label and the run file keep; no minus zero.
     return abs(round(bias, 6))
 

@@ -78,12 +78,12 @@ class RunWriter:
         except SessionError as fault:
             raise UsageError(
                 f"{self._path} is there and cannot be continued ({fault}); "
-                "choose another name, or --force to overwrite it"
+                "choose another name with -o, or --force to overwrite it"
             ) from None
         if run.header != header or run.segments != tuple(segments)[: len(run.segments)]:
             raise UsageError(
-                f"{self._path} holds a run of something else ({_difference(run.header, header)}); "
-                "choose another name, or --force to overwrite it"
+                f"{self._path} holds another run ({_difference(run.header, header)}); "
+                "choose another name with -o, or --force to overwrite it"
             )
         return run
 
@@ -126,13 +126,25 @@ def _is_unbegun(path: Path, header: bytes) -> bool:
 
 def _difference(old: Header, new: Header) -> str:
     """What differs first between two signatures, in words."""
+    if old.corpus.sha256 != new.corpus.sha256:
+        return " not ".join(f"{each.corpus.segments} sentences of {each.corpus.name}," for each in (old, new))[:-1]
     for name in Header.__dataclass_fields__:
         before, now = getattr(old, name), getattr(new, name)
-        if before != now:
-            fields = getattr(type(now), "__dataclass_fields__", {})
-            inner = next((field for field in fields if getattr(before, field) != getattr(now, field)), None)
-            return f"its {name} differ" if inner is None else f"its {name}'s {inner.replace('_', ' ')} differs"
-    return "its sentences differ"
+        parts = getattr(type(now), "__dataclass_fields__", {})
+        pairs = {f"{name} {part}": (getattr(before, part), getattr(now, part)) for part in parts} or {
+            name: (before, now)
+        }
+        for what, (mine, theirs) in pairs.items():
+            if mine != theirs:
+                return f"{what.replace('_', ' ')}: {_said(mine)}, not {_said(theirs)}"
+    return "other sentences"
+
+
+def _said(value: object) -> str:
+    """A part of a header in words."""
+    if isinstance(value, tuple):
+        return ",".join(method.label for method in value)
+    return ", ".join(map(str, value.values())) if isinstance(value, dict) else str(value)
 
 
 def units(corpus: Corpus, methods: Sequence[MethodRecord], repeats: int) -> Iterator[Unit]:

@@ -10,6 +10,7 @@ ends with a final update; whatever stands after the last whole unit was cut by a
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -230,7 +231,9 @@ def read_run(path: Path) -> Run:
         SessionError: no such file, not a run file, from a newer version, or a line that cannot be used.
     """
     if not path.is_file():
-        raise SessionError(f"there is no run file {path}; make one with `livetrans bench run`")
+        close = difflib.get_close_matches(path.name, [other.name for other in path.parent.glob("*.jsonl")], n=1)
+        advice = f"did you mean {path.with_name(close[0])}?" if close else "make one with `livetrans bench run`"
+        raise SessionError(f"there is no run file {path}; {advice}")
     header: Header | None = None
     segments: list[Segment] = []
     updates: list[Update] = []
@@ -258,6 +261,10 @@ def read_run(path: Path) -> Run:
 
 def _record(number: int, values: dict[str, Any], path: Path) -> Header | Segment | Update:
     kind = _KINDS.get(str(values.get("line")))
+    if kind is None and number == 1 and "event" in values:
+        raise SessionError(
+            f"{path} is a session, not a run; measure on it with `livetrans bench run --recorded {path}`"
+        )
     if kind is None:
         raise line_error(number, path, "a header, a segment or an update")
     if kind is Header and isinstance(values.get("format"), int) and values["format"] > FORMAT:

@@ -18,7 +18,7 @@ from livetrans.languages import parse_language
 from livetrans.metrics import quality
 from livetrans.metrics.quality import Interval, Score
 from livetrans.metrics.rates import Acceptance, NormalizedErasure
-from livetrans.text import join_text
+from livetrans.text import join_text, unknown
 
 MODEL_UNIT = "model"
 """Erasure in the translator's own tokens."""
@@ -98,6 +98,8 @@ def score(run: Run, settings: ScoringSettings) -> ScoredRun:
         UsageError: not one segment was done by all methods.
         ModelError: the unit or COMET is not on this machine.
     """
+    if settings.unit not in (None, MODEL_UNIT, *quality.UNITS):
+        raise UsageError(unknown("unit", settings.unit, (MODEL_UNIT, *quality.UNITS)))
     unit = settings.unit or quality.default_unit(run.header.corpus.target_language)
     tokenize = cache(quality.tokenizer(unit)) if unit != MODEL_UNIT else None
     repeats = [done for done in _by_repeat(run) if done]

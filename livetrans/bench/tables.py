@@ -247,8 +247,12 @@ def _of_kind(runs: Sequence[ScoredRun], kind: str, number: int) -> Sequence[Scor
     for run in runs:
         if run.run.header.corpus.kind != kind:
             name = f"Table {number}" if number else "the latency table"
-            raise UsageError(f"{run.run.path} is a run on {run.run.header.corpus.kind}; {name} is of {kind} corpora")
+            wanted = "text (`bench run --source`)" if kind == "text" else "recorded streams (`bench run --recorded`)"
+            raise UsageError(f"{run.run.path} is a run on {_KINDS[run.run.header.corpus.kind]}; {name} is of {wanted}")
     return runs
+
+
+_KINDS = {"text": "text", "recorded": "recorded streams"}
 
 
 def _identity(run: ScoredRun) -> ModelRecord:

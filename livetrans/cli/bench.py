@@ -14,6 +14,7 @@ from livetrans.cli.common import NumberRange
 from livetrans.cli.options import MOST_THREADS, PROMPTS
 from livetrans.cli.pages import Page, page_options
 from livetrans.config import LanguageModelSettings
+from livetrans.files import input_path
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _ANY = click.Path(path_type=Path)
@@ -33,11 +34,11 @@ def command() -> None:
 
 
 @command.command("run", short_help="Translate a corpus by several methods and write a run file.")
-@click.option("--source", type=_ANY, metavar="FILE", help="Text to translate, a sentence a line.")
-@click.option("--reference", type=_ANY, metavar="FILE", help="Its translation, line by line, to score against.")
+@click.option("--source", type=input_path, metavar="FILE", help="Text to translate, a sentence a line.")
+@click.option("--reference", type=input_path, metavar="FILE", help="Its translation, line by line, to score against.")
 @click.option(
     "--recorded",
-    type=_ANY,
+    type=input_path,
     metavar="SESSION",
     help="Recorded transcripts instead: a session, a .jsonl file, or a folder of them.",
 )

@@ -121,8 +121,11 @@ def make_plots(files: tuple[Path, ...], folder: Path, unit: str | None, date: st
     day = date or datetime.fromtimestamp(newest).date().isoformat()
     if any(run.header.quick for run in runs):
         day += " · quick"
-    for path in plot(rows, folder, date=day, force=force):
+    paths = plot(rows, folder, date=day, force=force)
+    for path in paths:
         click.echo(path)
+    if "bias" not in {path.stem for path in paths}:
+        say("no plot over the bias was drawn: it takes a method with two biases or more (`bench run --methods paper`)")
 
 
 def export_run(file: Path, method: str, format_: str, unit: str, output: Path, *, force: bool) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from livetrans.errors import ModelError, UsageError, sentence
 from livetrans.languages import parse_language
+from livetrans.text import unknown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -168,7 +169,7 @@ def tokenizer(unit: str) -> Callable[[str], list[str]]:
         ModelError: a package or a model that the unit needs is not on this machine; nothing is downloaded.
     """
     if unit not in UNITS:
-        raise UsageError(f"there is no unit {unit!r}; choose one of {', '.join(UNITS)}")
+        raise UsageError(unknown("unit", unit, UNITS))
     if unit == "word":
         return str.split
     return subword_tokenizer(unit) if unit in SUBWORD_UNITS else line_tokenizer(unit)

@@ -220,6 +220,32 @@ BAD = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (["run", "--source", "{a}", "--methods", "sbd@0.2"], "did you mean ssbd@0.2?"),
+        (["run", "--source", "{a}", "--methods", "papr"], "did you mean paper?"),
+        (["run", "--source", "{a}", "--methods", "ssbd@7"], "write for example ssbd@0.2"),
+        (["run", "--source", "https://x.org/a.txt"], "https://x.org/a.txt is an address"),
+        (["table", "{folder}/rum.jsonl"], "did you mean {folder}/run.jsonl?"),
+        (["table", "{run}", "--unit", "words"], "did you mean word?"),
+        (["table", "{run}", "--table", "6"], "`bench run --recorded`"),
+        (["table", "{demo}"], "is a session, not a run; measure on it with `livetrans bench run --recorded"),
+        (["run", "--source", "{a}", "--methods", "rt,cd", "-o", "{run}"], "holds another run ("),
+    ],
+    ids=lambda part: " ".join(part) if type(part) is list else "",
+)
+def test_a_message_says_what_to_do(
+    run_file: Path, tmp_path: Path, arguments: list[str], advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    demo = Path(__file__).parents[2] / "recordings" / "demo.jsonl"
+    places = {"a": tmp_path / "source.en", "run": run_file, "folder": tmp_path, "demo": demo}
+    before = run_file.read_bytes()
+    assert run(["bench", *(part.format(**places) for part in arguments)]) in (1, 2)
+    assert advice.format(**places) in capsys.readouterr().err.splitlines()[-1]
+    assert run_file.read_bytes() == before
+
+
 @pytest.mark.parametrize(("arguments", "exit_code"), BAD, ids=lambda part: " ".join(part) if type(part) is list else "")
 def test_what_is_wrong_is_one_sentence(
     run_file: Path,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -301,3 +302,27 @@ def test_a_stream_that_was_cut_goes_on_with_its_draft(tmp_path: Path, stop_after
         run_to(parts, corpus, header, stop_after=stop_after)
     run_to(parts, corpus, header)
     assert _untimed(parts) == _untimed(whole)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"repeats": 9}, "repeats: 2, not 9"),
+        ({"quick": True}, "quick: False, not True"),
+        ({"model": replace(SCRIPTED, threads=4)}, "model threads: 1, not 4"),
+        ({"machine": {"cores": "64"}}, "machine: 2, not 64"),
+        ({"methods": parse_methods("rt,cd")}, f"methods: {METHODS}, not rt,cd"),
+    ],
+)
+def test_a_file_of_another_run_is_refused_with_what_differs(
+    tmp_path: Path, change: dict[str, object], sentence: str
+) -> None:
+    corpus = corpus_of(tmp_path)
+    header = header_of(corpus)
+    run_to(tmp_path / "run.jsonl", corpus, header, stop_after=None)
+    segments = [one.segment for one in corpus.segments]
+    with pytest.raises(UsageError, match=re.escape(f"holds another run ({sentence})")):
+        RunWriter(tmp_path / "run.jsonl", replace(header, **change), segments)
+    shorter = replace(header, corpus=replace(header.corpus, sha256="x", segments=2))
+    with pytest.raises(UsageError, match=re.escape("(4 sentences of source.en, not 2 sentences of source.en)")):
+        RunWriter(tmp_path / "run.jsonl", shorter, segments)
