@@ -2,9 +2,9 @@
 
     python tests/endurance/soak.py [--hours 4] [--seed 1] [--step 4] [--session FOLDER]
 
-The recordings of the tree come one after the other in random order, pauses between them. The next sound comes when what
-came before is nearly done, so that the run is never overloaded for long, however slow the machine is. Prints, and
-checks, what has to hold: the memory after minute 10 within 5 %, queues bounded, no trend in lag, every final shown.
+The recordings of the tree come in random order, pauses between them, all of them once before one comes again. The next
+sound comes when what came before is nearly done, so that the run is never overloaded for long, however slow the machine
+is. Prints, and checks, what has to hold: the memory after minute 10 within 5 %, queues bounded, no trend in lag, every final shown.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import psutil
+from numpy.typing import NDArray
 
 from livetrans import catalogue
 from livetrans.audio.file import AudioFile
@@ -105,10 +106,11 @@ class Joined:
         ]
 
     def __iter__(self) -> Iterator[AudioChunk]:
-        start = 0
+        start, left = 0, list[NDArray[np.int16]]()
         while start < self.duration * SAMPLE_RATE:
+            left = left or self._random.sample(self._recordings, len(self._recordings))
             pause = np.zeros(round(self._random.uniform(0.2, 3.0) * SAMPLE_RATE), np.int16)
-            sound = np.concatenate([self._random.choice(self._recordings), pause])
+            sound = np.concatenate([left.pop(), pause])
             for begin in range(0, len(sound), CHUNK):
                 samples = sound[begin : begin + CHUNK]
                 self._wait((start + len(samples)) / SAMPLE_RATE)
