@@ -15,10 +15,10 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """Real time, counted from construction."""
+    """Real time; `start` is its reading at construction, for a run that goes on where another one ended."""
 
-    def __init__(self) -> None:
-        self._origin = time.perf_counter()
+    def __init__(self, start: float = 0.0) -> None:
+        self._origin = time.perf_counter() - start
 
     def now(self) -> float:
         return time.perf_counter() - self._origin

@@ -25,6 +25,7 @@ COMMANDS = {
     "mic": CommandEntry("livetrans.cli.mic", "Show captions for the microphone."),
     "replay": CommandEntry("livetrans.cli.replay", "Show captions for a recording, a video or a recorded transcript."),
     "sessions": CommandEntry("livetrans.cli.sessions", "List the recorded sessions, print their paths, remove them."),
+    "resume": CommandEntry("livetrans.cli.resume", "Finish what a session heard and did not translate."),
     "export": CommandEntry("livetrans.cli.export", "Write a session as subtitles, text or JSON lines."),
     "bench": CommandEntry("livetrans.cli.bench", "Measure methods side by side and make the paper's tables."),
     "models": CommandEntry("livetrans.cli.models", "List the models; fetch, check and remove them."),

@@ -20,15 +20,17 @@ from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings, calm_name
 from livetrans.errors import LivetransError, SessionError
 from livetrans.metrics.monitor import Monitor, Snapshot
-from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_audio
+from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_audio, open_stages
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
+from livetrans.run.resuming import Rest, Resuming
 from livetrans.run.runner import OpenListening, PlainLoop, Run
 from livetrans.run.spool import SpooledSource
 from livetrans.run.translating import open_translating
 from livetrans.session.outputs import Finals, Heard, Sink, open_lines, open_records
 from livetrans.session.recorder import AUDIO_FILE, SessionRecorder, sessions_folder
 from livetrans.session.store import older_than, remove
+from livetrans.session.unfinished import Unfinished
 
 _HANGUP = getattr(signal, "SIGHUP", None)
 """What a terminal sends when it closes; Windows has no such signal."""
@@ -89,6 +91,22 @@ def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening)
         sinks.append(ProgressBar())
     with _said_at_the_end(records, heard):
         _run_as_lines(PlainLoop(open_listening, translating, clock, sinks, records))
+
+
+def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> None:
+    """Finish a session in its own folder, as lines."""
+    from livetrans.speech.gate import VoiceActivityGate
+
+    rest = Rest(unfinished, lambda: VoiceActivityGate(settings.gate), partial(open_stages, settings, clock))
+    if rest.is_empty:
+        say(f"Nothing to resume: each sentence of {unfinished.folder.name} is translated.")
+        return
+    recorder, heard = SessionRecorder(unfinished.folder, append=True), Heard()
+    translating = partial(open_translating, settings, clock)
+    run = Resuming(rest.opener, translating, clock, [open_lines(OutputSettings()), heard], [recorder])
+    run.silent = rest.silent
+    with _said_at_the_end([recorder], heard):
+        _run_as_lines(run)
 
 
 def _remove_old(days: int | None) -> None:

@@ -110,6 +110,37 @@ def open_audio(
     Raises:
         ModelError: the recogniser cannot be used.
     """
+    try:
+        stages = open_stages(settings, clock, publish)
+    except BaseException:
+        source.close()
+        raise
+    listener = Listener(clock)
+    listener.pass_began = lambda: stages.recogniser.began
+
+    def close() -> None:
+        source.close()
+        listener.close()
+
+    transcripts = listen(source, stages.gate, stages.transcriber, publish, on_audio, listener)
+    return Listening(transcripts, source.pause, close, listener)
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """What makes transcripts of sound."""
+
+    gate: VoiceActivityGate
+    transcriber: Transcriber
+    recogniser: RestartingRecogniser
+
+
+def open_stages(settings: Settings, clock: Clock, publish: Publish) -> Stages:
+    """Load the recogniser, and what stands before and behind it.
+
+    Raises:
+        ModelError: the recogniser cannot be used.
+    """
     from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.recogniser import open_recogniser
     from livetrans.speech.transcriber import Transcriber
@@ -117,26 +148,14 @@ def open_audio(
     if settings.recogniser is None:
         raise UsageError("sound needs a recogniser; name one with --asr")
     publish(Notice("info", f"loading the recogniser {settings.recogniser.model.name} …"))
-    try:
-        recogniser = RestartingRecogniser(partial(open_recogniser, settings.recogniser), clock, publish)
-    except BaseException:
-        source.close()
-        raise
+    recogniser = RestartingRecogniser(partial(open_recogniser, settings.recogniser), clock, publish)
     wanted = settings.recogniser.hot_words
     if wanted and len(recogniser.hot_words) < len(wanted):
         expected = len(recogniser.hot_words)
         some = f"only the first {expected} terms" if expected else "no hot words"
         publish(Notice("warning", f"The recogniser takes {some} of the glossary, which has {len(wanted)}."))
-    gate, transcriber = VoiceActivityGate(settings.gate), Transcriber(recogniser, settings.transcriber, clock)
-    listener = Listener(clock)
-    listener.pass_began = lambda: recogniser.began
-
-    def close() -> None:
-        source.close()
-        listener.close()
-
-    transcripts = listen(source, gate, transcriber, publish, on_audio, listener)
-    return Listening(transcripts, source.pause, close, listener)
+    transcriber = Transcriber(recogniser, settings.transcriber, clock)
+    return Stages(VoiceActivityGate(settings.gate), transcriber, recogniser)
 
 
 def open_recorded(source: RecordedTranscripts, publish: Publish) -> Listening:

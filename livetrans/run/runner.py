@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from livetrans.clock import Clock
 from livetrans.errors import SessionError, sentence
-from livetrans.events import Event, Notice, RunEnded, RunStarted, SourceProgress
+from livetrans.events import Event, Notice, RunEnded, RunStarted, SourceProgress, Transcript
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.publisher import Publish, Publisher, SinkTooSlow
 from livetrans.run.translating import Translating, translate
@@ -201,9 +201,12 @@ class PlainLoop(Run):
                 return
             self.publish(RunStarted(translating.signature))
             for transcript in listening.transcripts:
-                self.publish(transcript)
-                translate(translating.translator, translating.presenter, transcript, self.publish)
+                self._take(transcript, translating)
         finally:
             listening.close()
             if translating:
                 translating.close()
+
+    def _take(self, transcript: Transcript, translating: Translating) -> None:
+        self.publish(transcript)
+        translate(translating.translator, translating.presenter, transcript, self.publish)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
 import struct
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 from io import FileIO
@@ -19,6 +21,7 @@ AUDIO_FILE = "audio.wav"
 
 _HEADER_BYTES = 44
 _SAMPLE_BYTES = 2
+_TAIL_BYTES = 64 * 1024
 _HEADER_INTERVAL = SAMPLE_RATE * _SAMPLE_BYTES
 """Bytes of sound after which the header's sizes are rewritten: a crash hides at most this second from a player."""
 
@@ -56,12 +59,14 @@ class SessionRecorder:
     written.
     """
 
-    def __init__(self, folder: Path, *, keep_audio: bool = False, overwrite: bool = False) -> None:
-        """Create the folder and its files.
+    def __init__(
+        self, folder: Path, *, keep_audio: bool = False, overwrite: bool = False, append: bool = False
+    ) -> None:
+        """Create the folder and its files; `append` goes on with the session that is there, after its last whole line.
 
         Raises:
-            UsageError: the folder holds a session already, and `overwrite` is not set.
-            SessionError: it cannot be created or written.
+            UsageError: the folder holds a session already, and neither `overwrite` nor `append` is set.
+            SessionError: it cannot be created or written, or another run records into it.
         """
         self.folder = folder
         self.captions = 0
@@ -69,18 +74,24 @@ class SessionRecorder:
         self._last_segment = -1
         self._failed = False
         self._audio: _WaveFile | None = None
-        if not overwrite and (folder / EVENTS_FILE).exists():
+        if not (overwrite or append) and (folder / EVENTS_FILE).exists():
             raise UsageError(f"{folder} holds a session already: choose another folder with --session.")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             # Unbuffered: what a buffer holds is lost in a crash, and written again by close() after the disk was full.
-            self._events = FileIO(folder / EVENTS_FILE, "wb" if overwrite else "xb")
+            self._events = FileIO(folder / EVENTS_FILE, "rb+" if append else "wb" if overwrite else "xb")
             if keep_audio:
                 self._audio = _WaveFile(folder / AUDIO_FILE)
         except OSError as error:
             raise _error(folder, error) from error
-        _lock(self._events)
-        self._written = 0
+        locked = _lock(self._events)
+        if append and not locked:
+            self._events.close()
+            raise SessionError(f"{folder} is being recorded: end that run first.")
+        self._written = _cut_half_line(self._events) if append else 0
+        if append and (folder / AUDIO_FILE).is_file():
+            with suppress(OSError):  # The header of a run that was killed states up to a second too little.
+                _WaveFile(folder / AUDIO_FILE, append=True).close()
 
     @property
     def records_sound(self) -> bool:
@@ -131,11 +142,47 @@ class SessionRecorder:
             self._audio = None
 
 
+def recorded_sound(folder: Path, chunk: int) -> Iterator[AudioChunk]:
+    """The session's sound in chunks of `chunk` samples, also of a run that was killed before it stated the length.
+
+    Raises:
+        SessionError: it cannot be read.
+    """
+    import numpy as np  # Imported here because commands that list sessions need no sound.
+
+    try:
+        with FileIO(folder / AUDIO_FILE) as file:
+            file.seek(_HEADER_BYTES)
+            start = 0
+            while data := _read_all(file, chunk * _SAMPLE_BYTES):
+                samples = np.frombuffer(data[: len(data) // 2 * 2], dtype="<i2").astype(np.int16)
+                yield AudioChunk(samples, start)
+                start += len(samples)
+    except OSError as error:
+        reason = error.strerror or error
+        raise SessionError(f"{folder / AUDIO_FILE} cannot be read ({reason}): check its permissions.") from error
+
+
 def is_being_recorded(folder: Path) -> bool:
     """Whether a running livetrans records into the folder; False where the system has no locks."""
     with suppress(OSError), FileIO(folder / EVENTS_FILE) as events:
         return not _lock(events)
     return False
+
+
+def _cut_half_line(events: FileIO) -> int:
+    """Remove what a crash left of a last line; gives the length, at which the file then stands."""
+    end = events.seek(0, os.SEEK_END)
+    kept = end
+    while kept:
+        begin = max(kept - _TAIL_BYTES, 0)
+        events.seek(begin)
+        newline = _read_all(events, kept - begin).rfind(b"\n")
+        kept = begin + newline + 1
+        if newline >= 0:
+            break
+    events.truncate(kept)
+    return events.seek(kept)
 
 
 def _lock(events: FileIO) -> bool:
@@ -165,9 +212,9 @@ def _error(folder: Path, error: OSError) -> SessionError:
 class _WaveFile:
     """A mono 16 kHz int16 WAV file whose header is right while it grows."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = FileIO(path, "wb")
-        self._data_bytes = 0
+    def __init__(self, path: Path, *, append: bool = False) -> None:
+        self._file = FileIO(path, "rb+" if append else "wb")
+        self._data_bytes = max(self._file.seek(0, os.SEEK_END) - _HEADER_BYTES, 0)
         self._stated_bytes = 0
         self._write_header()
 
@@ -194,6 +241,15 @@ class _WaveFile:
         self._file.seek(0)
         _write_all(self._file, riff + form + struct.pack("<4sI", b"data", size))
         self._stated_bytes = self._data_bytes
+
+
+def _read_all(file: FileIO, count: int) -> bytes:
+    """As many bytes as there are, up to `count`: an unbuffered file may give fewer at once."""
+    parts = []
+    while count > 0 and (part := file.read(count)):
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
 
 
 def _write_all(file: FileIO, data: bytes) -> None:

@@ -46,6 +46,12 @@ class Transcriber:
         self._captured: tuple[float, float] | None = None
         """Source time and measured time of the same sample: the newest that came with both."""
 
+    def restore(self, segment_id: int, words: Sequence[Word], end_sample: int) -> None:
+        """Go on at a pause of an earlier run: the next segment's id, the last words, the end of their sound."""
+        self._segment.segment_id = segment_id
+        self._prompt.extend(words)
+        self._buffer.restart(end_sample)
+
     def feed(self, chunk: SpeechChunk) -> list[Transcript]:
         """Take speech and return the updates that it caused."""
         transcripts: list[Transcript] = []

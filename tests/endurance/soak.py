@@ -4,7 +4,8 @@
 
 The recordings of the tree come in random order, pauses between them, all of them once before one comes again. The next
 sound comes when what came before is nearly done, so that the run is never overloaded for long, however slow the machine
-is. Prints, and checks, what has to hold: the memory after minute 10 within 5 %, queues bounded, no trend in lag, every final shown.
+is. Prints, and checks, what has to hold: the memory after minute 10 within 5 %, queues bounded, no trend in lag, every
+final shown.
 """
 
 from __future__ import annotations

@@ -1,0 +1,89 @@
+"""`livetrans resume`: finishes what a session heard and did not translate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from livetrans.catalogue import find_recogniser, find_translator
+from livetrans.cli.common import say
+from livetrans.cli.running import run_resumed
+from livetrans.clock import SystemClock
+from livetrans.config import (
+    CALM,
+    DecodingSettings,
+    GateSettings,
+    LanguageModelSettings,
+    MaskSettings,
+    RecogniserSettings,
+    Settings,
+    TranscriberSettings,
+)
+from livetrans.errors import SessionError
+from livetrans.events import Notice
+from livetrans.languages import AUTO, parse_language
+from livetrans.session.store import LAST, find_session
+from livetrans.session.unfinished import Unfinished, read_unfinished
+
+
+@click.command()
+@click.argument("session", default=LAST)
+@click.option("--asr", metavar="MODEL", help="Recogniser; by default the one that the session was recognised with.")
+@click.option("--mt", metavar="MODEL", help="Translator; by default the one that the session was translated with.")
+def command(session: str, asr: str | None, mt: str | None) -> None:
+    """Translate what SESSION heard and did not translate, and add it to the session.
+
+    With --keep-audio also the sound is recognised that was recorded and not heard. SESSION is a name from `livetrans
+    sessions` or its beginning, a session's folder, or `last`. Settings are those of the session.
+    """
+    folder = find_session(session)
+    if not folder.is_dir():
+        raise SessionError(f"{folder} is not a session's folder: name one, or `last`.")
+    unfinished = read_unfinished(folder, _warn)
+    clock = SystemClock(unfinished.at)
+    run_resumed(_settings(unfinished, asr, mt), clock, unfinished)
+
+
+def _settings(unfinished: Unfinished, asr: str | None, mt: str | None) -> Settings:
+    """The settings that the session was recorded with."""
+    signed = unfinished.signature
+    source, target = str(signed.get("source_language", AUTO)), str(signed.get("target_language", "de"))
+    translator = find_translator(mt or _text(signed, "translator"), target=target)
+    recogniser = None
+    if unfinished.has_sound:
+        found = find_recogniser(asr or _text(signed, "recogniser"))
+        spoken = None if source == AUTO else parse_language(source).whisper_code
+        recogniser = RecogniserSettings(
+            found.path, found.languages[0] if found.languages else spoken, window=_text(signed, "encoder_window")
+        )
+    preset = CALM.get(str(signed.get("calm")), CALM["balanced"])
+    return Settings(
+        recogniser=recogniser,
+        language_model=LanguageModelSettings(translator.path, prompt=_text(signed, "prompt")),
+        source_language=source,
+        target_language=target,
+        gate=_changed(GateSettings(), signed),
+        transcriber=replace(_changed(TranscriberSettings(), signed), adaptive=False),
+        decoding=_changed(preset.decoding, signed),
+        mask=_changed(preset.mask, {name.removeprefix("mask_"): value for name, value in signed.items()}),
+    )
+
+
+def _changed(settings: Any, signed: dict[str, Any]) -> Any:
+    """The settings with each field that the signature names."""
+    kinds = (GateSettings, TranscriberSettings, DecodingSettings, MaskSettings)
+    assert isinstance(settings, kinds)
+    return replace(
+        settings, **{name: signed[name] for name in type(settings).__slots__ if signed.get(name) is not None}
+    )
+
+
+def _text(signed: dict[str, Any], name: str) -> str | None:
+    value = signed.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def _warn(notice: Notice) -> None:
+    say(f"livetrans: {notice.text}")

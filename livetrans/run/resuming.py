@@ -1,0 +1,193 @@
+"""Finishing a session: what was recognised and not translated, then sound that was recorded and not recognised.
+
+An interrupted segment is done again from its beginning, silently up to what was shown: its draft grows as it did.
+Recognition begins again at the last pause before which everything is recorded: there its state is known, the number of
+segments and the words before. The gate is fed from the beginning, because its detector adapts to what it has heard. So
+the finals are those of a run that was never interrupted, as far as its passes fell on the step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from livetrans.errors import ContextError
+from livetrans.events import SAMPLE_RATE, SourceProgress, Transcript, Word
+from livetrans.run.listening import PROGRESS_INTERVAL, Listening, OnAudio, Stages
+from livetrans.run.publisher import Publish
+from livetrans.run.runner import OpenListening, PlainLoop
+from livetrans.run.translating import Translating
+from livetrans.session.recorder import recorded_sound
+from livetrans.session.unfinished import Unfinished
+from livetrans.speech.transcriber import LONG_SILENCE
+
+if TYPE_CHECKING:
+    from livetrans.speech.gate import VoiceActivityGate
+    from livetrans.speech.transcriber import Transcriber
+
+CHUNK = 960
+"""Samples of sound read at once, as in a replay at full speed."""
+_SAME_END = 0.3
+"""A final that ends within so many seconds of the last one that was shown is that one."""
+
+OpenStages = Callable[[Publish], Stages]
+"""Loads the recogniser; called only where there is sound to recognise."""
+OpenGate = Callable[[], "VoiceActivityGate"]
+
+
+class Resuming(PlainLoop):
+    """A plain loop that publishes the finals that were not shown; all other updates only prepare their drafts."""
+
+    silent: AbstractSet[int] = frozenset()
+    """Segments whose final was shown before; set before the run starts."""
+
+    def _take(self, transcript: Transcript, translating: Translating) -> None:
+        if transcript.final and transcript.segment_id not in self.silent:
+            super()._take(transcript, translating)
+        else:
+            with suppress(ContextError):
+                translating.translator.translate(transcript)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """Where recognition begins again."""
+
+    sample: int
+    """First sample of the stretch of speech."""
+    previous_end: int
+    """Last sample of the stretch before."""
+    context_from: float
+    """Source time since which no silence was long enough to change the subject."""
+
+
+class Rest:
+    """What a session lacks, as the listening side of a run."""
+
+    def __init__(self, unfinished: Unfinished, open_gate: OpenGate, open_stages: OpenStages) -> None:
+        self._unfinished = unfinished
+        self._open_gate = open_gate
+        self._open_stages = open_stages
+        self._closed = False
+        self.silent = set(unfinished.captioned)
+        """Segments that only prepare the translator."""
+        shown = [final for final in unfinished.finals if final.segment_id in unfinished.captioned]
+        self._last_shown = shown[-1] if shown else None
+        self._next_number = max(unfinished.captioned, default=-1)
+
+    @property
+    def opener(self) -> OpenListening:
+        def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
+            return Listening(self._transcripts(publish), lambda paused: None, self._close)
+
+        return open_listening
+
+    def _close(self) -> None:
+        self._closed = True
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the session lacks nothing."""
+        return self._beginning is None and all(update.segment_id in self.silent for update in self._updates())
+
+    def _updates(self) -> Iterator[Transcript]:
+        until = math.inf if self._beginning is None else self._beginning.sample / SAMPLE_RATE
+        return self._unfinished.updates(until)
+
+    def _transcripts(self, publish: Publish) -> Iterator[Transcript]:
+        for update in self._updates():
+            if self._closed:
+                return
+            yield update
+        if self._beginning is not None:
+            yield from self._recognised(self._beginning, publish)
+
+    @cached_property
+    def _beginning(self) -> _Beginning | None:
+        """The first stretch of speech whose end was not heard; None where all was."""
+        if not self._unfinished.has_sound:
+            return None
+        gate = self._open_gate()
+        open_from: int | None = None
+        previous_end, context_from = 0, 0.0
+        sample = 0
+        for chunk in recorded_sound(self._unfinished.folder, CHUNK):
+            for speech in gate.feed(chunk):
+                if len(speech.samples) and open_from is None:
+                    open_from = speech.start_sample
+                    if open_from - previous_end > LONG_SILENCE * SAMPLE_RATE:
+                        context_from = open_from / SAMPLE_RATE
+                if speech.pause and chunk.end <= self._unfinished.heard:
+                    open_from, previous_end = None, speech.start_sample + len(speech.samples)
+            sample = chunk.start_sample + len(chunk.samples)
+            if chunk.end > self._unfinished.heard and open_from is not None:
+                break
+        if open_from is None:
+            return None
+        if self._unfinished.ended and sample / SAMPLE_RATE <= self._unfinished.heard:
+            return None  # The end of the source ended the stretch.
+        return _Beginning(open_from, previous_end, context_from)
+
+    def _recognised(self, beginning: _Beginning, publish: Publish) -> Iterator[Transcript]:
+        """The updates of the sound from there on; those of a segment come together, once it is known whether its final
+        was shown.
+        """
+        stages = self._open_stages(publish)
+        before = [final for final in self._unfinished.finals if final.end * SAMPLE_RATE <= beginning.sample]
+        words = [
+            Word(word, final.start, final.end)
+            for final in before
+            if final.start >= beginning.context_from
+            for word in final.text.split()
+        ]
+        first_id = max((final.segment_id for final in before), default=-1) + 1
+        stages.transcriber.restore(first_id, words, beginning.previous_end)
+        updates: list[Transcript] = []
+        for transcript in self._heard_again(stages.gate, stages.transcriber, beginning.sample, publish):
+            updates.append(transcript)
+            if transcript.final:
+                yield from self._numbered(updates)
+                updates = []
+
+    def _heard_again(
+        self, gate: VoiceActivityGate, transcriber: Transcriber, begin: int, publish: Publish
+    ) -> Iterator[Transcript]:
+        heard = reported = 0.0
+        for chunk in recorded_sound(self._unfinished.folder, CHUNK):
+            if self._closed:
+                return
+            for speech in gate.feed(chunk):
+                if speech.start_sample >= begin:
+                    yield from transcriber.feed(speech)
+            heard = chunk.end
+            if chunk.start_sample >= begin and heard - reported >= PROGRESS_INTERVAL:
+                reported = heard
+                publish(_progress(heard, transcriber))
+        for speech in gate.flush():
+            yield from transcriber.feed(speech)
+        yield from transcriber.flush()
+        publish(_progress(heard, transcriber))
+
+    def _numbered(self, updates: list[Transcript]) -> Iterator[Transcript]:
+        """A segment's updates under the number that its final gets, which is new where it was not shown before."""
+        final, last = updates[-1], self._last_shown
+        if last is not None and final.end <= last.end + _SAME_END:
+            number = min(final.segment_id, last.segment_id)
+            self.silent.add(number)
+        elif last is not None and final.start < last.end - _SAME_END:
+            # Where passes were not on the step, a final that ends later may hold words of the last one: it replaces it.
+            number = last.segment_id
+            self.silent.discard(number)
+        else:
+            number = self._next_number = max(final.segment_id, self._next_number + 1)
+        for update in updates:
+            yield replace(update, segment_id=number)
+
+
+def _progress(heard: float, transcriber: Transcriber) -> SourceProgress:
+    return SourceProgress(heard, None, False, 0.0, 0.0, transcriber.passes, transcriber.recognition_seconds)

@@ -1,0 +1,94 @@
+"""What a session lacks: sentences that were heard and not translated, and sound that was not recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from livetrans.errors import SessionError
+from livetrans.events import Caption, Coalesced, Notice, RunEnded, RunStarted, SourceProgress, Transcript
+from livetrans.session.codec import read_records
+from livetrans.session.recorder import AUDIO_FILE
+
+Setting = str | int | float | bool | None
+
+
+@dataclass(slots=True)
+class Unfinished:
+    """A session as far as it was recorded."""
+
+    folder: Path
+    signature: dict[str, Setting] = field(default_factory=dict)
+    """Of the run that heard the speech."""
+    at: float = 0.0
+    """Instant of the last event."""
+    heard: float = 0.0
+    """Source time up to which each final of the recogniser is recorded."""
+    finals: list[Transcript] = field(default_factory=list)
+    """Every final of the recogniser, in order."""
+    ended: bool = False
+    """Whether the run ended in order: the end of what was heard ended the last segment."""
+    was_resumed: bool = False
+    captioned: set[int] = field(default_factory=set)
+    """Segments whose final was shown."""
+    waiting: dict[int, list[Transcript]] = field(default_factory=dict)
+    """The updates of each segment that has no final caption, and of the segment before: what the draft grew from."""
+
+    @property
+    def has_sound(self) -> bool:
+        return (self.folder / AUDIO_FILE).is_file()
+
+    def updates(self, until: float) -> Iterator[Transcript]:
+        """What has to be translated of the segments that end before `until`, in order, with the updates before it.
+
+        A segment that never got its final ends as it was last recognised.
+        """
+        for segment_id, updates in sorted(self.waiting.items()):
+            last = updates[-1]
+            if last.end > until:
+                continue
+            yield from updates
+            if not last.final and segment_id not in self.captioned:
+                yield replace(last, revision=last.revision + 1, committed=last.text, partial="", final=True)
+
+
+def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None) -> Unfinished:
+    """Read a session's events once; what is kept of them is small.
+
+    Raises:
+        SessionError: it cannot be read, or the run never began to listen.
+    """
+    found = Unfinished(folder)
+    for record in read_records(folder, notify):
+        found.at = record.at
+        match record.event:
+            case RunStarted(signature=signature):
+                found.was_resumed = bool(found.signature)
+                found.signature = found.signature or dict(signature)
+            case Transcript() as transcript:
+                found.waiting.setdefault(transcript.segment_id, []).append(transcript)
+                if transcript.final:
+                    found.finals.append(transcript)
+            case Coalesced(segment_id=segment_id, revision=revision):
+                updates = found.waiting.get(segment_id, [])
+                found.waiting[segment_id] = [update for update in updates if update.revision != revision]
+            case Caption(final=True) as caption if caption.segment_id >= 0:
+                found.captioned.add(caption.segment_id)
+                found.waiting = {
+                    segment_id: updates
+                    for segment_id, updates in found.waiting.items()
+                    if segment_id not in found.captioned or segment_id == caption.segment_id
+                }
+            case SourceProgress(heard=heard):
+                found.heard, found.ended = max(found.heard, heard), False
+            case RunEnded(reason=reason):
+                found.ended = reason != "failed"
+                if found.was_resumed and reason == "end of source":
+                    found.waiting.clear()  # Recognised again: other segments may stand for the same words.
+            case _:
+                pass
+    if not found.signature:
+        raise SessionError(f"{folder} holds nothing to finish: its run ended before it began to listen.")
+    found.waiting = {segment_id: updates for segment_id, updates in found.waiting.items() if updates}
+    return found

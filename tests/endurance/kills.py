@@ -1,0 +1,161 @@
+"""Runs killed with SIGKILL at random moments: what they leave is whole, and `resume` finishes it.
+
+    python tests/endurance/kills.py [--runs 50] [--seed 1]
+
+Every second run is at the pace of speech, with threads. Of each run has to hold: the session opens; it holds every
+event that was published more than a second before the kill; after `resume` each final of the recogniser has a caption
+and nothing is left to resume; and, at full speed, where passes do not depend on the machine, the finals are those of an
+unbroken run over the sound that was recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from livetrans.errors import LivetransError
+from livetrans.session.export import last_captions
+from livetrans.session.recorder import AUDIO_FILE
+from livetrans.session.unfinished import read_unfinished
+
+RECORDINGS = Path(__file__).parents[2] / "recordings"
+LIVETRANS = [sys.executable, "-m", "livetrans"]
+KEPT_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """What one killed run showed."""
+
+    recording: str
+    speed: str
+    after: float
+    """Seconds from the run's first event to the kill."""
+    events: int
+    finals: int
+    """Finals after `resume`."""
+    added: int
+    """Finals that `resume` added."""
+    broken: list[str]
+    """A sentence for each thing that does not hold."""
+
+
+def kill(number: int, random_: random.Random, folder: Path) -> Kill:
+    """One run, killed and resumed; its session lies in `folder`."""
+    session = folder / f"killed-{number}"
+    recording = random_.choice(sorted(RECORDINGS.glob("*.flac")))
+    speed = "real" if number % 2 else "max"
+    after = random_.uniform(0.2, 12.0 if speed == "real" else 6.0)
+    options = ["--speed", speed, "--keep-audio", "--jsonl=-", "--session", str(session)]
+    run = subprocess.Popen(
+        [*LIVETRANS, "replay", str(recording), *options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    published = _follow(run)
+    while not published.lines and run.poll() is None:
+        time.sleep(0.01)
+    time.sleep(after)
+    killed_at = time.monotonic()
+    run.kill()
+    run.wait()
+    published.thread.join()
+    broken = _lost(session, [line for at, line in published.lines if at < killed_at - KEPT_SECONDS])
+    before = _finals(session, broken)
+    resumed = subprocess.run([*LIVETRANS, "resume", str(session)], capture_output=True, text=True, check=False)
+    if resumed.returncode and "nothing to finish" not in resumed.stderr:
+        broken.append(f"resume failed: {resumed.stderr.strip()}")
+    finals = _finals(session, broken)
+    if finals[: len(before)] != before:
+        broken.append("resume changed finals that were shown")
+    if not resumed.returncode:
+        broken += _left(session)
+        if speed == "max":
+            broken += _differences(session, folder / f"whole-{number}", finals)
+    return Kill(recording.stem, speed, after, len(published.lines), len(finals), len(finals) - len(before), broken)
+
+
+@dataclass
+class _Published:
+    lines: list[tuple[float, str]]
+    thread: threading.Thread
+
+
+def _follow(run: subprocess.Popen[str]) -> _Published:
+    lines: list[tuple[float, str]] = []
+
+    def read() -> None:
+        assert run.stdout
+        lines.extend((time.monotonic(), line) for line in run.stdout)
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    return _Published(lines, thread)
+
+
+def _lost(session: Path, lines: list[str]) -> list[str]:
+    file = session / "events.jsonl"
+    kept = set(file.read_text(encoding="utf-8").splitlines()) if file.exists() else set()
+    lost = [line for line in lines if line.rstrip("\n") not in kept]
+    return [f"{len(lost)} events are lost, such as {lost[0][:100]}"] if lost else []
+
+
+def _finals(session: Path, broken: list[str]) -> list[str]:
+    try:
+        return [caption.text for caption in last_captions(session) if caption.final]
+    except LivetransError as error:
+        broken.append(f"the session cannot be read: {error}")
+        return []
+
+
+def _left(session: Path) -> list[str]:
+    unfinished = read_unfinished(session)
+    missing = [final for final in unfinished.finals if final.segment_id not in unfinished.captioned]
+    again = subprocess.run([*LIVETRANS, "resume", str(session)], capture_output=True, text=True, check=False)
+    rest = [] if "Nothing to resume" in again.stderr else ["a second resume still found something"]
+    return [f"{len(missing)} finals have no caption", *rest] if missing else rest
+
+
+def _differences(session: Path, whole: Path, finals: list[str]) -> list[str]:
+    options = ["--speed", "max", "--session", str(whole)]
+    sound = session / AUDIO_FILE
+    done = subprocess.run([*LIVETRANS, "replay", str(sound), *options], capture_output=True, text=True, check=False)
+    if done.returncode:
+        return [] if not finals else [f"the sound cannot be replayed: {done.stderr.strip()}"]
+    expected = _finals(whole, [])
+    return [] if expected == finals else [f"unbroken: {json.dumps(expected)}; resumed: {json.dumps(finals)}"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    random_ = random.Random(arguments.seed)
+    kills = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(arguments.runs):
+            kills.append(done := kill(number, random_, Path(folder)))
+            print(
+                f"{number:3} {done.recording:10} {done.speed:4} after {done.after:4.1f} s: {done.events} events, "
+                f"{done.finals} finals, {done.added} of them resumed",
+                *(f"FAILED: {sentence}" for sentence in done.broken),
+                sep="; ",
+                flush=True,
+            )
+    broken = sum(bool(done.broken) for done in kills)
+    print(
+        f"{len(kills)} runs killed, {len(kills) - broken} whole; {sum(done.events for done in kills)} events, "
+        f"{sum(done.finals for done in kills)} finals, {sum(done.added for done in kills)} of them by resume"
+    )
+    sys.exit(bool(broken))
+
+
+if __name__ == "__main__":
+    main()
