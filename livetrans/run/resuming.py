@@ -34,6 +34,8 @@ CHUNK = 960
 """Samples of sound read at once, as in a replay at full speed."""
 _SAME_END = 0.3
 """A final that ends within so many seconds of the last one that was shown is that one."""
+_ROUNDING = 1e-3
+"""Seconds; times in a session are rounded."""
 
 OpenStages = Callable[[Publish], Stages]
 """Loads the recogniser; called only where there is sound to recognise."""
@@ -112,6 +114,7 @@ class Rest:
         """The first stretch of speech whose end was not heard; None where all was."""
         if not self._unfinished.has_sound:
             return None
+        heard = self._unfinished.heard + _ROUNDING
         gate = self._open_gate()
         open_from: int | None = None
         previous_end, context_from = 0, 0.0
@@ -122,14 +125,14 @@ class Rest:
                     open_from = speech.start_sample
                     if open_from - previous_end > LONG_SILENCE * SAMPLE_RATE:
                         context_from = open_from / SAMPLE_RATE
-                if speech.pause and chunk.end <= self._unfinished.heard:
+                if speech.pause and chunk.end <= heard:
                     open_from, previous_end = None, speech.start_sample + len(speech.samples)
             sample = chunk.start_sample + len(chunk.samples)
-            if chunk.end > self._unfinished.heard and open_from is not None:
+            if chunk.end > heard and open_from is not None:
                 break
         if open_from is None:
             return None
-        if self._unfinished.ended and sample / SAMPLE_RATE <= self._unfinished.heard:
+        if self._unfinished.ended and sample / SAMPLE_RATE <= heard:
             return None  # The end of the source ended the stretch.
         return _Beginning(open_from, previous_end, context_from)
 

@@ -1,0 +1,54 @@
+"""`livetrans resume`, as typed: a session that lacks a translation gets it, one that lacks nothing says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from livetrans.cli import run
+from livetrans.session.export import last_captions
+from livetrans.session.recorder import SessionRecorder
+
+
+@pytest.mark.usefixtures("translator_path")
+def test_it_translates_what_was_only_heard_and_then_has_nothing_to_do(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lines = [{"segment_id": 0, "revision": 0, "committed": "", "partial": "The dog runs.", "final": False, "end": 1.0}]
+    recorded, session = tmp_path / "recorded.jsonl", tmp_path / "session"
+    recorded.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert run(["replay", str(recorded), "--speed", "max", "--session", str(session)]) == 0
+    [whole] = last_captions(session)
+    events = (session / "events.jsonl").read_text().splitlines(keepends=True)
+    cut = next(number for number, line in enumerate(events) if '"caption"' in line)
+    (session / "events.jsonl").write_text("".join(events[:cut]))
+    capfd.readouterr()
+
+    assert run(["resume", str(session)]) == 0
+    assert capfd.readouterr().out == f"{whole.text}\n"
+    [resumed] = last_captions(session)
+    assert (resumed.text, resumed.final) == (whole.text, True)
+
+    assert run(["resume", str(session)]) == 0
+    assert "Nothing to resume" in capfd.readouterr().err
+
+
+def test_it_says_what_it_cannot_finish(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    SessionRecorder(tmp_path / "empty").close()
+    for name, reason in ((tmp_path / "empty", "before it began to listen"), (tmp_path / "absent", "no session")):
+        assert run(["resume", str(name)]) == 1
+        said = capsys.readouterr().err
+        assert reason in said and said.count("\n") == 1
+
+
+def test_a_session_that_is_still_recorded_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = '{"event": "transcript", "at": 1, "segment_id": 0, "revision": 0, "committed": "Yes.", "partial": "", '
+    folder = tmp_path / "session"
+    recorder = SessionRecorder(folder)
+    started = '{"event": "run_started", "at": 0, "version": 1, "signature": {"target_language": "de"}}\n'
+    (folder / "events.jsonl").write_text(f'{started}{line}"final": true, "start": 0, "end": 1}}\n')
+    assert run(["resume", str(folder)]) == 1
+    assert "being recorded" in capsys.readouterr().err
+    recorder.close()

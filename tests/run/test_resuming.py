@@ -1,0 +1,175 @@
+"""A session that was cut anywhere and resumed holds the finals of a run that was never interrupted."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from livetrans.clock import ManualClock
+from livetrans.config import DecodingSettings, MaskSettings, TranscriberSettings
+from livetrans.errors import SessionError
+from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Notice, RunStarted, Transcript, Word
+from livetrans.lm.prompts import Prompt, renderer
+from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
+from livetrans.run.listening import Listening, OnAudio, Stages, listen
+from livetrans.run.publisher import Publish
+from livetrans.run.restarting import RestartingRecogniser
+from livetrans.run.resuming import CHUNK, Rest, Resuming
+from livetrans.run.runner import PlainLoop
+from livetrans.run.translating import Translating
+from livetrans.session.codec import EVENTS_FILE, read_records
+from livetrans.session.export import last_captions
+from livetrans.session.recorder import SessionRecorder
+from livetrans.session.unfinished import read_unfinished
+from livetrans.speech.recogniser import ScriptedRecogniser, speak
+from livetrans.speech.transcriber import Transcriber
+from livetrans.translation.presenter import Presenter
+from livetrans.translation.translator import Translator
+
+from .scripted_run import SilenceGate, sentences
+from .sinks import Collected
+from .test_runner import updates
+
+CLOCK = ManualClock()
+TEXTS = ["the first sentence is here.", "then another one follows it.", "and that was the last of them."]
+
+
+def translating(publish: Publish) -> Translating:
+    # Unsure enough for drafts to decide: a resumed run has to draft as the first one did.
+    model = ScriptedModel(word_by_word_rule(certainty=1.0))
+    translator = Translator(
+        model, Prompt("plain", (BEGIN, SOURCE), (TARGET,), False), DecodingSettings(), MaskSettings()
+    )
+    presenter = Presenter(renderer(model), MaskSettings(), spaced=True)
+    return Translating(translator, presenter, {"method": "window"}, model.close)
+
+
+class Sound:
+    """The words' sound, to `length` seconds, as a replay at full speed gives it."""
+
+    duration, skipped = None, 0.0
+
+    def __init__(self, words: list[Word], length: float) -> None:
+        self._samples = speak(words, words[-1].end + 2.0)[: round(length * SAMPLE_RATE)]
+
+    def __iter__(self) -> Iterator[AudioChunk]:
+        for start in range(0, len(self._samples), CHUNK):
+            yield AudioChunk(self._samples[start : start + CHUNK], start)
+
+    def pause(self, paused: bool) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def stages(words: list[Word], publish: Publish) -> Stages:
+    recogniser = RestartingRecogniser(lambda: ScriptedRecogniser(words, unstable=0.4), CLOCK, publish)
+    transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False), CLOCK)
+    return Stages(SilenceGate(), transcriber, recogniser)  # type: ignore[arg-type]
+
+
+def record_sound(folder: Path, words: list[Word], length: float) -> None:
+    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
+        source, opened = Sound(words, length), stages(words, publish)
+        return Listening(listen(source, opened.gate, opened.transcriber, publish, on_audio), source.pause, source.close)
+
+    finish(PlainLoop(open_listening, translating, CLOCK, [Collected()], [SessionRecorder(folder, keep_audio=True)]))
+
+
+def record_transcripts(folder: Path, transcripts: list[Transcript]) -> None:
+    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
+        return Listening(iter(transcripts), lambda paused: None, lambda: None)
+
+    finish(PlainLoop(open_listening, translating, CLOCK, [Collected()], [SessionRecorder(folder)]))
+
+
+def finish(run: PlainLoop) -> None:
+    run.start()
+    assert run.join(60)
+
+
+def resume(folder: Path, words: list[Word]) -> Collected:
+    rest = Rest(read_unfinished(folder), SilenceGate, lambda publish: stages(words, publish))  # type: ignore[arg-type]
+    collected = Collected()
+    run = Resuming(rest.opener, translating, CLOCK, [collected], [SessionRecorder(folder, append=True)])
+    run.silent = rest.silent
+    finish(run)
+    assert read_unfinished(folder).ended
+    again = Rest(read_unfinished(folder), SilenceGate, lambda publish: stages(words, publish))  # type: ignore[arg-type]
+    assert again.is_empty
+    return collected
+
+
+def finals(folder: Path) -> list[tuple[int, str, str]]:
+    captions = [caption for caption in last_captions(folder) if caption.final]
+    return [(caption.segment_id, caption.source, caption.text) for caption in captions]
+
+
+def cut(folder: Path, share: float) -> bool:
+    """Cut the events off, anywhere after the run began; False where it had not."""
+    file = folder / EVENTS_FILE
+    data = file.read_bytes()
+    kept = data[: round(len(data) * share)]
+    file.write_bytes(kept)
+    return b"run_started" in kept and kept.index(b"run_started") < kept.rfind(b"\n")
+
+
+@settings(max_examples=40)
+@given(st.floats(0, 1))
+def test_recognised_sentences_are_translated_as_if_nothing_had_happened(share: float) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        whole, broken = Path(name) / "whole", Path(name) / "broken"
+        for folder in (whole, broken):
+            record_transcripts(folder, updates(TEXTS))
+        if not cut(broken, share):
+            return
+        heard = [final.segment_id for final in read_unfinished(broken).finals]
+        resume(broken, [])
+        resumed, expected = finals(broken), finals(whole)
+        assert resumed[: len(heard)] == expected[: len(heard)]
+        assert len(resumed) <= len(heard) + 1  # The segment that was still spoken ends as it was last recognised.
+
+
+@settings(max_examples=60)
+@given(st.integers(2, 5), st.floats(1.0, 12.0), st.floats(0, 1))
+def test_recorded_sound_is_recognised_as_if_nothing_had_happened(count: int, length: float, share: float) -> None:
+    words = sentences(count)
+    with tempfile.TemporaryDirectory() as name:
+        whole, broken = Path(name) / "whole", Path(name) / "broken"
+        for folder in (whole, broken):
+            record_sound(folder, words, length)
+        if not cut(broken, share):
+            return
+        shown = finals(broken)
+        collected = resume(broken, words)
+        assert finals(broken) == finals(whole)
+        added = [caption for caption in collected.of(Caption) if caption.final]
+        assert len(added) == len(finals(whole)) - len(shown)  # None is shown twice.
+
+
+def test_instants_go_on_and_half_a_line_is_gone(tmp_path: Path) -> None:
+    record_transcripts(tmp_path / "s", updates(TEXTS))
+    with (tmp_path / "s" / EVENTS_FILE).open("ab") as file:
+        file.write(b'{"event": "capt')
+    warned: list[Notice] = []
+    read_unfinished(tmp_path / "s", warned.append)
+    assert "incomplete" in warned[0].text
+    SessionRecorder(tmp_path / "s", append=True).close()
+    assert [type(record.event) for record in read_records(tmp_path / "s")].count(RunStarted) == 1
+
+
+def test_a_run_that_never_listened_has_nothing_to_finish(tmp_path: Path) -> None:
+    (tmp_path / EVENTS_FILE).write_text('{"event": "notice", "at": 0.1, "level": "info", "text": "x"}\n')
+    with pytest.raises(SessionError, match="nothing to finish"):
+        read_unfinished(tmp_path)
+
+
+def test_a_session_that_is_being_recorded_is_not_resumed(tmp_path: Path) -> None:
+    recorder = SessionRecorder(tmp_path / "s")
+    with pytest.raises(SessionError, match="being recorded"):
+        SessionRecorder(tmp_path / "s", append=True)
+    recorder.close()
