@@ -27,9 +27,9 @@ def test_it_translates_what_was_only_heard_and_then_has_nothing_to_do(
     capfd.readouterr()
 
     assert run(["resume", str(session)]) == 0
-    assert capfd.readouterr().out == f"{whole.text}\n"
+    assert capfd.readouterr().out == f"{whole.caption.text}\n"
     [resumed] = last_captions(session)
-    assert (resumed.text, resumed.final) == (whole.text, True)
+    assert (resumed.caption.text, resumed.caption.final) == (whole.caption.text, True)
 
     assert run(["resume", str(session)]) == 0
     assert "Nothing to resume" in capfd.readouterr().err

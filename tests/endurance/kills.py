@@ -108,7 +108,7 @@ def _lost(session: Path, lines: list[str]) -> list[str]:
 
 def _finals(session: Path, broken: list[str]) -> list[str]:
     try:
-        return [caption.text for caption in last_captions(session) if caption.final]
+        return [spoken.caption.text for spoken in last_captions(session) if spoken.caption.final]
     except LivetransError as error:
         broken.append(f"the session cannot be read: {error}")
         return []

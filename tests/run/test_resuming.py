@@ -105,7 +105,7 @@ def resume(folder: Path, words: list[Word]) -> Collected:
 
 
 def finals(folder: Path) -> list[tuple[int, str, str]]:
-    captions = [caption for caption in last_captions(folder) if caption.final]
+    captions = [spoken.caption for spoken in last_captions(folder) if spoken.caption.final]
     return [(caption.segment_id, caption.source, caption.text) for caption in captions]
 
 
