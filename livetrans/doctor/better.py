@@ -10,7 +10,6 @@ from pathlib import Path
 from livetrans.catalogue import FoundModel, find_elsewhere, find_models, is_embedded, known_models
 from livetrans.config import Settings
 from livetrans.doctor.machine import OK, WARNING, Finding
-from livetrans.doctor.measuring import pass_costs
 from livetrans.doctor.pair import MeasuredRecogniser, MeasuredTranslator, contention, files_bytes
 from livetrans.languages import AUTO
 from livetrans.metrics.prediction import Load, predict_load
@@ -96,7 +95,7 @@ def foretell(
     assert settings.recogniser is not None
     recogniser_size = files_bytes([settings.recogniser.model])
     translator_size = files_bytes([settings.language_model.model])
-    passes, share = pass_costs(recogniser.passes), contention(recogniser, translator)
+    passes, share = recogniser.costs, contention(recogniser, translator)
     return [
         Foretold(
             first,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 PASS_LENGTHS = (1.0, 4.0, 12.0)
 """Seconds of sound in the buffer of a measured pass."""
-PARTIAL_LENGTH, FINAL_LENGTH = 2.4, 3.6
-"""Mean lengths of the buffer in partials' and in finals' passes, in the seven recordings (2026-11-21)."""
+PARTIAL_LENGTH = 2.4
+"""Mean length of the buffer in partials' passes, in the seven recordings (2026-11-21)."""
+FINAL_LENGTH = PASS_LENGTHS[1]
+"""About the mean length in finals' passes: 3.6 s there."""
 PROMPT_CHARACTERS = 150
 """Of the text before, in a measured pass; a run gives up to 200."""
 QUICK = 1.0
@@ -64,42 +66,38 @@ def speech_of(path: Path, clock: Clock, length: float = PASS_LENGTHS[-1]) -> NDA
 
 
 def measure_passes(
-    recogniser: Recogniser,
-    speech: NDArray[np.float32],
-    prompt: str,
-    clock: Clock,
-    on_pass: Callable[[], None] = lambda: None,
-) -> list[tuple[float, float]]:
-    """Seconds of sound and of a pass over it, for each of `PASS_LENGTHS`; the median of three where that is quick.
+    recogniser: Recogniser, speech: NDArray[np.float32], prompt: str, clock: Clock
+) -> tuple[list[tuple[float, float]], float]:
+    """Seconds of sound and of a partial's pass over it, for each of `PASS_LENGTHS`; and seconds of a final's pass.
 
-    A first pass, which warms the memory up, is not counted.
+    The median of three where a pass is quick. A first one, which warms the memory up, is not counted.
 
     Raises:
         ModelError: the recogniser fails.
     """
-    recogniser.recognise(speech[: round(PASS_LENGTHS[0] * SAMPLE_RATE)])
-    measured: list[tuple[float, float]] = []
-    for length in PASS_LENGTHS:
+
+    def measured(length: float, final: bool) -> float:
         seconds: list[float] = []
         while not seconds or (seconds[0] < QUICK and len(seconds) < 3):
             began = clock.now()
-            recogniser.recognise(speech[: round(length * SAMPLE_RATE)], prompt=prompt[:PROMPT_CHARACTERS])
+            samples = speech[: round(length * SAMPLE_RATE)]
+            recogniser.recognise(samples, prompt=prompt[:PROMPT_CHARACTERS], final=final)
             seconds.append(clock.now() - began)
-            on_pass()
-        measured.append((length, sorted(seconds)[len(seconds) // 2]))
-    return measured
+        return sorted(seconds)[len(seconds) // 2]
+
+    recogniser.recognise(speech[: round(PASS_LENGTHS[0] * SAMPLE_RATE)])
+    return [(length, measured(length, False)) for length in PASS_LENGTHS], measured(FINAL_LENGTH, True)
 
 
-def pass_costs(measured: Sequence[tuple[float, float]]) -> Costs:
-    """A partial's and a final's pass, between the measured lengths."""
+def pass_costs(measured: Sequence[tuple[float, float]], final_seconds: float) -> Costs:
+    """A partial's pass, between the measured lengths, and a final's."""
     lengths, seconds = zip(*measured, strict=True)
-    partial, final = np.interp([PARTIAL_LENGTH, FINAL_LENGTH], lengths, seconds)
-    return Costs(float(partial), float(final))
+    return Costs(float(np.interp(PARTIAL_LENGTH, lengths, seconds)), final_seconds)
 
 
-def measure_curve(model: LanguageModel, on_pass: Callable[[], None] = lambda: None) -> list[Cost]:
+def measure_curve(model: LanguageModel) -> list[Cost]:
     """The translator's cost of a pass over each of `PASS_TOKENS`."""
-    return measure_cost(model, ROUNDS, PASS_TOKENS, on_pass)
+    return measure_cost(model, ROUNDS, PASS_TOKENS)
 
 
 def update_costs(curve: Sequence[Cost], tokens_a_word: float, template_tokens: int) -> Costs:

@@ -30,8 +30,14 @@ class MeasuredRecogniser:
     """What a pass costs, and the threads it takes."""
 
     passes: tuple[tuple[float, float], ...]
-    """Seconds of sound, and of a pass over it."""
+    """Seconds of sound, and of a partial's pass over it."""
+    final_seconds: float
+    """Of a final's pass."""
     threads: int
+
+    @property
+    def costs(self) -> Costs:
+        return pass_costs(self.passes, self.final_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +63,10 @@ def measure_recogniser(settings: RecogniserSettings, clock: Clock) -> MeasuredRe
     recordings = data_folder("recordings")
     speech = speech_of(recordings / "demo.flac", clock)
     before = (recordings / "demo.txt").read_text(encoding="utf-8")
-    passes = measure_passes(open_recogniser(settings), speech, before, clock)
+    passes, final_seconds = measure_passes(open_recogniser(settings), speech, before, clock)
     own_choice = min(int(os.environ.get("OMP_NUM_THREADS") or MOST_DEFAULT_THREADS), _cores())
-    return MeasuredRecogniser(tuple(passes), settings.threads or usual_threads(settings.model) or own_choice)
+    threads = settings.threads or usual_threads(settings.model) or own_choice
+    return MeasuredRecogniser(tuple(passes), final_seconds, threads)
 
 
 def measure_translator(settings: Settings, clock: Clock) -> MeasuredTranslator:
@@ -87,8 +94,8 @@ def measure_translator(settings: Settings, clock: Clock) -> MeasuredTranslator:
 
 def predict(recogniser: MeasuredRecogniser, translator: MeasuredTranslator, settings: Settings) -> Load:
     """The lag and load of a run with both."""
-    passes, slowed = pass_costs(recogniser.passes), contention(recogniser, translator)
-    return predict_load(passes, translator.updates, settings.transcriber, settings.gate, slowed)
+    slowed = contention(recogniser, translator)
+    return predict_load(recogniser.costs, translator.updates, settings.transcriber, settings.gate, slowed)
 
 
 def contention(recogniser: MeasuredRecogniser, translator: MeasuredTranslator) -> float:
@@ -116,7 +123,7 @@ def _milliseconds(seconds: float) -> str:
 def captions_finding(load: Load) -> Finding:
     needs = f"the recogniser needs {load.recogniser:.0%} of its step, the translator {load.translator:.0%}"
     if load.falls_behind:
-        return Finding("captions", WARNING, f"{needs}; captions fall further and further behind the voice", load.advice)
+        return Finding("captions", WARNING, f"{needs}; captions fall further and further behind", load.advice)
     text = (
         f"{needs}; growing captions come about {load.lag:.1f} s after a word, finals {load.final_lag:.1f} s after a "
         "sentence"

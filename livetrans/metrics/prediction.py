@@ -17,8 +17,8 @@ passes over the seven recordings (embedded recogniser, step 0.8 s, 2026-11-21), 
 PAUSE_BEGINS = 0.26
 """Seconds from the end of a segment's last word to where the gate's silence begins, in the same recordings."""
 STRETCH = 4.4
-"""Seconds from one pause to the next in the same recordings: 518 s, 118 pauses. A stretch of speech has a pass after its
-first step and one at its end, however long passes take."""
+"""Seconds from one pause to the next in the same recordings: 518 s, 118 pauses. A stretch of speech has a pass after
+its first step and one at its end, however long passes take."""
 ROOM = 0.8
 """Load up to which a stage keeps up: costs vary, and other programs take their share."""
 
@@ -47,7 +47,7 @@ class Load:
     final_lag: float
     """Seconds from the end of a segment's last word to its final caption, after a pause."""
     falls_behind: bool = False
-    """Whether even the fewest passes, or the finals alone, take longer than the speech: both lags then grow for ever."""
+    """Whether even the fewest passes, or the finals alone, take longer than the speech: both lags then only grow."""
 
     @property
     def keeps_up(self) -> bool:

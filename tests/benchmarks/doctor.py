@@ -30,10 +30,11 @@ import numpy as np
 from livetrans.catalogue import find_recogniser, find_translator
 from livetrans.cli import run
 from livetrans.clock import SystemClock
-from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
-from livetrans.doctor.pair import measure_recogniser, measure_translator, pass_costs, predict
-from livetrans.events import Caption, SourceProgress, Translation
-from livetrans.metrics.latency import caption_lag, percentile
+from livetrans.config import GateSettings, LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
+from livetrans.doctor.pair import measure_recogniser, measure_translator, predict
+from livetrans.events import Caption, Transcript, Translation
+from livetrans.metrics.latency import caption_lag
+from livetrans.metrics.prediction import Costs, Load, predict_load
 from livetrans.session.codec import from_dict
 from livetrans.signature import machine
 from livetrans.speech import recogniser as recognisers
@@ -48,6 +49,13 @@ COMBINATIONS = (
     ("embedded", "grown"),
     ("tiny", "grown"),
 )
+
+
+class Samples(dict[bool, list[float]]):
+    """Of partials (False) and of finals."""
+
+    def __init__(self) -> None:
+        super().__init__({False: [], True: []})
 
 
 class PaidRecogniser:
@@ -66,8 +74,8 @@ class PaidRecogniser:
 class Figures:
     """Of one combination, predicted or measured; seconds."""
 
-    pass_seconds: float
-    update_seconds: float
+    passes: Costs
+    updates: Costs
     lag: float
     final_lag: float
 
@@ -93,7 +101,7 @@ def predicted(settings: Settings) -> Figures:
     recogniser = measure_recogniser(settings.recogniser, clock)
     translator = measure_translator(settings, clock)
     load = predict(recogniser, translator, settings)
-    return Figures(pass_costs(recogniser.passes).partial, translator.updates.partial, load.lag, load.final_lag)
+    return Figures(recogniser.costs, translator.updates, load.lag, load.final_lag)
 
 
 def measured(settings: Settings) -> Figures:
@@ -107,20 +115,26 @@ def measured(settings: Settings) -> Figures:
         assert code == 0, f"the replay ended with {code}"
         events = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
     records = [from_dict(event) for event in events]
-    lags: dict[bool, list[float]] = {False: [], True: []}
-    updates: list[float] = []
-    progress = SourceProgress(0.0, None, False)
+    passes, updates, lags = Samples(), Samples(), Samples()
     for record in records:
-        lag = caption_lag(record)
-        if isinstance(record.event, Caption) and lag is not None:
-            lags[record.event.final].append(lag)
-        elif isinstance(record.event, Translation) and not record.event.final:
-            updates.append(record.event.stats.total_seconds)
-        elif isinstance(record.event, SourceProgress):
-            progress = record.event
-    growing, finals = (percentile(sorted(values), 0.5) or 0.0 for values in lags.values())
-    seconds = progress.recognition_seconds / max(progress.passes, 1)
-    return Figures(seconds, statistics.mean(updates) if updates else 0.0, growing, finals)
+        event, lag = record.event, caption_lag(record)
+        if isinstance(event, Caption) and lag is not None:
+            lags[event.final].append(lag)
+        elif isinstance(event, Translation):
+            updates[event.final].append(event.stats.total_seconds)
+        elif isinstance(event, Transcript) and event.recognition is not None:
+            passes[event.final].append(event.recognition.pass_seconds)
+    medians = [statistics.median(lags[final]) for final in (False, True)]
+    return Figures(mean_costs(passes), mean_costs(updates), *medians)
+
+
+def mean_costs(samples: Samples) -> Costs:
+    return Costs(statistics.mean(samples[False]), statistics.mean(samples[True]))
+
+
+def by_own_costs(figures: Figures) -> Load:
+    """The load that the costs of the replay itself foretell: what is wrong in it is not the machine's."""
+    return predict_load(figures.passes, figures.updates, TranscriberSettings(), GateSettings())
 
 
 def main() -> None:
@@ -132,7 +146,8 @@ def main() -> None:
     plain_open = recognisers.open_recogniser
     about = f"{machine()['cores']} cores {machine()['processor']}, load average {os.getloadavg()[0]:.1f} before it"
     print(f"`python tests/benchmarks/doctor.py`, {date.today()}, {about}.")
-    print("Seconds, predicted / measured; lags are medians.\n")
+    print("Seconds, predicted / measured (in brackets: predicted from the costs that the replay itself had). Costs are")
+    print("means of partials, lags medians.\n")
     print("| Recogniser | Translator | Pass | Update | Lag, growing | Lag, finals |")
     print("|---|---|---|---|---|---|")
     for names in COMBINATIONS if options.only is None else COMBINATIONS[options.only - 1 :][:1]:
@@ -150,8 +165,16 @@ def main() -> None:
         recognisers.open_recogniser = open_paid
         settings = Settings(RecogniserSettings(asr), LanguageModelSettings(mt))
         before, after = predicted(settings), measured(settings)
-        pairs = zip(vars(before).values(), vars(after).values(), strict=True)
-        print(f"| {' | '.join(names)} | {' | '.join(f'{one:.3f} / {other:.3f}' for one, other in pairs)} |", flush=True)
+        load = by_own_costs(after)
+        cells = (
+            *names,
+            f"{before.passes.partial:.2f} / {after.passes.partial:.2f}",
+            f"{before.updates.partial:.3f} / {after.updates.partial:.3f}",
+            f"{before.lag:.2f} / {after.lag:.2f} ({load.lag:.2f})",
+            f"{before.final_lag:.2f} / {after.final_lag:.2f} ({load.final_lag:.2f})",
+        )
+        behind = "; falls behind" if load.falls_behind else ""
+        print(f"| {' | '.join(cells)}{behind} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ def test_larger_models_are_foretold_to_be_slower(
         for size in (1000, round(1000 * growth))
     )
     passes = tuple((length, pass_seconds) for length in (1.0, 4.0, 12.0))
-    recogniser = MeasuredRecogniser(passes, 1)
+    recogniser = MeasuredRecogniser(passes, pass_seconds, 1)
     cost = Cost(1, 0.01, 1.0, 0.01, 1.0, 0.01)
     translator = MeasuredTranslator((cost,), Costs(update_seconds, update_seconds), 0)
     one, other = foretell(settings, recogniser, translator, [same, larger])

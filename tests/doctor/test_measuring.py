@@ -23,13 +23,14 @@ from livetrans.doctor.measuring import (
     update_costs,
 )
 from livetrans.events import SAMPLE_RATE
+from livetrans.metrics.prediction import Costs
 from livetrans.speech.recogniser import Hypothesis
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 
 
 class TimedRecogniser:
-    """Takes `seconds` for each second of sound, and ten times as long in its first pass."""
+    """Takes `seconds` for each second of sound, twice as long for finals, and ten times as long in its first pass."""
 
     maximum_length = 28.0
 
@@ -38,7 +39,7 @@ class TimedRecogniser:
 
     def recognise(self, samples: np.ndarray, *, prompt: str = "", final: bool = False) -> Hypothesis:
         length = len(samples) / SAMPLE_RATE
-        self.clock.advance(self.seconds * length * (1 if self.heard else 10))
+        self.clock.advance(self.seconds * length * (2 if final else 1) * (1 if self.heard else 10))
         self.heard.append((length, len(prompt)))
         return Hypothesis(())
 
@@ -46,20 +47,19 @@ class TimedRecogniser:
 def test_the_first_pass_warms_up_and_slow_passes_are_measured_once() -> None:
     speech = np.zeros(round(PASS_LENGTHS[-1] * SAMPLE_RATE), np.float32)
     quick = TimedRecogniser(ManualClock(), 0.01)
-    assert dict(measure_passes(quick, speech, "x" * 500, quick.clock)) == pytest.approx(
-        {length: 0.01 * length for length in PASS_LENGTHS}
-    )
-    assert len(quick.heard) == 1 + 3 * len(PASS_LENGTHS)
-    assert quick.heard[-1] == (PASS_LENGTHS[-1], 150)
+    passes, final = measure_passes(quick, speech, "x" * 500, quick.clock)
+    assert dict(passes) == pytest.approx({length: 0.01 * length for length in PASS_LENGTHS})
+    assert final == pytest.approx(0.02 * FINAL_LENGTH)
+    assert len(quick.heard) == 1 + 3 * len(PASS_LENGTHS) + 3
+    assert quick.heard[-1] == (FINAL_LENGTH, 150)
     slow = TimedRecogniser(ManualClock(), 5.0)
-    assert dict(measure_passes(slow, speech, "", slow.clock))[1.0] == pytest.approx(5.0)
-    assert len(slow.heard) == 1 + len(PASS_LENGTHS)
+    assert dict(measure_passes(slow, speech, "", slow.clock)[0])[1.0] == pytest.approx(5.0)
+    assert len(slow.heard) == 1 + len(PASS_LENGTHS) + 1
 
 
-def test_passes_are_read_between_the_measured_lengths() -> None:
-    costs = pass_costs([(length, 0.1 + 0.01 * length) for length in PASS_LENGTHS])
-    assert costs.partial == pytest.approx(0.1 + 0.01 * PARTIAL_LENGTH)
-    assert costs.final == pytest.approx(0.1 + 0.01 * FINAL_LENGTH)
+def test_a_partial_is_read_between_the_measured_lengths() -> None:
+    costs = pass_costs([(length, 0.1 + 0.01 * length) for length in PASS_LENGTHS], 0.7)
+    assert costs == Costs(pytest.approx(0.1 + 0.01 * PARTIAL_LENGTH), 0.7)
 
 
 def curve(seconds: float) -> list[Cost]:
