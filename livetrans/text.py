@@ -180,3 +180,11 @@ def break_spans(text: str, width: int) -> Iterator[tuple[int, int]]:
             end += len(cluster)
             broke_after = may_break
         yield begin, end
+
+
+def file_size(size_bytes: float) -> str:
+    """Decimal units, as file managers show them."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB")):
+        if size_bytes >= unit:
+            return f"{size_bytes / unit:.1f} {name}"
+    return f"{size_bytes / 1e3:.0f} kB"

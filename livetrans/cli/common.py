@@ -21,14 +21,6 @@ def say(text: str) -> None:
     click.echo(visible(text), err=True)
 
 
-def file_size(size_bytes: int) -> str:
-    """Decimal units, as file managers show them."""
-    for unit, name in ((1e9, "GB"), (1e6, "MB")):
-        if size_bytes >= unit:
-            return f"{size_bytes / unit:.1f} {name}"
-    return f"{size_bytes / 1e3:.0f} kB"
-
-
 class CommandEntry(NamedTuple):
     """A command before it is imported."""
 

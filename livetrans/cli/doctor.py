@@ -20,7 +20,7 @@ from livetrans.clock import SystemClock
 from livetrans.config import Settings
 from livetrans.doctor.machine import BROKEN, OK, WARNING, Finding
 from livetrans.errors import ModelError, SourceError
-from livetrans.text import visible
+from livetrans.text import file_size, visible
 
 if TYPE_CHECKING:
     from livetrans.audio.levels import LevelMeter
@@ -83,7 +83,7 @@ def _examine(options: RunOptions, measured: dict[str, Any]) -> Iterator[Finding]
     from livetrans.doctor.pair import files_bytes
 
     paths = [settings.recogniser.model, settings.language_model.model]
-    named = ", ".join(f"{path.name} ({machine.size(files_bytes([path]))})" for path in paths)
+    named = ", ".join(f"{path.name} ({file_size(files_bytes([path]))})" for path in paths)
     embedded = embedded_notice(settings)
     yield Finding("models", WARNING if embedded else OK, named, embedded.text if embedded else None)
     memory = machine.check_memory(files_bytes(paths), psutil.virtual_memory().available)

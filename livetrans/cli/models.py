@@ -18,13 +18,13 @@ from livetrans.catalogue import (
     pull_folder,
     search_folders,
 )
-from livetrans.cli.common import file_size, say
+from livetrans.cli.common import say
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import AUTO, parse_language
 from livetrans.models.entries import RECOGNISER, Entry, entry_of
 from livetrans.models.pulled import remove, remove_unfinished, unfinished_pulls, verify
 from livetrans.session.codec import encode
-from livetrans.text import visible
+from livetrans.text import file_size, visible
 
 _USABLE = 0.8
 """Part of the memory that a model may take: the rest is for the system and the other model."""

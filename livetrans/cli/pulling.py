@@ -17,12 +17,13 @@ from livetrans.catalogue import (
     known_models,
     pull_folder,
 )
-from livetrans.cli.common import ProgressBar, file_size, say
+from livetrans.cli.common import ProgressBar, say
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import AUTO, parse_language
 from livetrans.models.entries import RECOGNISER, Entry
 from livetrans.models.hub import is_offline
 from livetrans.models.pulled import pull, read_record, size_on_hub
+from livetrans.text import file_size
 
 OFFERED = "small"
 """The purpose that `mic` offers to fetch."""

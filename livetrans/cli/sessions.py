@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from livetrans.cli.common import file_size, say
+from livetrans.cli.common import say
 from livetrans.errors import SessionError, UsageError
 from livetrans.session.codec import dump
 from livetrans.session.recorder import sessions_folder
@@ -19,7 +19,7 @@ from livetrans.session.store import (
     session_named,
     summarise,
 )
-from livetrans.text import duration, visible
+from livetrans.text import duration, file_size, visible
 
 
 @click.group(invoke_without_command=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from livetrans import __version__
 from livetrans.errors import LivetransError, SourceError
+from livetrans.text import file_size
 
 OK, WARNING, BROKEN = "ok", "warning", "broken"
 
@@ -125,7 +126,8 @@ def check_disk(folder: Path) -> Finding:
     """Room for sessions, on the disk of `folder`, which need not exist."""
     there = next((parent for parent in (folder, *folder.parents) if parent.is_dir()), Path("/"))
     free = shutil.disk_usage(there).free
-    text = f"{size(free)} free for sessions in {folder}; an hour with --keep-audio takes {size(SESSION_BYTES_AN_HOUR)}"
+    hour = file_size(SESSION_BYTES_AN_HOUR)
+    text = f"{file_size(free)} free for sessions in {folder}; an hour with --keep-audio takes {hour}"
     if not os.access(there, os.W_OK):
         return Finding("disk", BROKEN, f"{there} cannot be written", "mend its permissions, or give --session FOLDER")
     if free < LITTLE_DISK:
@@ -136,7 +138,7 @@ def check_disk(folder: Path) -> Finding:
 
 def check_memory(needed: int, free: int) -> Finding:
     """Bytes that the models need, from their files' sizes, against what is free."""
-    text = f"the models need about {size(needed)}; {size(free)} is free"
+    text = f"the models need about {file_size(needed)}; {file_size(free)} is free"
     if needed > free:
         return Finding("memory", BROKEN, text, "close other programs, or choose smaller models with --asr and --mt")
     return Finding("memory", OK, text)
@@ -148,8 +150,3 @@ def check_load_average(load: float, cores: int) -> Finding | None:
         return None
     text = f"other programs keep {load:.1f} of {cores} cores busy: the figures below are too high"
     return Finding("other load", WARNING, text, "close them, and run the doctor again")
-
-
-def size(count: float) -> str:
-    """Bytes in decimal units, as file managers show them."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

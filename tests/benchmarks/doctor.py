@@ -61,6 +61,8 @@ class Samples(dict[bool, list[float]]):
 class PaidRecogniser:
     """Words of the embedded recogniser at the cost of another one's passes besides."""
 
+    hot_words = ()
+
     def __init__(self, paid: Recogniser, embedded: Recogniser) -> None:
         self._paid, self._embedded = paid, embedded
         self.maximum_length = min(paid.maximum_length, embedded.maximum_length)
