@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from livetrans.bench.runfile import MethodRecord, Update
 from livetrans.decoding.drafting import expected_tokens
+from livetrans.metrics.rates import Acceptance
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +36,18 @@ def measure_drafting(method: MethodRecord, updates: Sequence[Update]) -> Draftin
     proposed = sum(one.proposed_tokens for one in stats)
     if not proposed:
         return None
-    accepted, rejected = (sum(one.accepted_proposals for one in stats), sum(one.rejected_proposals for one in stats))
     written = sum(one.output_tokens - one.accepted_tokens + (not one.truncated) for one in stats)
-    rate = accepted / (accepted + rejected) if accepted + rejected else None
+    acceptance = Acceptance()
+    for one in stats:
+        acceptance.add(one)
+    rate = acceptance.per_proposal
     seconds = sum(one.generation_seconds for one in stats)
     return Drafting(
         acceptance_rate=rate,
         tokens_per_pass=written / sum(one.forward_passes for one in stats),
         expected_per_pass=expected_tokens(rate, method.gamma) if method.gamma and rate is not None else None,
         fallbacks=sum(one.fallbacks for one in stats) / written,
-        rollbacks=rejected / written,
+        rollbacks=sum(one.rejected_proposals for one in stats) / written,
         proposed=proposed / written,
         draft_time=sum(one.draft_seconds for one in stats) / seconds if seconds else None,
     )

@@ -57,6 +57,8 @@ class Snapshot:
     """A/D, 0..1."""
     accepted_per_output: float | None = None
     """A/O, 0..1."""
+    accepted_per_proposal: float | None = None
+    """The draft model's acceptance rate alpha, 0..1."""
     tokens_per_second: float | None = None
     """Output tokens / generation time, verification included (as the paper counts)."""
     delay: float | None = None
@@ -145,6 +147,7 @@ class Monitor:
                 ne_shown=self._captions.ratio_of_sums,
                 accepted_per_draft=self._acceptance.per_draft,
                 accepted_per_output=self._acceptance.per_output,
+                accepted_per_proposal=self._acceptance.per_proposal,
                 tokens_per_second=self._speed.tokens_per_second,
                 ne_screen=self._screen.ratio,
                 changes_per_minute=60 * self._screen.changes / shown.heard if shown.heard else None,

@@ -137,14 +137,18 @@ class ScreenErasure:
 
 
 class Acceptance:
-    """A/D and A/O as ratios of sums over updates."""
+    """A/D, A/O and alpha as ratios of sums over updates."""
 
     def __init__(self) -> None:
+        self._accepted_proposals = 0
+        self._judged_proposals = 0
         self.draft_tokens = 0
         self.accepted_tokens = 0
         self.output_tokens = 0
 
     def add(self, stats: DecodingStats) -> None:
+        self._accepted_proposals += stats.accepted_proposals
+        self._judged_proposals += stats.accepted_proposals + stats.rejected_proposals
         self.draft_tokens += stats.draft_tokens
         self.accepted_tokens += stats.accepted_tokens
         self.output_tokens += stats.output_tokens
@@ -161,6 +165,12 @@ class Acceptance:
         Updates without a draft count in the output: their tokens had to be decoded.
         """
         return self.accepted_tokens / self.output_tokens if self.draft_tokens and self.output_tokens else None
+
+    @property
+    def per_proposal(self) -> float | None:
+        """alpha, 0..1: proposed tokens accepted / judged, which are the accepted ones and the first rejected one of a
+        pass; None without a draft model."""
+        return self._accepted_proposals / self._judged_proposals if self._judged_proposals else None
 
 
 class Speed:

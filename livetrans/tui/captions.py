@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.events import Resize
 from textual.widgets import Static
 
-from livetrans.events import Caption, Span
+from livetrans.events import DRAFT_MODEL, Caption, Span
 from livetrans.text import (
     END_ISOLATE,
     RIGHT_TO_LEFT,
@@ -32,7 +32,10 @@ NEW, NEW_WITHOUT_COLOUR = "$text-accent", "underline"
 
 
 def caption_content(caption: Caption, new_style: str) -> Content:
-    """A caption's text with `new_style` on what was not accepted from a draft."""
+    """A caption's text, new in `new_style` but for what was accepted from the previous output.
+
+    What a draft model proposed and the translator accepted is new to the reader too; it is in italics.
+    """
     text = visible(caption.text)
     parts: list[str | tuple[str, str]] = []
     shown = 0
@@ -40,7 +43,8 @@ def caption_content(caption: Caption, new_style: str) -> Content:
         # A span that ends inside an escape sequence must not repeat what an earlier one has shown.
         begin = max(shown, len(visible(caption.text[: span.begin])))
         end = max(begin, len(visible(caption.text[: span.end])))
-        parts += [(text[shown:begin], new_style), text[begin:end]]
+        accepted = (text[begin:end], f"{new_style} italic") if span.draft == DRAFT_MODEL else text[begin:end]
+        parts += [(text[shown:begin], new_style), accepted]
         shown = end
     return Content.assemble(*parts)
 

@@ -181,6 +181,12 @@ RESEARCH = (
                 "Accepted tokens per output token.",
             ),
             Number(
+                "draft α",
+                lambda s: percent(s.accepted_per_proposal),
+                "Tokens of the draft model (`--draft-model`) that the translator accepted, per token that it judged; "
+                "while they are new they are in italics.",
+            ),
+            Number(
                 "tokens/s",
                 lambda s: rate(s.tokens_per_second),
                 "Output tokens per second of translation. The recogniser takes time from it: compare within one run. "

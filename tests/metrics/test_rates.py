@@ -22,11 +22,22 @@ def test_acceptance_is_a_ratio_of_sums() -> None:
     assert acceptance.per_output == pytest.approx(9 / 24)
 
 
+def test_a_draft_models_acceptance_is_kept_apart() -> None:
+    acceptance = Acceptance()
+    acceptance.add(DecodingStats(draft_tokens=4, accepted_tokens=4, output_tokens=4))
+    assert acceptance.per_proposal is None
+    acceptance.add(DecodingStats(output_tokens=9, proposed_tokens=12, accepted_proposals=6, rejected_proposals=2))
+    assert acceptance.per_proposal == pytest.approx(6 / 8)
+    assert acceptance.per_draft == 1.0
+
+
 def test_tokens_per_second_leave_the_prompt_out_and_count_verification() -> None:
     speed = Speed()
     assert speed.tokens_per_second is None
     speed.add(DecodingStats(output_tokens=10, prompt_seconds=5.0, verification_seconds=0.5, decoding_seconds=1.5))
     assert speed.tokens_per_second == pytest.approx(5.0)
+    speed.add(DecodingStats(output_tokens=6, verification_seconds=0.5, draft_seconds=1.5))
+    assert speed.tokens_per_second == pytest.approx(4.0)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.floats(0, 1))

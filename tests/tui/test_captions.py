@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.events import Caption, Span, Transcript
+from livetrans.events import DRAFT_MODEL, Caption, Span, Transcript
 from livetrans.text import visible
 from livetrans.tui.captions import caption_content
 
@@ -28,6 +28,14 @@ def new_parts(shown: Caption) -> list[str]:
 def test_spans_of_several_drafts_stay_plain_and_the_rest_is_marked() -> None:
     shown = caption("Das Wasser stand bis zur Stufe.", [0, 4, 11, 17])
     assert new_parts(shown) == ["Wasser ", "bis zur Stufe."]
+
+
+def test_what_a_draft_model_proposed_is_new_in_italics() -> None:
+    transcript = Transcript(0, 0, "", "source", False, 0.0, 1.0)
+    spans = (Span(0, 4), Span(4, 11, DRAFT_MODEL))
+    content = caption_content(Caption(transcript, "Das Wasser stand", accepted=spans), "bold")
+    styles = {content.plain[span.start : span.end]: span.style for span in content.spans if span.start < span.end}
+    assert styles == {"Wasser ": "bold italic", "stand": "bold"}
 
 
 def test_without_a_draft_everything_is_new_and_a_final_shows_what_it_changed() -> None:
