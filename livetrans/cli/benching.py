@@ -23,7 +23,6 @@ from livetrans.events import Notice
 from livetrans.languages import Language, parse_language
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import build_prompt
-from livetrans.run.translating import load_small_model
 from livetrans.session.store import path_or_session
 from livetrans.signature import sign
 from livetrans.translation.translator import check_method
@@ -90,10 +89,12 @@ def run_bench(options: BenchOptions) -> Path:
         prompt = build_prompt(model, options.prompt, *languages)
         small, draft_record = None, None
         if draft_file:
+            from livetrans.lm.llama.pairing import load_draft_model
+
             say(f"loading the draft model {draft_file.name} …")
-            small = load_small_model(draft_file, _model_settings(file, options), model, prompt)
-            opened.callback(small[0].close)
-            draft_record = sign(small[0], draft_file, prompt, options.threads).model
+            small = load_draft_model(draft_file, _model_settings(file, options), clock)
+            opened.callback(small.close)
+            draft_record = sign(small, draft_file, prompt, options.threads).model
         signature = sign(model, file, prompt, options.threads)
         header = make_header(
             methods,
@@ -115,12 +116,18 @@ def run_bench(options: BenchOptions) -> Path:
 
 
 def contexts(
-    methods: Sequence[MethodRecord], model: LlamaModel, opened: ExitStack, small: tuple[LlamaModel, int] | None
+    methods: Sequence[MethodRecord], model: LlamaModel, opened: ExitStack, small: LlamaModel | None
 ) -> tuple[dict[str, LanguageModel], dict[str, DraftModel]]:
     """A context of its own for each method, over the same weights, and a draft model of its own where it has one.
 
-    `small` is the draft model and how many tokens it shares with the other. The contexts are closed with `opened`.
+    `small` is the draft model. The contexts are closed with `opened`.
+
+    Raises:
+        ModelError: the two models have different vocabularies.
     """
+    from livetrans.lm.llama.pairing import shared_vocabulary
+
+    vocabulary_size = shared_vocabulary(model, small) if small else None
     models: dict[str, LanguageModel] = {}
     draft_models: dict[str, DraftModel] = {}
     for method in methods:
@@ -128,7 +135,7 @@ def contexts(
         models[method.label] = own
         opened.callback(own.close)
         if method.drafted and small:
-            draft_models[method.label] = DraftModel(small[0].another_context(), method.gamma or None, small[1])
+            draft_models[method.label] = DraftModel(small.another_context(), method.gamma or None, vocabulary_size)
             opened.callback(draft_models[method.label].model.close)
     return models, draft_models
 

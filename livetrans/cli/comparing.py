@@ -23,7 +23,7 @@ from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import ContextError, SourceError, UsageError
 from livetrans.events import Event, Notice, Transcript
-from livetrans.run.translating import languages, load_small_model, open_model, prepare_prompt
+from livetrans.run.translating import languages, open_model, prepare_prompt
 from livetrans.signature import sign
 
 if TYPE_CHECKING:
@@ -60,8 +60,10 @@ def compare_methods(
         prompt = prepare_prompt(model, settings)
         small = None
         if settings.draft_model:
-            small = load_small_model(settings.draft_model.model, settings.language_model, model, prompt)
-            opened.callback(small[0].close)
+            from livetrans.lm.llama.pairing import load_draft_model
+
+            small = load_draft_model(settings.draft_model.model, settings.language_model, clock)
+            opened.callback(small.close)
         signature = sign(model, settings.language_model.model, prompt, model.threads)
         maximum = settings.decoding.maximum_output_tokens
         header = make_header(methods, repeats, signature, corpus.record, maximum, "wall")

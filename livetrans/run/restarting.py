@@ -109,8 +109,10 @@ Model = TypeVar("Model", bound=ThreadedModel)
 class RestartingModel(_Restarting[Model]):
     """A language model; logits that are not numbers count as a failure."""
 
-    def __init__(self, open_model: Callable[[], Model], clock: Clock, publish: Publish) -> None:
-        super().__init__("translator", open_model, clock, publish)
+    def __init__(
+        self, open_model: Callable[[], Model], clock: Clock, publish: Publish, name: str = "translator"
+    ) -> None:
+        super().__init__(name, open_model, clock, publish)
         self._context: Sequence[int] = ()
 
     @property
@@ -163,7 +165,7 @@ class RestartingModel(_Restarting[Model]):
             evaluation = stage.evaluate(context, last_rows)
             # The largest of numbers of which one is not a number is not a number.
             if np.isnan(evaluation.logits.max()):
-                raise ModelError("the translator gave logits that are not numbers; choose another model with --mt")
+                raise ModelError(f"the {self._name} gave logits that are not numbers; choose another model")
             return evaluation
 
         evaluation = self._call(evaluate)

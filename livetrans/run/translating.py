@@ -6,14 +6,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from livetrans.clock import Clock
 from livetrans.config import (
     CALM,
     DecodingSettings,
-    LanguageModelSettings,
     MaskSettings,
     Settings,
     calm_name,
@@ -144,38 +142,27 @@ def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel
 
 
 def open_draft_model(settings: Settings, target: LlamaModel, prompt: Prompt, publish: Publish) -> DraftModel | None:
-    """Load the draft model, if the run has one: a second context, owned by the same thread."""
-    if settings.draft_model is None:
-        return None
-    publish(Notice("info", f"loading the draft model {settings.draft_model.model.name} …"))
-    draft = settings.draft_model
-    model, vocabulary_size = load_small_model(draft.model, settings.language_model, target, prompt)
-    return DraftModel(model, draft.gamma, vocabulary_size)
-
-
-def load_small_model(
-    path: Path, language_model: LanguageModelSettings, target: LlamaModel, prompt: Prompt
-) -> tuple[LlamaModel, int]:
-    """Load a model that drafts for the target, which was loaded by `language_model`; gives how many tokens they share.
+    """Load the draft model, if the run has one, and evaluate its prompt: a second context, owned by the same thread.
 
     Raises:
-        UsageError: it is the target itself.
+        UsageError: it is the translator itself.
         ModelError: it cannot be used, has another vocabulary, or does not fit in memory.
     """
-    from livetrans.lm.llama import LlamaModel
-    from livetrans.lm.llama.pairing import check_draft_file, shared_vocabulary
-    from livetrans.lm.llama.probe import check_model
+    from livetrans.lm.llama.pairing import load_draft_model, shared_vocabulary
 
-    check_draft_file(language_model, path)
-    check_model(path)
-    model = LlamaModel(replace(language_model, model=path), maximum_rows=1, clock=target.clock)
+    draft = settings.draft_model
+    if draft is None:
+        return None
+    publish(Notice("info", f"loading the draft model {draft.model.name} …"))
+    load = partial(load_draft_model, draft.model, settings.language_model, target.clock)
+    model = RestartingModel(load, target.clock, publish, "draft model")
     try:
-        vocabulary_size = shared_vocabulary(target, model)
+        vocabulary_size = shared_vocabulary(target, model.loaded)
         model.evaluate(prompt.tokens(target, "."))
     except BaseException:
         model.close()
         raise
-    return model, vocabulary_size
+    return DraftModel(model, draft.gamma, vocabulary_size)
 
 
 def languages(settings: Settings) -> tuple[Language, Language]:

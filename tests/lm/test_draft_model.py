@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,9 +18,11 @@ from livetrans.clock import SystemClock
 from livetrans.config import DecodingSettings, DraftModelSettings, LanguageModelSettings, Settings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
 from livetrans.errors import LivetransError, ModelError, UsageError
+from livetrans.events import Event, Notice, Transcript
 from livetrans.languages import parse_language
 from livetrans.lm.llama import LlamaModel
 from livetrans.lm.llama.pairing import shared_vocabulary
+from livetrans.lm.port import Evaluation
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.run.translating import Translating, open_translating
 from tests.lm.test_llama import SENTENCES
@@ -91,16 +94,39 @@ def test_without_bias_a_draft_model_writes_what_retranslation_writes(
     assert sum(one.stats.forward_passes for one in drafted) < sum(one.stats.forward_passes for one in plain)
 
 
-def _open(translator: Path, draft: Path, **settings: object) -> Translating:
+def _open(
+    translator: Path, draft: Path, publish: Callable[[Event], None] = lambda event: None, **settings: object
+) -> Translating:
     decoding = DecodingSettings(**settings)  # type: ignore[arg-type]
     both = Settings(None, LanguageModelSettings(translator, threads=1), DraftModelSettings(draft), decoding=decoding)
-    return open_translating(both, SystemClock(), lambda event: None)
+    return open_translating(both, SystemClock(), publish)
 
 
 def test_a_run_names_its_draft_model(translator_path: Path, draft_path: Path) -> None:
     translating = _open(translator_path, draft_path)
     translating.close()
     assert (translating.signature["draft_model"], translating.signature["gamma"]) == ("noisy.gguf", 4)
+
+
+def test_a_draft_model_that_fails_is_loaded_again(
+    translator_path: Path, draft_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[Event] = []
+    translating = _open(translator_path, draft_path, events.append, method="spec")
+    update = Transcript(0, 0, "Where did you buy that book?", "", True, 0.0, 1.0)
+    whole = translating.translator.translate(update)
+    own_evaluate = LlamaModel.evaluate
+
+    def fail_once(model: LlamaModel, context: Sequence[int], last_rows: int = 1) -> Evaluation:
+        if model.maximum_rows == 1:
+            monkeypatch.setattr(LlamaModel, "evaluate", own_evaluate)
+            raise ModelError("it is broken")
+        return own_evaluate(model, context, last_rows)
+
+    monkeypatch.setattr(LlamaModel, "evaluate", fail_once)
+    assert translating.translator.translate(replace(update, segment_id=1)).tokens == whole.tokens
+    translating.close()
+    assert Notice("warning", "The draft model failed (it is broken); it is loaded again.") in events
 
 
 def _refused(translator: Path, draft: Path, kind: type[LivetransError], words: str, **settings: object) -> None:

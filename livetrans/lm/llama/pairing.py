@@ -1,37 +1,42 @@
-"""Whether a model can propose tokens to another: same vocabulary, another file, and room in memory for both."""
+"""A second model that proposes tokens to the first: another file, room in memory for both, and the same vocabulary."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import llama_cpp
 
+from livetrans.clock import Clock
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import ModelError, UsageError
 from livetrans.lm.llama import LlamaModel
 from livetrans.lm.llama.cells import runs_on_cpu
+from livetrans.lm.llama.probe import check_model
 
 
-def check_draft_file(target: LanguageModelSettings, draft: Path) -> None:
-    """Check what can be known before the draft model is loaded.
+def load_draft_model(path: Path, target: LanguageModelSettings, clock: Clock) -> LlamaModel:
+    """Load a model that proposes tokens to the target.
 
     Raises:
-        UsageError: it is the translator's own file.
-        ModelError: it does not fit in the memory that is free.
+        UsageError: it is the target's own file.
+        ModelError: it cannot be used, or does not fit in the memory that is free.
     """
     import psutil  # type: ignore[import-untyped]
 
-    if draft.exists() and target.model.exists() and draft.samefile(target.model):
+    check_model(path)
+    if path.samefile(target.model):
         raise UsageError(
-            f"{draft.name} is the translator itself, which would propose what it has to verify; "
+            f"{path.name} is the translator itself, which would propose what it has to verify; "
             "name a smaller model of the same vocabulary with --draft-model"
         )
-    needed, free = draft.stat().st_size if draft.exists() else 0, psutil.virtual_memory().available
+    needed, free = path.stat().st_size, psutil.virtual_memory().available
     if runs_on_cpu(target) and needed > free:
         raise ModelError(
-            f"the draft model {draft.name} needs {needed / 1e9:.1f} GB of memory beside the translator, and "
+            f"the draft model {path.name} needs {needed / 1e9:.1f} GB of memory beside the translator, and "
             f"{free / 1e9:.1f} GB are free; name a smaller one with --draft-model, or go without"
         )
+    return LlamaModel(replace(target, model=path), maximum_rows=1, clock=clock)
 
 
 def shared_vocabulary(target: LlamaModel, draft: LlamaModel) -> int:
