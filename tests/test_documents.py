@@ -1,11 +1,15 @@
-"""The files and folders that the documents name exist; each part of the package is in the picture."""
+"""What the documents name exists: files, folders, commands and options; each part of the package is in the picture."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
+import click
 import pytest
+
+from livetrans.cli import cli
 
 TREE = Path(__file__).parents[1]
 PACKAGE = TREE / "livetrans"
@@ -31,3 +35,21 @@ def test_every_part_of_the_package_is_in_the_picture() -> None:
     folders = {f"{path.parent.name}/" for path in PACKAGE.glob("*/__init__.py")}
     modules = {path.name for path in PACKAGE.glob("*.py") if not path.name.startswith("__")}
     assert not (folders | modules) - paths
+
+
+def shell_commands(document: str) -> list[list[str]]:
+    """The arguments of every `livetrans` command in the document's blocks of shell."""
+    blocks = re.findall(r"```sh\n(.*?)```", (TREE / document).read_text(encoding="utf-8"), flags=re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    commands = [part for line in lines for part in re.split(r"[;|>]", line.partition(" #")[0])]
+    return [shlex.split(command)[1:] for command in commands if command.split()[:1] == ["livetrans"]]
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/bench.md", "docs/LOG.md", "docs/decoders.md"])
+def test_every_command_has_only_options_that_exist(document: str) -> None:
+    for arguments in shell_commands(document):
+        context = cli.make_context("livetrans", list(arguments))
+        while isinstance(context.command, click.Group) and (left := context._protected_args + context.args):
+            name, command, rest = context.command.resolve_command(context, left)
+            assert command is not None
+            context = command.make_context(name, rest, parent=context)

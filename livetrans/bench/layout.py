@@ -154,16 +154,20 @@ def as_markdown(table: Table, notes: Sequence[str] = ()) -> str:
 
 
 def as_csv(table: Table) -> str:
-    """A line of titles, then the rows; numbers unrounded, an interval or a spread in three columns, no notes."""
+    """A line of titles, then the rows; numbers unrounded, an interval or a spread in three columns, no notes.
+
+    The first column is the table's name, where it has one, so that files can be joined.
+    """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     parts = [_parts(table, index) for index in range(len(table.columns))]
-    titles = ["table"]
+    name = [table.name] if table.name else []
+    titles = ["table"] if table.name else []
     for column, names in zip(table.columns, parts, strict=True):
         titles += [column.title, *(f"{column.title} {name}" for name in names)]
     writer.writerow(titles)
     for row in table.rows:
-        cells: list[object] = [table.name]
+        cells: list[object] = [*name]
         for value, names in zip(row, parts, strict=True):
             cells += value if isinstance(value, Interval | Spread) else [value, *([None] * len(names))]
         writer.writerow(cells)
