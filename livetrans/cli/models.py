@@ -21,7 +21,7 @@ from livetrans.catalogue import (
 from livetrans.cli.common import say
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import AUTO, parse_language
-from livetrans.models.entries import RECOGNISER, Entry, entry_of
+from livetrans.models.entries import RECOGNISER, Entry
 from livetrans.models.pulled import remove, remove_unfinished, unfinished_pulls, verify
 from livetrans.session.codec import encode
 from livetrans.text import file_size, visible
@@ -71,7 +71,7 @@ def pull_command(name: str, source: str, target: str, yes: bool) -> None:
         pull_all(catalogue.pair(name, spoken, shown), yes=yes)
         say(f"Ready: livetrans mic --from {source} --to {target}")
     else:
-        pull_all((catalogue.named(name) or entry_of(name),), yes=yes)
+        pull_all((catalogue.wanted(name),), yes=yes)
 
 
 @command.command("rm", short_help="Remove a model that was fetched.")

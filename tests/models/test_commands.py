@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -120,7 +121,8 @@ def test_the_list_fits_80_columns_and_says_what_can_be_fetched(home: Path, capsy
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["pull", "nosuch"], "no model 'nosuch' in the catalogue"),
+        (["pull", "nosuch"], "no model 'nosuch' in the catalogue; `livetrans models` lists them"),
+        (["pull", "whisper-smal"], "did you mean whisper-small?"),
         (["pull", "https://huggingface.co/owner/name"], "owner/repository:file.gguf"),
         (["pull", "owner/name:weights.safetensors"], "is not a GGUF file"),
         (["pull", "owner/name:../evil.gguf"], "is not a GGUF file"),
@@ -139,6 +141,22 @@ def test_a_mistake_is_answered_in_one_sentence(
     assert run(["models", *arguments]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("livetrans: ") and sentence in last
+
+
+def test_what_does_not_fit_the_memory_is_marked(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=4_000_000_000))
+    assert run(["models"]) == 0
+    about = capsys.readouterr().out.split("\n  ")
+    marked = {entry.name: False for entry in CATALOGUE.entries}
+    name = ""
+    for line in about:
+        name = line.split()[0] if line.split() and line.split()[0] in marked else name
+        if "more memory than this machine" in line:
+            marked[name] = True
+    assert marked["hy-mt2-7b"] and marked["eurollm-9b"]
+    assert not marked["whisper-small"] and not marked["hy-mt2-1.8b"]
 
 
 def test_the_catalogue_is_whole() -> None:
