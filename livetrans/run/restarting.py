@@ -81,10 +81,6 @@ class RestartingRecogniser(_Restarting[Recogniser]):
     def hot_words(self) -> tuple[str, ...]:
         return self._stage.hot_words
 
-    @property
-    def hot_words(self) -> tuple[str, ...]:
-        return self._stage.hot_words
-
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         return self._call(lambda stage: _checked(stage.recognise(samples, prompt=prompt, final=final)))
 

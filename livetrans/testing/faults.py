@@ -142,10 +142,6 @@ class FaultyRecogniser:
     def hot_words(self) -> tuple[str, ...]:
         return self._recogniser.hot_words
 
-    @property
-    def hot_words(self) -> tuple[str, ...]:
-        return self._recogniser.hot_words
-
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         return self._schedule.call(
             lambda: self._recogniser.recognise(samples, prompt=prompt, final=final),
