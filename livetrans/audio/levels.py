@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 
@@ -13,6 +14,11 @@ from livetrans.errors import LivetransError
 FULL_SCALE = 32_768
 BLOCK_SECONDS = 0.1
 """Sound over which a level is the root mean square."""
+
+
+def decibels(level: float) -> float:
+    """A level above 0, relative to full scale."""
+    return 20 * math.log10(level)
 
 
 class LevelMeter:

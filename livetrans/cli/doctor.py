@@ -19,7 +19,7 @@ from livetrans.cli.run_options import RunOptions, embedded_notice, run_options, 
 from livetrans.clock import SystemClock
 from livetrans.config import Settings
 from livetrans.doctor.machine import BROKEN, OK, WARNING, Finding
-from livetrans.errors import ModelError, SourceError
+from livetrans.errors import LivetransError, ModelError, SourceError
 from livetrans.text import file_size, visible
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _measure(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     try:
         with _quiet():
             recogniser = pair.measure_recogniser(settings.recogniser, clock)
-    except (ModelError, SourceError) as error:
+    except LivetransError as error:
         yield fault("recogniser", error)
         return
     measured["recogniser"] = asdict(recogniser)
@@ -118,7 +118,7 @@ def _measure(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     try:
         with _quiet():
             translator = pair.measure_translator(settings, clock)
-    except ModelError as error:
+    except LivetransError as error:
         yield fault("translator", error)
         return
     measured["translator"] = asdict(translator)

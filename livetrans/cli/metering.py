@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 
@@ -10,7 +9,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from livetrans.audio.levels import LevelMeter
+from livetrans.audio.levels import LevelMeter, decibels
 from livetrans.audio.portaudio import Device
 from livetrans.text import visible
 
@@ -59,6 +58,6 @@ def _line(device: Device, meter: LevelMeter, level: float | None) -> Text:
         return Text(label + "…")
     if level == 0:
         return Text(label + "silence: muted, or not allowed for this terminal")
-    decibels = 20 * math.log10(level)
-    filled = round(_BAR * max(1 - decibels / _QUIETEST, 0.0))
-    return Text(f"{label}{'█' * filled:<{_BAR}} {decibels:>4.0f} dB")
+    loudness = decibels(level)
+    filled = round(_BAR * max(1 - loudness / _QUIETEST, 0.0))
+    return Text(f"{label}{'█' * filled:<{_BAR}} {loudness:>4.0f} dB")

@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from livetrans import __version__
+from livetrans.audio.levels import decibels
 from livetrans.errors import LivetransError, SourceError
 from livetrans.text import file_size
 
@@ -109,7 +110,6 @@ def check_microphone(listen: Callable[[], tuple[str, float]]) -> Finding:
         device, level = listen()
     except SourceError as error:
         return Finding("microphone", WARNING, str(error))
-    text = f"{device}, level {level:.4f} of 1"
     if level == 0:
         advice = (
             "allow this terminal to use it: System Settings, Privacy & Security, Microphone"
@@ -117,6 +117,7 @@ def check_microphone(listen: Callable[[], tuple[str, float]]) -> Finding:
             else "unmute it, or take another with --device: `livetrans devices --listen` shows each one's level"
         )
         return Finding("microphone", WARNING, f"{device} gives nothing but silence", advice)
+    text = f"{device}, loudest moment {decibels(level):.0f} dB"
     if level < QUIET:
         return Finding("microphone", WARNING, f"{text}: very quiet", "speak while the doctor runs, or turn it up")
     return Finding("microphone", OK, text)

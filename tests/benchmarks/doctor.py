@@ -43,12 +43,14 @@ from livetrans.speech.recogniser import Hypothesis, Recogniser
 TREE = Path(__file__).parents[2]
 DEMO = TREE / "recordings/demo.flac"
 COMBINATIONS = (
-    ("embedded", "embedded"),
-    ("tiny", "embedded"),
-    ("small", "embedded"),
-    ("embedded", "grown"),
-    ("tiny", "grown"),
+    ("embedded", "embedded", None),
+    ("tiny", "embedded", "full"),
+    ("tiny", "embedded", "partials"),
+    ("small", "embedded", "full"),
+    ("embedded", "grown", None),
+    ("tiny", "grown", "partials"),
 )
+"""Recogniser, translator, and what the recogniser's passes encode (`--window`)."""
 
 
 class Samples(dict[bool, list[float]]):
@@ -106,15 +108,16 @@ def predicted(settings: Settings) -> Figures:
     return Figures(recogniser.costs, translator.updates, load.lag, load.final_lag)
 
 
-def measured(settings: Settings) -> Figures:
-    """What a replay of the demo at the pace of speech gives."""
+def measured(settings: Settings) -> Figures | None:
+    """What a replay of the demo at the pace of speech gives; None where it gives no caption before the sound ends."""
     assert settings.recogniser is not None
     with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nowhere:
         lines = Path(folder) / "events.jsonl"
         models = ["--asr", str(settings.recogniser.model), "--mt", str(settings.language_model.model)]
+        if settings.recogniser.window:
+            models += ["--window", settings.recogniser.window]
         with contextlib.redirect_stdout(nowhere):
-            code = run(["replay", str(DEMO), "--plain", "--no-session", "--jsonl", str(lines), *models])
-        assert code == 0, f"the replay ended with {code}"
+            run(["replay", str(DEMO), "--plain", "--no-session", "--jsonl", str(lines), *models])
         events = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
     records = [from_dict(event) for event in events]
     passes, updates, lags = Samples(), Samples(), Samples()
@@ -126,6 +129,8 @@ def measured(settings: Settings) -> Figures:
             updates[event.final].append(event.stats.total_seconds)
         elif isinstance(event, Transcript) and event.recognition is not None:
             passes[event.final].append(event.recognition.pass_seconds)
+    if not all(samples[final] for samples in (passes, updates, lags) for final in (False, True)):
+        return None
     medians = [statistics.median(lags[final]) for final in (False, True)]
     return Figures(mean_costs(passes), mean_costs(updates), *medians)
 
@@ -152,31 +157,37 @@ def main() -> None:
     print("means of partials, lags medians.\n")
     print("| Recogniser | Translator | Pass | Update | Lag, growing | Lag, finals |")
     print("|---|---|---|---|---|---|")
-    for names in COMBINATIONS if options.only is None else COMBINATIONS[options.only - 1 :][:1]:
+    for name, translator, window in COMBINATIONS if options.only is None else COMBINATIONS[options.only - 1 :][:1]:
         asr, mt = (
-            own if name == "embedded" else model_path(name, options.folder)
-            for name, own in zip(names, embedded, strict=True)
+            own if model == "embedded" else model_path(model, options.folder)
+            for model, own in zip((name, translator), embedded, strict=True)
         )
 
-        def open_paid(settings: RecogniserSettings, paid: bool = names[0] != "embedded") -> Recogniser:
+        def open_paid(settings: RecogniserSettings, paid: bool = name != "embedded") -> Recogniser:
             if not paid:
                 return plain_open(settings)
             own = plain_open(RecogniserSettings(embedded[0], settings.language))
             return PaidRecogniser(plain_open(settings), own)
 
         recognisers.open_recogniser = open_paid
-        settings = Settings(RecogniserSettings(asr), LanguageModelSettings(mt))
-        before, after = predicted(settings), measured(settings)
-        load = by_own_costs(after)
-        cells = (
-            *names,
-            f"{before.passes.partial:.2f} / {after.passes.partial:.2f}",
-            f"{before.updates.partial:.3f} / {after.updates.partial:.3f}",
-            f"{before.lag:.2f} / {after.lag:.2f} ({load.lag:.2f})",
-            f"{before.final_lag:.2f} / {after.final_lag:.2f} ({load.final_lag:.2f})",
-        )
-        behind = "; falls behind" if load.falls_behind else ""
-        print(f"| {' | '.join(cells)}{behind} |", flush=True)
+        settings = Settings(RecogniserSettings(asr, window=window), LanguageModelSettings(mt))
+        cells = figures_cells(predicted(settings), measured(settings))
+        print(f"| {name}{f', {window}' if window else ''} | {translator} | {' | '.join(cells)} |", flush=True)
+
+
+def figures_cells(before: Figures, after: Figures | None) -> tuple[str, ...]:
+    """The row of a combination, predicted and measured."""
+    if after is None:
+        return f"{before.passes.partial:.2f}", f"{before.updates.partial:.3f}", "no captions in time", ""
+    load = by_own_costs(after)
+    return (
+        f"{before.passes.partial:.2f} / {after.passes.partial:.2f}",
+        f"{before.updates.partial:.3f} / {after.updates.partial:.3f}",
+        f"{before.lag:.2f} / {after.lag:.2f} ({load.lag:.2f})",
+        "falls behind"
+        if load.falls_behind
+        else f"{before.final_lag:.2f} / {after.final_lag:.2f} ({load.final_lag:.2f})",
+    )
 
 
 if __name__ == "__main__":
