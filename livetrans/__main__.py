@@ -1,6 +1,20 @@
-"""`python -m livetrans` is the console script."""
+"""`python -m livetrans` and the console script: from the first import on, Ctrl-C ends the program without a traceback."""
 
-from livetrans.cli import main
+from __future__ import annotations
+
+import signal
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Import the command line and run it."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Nothing is open yet: to die of the signal is the whole clean-up. An ignored signal stays ignored.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from livetrans import cli
+
+    cli.main()
+
 
 if __name__ == "__main__":
     main()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -53,6 +54,8 @@ click.version_option(__version__, message="livetrans %(version)s")(cli)
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """The console script: run a command and leave with its exit code."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # From here on `run` answers it.
     _open_closed_streams()
     exit_code = run(sys.argv[1:] if arguments is None else arguments)
     if any(thread.daemon for thread in threading.enumerate()):

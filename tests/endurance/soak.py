@@ -1,6 +1,6 @@
 """Hours of sound through the real recogniser and translator, in threads, as fast as the machine allows.
 
-    python tests/endurance/soak.py [--hours 4] [--seed 1] [--step 4] [--session FOLDER]
+    python tests/endurance/soak.py [--hours 4] [--seed 1] [--step 0.8] [--session FOLDER]
 
 The recordings of the tree come in random order, pauses between them, all of them once before one comes again. The next
 sound comes when what came before is nearly done, so that the run is never overloaded for long, however slow the machine
@@ -184,7 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hours", type=float, default=4.0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--step", type=float, default=4.0, help="seconds of sound a pass: long ones cost less")
+    parser.add_argument("--step", type=float, default=0.8, help="seconds of sound a pass: long ones cost less")
     parser.add_argument("--session", type=Path, help="a new folder; a temporary one otherwise")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
