@@ -1,4 +1,4 @@
-"""`python -m livetrans` and the console script: from the first import on, Ctrl-C ends the program without a traceback."""
+"""`python -m livetrans` and the console script: Ctrl-C gives no traceback from the first import on."""
 
 from __future__ import annotations
 

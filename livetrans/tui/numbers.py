@@ -28,6 +28,8 @@ class Number:
     write: Callable[[Snapshot], str]
     meaning: str
     """One sentence for the help screen."""
+    label_now: Callable[[Snapshot], str | None] = lambda snapshot: None
+    """What takes the label's place on the panel for a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +74,14 @@ def mask(snapshot: Snapshot) -> str:
     return "none" if snapshot.mask_mode == "none" else f"{snapshot.mask_k} {snapshot.mask_mode}"
 
 
+def left_out(snapshot: Snapshot) -> str | None:
+    """The step of back-pressure; None in the normal one."""
+    return None if snapshot.step == "normal" else snapshot.step
+
+
 def keeping_up(snapshot: Snapshot) -> str:
-    if snapshot.step != "normal":
-        return f"{snapshot.step} {snapshot.behind_seconds:.0f} s"
+    if left_out(snapshot):
+        return f"{snapshot.behind_seconds:.0f} s"
     if snapshot.delay is None:
         return DASH
     return "yes" if snapshot.delay < BEHIND_SECONDS else f"{snapshot.delay:.0f} s behind"
@@ -125,6 +132,7 @@ LISTENER = Group(
             keeping_up,
             f"Yes while the newest caption came less than {BEHIND_SECONDS:.0f} seconds after its last word; otherwise "
             "how late it was, or what is left out until the run has caught up, and the age of what waits.",
+            left_out,
         ),
         CALM,
         CHANGES,

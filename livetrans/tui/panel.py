@@ -81,9 +81,9 @@ def hearing(snapshot: Snapshot) -> str:
 
 
 def row(number: Number, snapshot: Snapshot, width: int) -> Content:
-    value = visible(number.write(snapshot))
-    gap = " " * max(1, width - cell_len(number.label) - cell_len(value))
-    return Content.assemble((number.label + gap, LABEL), value)
+    label, value = number.label_now(snapshot) or number.label, visible(number.write(snapshot))
+    gap = " " * max(1, width - cell_len(label) - cell_len(value))
+    return Content.assemble((label + gap, LABEL), value)
 
 
 def key_row(command: Command, width: int) -> Content:
@@ -125,7 +125,7 @@ def strip_text(snapshot: Snapshot, panel: str) -> str:
         second = [
             f"lag {numbers.seconds(snapshot.lag_growing)}",
             f"finals {numbers.seconds(snapshot.lag_finals)}",
-            f"keeping up {numbers.keeping_up(snapshot)}",
+            f"{numbers.left_out(snapshot) or 'keeping up'} {numbers.keeping_up(snapshot)}",
         ]
     else:
         first += [f"lag {numbers.seconds(snapshot.seen_lag_median)}", f"k {snapshot.mask_k}"]
@@ -167,7 +167,7 @@ class TopBar(Horizontal):
         state = "paused" if paused and phase is Phase.RUNNING else phase.value
         sign = {"paused": "‖ ", "listening": "● "}.get(state, "")
         text = f"{sign}{state}" if phase is Phase.LOADING else f"{sign}{state}  {duration(snapshot.heard)}"
-        if snapshot.step != "normal" and phase in (Phase.RUNNING, Phase.FINISHING):
+        if numbers.left_out(snapshot) and phase in (Phase.RUNNING, Phase.FINISHING):
             text = f"{snapshot.behind_seconds:.0f} s behind, {snapshot.step}  {text}"
         if text != self._state.content:
             self._state.update(text)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.errors import SessionError
-from livetrans.events import Gap, Notice, Record
+from livetrans.events import BackPressure, Gap, Notice, Record
 from livetrans.session.codec import from_dict, to_dict
 from livetrans.session.outputs import JsonLinesOutput, OutputClosed, PlainOutput
 
@@ -94,6 +94,20 @@ def test_a_segment_without_a_final_is_printed() -> None:
 def test_escapes_and_line_breaks_are_shown_as_text() -> None:
     nasty = caption(0, "a\x1b[31mb\nc\x07 [bold]x[/]", source="\x1b]0;t\x07s\u202e")
     assert plain(nasty, show_source=True) == "> s\nab c [bold]x[/]\n"
+
+
+def test_each_step_of_back_pressure_is_said_once_on_the_other_stream() -> None:
+    stream, notices = io.StringIO(), io.StringIO()
+    output = PlainOutput(stream, notices=notices)
+    for step, behind in (("fewer passes", 3.4), ("fewer passes", 4.6), ("finals only", 12.2), ("normal", 0.8)):
+        output.write(Record(0.0, BackPressure(step, behind)))
+    output.close()
+    assert notices.getvalue().splitlines() == [
+        "3 s behind: fewer passes",
+        "12 s behind: finals only",
+        "1 s behind: normal",
+    ]
+    assert stream.getvalue() == ""
 
 
 def test_warnings_go_to_the_other_stream() -> None:

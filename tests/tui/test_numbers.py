@@ -7,12 +7,16 @@ from dataclasses import replace
 import pytest
 
 from livetrans.metrics.monitor import Snapshot
+from livetrans.run.backpressure import STEPS, Step
 from livetrans.text import duration
 from livetrans.tui import numbers
 from livetrans.tui.keys import LISTED
 from livetrans.tui.numbers import DASH, GROUPS, LISTENER, RESEARCH
 from livetrans.tui.panel import draw, strip_text
 from tests.tui.scripted import FULL
+
+PANEL_WIDTH = 22
+"""Cells of a line on a terminal of 80 columns."""
 
 
 def test_unmeasured_is_a_dash_and_zero_is_zero() -> None:
@@ -68,6 +72,14 @@ def test_the_strip_fits_60_columns(panel: str) -> None:
 def test_captions_are_behind_from_three_seconds_on() -> None:
     written = [numbers.keeping_up(replace(FULL, delay=delay)) for delay in (None, 0.0, 2.9, 3.0, 12.4)]
     assert written == [DASH, "yes", "yes", "3 s behind", "12 s behind"]
+
+
+@pytest.mark.parametrize("step", STEPS[1:], ids=lambda step: step.name)
+def test_the_panel_says_how_far_behind_a_run_is_and_what_it_leaves_out(step: Step) -> None:
+    snapshot = Snapshot(step=step.name, behind_seconds=112.4)
+    assert f"{step.name} 112 s" in strip_text(snapshot, "people")
+    lines = draw(snapshot, "people", PANEL_WIDTH, 24).plain.splitlines()
+    assert [line for line in lines if step.name in line] == [f"{step.name}{'112 s':>{PANEL_WIDTH - len(step.name)}}"]
 
 
 def test_the_meter_is_empty_while_paused() -> None:

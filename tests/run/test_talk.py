@@ -1,0 +1,78 @@
+"""A whole talk through the real recogniser and a translator that takes ten times as long as it should, and more."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from livetrans.audio.file import AudioFile
+from livetrans.clock import SystemClock
+from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
+from livetrans.events import Caption, SourceProgress, Transcript
+from livetrans.metrics.monitor import Monitor, Snapshot
+from livetrans.run import translating
+from livetrans.run.backpressure import STEPS
+from livetrans.run.listening import Listening, OnAudio, open_audio
+from livetrans.run.pipeline import Pipeline
+from livetrans.run.publisher import Publish
+from livetrans.testing.faults import FaultyModel, ScaledClock, Schedule, Slow
+from livetrans.tui.panel import draw
+
+from .scripted_run import no_thread_left
+from .sinks import Collected
+
+TALK = Path(__file__).parents[2] / "recordings" / "talk.flac"
+SPEED = 40.0
+"""The run's clock against the machine's: the small models cost on it what large ones cost on the machine's. Most
+of a second for each evaluation makes the translator too slow on every machine."""
+
+
+class SlowTranslator(FaultyModel):
+    threads = 1
+
+
+def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_panel(
+    recogniser_path: Path, translator_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = ScaledClock(SystemClock(), SPEED)
+    open_model = translating.open_model
+
+    def open_slow_model(*arguments: object) -> SlowTranslator:
+        return SlowTranslator(open_model(*arguments), Schedule(clock, always=Slow(10.0, seconds=0.8)))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(translating, "open_model", open_slow_model)
+    settings = Settings(
+        RecogniserSettings(recogniser_path, threads=1), LanguageModelSettings(translator_path, threads=1)
+    )
+
+    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
+        return open_audio(AudioFile(TALK, clock, real_time=True), settings, clock, publish, on_audio)
+
+    monitor, collected = Monitor(), Collected()
+    translate = partial(translating.open_translating, settings, clock)
+    pipeline = Pipeline(open_listening, translate, clock, [monitor, collected])
+    shown: list[Snapshot] = []
+    pipeline.start()
+    end = time.monotonic() + 120
+    while not pipeline.join(0.01):
+        assert time.monotonic() < end
+        shown.append(monitor.snapshot())
+
+    heard = [event.text for event in collected.of(Transcript) if event.final]
+    captions = [event for event in collected.of(Caption) if event.final]
+    assert [caption.source for caption in captions] == heard
+    assert len(heard) > 10 and all(caption.text for caption in captions)
+    assert collected.of(SourceProgress)[-1].heard == pytest.approx(83.0, abs=0.1)
+    assert collected.of(SourceProgress)[-1].skipped == 0
+    steps = list(dict.fromkeys(snapshot.step for snapshot in shown))
+    assert steps[: len(STEPS)] == [step.name for step in STEPS]
+    panels = [draw(snapshot, "people", 22, 24).plain for snapshot in shown]
+    assert all(any(step.name in panel for panel in panels) for step in STEPS[1:])
+    most = max(snapshot.behind_seconds for snapshot in shown)
+    lag = max(record.at - record.event.captured_at for record in collected.records
+              if isinstance(record.event, Caption) and record.event.final)  # fmt: skip
+    assert most == pytest.approx(lag, rel=0.25)
+    assert no_thread_left()
