@@ -1,18 +1,17 @@
 """`python -m livetrans` and the console script: Ctrl-C gives no traceback from the first import on."""
 
-from __future__ import annotations
 
-import signal
-from typing import NoReturn
-
-
-def main() -> NoReturn:
+def main() -> None:
     """Import the command line and run it."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # Nothing is open yet: to die of the signal is the whole clean-up. An ignored signal stays ignored.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from livetrans import cli
+    try:
+        import signal
 
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            # Nothing is open yet: to die of the signal is the whole clean-up. An ignored signal stays ignored.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        from livetrans import cli
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
     cli.main()
 
 

