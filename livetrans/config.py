@@ -58,6 +58,8 @@ class RecogniserSettings:
     window: str | None = None
     """What a pass encodes: `full` 30 s, `always` the sound and a short rest, `partials` the latter except for finals;
     None takes what the model was trained for."""
+    other_languages: tuple[str, ...] = ()
+    """Codes of languages that the user may switch to."""
     hot_words: tuple[str, ...] = ()
     """Words that are likely to be spoken; for models that were trained with previous text as a prompt."""
     compute_type: str | None = None
@@ -226,6 +228,9 @@ class Settings:
     draft_model: DraftModelSettings | None = None
     source_language: str = "en"
     target_language: str = "de"
+    sources: tuple[str, ...] = ()
+    """Codes of the languages between which a key switches, `auto` among them; empty where there is no choice."""
+    targets: tuple[str, ...] = ()
     prompt: PromptSettings = field(default_factory=PromptSettings)
     gate: GateSettings = field(default_factory=GateSettings)
     transcriber: TranscriberSettings = field(default_factory=TranscriberSettings)

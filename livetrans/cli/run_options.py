@@ -127,23 +127,29 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
         UsageError: an unknown language, or one that no recogniser knows.
         ModelError: a model that is not there.
     """
-    source = None if options.source.lower() == AUTO else parse_language(options.source)
-    target = parse_language(options.target)
+    sources = [None if one.lower() == AUTO else parse_language(one) for one in _listed(options.source)]
+    targets = [parse_language(one) for one in _listed(options.target)]
+    source, target = sources[0], targets[0]
     translator = find_translator(options.mt, source=source.code if source else None, target=target.code)
     glossary = read_glossary(input_path(options.glossary)) if options.glossary else ()
     recogniser_settings = None
     if recogniser:
-        if source and source.whisper_code is None:
-            raise UsageError(f"no recogniser knows {source.name}; choose another language for --from")
+        for one in filter(None, sources):
+            if one.whisper_code is None:
+                raise UsageError(f"no recogniser knows {one.name}; choose another language for --from")
         spoken = source.whisper_code if source else None
         model = find_recogniser(options.asr, language=spoken)
         if model.languages:
-            spoken = model.languages[0]  # A recogniser of our own predicts no language.
+            # A recogniser of our own knows one language, and detects none.
+            spoken = model.languages[0]
+            source = source or parse_language(spoken)
+            sources[0] = source
         recogniser_settings = RecogniserSettings(
             model=model.path,
             language=spoken,
             threads=options.asr_threads,
             window=options.encoder_window,
+            other_languages=tuple(one.whisper_code for one in sources[1:] if one and one.whisper_code),
             hot_words=tuple(term for term, _ in glossary),
         )
     draft_model = None
@@ -155,6 +161,8 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
         language_model=dataclasses.replace(options.language_model, model=translator.path),
         source_language=source.code if source else AUTO,
         target_language=target.code,
+        sources=tuple(one.code if one else AUTO for one in sources),
+        targets=tuple(one.code for one in targets),
         prompt=PromptSettings(options.history, glossary),
         gate=options.gate,
         transcriber=options.transcriber,
@@ -162,6 +170,11 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
         mask=options.mask,
         output=options.output,
     )
+
+
+def _listed(written: str) -> list[str]:
+    """The languages of `en,fr,auto`, each once; an empty entry is a language too, which is not known."""
+    return list(dict.fromkeys(part.strip() for part in written.split(",")))
 
 
 def embedded_notice(settings: Settings, file: Path | None = None) -> Notice | None:

@@ -173,12 +173,12 @@ def _run_on_screen(
 ) -> None:
     from livetrans.tui.app import LivetransApp
 
-    languages = f"{settings.source_language} → {settings.target_language}"
     with _ending_signals(on_terminal=True) as count:
         app = LivetransApp(
             pipeline,
             snapshot,
-            title=f"{title} · {languages} · {settings.language_model.model.stem}",
+            title=f"{title} · {settings.language_model.model.stem}",
+            languages=(settings.sources, settings.targets),
             decoding=settings.decoding,
             mask=settings.mask,
             output=settings.output,

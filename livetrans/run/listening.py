@@ -100,6 +100,8 @@ class Listening:
     """Ends the source soon, from any thread, any number of times."""
     listener: Listener | None = None
     """None for a recorded stream, which has no sound to be behind with."""
+    listen_for: Callable[[str | None], None] = lambda language: None
+    """Expect a spoken language by its code, or detect it, from any thread; a recorded stream has none to choose."""
 
 
 def open_audio(
@@ -123,7 +125,7 @@ def open_audio(
         listener.close()
 
     transcripts = listen(source, stages.gate, stages.transcriber, publish, on_audio, listener)
-    return Listening(transcripts, source.pause, close, listener)
+    return Listening(transcripts, source.pause, close, listener, stages.recogniser.listen_for)
 
 
 @dataclass(frozen=True, slots=True)

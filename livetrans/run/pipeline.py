@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from livetrans.clock import Clock
 from livetrans.events import BackPressure, Notice, RunStarted, SettingChanged, Transcript
+from livetrans.languages import AUTO, parse_language
 from livetrans.run.backlog import Backlog
 from livetrans.run.backpressure import FINALS_ONLY, SOUND_WAITS, STEPS, WHEN_IDLE, Ladder
 from livetrans.run.listening import Listener, Listening
@@ -52,6 +53,7 @@ class Pipeline(Run):
         self._translating: Translating | None = None
         self._source_has_ended = False
         self._is_paused = False
+        self._source: tuple[str | None] | None = None
         self._settings: dict[str, str | float] = {}
         self._ladder = Ladder()
         self._backlog = Backlog()
@@ -76,6 +78,19 @@ class Pipeline(Run):
     def set_mask_k(self, k: int) -> None:
         """Set k of mask-k, k >= 0, from the next update on."""
         self._set("mask_k", k)
+
+    def set_target(self, code: str) -> None:
+        """Set the language of the captions from the next segment on."""
+        self._set("target", code)
+
+    def set_source(self, code: str) -> None:
+        """Set the spoken language from the next pass on; `auto` detects it."""
+        spoken = None if code == AUTO else parse_language(code).whisper_code
+        with self._change:
+            self._source = (spoken,)
+            if self._listening:
+                self._listening.listen_for(spoken)
+        self.publish(SettingChanged("source", code))
 
     def _set(self, name: str, value: str | float) -> None:
         with self._change:
@@ -106,6 +121,8 @@ class Pipeline(Run):
                 self._listening = listening
                 if self._is_paused:
                     listening.pause(True)
+                if self._source:  # Set while models loaded.
+                    listening.listen_for(*self._source)
                 signature = dict(self._translating.signature)
             self.publish(RunStarted(signature))
             for transcript in listening.transcripts:

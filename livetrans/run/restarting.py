@@ -72,6 +72,7 @@ class RestartingRecogniser(_Restarting[Recogniser]):
 
     def __init__(self, open_recogniser: Callable[[], Recogniser], clock: Clock, publish: Publish) -> None:
         super().__init__("recogniser", open_recogniser, clock, publish)
+        self._set_language: tuple[str | None] | None = None
 
     @property
     def maximum_length(self) -> float:
@@ -81,8 +82,18 @@ class RestartingRecogniser(_Restarting[Recogniser]):
     def hot_words(self) -> tuple[str, ...]:
         return self._stage.hot_words
 
+    def listen_for(self, language: str | None) -> None:
+        self._set_language = (language,)
+        self._stage.listen_for(language)
+
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
-        return self._call(lambda stage: _checked(stage.recognise(samples, prompt=prompt, final=final)))
+        return self._call(
+            lambda stage: _checked(stage.recognise(samples, prompt=prompt, final=final)), self._listen_again
+        )
+
+    def _listen_again(self) -> None:
+        if self._set_language:
+            self._stage.listen_for(*self._set_language)
 
 
 def _checked(hypothesis: Hypothesis) -> Hypothesis:

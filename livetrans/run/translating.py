@@ -54,7 +54,7 @@ class Translating:
     close: Callable[[], None]
 
     def set(self, name: str, value: str | float) -> None:
-        """Move a live control, `calm`, `bias` or `mask_k`, from the next update on."""
+        """Move a live control: `calm`, `bias`, `mask_k` from the next update on, `target` from the next segment on."""
         decoding, mask = self.translator.settings, self.translator.mask
         match name, value:
             case "bias", int() | float():
@@ -63,6 +63,9 @@ class Translating:
                 mask = replace(mask, k=value)
             case "calm", str():
                 decoding, mask = replace(CALM[value].decoding, record=decoding.record), CALM[value].mask
+            case "target", str():
+                self.translator.aim_at(parse_language(value))
+                self.signature["target_language"] = value
             case _:
                 raise ValueError(f"{name} cannot be set to {value!r}")
         self.translator.settings, self.translator.mask, self.presenter.mask = decoding, mask, mask
@@ -113,6 +116,8 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
             glossary=settings.prompt.glossary,
             notify=publish,
         )
+        for code in settings.targets:
+            build_prompt(model, prompt.name, source, parse_language(code))
         translator = Translator(model, prompts, settings.decoding, settings.mask, draft_model)
         presenter = Presenter(renderer(model), settings.mask, spaced=target.spaced)
         signed = signature(settings, model, prompt)

@@ -26,6 +26,8 @@ class Hypothesis:
     words: tuple[Word, ...]
     segment_ends: tuple[float, ...] = ()
     """Ends of the recogniser's own segments: where the buffer may be trimmed."""
+    language: str | None = None
+    """Code of the spoken language, where it was detected or the user changed it; None without words."""
 
 
 class Recogniser(Protocol):
@@ -38,6 +40,12 @@ class Recogniser(Protocol):
     @property
     def hot_words(self) -> tuple[str, ...]:
         """Those of the wanted ones that it expects; none where its model takes none."""
+
+    def listen_for(self, language: str | None) -> None:
+        """Expect a language, by its code, from the next pass on; None detects it. From any thread.
+
+        A model that does not know it goes on as before.
+        """
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         """Recognise the whole buffer.
@@ -86,6 +94,11 @@ class ScriptedRecogniser:
         self._unstable = unstable
         self.passes: list[tuple[float, str, bool]] = []
         """Seconds of sound, prompt and `final` of every pass so far."""
+        self.language: str | None = None
+        """What every hypothesis says of its language."""
+
+    def listen_for(self, language: str | None) -> None:
+        self.language = language
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         numbers = np.rint(samples * FULL_SCALE).astype(np.int64)
@@ -99,7 +112,7 @@ class ScriptedRecogniser:
         ]
         words = tuple(word for word in found if word is not None)
         ends = tuple(word.end for word in words if word.text.endswith((".", "!", "?")))
-        return Hypothesis(words, ends)
+        return Hypothesis(words, ends, self.language if words else None)
 
     def _word(self, number: int, start: int, stop: int, total: int, final: bool) -> Word | None:
         spoken = self._words[number - 1]

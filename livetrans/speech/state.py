@@ -105,6 +105,7 @@ class OpenSegment:
     shown_committed: int = 0
     """Words that a transcript of this segment showed as committed: they cannot go to another segment."""
     stats: RecognitionStats | None = None
+    language: str | None = None
 
     def take(self, newly_committed: tuple[Word, ...], tail: tuple[Word, ...], stats: RecognitionStats) -> None:
         self.committed += newly_committed
@@ -139,6 +140,11 @@ class OpenSegment:
         self.partial = ()
         return [self._final(words, captured)] if words else []
 
+    def finish_committed(self, captured: tuple[float, float] | None) -> list[Transcript]:
+        """The final of the committed words; what else was shown is recognised again."""
+        self.partial = ()
+        return [self._final(self.committed, captured)] if self.committed else []
+
     def _final(self, words: tuple[Word, ...], captured: tuple[float, float] | None) -> Transcript:
         transcript = self._transcript(words, (), True, captured)
         self.segment_id += 1
@@ -161,4 +167,5 @@ class OpenSegment:
             end=end,
             captured_at=None if captured is None else captured[1] - (captured[0] - end),
             recognition=self.stats,
+            language=self.language,
         )

@@ -121,6 +121,13 @@ class Transcriber:
         self._last_pass_seconds = self._clock.now() - began
         self.passes += 1
         self.recognition_seconds += self._last_pass_seconds
+        before, now = self._segment.language, hypothesis.language or self._segment.language
+        self._segment.language = now
+        if before not in (None, now):
+            self._segment.language = before
+            ended = self._end_committed()
+            self._segment.language = now
+            return ended + (self._pass(final) if len(self._buffer) else [])
         stats = RecognitionStats(len(samples) / SAMPLE_RATE, self._last_pass_seconds)
         self._new_samples = 0
         newly = self._agreement.update(self._source_words(hypothesis), self._buffer.start)
@@ -130,6 +137,16 @@ class Transcriber:
             newly += self._trim(hypothesis.segment_ends)
         self._segment.take(newly, self._agreement.tail, stats)
         return self._segment.update(self._settings, self._captured, final)
+
+    def _end_committed(self) -> list[Transcript]:
+        """Another language is spoken: end the segment with its committed words, and recognise what follows again."""
+        end = self._agreement.committed_end
+        transcripts = self._segment.finish_committed(self._captured)
+        self._agreement = LocalAgreement()
+        self._prompt.clear()
+        if end is not None:
+            self._buffer.drop_before(round(end * SAMPLE_RATE))
+        return transcripts
 
     def _source_words(self, hypothesis: Hypothesis) -> tuple[Word, ...]:
         """The hypothesis in source time, within the buffer, without control characters and loops."""

@@ -23,6 +23,7 @@ import numpy as np
 from livetrans.config import RecogniserSettings
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import Word
+from livetrans.speech.detection import SpokenLanguage
 from livetrans.speech.recogniser import Hypothesis
 
 if TYPE_CHECKING:
@@ -58,8 +59,6 @@ POSITIONS = 448
 HOT_WORD_TOKENS = 96
 """Most of them in a prompt."""
 
-CERTAIN = 0.5
-"""Probability at which a detected language is kept."""
 NO_SPEECH, UNLIKELY = 0.6, -1.0
 """There is no speech where its absence is likelier than this and a token's mean log-probability is no more (OpenAI)."""
 FIRST_TIMESTAMP = 50
@@ -110,7 +109,9 @@ class WhisperRecogniser:
                 f"not {bands}; copy that file too."
             )
         self.traits = model_traits(config, self._model.hf_tokenizer.get_vocab_size())
-        self.language = self._fixed_language(settings)
+        self._check_languages(settings)
+        self._reports = settings.language is None
+        self._spoken = SpokenLanguage(settings.language if self._model.model.is_multilingual else "en")
         self._beam_size = settings.beam_size or self.traits.beam_size
         self._window = settings.window or ("full" if self.traits.rest is None else "always")
         multilingual = self._model.model.is_multilingual
@@ -119,6 +120,16 @@ class WhisperRecogniser:
         )
         self.hot_words = self._fitting(settings.hot_words)
         self._suppressed = get_suppressed_tokens(self._tokenizer(self.language or "en"), [-1])
+
+    @property
+    def language(self) -> str | None:
+        """Code of the language that is spoken; None before it is detected."""
+        return self._spoken.code
+
+    def listen_for(self, language: str | None) -> None:
+        if self._model.model.is_multilingual and language in (None, *self.languages):
+            self._reports = True
+            self._spoken.fix(language)
 
     @property
     def maximum_length(self) -> float:
@@ -157,7 +168,9 @@ class WhisperRecogniser:
         frames = features.shape[-1]
         # Zeros are what faster-whisper pads with, hence what recognisers know as silence behind the sound.
         encoded = model.encode(np.pad(features, ((0, 0), (0, self._window_frames(frames, final) - frames))))
-        language, probability = (self.language, 1.0) if self.language else self._detected(encoded)
+        spoken = self._spoken
+        detected, probability = self._detected(encoded) if spoken.is_detected else (spoken.code or "en", 1.0)
+        language = spoken.choose(detected, probability) if spoken.is_detected else detected
         tokenizer = self._tokenizer(language)
         previous = tokenizer.encode(f" {prompt.strip()}") if prompt and self.traits.takes_prompt else []
         start = model.get_prompt(tokenizer, previous, hotwords=", ".join(self.hot_words))
@@ -187,10 +200,11 @@ class WhisperRecogniser:
             for segment in segments
             for word in segment["words"]
         ]
-        if words and probability >= CERTAIN:
-            self.language = language
+        if words:
+            spoken.found_words(language, probability)
         ends = tuple(min(float(segment["end"]), frames * FRAME) for segment in segments)
-        return Hypothesis(tuple(word for word in words if word.text), ends)
+        found = tuple(word for word in words if word.text)
+        return Hypothesis(found, ends, self.language if self._reports and found else None)
 
     def _detected(self, encoded: Any) -> tuple[str, float]:
         """The likeliest language and its probability; CTranslate2 gives its token, the code in `<|` and `|>`."""
@@ -205,15 +219,14 @@ class WhisperRecogniser:
         wanted = ceil((frames + rest / FRAME) / WINDOW_STEP) * WINDOW_STEP
         return min(max(wanted, LEAST_WINDOW), FULL_WINDOW)
 
-    def _fixed_language(self, settings: RecogniserSettings) -> str | None:
-        if settings.language is None:
-            return None if self._model.model.is_multilingual else "en"
-        if settings.language not in self.languages:
-            known = ", ".join(self.languages)
-            raise UsageError(
-                f"The recogniser in {settings.model} does not know the language '{settings.language}', only: {known}."
-            )
-        return settings.language
+    def _check_languages(self, settings: RecogniserSettings) -> None:
+        wanted = [language for language in (settings.language, *settings.other_languages) if language is not None]
+        for language in wanted:
+            if language not in self.languages:
+                known = ", ".join(self.languages)
+                raise UsageError(
+                    f"The recogniser in {settings.model} does not know the language '{language}', only: {known}."
+                )
 
 
 def usual_threads(model: Path) -> int:

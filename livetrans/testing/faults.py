@@ -142,6 +142,9 @@ class FaultyRecogniser:
     def hot_words(self) -> tuple[str, ...]:
         return self._recogniser.hot_words
 
+    def listen_for(self, language: str | None) -> None:
+        self._recogniser.listen_for(language)
+
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         return self._schedule.call(
             lambda: self._recogniser.recognise(samples, prompt=prompt, final=final),

@@ -98,7 +98,7 @@ class Prompts:
 
     def _spoken(self, transcript: Transcript) -> Language:
         """The detected language, where there is one and the model knows it."""
-        if transcript.language is None or transcript.language in (self._source.code, *self._unknown):
+        if transcript.language is None or transcript.language in (self._source.whisper_code, *self._unknown):
             return self._source
         language = parse_language(transcript.language)
         try:

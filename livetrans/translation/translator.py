@@ -11,6 +11,7 @@ from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
 from livetrans.decoding.sampling import Sampler
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Coalesced, DecodingStats, Span, Transcript, Translation
+from livetrans.languages import Language
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, renderer
 from livetrans.text import graphemes, has_unspaced_script
@@ -58,6 +59,14 @@ class Translator:
         self._source = ""
         self._draft = Draft()
         self._cap = 0
+
+    def aim_at(self, target: Language) -> None:
+        """Write in another language from the next segment on; from any thread.
+
+        A translator of one prompt, as a benchmark has it, stays with its language.
+        """
+        if self._prompts:
+            self._prompts.target = target
 
     def carried(self, transcript: Transcript) -> Translation | None:
         """The part of the last segment's output that a split left to this new segment; None where there is none.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from textual.app import App, ComposeResult, SystemCommand
@@ -12,6 +12,7 @@ from textual.widgets import Footer
 
 from livetrans.config import CALM, PANELS, DecodingSettings, MaskSettings, OutputSettings, calm_name
 from livetrans.errors import LivetransError, UsageError
+from livetrans.languages import AUTO
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.board import Board
 from livetrans.run.pipeline import Pipeline
@@ -28,6 +29,7 @@ from livetrans.tui.messages import (
 )
 from livetrans.tui.numbers import GROUPS
 from livetrans.tui.panel import ROOMY_HEIGHT, Loading, Panel, Phase, StatusLine, Strip, TopBar
+from livetrans.tui.switching import Switch, name_of
 
 POLL_SECONDS = 0.25
 """How often numbers and signals are read: faster than this nobody reads numbers."""
@@ -63,8 +65,11 @@ class LivetransApp(App[str]):
         output: OutputSettings | None = None,
         save: Callable[[], Path] | None = None,
         ending_signals: Callable[[], int] = lambda: 0,
+        languages: tuple[Sequence[str], Sequence[str]] = ((), ()),
     ) -> None:
         super().__init__()
+        self._title = title
+        self._switch = Switch(*languages)
         self._pipeline = run
         self._snapshot = snapshot
         self._ending_signals = ending_signals
@@ -83,7 +88,7 @@ class LivetransApp(App[str]):
         self._failure: str | None = None
         self._board = Board()
         self._sink = ScreenSink(self)
-        self._top = TopBar(title)
+        self._top = TopBar(self._full_title())
         self._history = History(self._show_source, output.source_line)
         self._current = Current(self._show_source, output.source_line)
         self._loading_bar = Loading()
@@ -161,6 +166,10 @@ class LivetransApp(App[str]):
     def on_transcript_changed(self, message: TranscriptChanged) -> None:
         self._history.extend(self._board.feed_transcript(message.transcript))
         self._show_current()
+        language = message.transcript.language
+        if language not in (None, self._switch.detected):
+            self._switch.detected = language
+            self._top.rename(self._full_title())
 
     def on_gap_published(self, message: GapPublished) -> None:
         self._history.extend(self._board.feed_gap(message.gap))
@@ -210,6 +219,27 @@ class LivetransApp(App[str]):
         self._show_source = not self._show_source
         self._history.show_source(self._show_source)
         self._current.show_source(self._show_source)
+
+    def _full_title(self) -> str:
+        return " · ".join(filter(None, (self._title, str(self._switch))))
+
+    def action_target(self) -> None:
+        target = self._switch.next_target()
+        if target is None:
+            self._status.show("one caption language: --to de,fr gives this key two")
+            return
+        self._pipeline.set_target(target)
+        self._top.rename(self._full_title())
+        self._status.show(f"captions in {name_of(target)} from the next sentence on")
+
+    def action_spoken(self) -> None:
+        spoken = self._switch.next_source()
+        if spoken is None:
+            self._status.show("one spoken language: --from en,fr or --from auto gives this key more")
+            return
+        self._pipeline.set_source(spoken)
+        self._top.rename(self._full_title())
+        self._status.show("spoken language: detected" if spoken == AUTO else f"spoken language: {name_of(spoken)}")
 
     def action_calm(self) -> None:
         names = list(CALM)

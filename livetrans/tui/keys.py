@@ -41,6 +41,10 @@ COMMANDS = (
     Command(
         "a", "calm", "a", "Next calm setting", "Still, balanced or faithful: what may change on the screen.", "Calm"
     ),
+    Command(
+        "t", "target", "t", "Next caption language", "Of those that `--to de,fr` names; from the next sentence on."
+    ),
+    Command("f", "spoken", "f", "Next spoken language", "Of those that `--from en,auto` names, and of those detected."),
     Command("c", "copy", "c", "Copy last caption", "Or the text selected with the mouse.", "Copy"),
     Command("w", "save", "w", "Save as text", "The finished captions, as a text file in the current folder.", "Save"),
     Command("p", "panel", "p", "Next panel", "For people, for research, or none; `--panel` sets the first.", "Panel"),

@@ -156,12 +156,15 @@ class TopBar(Horizontal):
 
     def __init__(self, title: str) -> None:
         super().__init__(id="top")
-        self._title = visible(title)
+        self._title = Static(visible(title), id="title", markup=False)
         self._state = Static("", id="state", markup=False)
 
     def compose(self) -> ComposeResult:
-        yield Static(self._title, id="title", markup=False)
+        yield self._title
         yield self._state
+
+    def rename(self, title: str) -> None:
+        self._title.update(visible(title))
 
     def show(self, phase: Phase, paused: bool, snapshot: Snapshot) -> None:
         state = "paused" if paused and phase is Phase.RUNNING else phase.value

@@ -258,3 +258,22 @@ def test_a_glossary_is_for_translator_and_recogniser(seen: Seen, tmp_path: Path)
     assert settings.recogniser.hot_words == ("bridge",)
     with pytest.raises(UsageError, match="cannot be read"):
         settings_from(parsed(seen, "--glossary", str(tmp_path / "none")))
+
+
+def test_several_languages_are_what_the_keys_switch_between(seen: Seen, models: Path) -> None:
+    settings = settings_from(
+        parsed(seen, *"--from fr,auto,English --to de,zh-TW,de --asr whisper-small --mt tower".split())
+    )
+    assert (settings.source_language, settings.sources) == ("fr", ("fr", "auto", "en"))
+    assert (settings.target_language, settings.targets) == ("de", ("de", "zh-Hant"))
+    assert settings.recogniser is not None
+    assert (settings.recogniser.language, settings.recogniser.other_languages) == ("fr", ("en",))
+    with pytest.raises(UsageError, match="unknown language"):
+        settings_from(parsed(seen, "--to", "de,,fr"))
+    with pytest.raises(UsageError, match="no recogniser knows Irish"):
+        settings_from(parsed(seen, *"--from en,ga --asr whisper-small".split()))
+
+
+def test_a_recogniser_of_our_own_detects_nothing(seen: Seen, models: Path) -> None:
+    settings = settings_from(parsed(seen, *"--from auto --asr livetrans-recogniser-en --mt tower".split()))
+    assert (settings.source_language, settings.sources) == ("en", ("en",))

@@ -64,9 +64,10 @@ class Stream:
         self._endless = endless
         self.closed = threading.Event()
         self.paused: list[bool] = []
+        self.languages: list[str | None] = []
 
     def __call__(self, publish: Publish, on_audio: OnAudio) -> Listening:
-        return Listening(self._give(publish), self.paused.append, self.closed.set)
+        return Listening(self._give(publish), self.paused.append, self.closed.set, None, self.languages.append)
 
     def _give(self, publish: Publish) -> Iterator[Transcript]:
         yield from self._transcripts
@@ -229,6 +230,10 @@ def test_live_controls_reach_the_stages_and_are_recorded() -> None:
     pipeline.set_calm("still")
     assert sides[0].translator.settings == CALM["still"].decoding
     pipeline.set_mask_k(5)
+    pipeline.set_target("fr")
+    pipeline.set_source("zh-Hant")
+    pipeline.set_source("auto")
+    assert stream.languages == ["zh", None]
     pipeline.pause(True)
     pipeline.pause(False)
     pipeline.stop()
@@ -240,6 +245,9 @@ def test_live_controls_reach_the_stages_and_are_recorded() -> None:
         ("bias", 0.4),
         ("calm", "still"),
         ("mask_k", 5),
+        ("target", "fr"),
+        ("source", "zh-Hant"),
+        ("source", "auto"),
         ("paused", True),
         ("paused", False),
     ]

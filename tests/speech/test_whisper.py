@@ -21,10 +21,10 @@ from livetrans.config import GateSettings, RecogniserSettings, TranscriberSettin
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Transcript
 from livetrans.speech import whisper
+from livetrans.speech.detection import AGREEING_PASSES, CERTAIN
 from livetrans.speech.gate import VoiceActivityGate
 from livetrans.speech.transcriber import Transcriber
 from livetrans.speech.whisper import (
-    CERTAIN,
     FULL_WINDOW,
     ModelTraits,
     WhisperRecogniser,
@@ -227,6 +227,32 @@ def test_the_language_is_detected_from_a_full_window(random_model: Path, referen
     first = found.index(True)
     assert frames[: first + 1] == [FULL_WINDOW] * (first + 1)
     assert all(length < FULL_WINDOW for length in frames[first + 1 :]) and len(frames) > first + 1
+
+
+def test_a_change_of_language_needs_several_passes_and_a_set_one_none(random_model: Path) -> None:
+    recogniser = WhisperRecogniser(RecogniserSettings(random_model, None, threads=1, other_languages=("fr",)))
+    detected = ["de"]
+    recogniser._detected = lambda encoded: (detected[-1], 0.9)  # type: ignore[method-assign]
+
+    def languages(passes: int) -> list[str | None]:
+        return [recogniser.recognise(hiss(6.0)).language for _ in range(passes)]
+
+    while languages(1) == [None]:
+        pass  # The random model writes no words in some passes.
+    assert recogniser.language == "de"
+    detected.append("ja")
+    assert {"de"} >= set(languages(AGREEING_PASSES - 1)) - {None}
+    assert {"ja"} >= set(languages(2)) - {None} and recogniser.language == "ja"
+    recogniser.listen_for("fr")
+    assert {"fr"} >= set(languages(2)) - {None} and recogniser.language == "fr"
+    recogniser.listen_for("tlh")
+    assert recogniser.language == "fr"
+    recogniser.listen_for(None)
+    assert recogniser.language is None
+    fixed = WhisperRecogniser(RecogniserSettings(random_model, "de", threads=1))
+    assert fixed.recognise(hiss(6.0)).language is None
+    with pytest.raises(UsageError, match="tlh"):
+        WhisperRecogniser(RecogniserSettings(random_model, "de", threads=1, other_languages=("tlh",)))
 
 
 def encoded_frames(recogniser: WhisperRecogniser) -> list[int]:

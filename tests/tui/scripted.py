@@ -81,6 +81,12 @@ class ScriptedRun(Pipeline):
     def set_mask_k(self, k: int) -> None:
         self.calls.append(("mask_k", k))
 
+    def set_target(self, code: str) -> None:
+        self.calls.append(("target", code))
+
+    def set_source(self, code: str) -> None:
+        self.calls.append(("source", code))
+
     def stop(self) -> None:
         self.calls.append(("stop", None))
 
@@ -172,6 +178,7 @@ def make_app(
     mask_k: int = 3,
     bias: float = 0.2,
     ending_signals: Callable[[], int] = lambda: 0,
+    languages: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
 ) -> LivetransApp:
     run = run or ScriptedRun()
     run.screenplay = screenplay
@@ -184,6 +191,7 @@ def make_app(
         output=output,
         save=save,
         ending_signals=ending_signals,
+        languages=languages,
     )
     # The progress bar and scrolling move with the clock; tests and pictures may not.
     app.animation_level = "none"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -269,6 +270,38 @@ async def test_the_calm_key_goes_through_the_settings_and_help_explains_it() -> 
         await pilot.press("question_mark")
         await settle(pilot)
         assert "Next calm setting." in screen_text(app)
+
+
+async def test_keys_go_through_the_languages_and_the_top_bar_names_what_was_detected() -> None:
+    run, screenplay = ScriptedRun(), Screenplay(started())
+    app = make_app(screenplay, run, languages=(("auto", "en"), ("de", "ar")))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        assert "auto → de" in screen_text(app)
+        await play(pilot, screenplay, replace(transcript(0, "Bonjour", ""), language="fr"))
+        assert "auto (French) → de" in screen_text(app)
+        await pilot.press("f")
+        await settle(pilot)
+        assert "fr → de" in screen_text(app)
+        await pilot.press("f", "f", "t")
+        await settle(pilot)
+        assert run.calls == [("source", "fr"), ("source", "en"), ("source", "auto"), ("target", "ar")]
+        assert "auto (French) → ar" in screen_text(app)
+        assert "captions in Arabic from the next sentence on" in screen_text(app)
+
+
+async def test_one_language_leaves_nothing_to_switch() -> None:
+    run = ScriptedRun()
+    app = make_app(Screenplay(started()), run, languages=(("en",), ("de",)))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await pilot.press("t")
+        await settle(pilot)
+        assert "--to de,fr" in screen_text(app)
+        await pilot.press("f")
+        await settle(pilot)
+        assert "--from en,fr" in screen_text(app)
+    assert run.calls == []
 
 
 async def test_resizing_moves_the_numbers_below_the_captions() -> None:
