@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from livetrans.errors import SessionError, UsageError
+from livetrans.text import nearest
 
 
 def input_path(name: str) -> Path:
@@ -15,9 +16,19 @@ def input_path(name: str) -> Path:
     Raises:
         UsageError: it is an address such as https://...: livetrans reads nothing from the network.
     """
-    if re.match(r"[a-z][a-z0-9+.-]+://", name, re.IGNORECASE):
+    if re.match(r"[a-z][a-z0-9+.-]+:/", name, re.IGNORECASE):
         raise UsageError(f"{name} is an address; livetrans opens files only: download it first, and name the file")
     return Path(name)
+
+
+def missing(path: Path) -> str:
+    """The sentence for a file that is not there, with the nearest name in its folder."""
+    try:
+        names = sorted(entry.name for entry in path.parent.iterdir()) if path.name else []
+    except OSError:
+        names = []
+    close = nearest(path.name, names)
+    return f"There is no file {path}: " + (f"did you mean {path.parent / close}?" if close else "check the name.")
 
 
 def create(path: Path, option: str, *, force: bool | None = None) -> TextIO:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 UNSPACED = (
     "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff"  # Thai, Lao, Tibetan; Burmese; Khmer and its symbols
@@ -39,6 +39,9 @@ _TOO_LONG = re.compile(rf"(\S{{{LONGEST_WORD - 1}}})\S{{2,}}")
 
 LEFT_TO_RIGHT, RIGHT_TO_LEFT, END_ISOLATE = "\u2066", "\u2067", "\u2069"
 """What `visible` removes from text of others, and only livetrans adds."""
+
+_NEAR = 0.6
+"""Likeness from which a name is offered instead of another."""
 
 _CLOSING = frozenset(")]}」』】〕》〉）］｝。、，．！？：；ー…ぁぃぅぇぉっゃゅょァィゥェォッャュョๆฯ")
 
@@ -74,10 +77,25 @@ def one_line(text: str) -> str:
     return " ".join(visible(text).split())
 
 
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant; None where none is near.
+
+    As `difflib` has it, but names of the same length and beginning come first: in a short name a wrong letter is
+    likelier than a missing one.
+    """
+
+    def likeness(other: str) -> float:
+        alike = difflib.SequenceMatcher(None, name.lower(), other.lower()).ratio()
+        return alike + 0.1 * (other[:1] == name[:1]) - 0.1 * abs(len(other) - len(name))
+
+    best = max(known, key=likeness, default="")
+    return best if best and likeness(best) >= _NEAR else None
+
+
 def unknown(what: str, name: str, known: Sequence[str]) -> str:
     """The sentence for a name that is not among those `known`, with the nearest of them, or all where none is near."""
-    close = difflib.get_close_matches(name.lower(), known, n=1)
-    return f"there is no {what} {name}; " + (f"did you mean {close[0]}?" if close else f"choose {', '.join(known)}")
+    close = nearest(name, known)
+    return f"there is no {what} {name}; " + (f"did you mean {close}?" if close else f"choose {', '.join(known)}")
 
 
 def duration(seconds: float) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from livetrans.errors import SessionError, UsageError
-from livetrans.files import create, write_new
+from livetrans.files import create, missing, write_new
 
 
 def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
@@ -38,3 +38,10 @@ def test_a_full_disk_is_a_failure() -> None:
         pytest.skip("this machine has no /dev/full")
     with pytest.raises(SessionError, match="/dev/full cannot be written"):
         write_new(full, "text", "--output", force=True)
+
+
+def test_a_missing_file_is_named_with_the_nearest_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "demo.flac").touch()
+    assert missing(tmp_path / "demo.fla") == f"There is no file {tmp_path}/demo.fla: did you mean {tmp_path}/demo.flac?"
+    assert missing(tmp_path / "other.wav").endswith("check the name.")
+    assert missing(tmp_path / "absent" / "demo.flac").endswith("check the name.")

@@ -15,6 +15,7 @@ from livetrans.audio.source import Pace, Pause
 from livetrans.clock import Clock
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
+from livetrans.files import missing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -243,7 +244,7 @@ def _open(path: Path) -> tuple[Any, Any]:
         source = _open_pipe(path) if path.is_fifo() else f"file:{path}"
         container = av.open(source, options={"format_whitelist": _FORMATS, "protocol_whitelist": "file"})
     except FileNotFoundError as error:
-        raise SourceError(f"There is no file {path}: check the name.") from error
+        raise SourceError(missing(path)) from error
     except PermissionError as error:
         raise SourceError(f"{path} may not be read: allow it with chmod, or choose a copy that is yours.") from error
     except (av.error.FFmpegError, ValueError) as error:

@@ -85,7 +85,7 @@ def run(arguments: Sequence[str]) -> int:
         fault.show()
         return fault.exit_code
     except click.UsageError as fault:
-        command = fault.ctx.command_path if fault.ctx else "livetrans"
+        command = fault.ctx.command_path if fault.ctx else _command_path(arguments)
         return _report(f"{fault.format_message().rstrip('.')}; see `{command} --help`", fault.exit_code, debug)
     except click.ClickException as fault:
         return _report(fault.format_message(), fault.exit_code, debug)
@@ -100,6 +100,18 @@ def run(arguments: Sequence[str]) -> int:
         return _report_system_error(fault, debug)
     except Exception as fault:  # the outermost place: anything else is an error of livetrans
         return _internal_error(fault, debug)
+
+
+def _command_path(arguments: Sequence[str]) -> str:
+    """The command that the arguments name, for an error that click raises without saying in which."""
+    path = "livetrans"
+    group: click.Command | None = cli
+    for argument in arguments:
+        if not isinstance(group, click.Group):
+            break
+        found = group.get_command(click.Context(group), argument)
+        path, group = (f"{path} {argument}", found) if found else (path, group)
+    return path
 
 
 def _open_closed_streams() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import math
 import sys
@@ -13,7 +12,7 @@ import click
 
 from livetrans.errors import UsageError
 from livetrans.events import Event, Record, SourceProgress
-from livetrans.text import visible
+from livetrans.text import nearest, visible
 
 
 def say(text: str) -> None:
@@ -54,8 +53,8 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if not name.startswith("-") and name not in self.commands_by_name:
-            close = difflib.get_close_matches(name, self.commands_by_name, n=1)
-            advice = f" (did you mean {close[0]}?)" if close else ""
+            close = nearest(name, self.commands_by_name)
+            advice = f" (did you mean {close}?)" if close else ""
             raise click.UsageError(f"there is no command {name!r}{advice}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -12,7 +12,6 @@ Keys at the top are for every command that has the option; a table is for the co
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ import click
 
 from livetrans.cli.common import GroupedOption
 from livetrans.errors import UsageError
+from livetrans.text import nearest
 
 COMMANDS = ("mic", "replay")
 """The commands that read the file."""
@@ -71,8 +71,12 @@ def read_config(
 def _checked(path: Path, key: str, value: object, kinds: Mapping[str, type[Value]]) -> Value:
     kind = kinds.get(key)
     if kind is None:
-        close = difflib.get_close_matches(key, kinds, n=1)
-        advice = f"did you mean {close[0]}?" if close else "keys are long option names without the dashes"
+        owners = [name for name, options in own_options().items() if key in options]
+        if owners:
+            tables = " or ".join(f"[{name}]" for name in owners)
+            raise UsageError(f"{path}: {key} cannot be set here; give --{key}, or set it in a table {tables}")
+        close = nearest(key, kinds)
+        advice = f"did you mean {close}?" if close else "keys are long option names without the dashes"
         raise UsageError(f"{path}: unknown key {key}; {advice}")
     if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64:
         return float(value)
@@ -104,6 +108,22 @@ def apply_config(context: click.Context, option: click.Parameter, value: Path | 
         except click.BadParameter as fault:
             raise UsageError(f"{path}: {key}: {fault.message.rstrip('.')}; correct it") from fault
         context.default_map[parameter.name or key] = item
+
+
+def own_options() -> dict[str, set[str]]:
+    """The keys of each command that only it has."""
+    from livetrans.cli import cli
+
+    context = click.Context(cli)
+    commands = {name: cli.get_command(context, name) for name in COMMANDS}
+    return {
+        name: {
+            option_key(option)
+            for option in (command.params if command else ())
+            if isinstance(option, click.Option) and not isinstance(option, GroupedOption)
+        }
+        for name, command in commands.items()
+    }
 
 
 def option_key(option: click.Option) -> str:

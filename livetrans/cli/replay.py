@@ -35,7 +35,8 @@ OFFLINE_STEP = 8.0
     type=click.Choice(["real", "max"]),
     default="real",
     show_default=True,
-    help="real: at the pace of speech; max: as fast as possible, as lines, the same ones every time.",
+    help="real: at the pace of speech; max: as fast as possible, as lines, the same ones every time. An hour takes "
+    "minutes with the models in the tree, and up to hours with large ones on a CPU.",
 )
 @click.option(
     "--offline",

@@ -12,6 +12,7 @@ from livetrans.clock import Clock
 from livetrans.config import (
     CALM,
     DecodingSettings,
+    LanguageModelSettings,
     MaskSettings,
     Settings,
     calm_name,
@@ -143,7 +144,12 @@ def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel
 
     check_model(path)
     rows = settings.decoding.maximum_output_tokens + 1
-    return LlamaModel(settings.language_model, maximum_rows=rows, clock=clock, on_progress=on_progress)
+    model = LlamaModel(settings.language_model, maximum_rows=rows, clock=clock, on_progress=on_progress)
+    wished = settings.language_model.context_tokens
+    if model.context_tokens < wished != LanguageModelSettings(path).context_tokens:
+        text = f"The translator reads no more than {model.context_tokens} tokens: --context {wished} is cut to that."
+        publish(Notice("warning", text))
+    return model
 
 
 def open_draft_model(settings: Settings, target: LlamaModel, prompt: Prompt, publish: Publish) -> DraftModel | None:

@@ -95,6 +95,10 @@ def test_success_is_0(failing: Callable[[BaseException | None], None]) -> None:
         (["replya"], "did you mean replay?"),
         (["models", "--nonsense"], "livetrans models --help"),
         (["export"], "livetrans export --help"),
+        (["replay", "x.flac", "--mask"], "livetrans replay --help"),
+        (["sessions", "rm", "--older-than"], "livetrans sessions rm --help"),
+        (["replay", "https:/example.org/talk"], "is an address"),
+        (["replay", "https://example.org/talk"], "is an address"),
         (["--nonsense"], "livetrans --help"),
     ],
 )

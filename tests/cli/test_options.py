@@ -148,6 +148,8 @@ def test_option_beats_environment_beats_file(seen: Seen, tmp_path: Path, monkeyp
         ('method = "magic"', ["method", "ssbd"]),
         ("speed = 1", ["speed"]),
         ("[replay]\nsped = 1", ["sped", "did you mean speed"]),
+        ('tp = "de"', ["tp", "did you mean to?"]),
+        ('speed = "max"', ["speed cannot be set here", "--speed", "[replay]"]),
         ("bias = ", ["TOML"]),
         ("config = 'x'", ["config"]),
     ],

@@ -117,3 +117,15 @@ def test_every_recording_runs_to_its_end(speech_name: str, shared: Path, capfd: 
     ids = [line["segment_id"] for line in lines if line["event"] == "caption" and line["final"]]
     assert ids == list(range(len(ids)))
     assert not ids or speech_name != "none_empty.wav"
+
+
+@pytest.mark.usefixtures("translator_path")
+@pytest.mark.parametrize(("tokens", "said"), [("4096", True), ("512", False)])
+def test_a_context_that_the_model_does_not_have_is_said(
+    tokens: str, said: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    line = {"segment_id": 0, "revision": 0, "committed": "A dog runs.", "partial": "", "final": True}
+    stream = tmp_path / "stream.jsonl"
+    stream.write_text(json.dumps(line))
+    assert run(["replay", str(stream), "--speed", "max", "--no-session", "--context", tokens]) == 0
+    assert (f"--context {tokens} is cut" in capfd.readouterr().err) == said

@@ -12,6 +12,7 @@ from livetrans.text import (
     isolated,
     join_text,
     line_spans,
+    nearest,
     one_line,
     reads_right_to_left,
     visible,
@@ -141,3 +142,20 @@ def test_wide_characters_count_twice_and_closing_punctuation_stays() -> None:
     assert display_width("日本 e\u0301") == 6
     assert wrap("日本語。日本語", 6) == ["日本", "語。日", "本語"]
     assert wrap("x" * 10, 4) == ["xxxx", "xxxx", "xx"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("tp", "to"),
+        ("form", "from"),
+        ("mask_k", "mask-k"),
+        ("PANEL", "panel"),
+        ("thme", "theme"),
+        ("foo", None),
+        ("", None),
+    ],
+)
+def test_the_name_that_was_meant_is_found(name: str, meant: str | None) -> None:
+    assert nearest(name, ["to", "mt", "from", "step", "mask-k", "mask", "panel", "theme"]) == meant
+    assert nearest(name, []) is None
