@@ -29,7 +29,7 @@ from livetrans.run.spool import SpooledSource
 from livetrans.run.translating import open_translating
 from livetrans.session.outputs import Finals, Heard, Sink, open_lines, open_records
 from livetrans.session.recorder import AUDIO_FILE, SessionRecorder, sessions_folder
-from livetrans.session.store import older_than, remove
+from livetrans.session.store import older_than, remove, summarise
 from livetrans.session.unfinished import Unfinished
 
 _HANGUP = getattr(signal, "SIGHUP", None)
@@ -134,11 +134,12 @@ def _said_at_the_end(records: list[Sink], heard: Heard) -> Iterator[None]:
 def _say_kept(recorder: SessionRecorder, heard: Heard) -> None:
     folder = recorder.folder
     by_name = folder.parent == sessions_folder()
-    if recorder.captions:
-        count = "1 caption is" if recorder.captions == 1 else f"{recorder.captions} captions are"
+    captions = recorder.captions if recorder.is_new else summarise(folder).captions
+    if captions:
+        count = "1 caption is" if captions == 1 else f"{captions} captions are"
         say(f"{count} kept in {folder}")
         say(f"For subtitles: livetrans export {folder.name if by_name else shlex.quote(str(folder))} -o captions.srt")
-    elif heard.words or (folder / AUDIO_FILE).exists():
+    elif heard.words or not recorder.is_new or (folder / AUDIO_FILE).exists():
         say(f"The session is kept in {folder}")
     elif by_name:
         recorder.close()

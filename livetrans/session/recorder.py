@@ -69,6 +69,8 @@ class SessionRecorder:
             SessionError: it cannot be created or written, or another run records into it.
         """
         self.folder = folder
+        self.is_new = not append
+        """Whether this run began the session."""
         self.captions = 0
         """Segments with a recorded caption."""
         self._last_segment = -1

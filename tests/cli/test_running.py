@@ -6,13 +6,16 @@ import io
 import signal
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from livetrans.cli import running
 from livetrans.cli.common import ProgressBar
-from livetrans.events import Record, SourceProgress
+from livetrans.events import Caption, Record, SourceProgress, Transcript
 from livetrans.run.runner import Run
+from livetrans.session.outputs import Heard
+from livetrans.session.recorder import SessionRecorder
 
 
 class InterruptedRun(Run):
@@ -70,3 +73,27 @@ def test_the_progress_bar_shows_how_much_was_heard(monkeypatch: pytest.MonkeyPat
     bar.close()
     assert "10/10" in terminal.getvalue()
     assert "Traceback" not in terminal.getvalue()
+
+
+def test_ending_a_resumed_run_that_added_nothing_keeps_the_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path)
+    folder = tmp_path / "sessions" / "2026-01-01T10-00-00"
+    for again in (False, True):
+        recorder = SessionRecorder(folder, append=again)
+        with running._said_at_the_end([recorder], Heard()):
+            if not again:
+                recorder.write(Record(0.0, Caption(Transcript(0, 0, "Yes.", "", True, 0.0, 1.0), "Ja.")))
+        recorder.close()
+        assert f"1 caption is kept in {folder}" in capsys.readouterr().err
+    assert (folder / "events.jsonl").stat().st_size > 0
+
+
+def test_a_new_run_without_a_word_leaves_no_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path)
+    folder, elsewhere = tmp_path / "sessions" / "2026-01-01T10-00-00", tmp_path / "mine"
+    with running._said_at_the_end([SessionRecorder(folder), SessionRecorder(elsewhere)], Heard()):
+        pass
+    assert not folder.exists()
+    assert elsewhere.exists(), "the user named it"
