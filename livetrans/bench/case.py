@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from livetrans.bench.layout import latex_literal
+from livetrans.bench.latex import latex_literal
 from livetrans.bench.methods import BASELINE
 from livetrans.bench.runfile import Run, Segment, Update
 from livetrans.errors import UsageError

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from livetrans.bench.drafting import Drafting
 from livetrans.bench.layout import Column, Value
 from livetrans.bench.paper import PaperRow
-from livetrans.bench.rows import Latency, TableRow
+from livetrans.bench.rows import TableRow
+from livetrans.bench.viewing import Latency
 from livetrans.metrics.latency import Spread, percentile, spread_of
 
 Row = TypeVar("Row")

@@ -7,14 +7,14 @@ import io
 import json
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib.util import find_spec
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
 from livetrans.errors import UsageError
 from livetrans.metrics.latency import Spread
 from livetrans.metrics.quality import Interval
+from livetrans.text import unknown, visible
 
 Value = str | int | float | Interval | Spread | None
 NOTHING = "–"
@@ -62,11 +62,32 @@ class Table:
 
     @property
     def heading(self) -> str:
-        return f"{self.name.capitalize()}: {self.title}" if self.name else _capitalized(self.title)
+        return visible(f"{self.name.capitalize()}: {self.title}" if self.name else capitalized(self.title))
+
+    def only(self, names: Sequence[str]) -> Table:
+        """The table with the first column and those of these names, in that order within each group.
+
+        Raises:
+            UsageError: there is no such column.
+        """
+        known = list(dict.fromkeys(column.name for column in self.columns[1:]))
+        for name in names:
+            if name not in known:
+                raise UsageError(unknown("column", name, known))
+        groups = list(dict.fromkeys(column.group for column in self.columns[1:]))
+        order = {
+            (groups.index(column.group), names.index(column.name)): index
+            for index, column in enumerate(self.columns)
+            if index and column.name in names
+        }
+        places = [0, *(order[key] for key in sorted(order))]
+        columns = tuple(self.columns[index] for index in places)
+        rows = tuple(tuple(row[index] for index in places) for row in self.rows)
+        return replace(self, columns=columns, rows=rows)
 
     def explained(self) -> list[str]:
         """A line for each column that has a figure: its name and its meaning."""
-        return _meanings(self, _filled(self))
+        return _meanings(self, filled(self))
 
     def values(self) -> dict[str, object]:
         """For JSON: every row as an object, numbers unrounded."""
@@ -89,9 +110,9 @@ def as_text(table: Table, notes: Sequence[str] = (), width: int = UNLIMITED, *, 
     blocks = []
     shown: list[int] = []
     left_out: list[str] = []
-    filled = _filled(table)
-    for group, block in groupby(filled[1:], key=lambda index: table.columns[index].group):
-        columns = [filled[0], *block]
+    first, *others = filled(table)
+    for group, block in groupby(others, key=lambda index: table.columns[index].group):
+        columns = [first, *block]
         text = _block(table, columns)
         while _width(text) > width and len(columns) > 2:
             spare = max(columns[1:], key=lambda index: (table.columns[index].rank, index))
@@ -99,7 +120,7 @@ def as_text(table: Table, notes: Sequence[str] = (), width: int = UNLIMITED, *, 
             columns.remove(spare)
             text = _block(table, columns)
         shown += columns
-        blocks.append(f"{group}\n{text}" if group else text)
+        blocks.append(f"{visible(group)}\n{text}" if group else text)
     notes = [*(_meanings(table, shown) if explain else ()), *notes]
     if left_out:
         names = ", ".join(name.replace(" ", _NO_BREAK) for name in dict.fromkeys(reversed(left_out)))
@@ -107,7 +128,9 @@ def as_text(table: Table, notes: Sequence[str] = (), width: int = UNLIMITED, *, 
     folded = [
         line.replace(_NO_BREAK, " ")
         for note in notes
-        for line in textwrap.wrap(note, width, break_long_words=False, break_on_hyphens=False, subsequent_indent="  ")
+        for line in textwrap.wrap(
+            visible(note), width, break_long_words=False, break_on_hyphens=False, subsequent_indent="  "
+        )
     ]
     return "\n\n".join([table.heading, *blocks, *(["\n".join(folded)] if folded else [])]) + "\n"
 
@@ -117,7 +140,8 @@ def _meanings(table: Table, columns: Sequence[int]) -> list[str]:
     return list(dict.fromkeys(f"{column.name}: {column.meaning}" for column in shown if column.meaning))
 
 
-def _capitalized(text: str) -> str:
+def capitalized(text: str) -> str:
+    """The text with a capital letter in front, and the rest as it is."""
     return text[:1].upper() + text[1:]
 
 
@@ -128,9 +152,9 @@ def _block(table: Table, columns: Sequence[int]) -> str:
 
     grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for index in columns:
-        grid.add_column(Text(table.columns[index].name), justify=_side(table, index), no_wrap=True)
+        grid.add_column(Text(table.columns[index].name), justify=side(table, index), no_wrap=True)
     for row in table.rows:
-        grid.add_row(*(Text(_written(row[index], table.columns[index])) for index in columns))
+        grid.add_row(*(Text(written(row[index], table.columns[index])) for index in columns))
     page = io.StringIO()
     Console(file=page, width=UNLIMITED, color_system=None).print(grid)
     return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
@@ -144,13 +168,13 @@ def _width(text: str) -> int:
 
 def as_markdown(table: Table, notes: Sequence[str] = ()) -> str:
     """A pipe table with its title above and the notes below."""
-    columns = _filled(table)
+    columns = filled(table)
     titles = [_cell(table.columns[index].title) for index in columns]
     lines = [f"**{table.heading}**", "", f"| {' | '.join(titles)} |"]
-    lines.append(f"|{'|'.join('---:' if _side(table, index) == 'right' else '---' for index in columns)}|")
+    lines.append(f"|{'|'.join('---:' if side(table, index) == 'right' else '---' for index in columns)}|")
     for row in table.rows:
-        lines.append(f"| {' | '.join(_cell(_written(row[index], table.columns[index])) for index in columns)} |")
-    return "\n".join([*lines, *([""] if notes else []), *(f"{note}  " for note in notes), ""])
+        lines.append(f"| {' | '.join(_cell(written(row[index], table.columns[index])) for index in columns)} |")
+    return "\n".join([*lines, *([""] if notes else []), *(f"{visible(note)}  " for note in notes), ""])
 
 
 def as_csv(table: Table) -> str:
@@ -179,50 +203,10 @@ def as_json(tables: Sequence[Table]) -> str:
     return json.dumps({"tables": [table.values() for table in tables]}, ensure_ascii=False, indent=1) + "\n"
 
 
-def as_latex(table: Table, notes: Sequence[str] = ()) -> str:
-    """A `table` float in the style of booktabs, caveats in its caption and notes as comments above it.
-
-    Raises:
-        UsageError: tabulate is not installed.
-    """
-    if find_spec("tabulate") is None:
-        raise UsageError("latex needs tabulate, which is not installed; run pip install 'livetrans[bench]'")
-    from tabulate import tabulate
-
-    columns = _filled(table)
-    grid = tabulate(
-        [
-            [_written(row[index], table.columns[index]).replace(NOTHING, "--") for index in columns]
-            for row in table.rows
-        ],
-        [table.columns[index].title for index in columns],
-        tablefmt="latex_booktabs",
-        colalign=[_side(table, index) for index in columns],
-        disable_numparse=True,
-    )
-    lines = [
-        *(f"% {note}" for note in ("needs \\usepackage{booktabs}", *notes) if note not in table.caveats),
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{latex_literal(' '.join([f'{_capitalized(table.title)}.', *table.caveats]))}}}",
-        rf"\label{{tab:{table.stem}}}",
-        grid,
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def latex_literal(text: str) -> str:
-    """The text without anything that LaTeX would act on."""
-    from tabulate import LATEX_ESCAPE_RULES
-
-    return "".join(LATEX_ESCAPE_RULES.get(letter, letter) for letter in text)
-
-
 FORMATS = ("text", "markdown", "csv", "json", "latex")
 
 
-def _filled(table: Table) -> list[int]:
+def filled(table: Table) -> list[int]:
     """Columns that have a figure in some row."""
     return [index for index in range(len(table.columns)) if any(row[index] is not None for row in table.rows)]
 
@@ -233,12 +217,14 @@ def _parts(table: Table, index: int) -> tuple[str, ...]:
     return next((value._fields[1:] for value in values if isinstance(value, Interval | Spread)), ())
 
 
-def _side(table: Table, index: int) -> Literal["left", "right"]:
+def side(table: Table, index: int) -> Literal["left", "right"]:
+    """Where a column's cells stand: figures on the right."""
     right = any(isinstance(row[index], int | float | Interval | Spread) for row in table.rows)
     return "right" if right else "left"
 
 
-def _written(value: Value, column: Column) -> str:
+def written(value: Value, column: Column) -> str:
+    """A cell for people; what a terminal would execute is taken out."""
     if value is None:
         return NOTHING
     if isinstance(value, Interval | Spread):
@@ -246,7 +232,7 @@ def _written(value: Value, column: Column) -> str:
         if isinstance(value, Interval):
             return f"{middle} [{low}, {high}]"
         return middle if value.least == value.most else f"{middle} ({low}-{high})"
-    return f"{value:.{column.decimals}f}" if isinstance(value, float) else str(value)
+    return f"{value:.{column.decimals}f}" if isinstance(value, float) else visible(str(value))
 
 
 def _plain(value: Value) -> object:

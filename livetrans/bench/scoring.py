@@ -11,8 +11,9 @@ from statistics import fmean
 from livetrans.bench.drafting import measure_drafting
 from livetrans.bench.labels import origin_of
 from livetrans.bench.methods import BASELINE
-from livetrans.bench.rows import Latency, Quality, TableRow, Units, measure_latency, measure_screen, measure_speed
+from livetrans.bench.rows import Quality, TableRow, measure_speed
 from livetrans.bench.runfile import MethodRecord, Run, Segment, Update
+from livetrans.bench.viewing import Latency, Units, measure_latency, measure_screen
 from livetrans.errors import UsageError
 from livetrans.languages import parse_language
 from livetrans.metrics import quality

@@ -32,7 +32,9 @@ def show_progress(
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     steps = len(corpus.segments) * len(header.methods) * header.repeats
-    if done:
+    if len(done) == steps:
+        say(f"all {steps} steps were done already")
+    elif done:
         say(f"{len(done)} of {steps} steps were done; continuing")
     left = [
         segment

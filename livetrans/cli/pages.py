@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from livetrans.bench.layout import FORMATS, UNLIMITED, Table, as_csv, as_json, as_latex, as_markdown, as_text
+from livetrans.bench.latex import as_latex
+from livetrans.bench.layout import FORMATS, UNLIMITED, Table, as_csv, as_json, as_markdown, as_text
 from livetrans.cli.common import say
 from livetrans.errors import UsageError
 from livetrans.files import write_new
@@ -25,6 +26,7 @@ class Page:
     format_: str = "text"
     explain: bool = False
     signature: bool = False
+    columns: str | None = None
     output: Path | None = None
     force: bool = False
 
@@ -37,6 +39,11 @@ _OPTIONS = (
         default="text",
         show_default=True,
         help="text fits the terminal; csv and json have every figure unrounded; latex needs booktabs.",
+    ),
+    click.option(
+        "--columns",
+        metavar="NAMES",
+        help="Only these columns, separated by commas: 'NE,A/D %,speedup'; --explain names all.",
     ),
     click.option("--explain", is_flag=True, help="Below the table, say in a line each what the columns mean."),
     click.option("--signature", is_flag=True, help="Below the table, say what produced the figures."),
@@ -68,9 +75,12 @@ def write_tables(tables: Sequence[Table], page: Page) -> None:
     """Print tables, or write them to `page.output`.
 
     Raises:
-        UsageError: several tables as CSV without a folder for them, or a file that is there already.
+        UsageError: several tables as CSV without a folder for them, no such column, or a file that is there already.
         SessionError: the output cannot be written.
     """
+    if page.columns is not None:
+        names = [name.strip() for name in page.columns.split(",") if name.strip()]
+        tables = [table.only(names) for table in tables]
     if page.format_ == "csv":
         _write_csv(tables, page)
     elif page.format_ == "json":

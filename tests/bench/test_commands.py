@@ -207,6 +207,7 @@ BAD = [
     (["table", "{run}", "--unit", "furlong"], 2),
     (["table", "{run}", "--comet", "no"], 1),
     (["table", "{run}", "--format", "csv"], 2),
+    (["table", "{run}", "--columns", "NE,spedup"], 2),
     (["table", "{run}", "--format", "yaml"], 2),
     (["table", "{run}", "-o", "."], 2),
     (["plot", "{run}", "-o", "{run}"], 2),

@@ -43,6 +43,14 @@ def test_work_is_the_text_of_all_updates(tmp_path: Path) -> None:
     assert work_of(corpus.segments) == len("a b c") + len("a b c d") + len("e f")
 
 
+def test_a_finished_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = corpus_of(tmp_path, ["a b c"])
+    header = header_of(corpus, "rt,cd", repeats=1)
+    with show_progress(corpus, header, {(0, 0, "rt"), (0, 0, "cd")}):
+        pass
+    assert capsys.readouterr().err == "all 2 steps were done already\n"
+
+
 def test_a_long_run_says_how_long_and_what_is_quicker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from livetrans.bench import plot as plotting
 from livetrans.bench.drafting import Drafting
 from livetrans.bench.plot import COLOURS, INK, PALE_INK, SHEET, plot
-from livetrans.bench.rows import Latency, Quality, Screen, Speed, TableRow
+from livetrans.bench.rows import Quality, Speed, TableRow
+from livetrans.bench.viewing import Latency, Screen
 from livetrans.errors import UsageError
 from livetrans.metrics.latency import Spread
 

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.bench.rows import Latency, Quality, measure_latency, measure_screen
+from livetrans.bench.rows import Quality
 from livetrans.bench.runfile import Run, Segment, Update, read_run
 from livetrans.bench.scoring import ScoredRun, ScoringSettings, partials_beside_baseline, score
+from livetrans.bench.viewing import Latency, measure_latency, measure_screen
 from livetrans.errors import UsageError
 from livetrans.events import DecodingStats
 from livetrans.metrics.latency import Spread

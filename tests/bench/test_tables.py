@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pylatexenc import latex2text, latexwalker
 
-from livetrans.bench.layout import NOTHING, Column, Table, as_csv, as_json, as_latex, as_markdown, as_text
+from livetrans.bench.latex import as_latex
+from livetrans.bench.layout import NOTHING, Column, Table, as_csv, as_json, as_markdown, as_text
 from livetrans.bench.runfile import Run, read_run
 from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
 from livetrans.bench.tables import (
@@ -244,6 +245,28 @@ def test_intervals_and_spreads_are_told_apart_and_one_value_has_no_spread() -> N
     rows = as_text(MEASURED).splitlines()[3:5]
     assert rows[0].split() == ["rt", NOTHING, "1.00"]
     assert rows[1].endswith("-0.5 [-1.2, 0.0]  1.50 (1.25-1.75)")
+
+
+def test_columns_are_chosen_by_name_and_in_order(scored: ScoredRun) -> None:
+    table = table_3([scored], TableSettings(paper=True)).only(["speedup", "NE"])
+    assert [(column.name, column.group) for column in table.columns[1:]] == [
+        ("speedup", "ours"), ("NE", "ours"), ("NE", "paper: Tower+ 2B en-zh"),
+    ]  # fmt: skip
+    assert [row[0] for row in table.rows] == ["rt", "ssbd@0", "ssbd@0.2", "ssbd@0.5", "cd"]
+    assert all(len(row) == 4 for row in table.rows) and table.rows[0][1] == (1.0, 1.0, 1.0)
+    with pytest.raises(UsageError, match="did you mean speedup"):
+        table_3([scored], PLAIN).only(["speed up"])
+
+
+def test_a_hostile_name_reaches_no_terminal() -> None:
+    hostile = "\x1b]0;mine\x07\x1b[2J"
+    table = replace(TABLE, title=hostile, rows=((hostile, 1.0, None, None),), signature=(hostile,))
+    for text in (
+        as_text(table, table.signature),
+        as_markdown(table, table.signature),
+        as_latex(table, table.signature),
+    ):
+        assert "\x1b" not in text and "\x07" not in text
 
 
 def test_json_is_one_document_with_numbers_whole() -> None:
