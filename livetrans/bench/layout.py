@@ -207,8 +207,10 @@ FORMATS = ("text", "markdown", "csv", "json", "latex")
 
 
 def filled(table: Table) -> list[int]:
-    """Columns that have a figure in some row."""
-    return [index for index in range(len(table.columns)) if any(row[index] is not None for row in table.rows)]
+    """Columns that have a figure in some row; all, where only the names of the rows are there."""
+    places = range(len(table.columns))
+    some = [index for index in places if any(row[index] is not None for row in table.rows)]
+    return some if len(some) > 1 else list(places)
 
 
 def _parts(table: Table, index: int) -> tuple[str, ...]:

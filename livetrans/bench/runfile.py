@@ -160,7 +160,7 @@ class Update:
     end: float | None = None
     """Recorded streams only: source time at which the source's last word ends."""
     captured: float | None = None
-    """Recorded streams only: when that was heard, in seconds since the recorded run began."""
+    """Recorded streams only: when that was heard, in seconds since the recorded run began; None at full speed."""
     due: float | None = None
     """Recorded streams only: when the transcript came, in seconds since the recorded run began."""
     accepted: tuple[Span, ...] = ()

@@ -85,7 +85,13 @@ def table_4(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
 def latency_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     """How late recorded streams are translated."""
     runs = _of_kind(runs, "recorded", 0)
-    return _by_file("latency", "latency on recorded transcripts", runs, LATENCIES, lambda run: run.rows)
+    table = _by_file("latency", "latency on recorded transcripts", runs, LATENCIES, lambda run: run.rows)
+    unheard = [
+        f"{run.run.path.name}: no lag, since its streams were recorded at full speed."
+        for run in runs
+        if not any(latency.lags for latency in run.rows[0].latencies)
+    ]
+    return replace(table, caveats=(*table.caveats, *unheard))
 
 
 def calm_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:

@@ -24,9 +24,6 @@ from livetrans.translation.presenter import Presenter
 Units = Sequence[tuple[Segment, Sequence[Update]]]
 """Of one method in one repeat, in the order of the corpus."""
 
-_INSTANT = 0.001
-"""Seconds that rounding may add to an instant; a pass of a recogniser takes longer."""
-
 
 @dataclass(frozen=True, slots=True)
 class Latency:
@@ -56,15 +53,14 @@ def measure_latency(
     unaware: list[tuple[float, float]] = []
     aware: list[tuple[float, float]] = []
     lags: list[float] = []
-    live = _recorded_live(units)
     for segment, updates, instants in _timed(units):
         finished = []
         for update, done in zip(updates, instants, strict=False):
-            captured, end = update.captured or 0.0, update.end or 0.0
-            # On the axis of source time: what was heard at `end` was heard at `captured` of the run.
-            finished.append(done - (captured - end))
-            if segment.stream in live:
-                lags.append(done - captured)
+            heard, end = _heard(update), update.end or 0.0
+            # On the axis of source time: what was heard at `end` was heard at `heard` of the run.
+            finished.append(done - (heard - end))
+            if update.captured is not None:
+                lags.append(done - heard)
         if len(finished) < len(updates) or segment.start is None or not output(updates[-1]):
             continue
         ends = [update.end or 0.0 for update in updates]
@@ -87,20 +83,6 @@ def measure_latency(
     )
 
 
-def _recorded_live(units: Units) -> set[str]:
-    """The streams that were recorded in real time: at full speed a transcript is due when its newest word ends."""
-    heard: dict[str, float] = {}
-    live = set()
-    for segment, updates in units:
-        for update in updates:
-            if update.captured is None or update.due is None:
-                continue
-            newest = heard[segment.stream] = max(heard.get(segment.stream, 0.0), update.captured)
-            if update.due > newest + _INSTANT:
-                live.add(segment.stream)
-    return live
-
-
 def _timed(
     units: Units,
 ) -> Iterator[tuple[Segment, Sequence[Update], list[float]]]:
@@ -111,11 +93,16 @@ def _timed(
             stream, free = segment.stream, 0.0
         instants: list[float] = []
         for update in updates:
-            if update.due is None or update.captured is None or update.end is None:
+            if segment.start is None or update.due is None or update.end is None:
                 break
             free = max(free, update.due) + update.update_seconds
             instants.append(free)
         yield segment, updates, instants
+
+
+def _heard(update: Update) -> float:
+    """When an update's newest word was heard in the recorded run; at full speed, when it was spoken."""
+    return update.captured if update.captured is not None else update.end or 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +167,7 @@ def _caption(segment: Segment, update: Update, mask_k: int, spaced: bool) -> Cap
         """Of the output's first tokens: the run file says where each ends."""
         return update.without_last(len(update.tokens) - len(tokens))
 
-    times = segment.start or 0.0, update.end or 0.0, update.captured
+    times = segment.start or 0.0, update.end or 0.0, _heard(update)
     transcript = Transcript(segment.segment_id, update.update, update.source, "", update.final, *times)
     mask = MaskSettings("display" if mask_k else "none", mask_k)
     translation = Translation(transcript, update.text, update.tokens, update.stats)

@@ -117,6 +117,7 @@ def test_text_and_recorded_runs_have_their_own_tables(scored: ScoredRun) -> None
             make([wrong], PLAIN)
     assert table_6([recorded], PLAIN).rows
     assert latency_table([recorded], PLAIN).rows
+    assert "recorded at full speed" in latency_table([recorded], PLAIN).caveats[-1]
     assert fitting_tables([recorded], PLAIN) == ["6", "latency"]
     assert fitting_tables([scored], PLAIN) == ["2", "3", "4"]
     assert fitting_tables([scored, _of_another_model(scored)], PLAIN) == ["2"]
@@ -225,6 +226,12 @@ def test_markdown_escapes_its_bars() -> None:
     lines = as_markdown(TABLE).splitlines()
     assert lines[2] == r"| method | NE | paper \| NE (a\|b) |"
     assert lines[4] == f"| rt | 1.26 | {NOTHING} |"
+
+
+def test_a_table_without_figures_has_dashes() -> None:
+    bare = replace(TABLE, rows=(("rt", None, None, None),))
+    for text in (as_text(bare), as_markdown(bare), as_latex(bare)):
+        assert "rt" in text and "COMET" in text
 
 
 def test_csv_is_read_back_with_every_column() -> None:
