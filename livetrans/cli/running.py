@@ -58,8 +58,12 @@ def from_audio(
 
 
 def wants_screen(output: OutputSettings) -> bool:
-    """A screen needs a terminal on both ends that can draw it, and nothing else may write to it."""
-    if output.plain or output.jsonl == "-" or not (sys.stdout.isatty() and sys.stdin.isatty()):
+    """A screen needs a terminal on both ends that can draw it, and nothing else may write to it.
+
+    Textual draws on standard error: with that in a file, the terminal would stay empty.
+    """
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    if output.plain or output.jsonl == "-" or not all(stream.isatty() for stream in streams):
         return False
     return os.environ.get("TERM") != "dumb" and codecs.lookup(sys.stdout.encoding).name.startswith("utf")
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -96,6 +97,13 @@ class Listener:
         """The source of every final, in small letters without punctuation."""
         text = " ".join(event["source"] for event in self.events("caption") if event["final"])
         return "".join(letter for letter in text.lower() if letter.isalpha() or letter in " '")
+
+    def lag(self) -> float:
+        """Median seconds from hearing the end of a caption's last word to its caption."""
+        lags = [
+            event["at"] - event["captured_at"] for event in self.events("caption") if event["captured_at"] is not None
+        ]
+        return statistics.median(lags)
 
     def wait_for_sound(self) -> None:
         """Until the device gives sound, silence or not."""

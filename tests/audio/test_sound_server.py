@@ -48,6 +48,13 @@ def words_heard(listener: Listener) -> float:
     return len(set(SENTENCE.split()) & set(listener.heard().split())) / len(set(SENTENCE.split()))
 
 
+def of_the_microphone(errors: str) -> list[str]:
+    """What standard error says of it; none of it comes from a native library."""
+    for word in ("ALSA", "Expression", "jack", "pa_linux", "PulseAudio", "Traceback"):
+        assert word.casefold() not in errors.casefold()
+    return [line for line in errors.splitlines() if "microphone" in line]
+
+
 def test_a_server_that_dies_and_comes_back_is_a_gap_and_not_the_end(
     server: SoundServer, sentence: Path, tmp_path: Path
 ) -> None:
@@ -65,14 +72,14 @@ def test_a_server_that_dies_and_comes_back_is_a_gap_and_not_the_end(
     time.sleep(2.0)
     code, output, errors = listener.stop()
     (gap,) = listener.events("gap")
-    print(f"gap {gap['end'] - gap['start']:.1f} s of {lasted:.1f} s; heard: {listener.heard()!r}")
+    print(f"gap {gap['end'] - gap['start']:.1f} s of {lasted:.1f} s; lag {listener.lag():.2f} s; {listener.heard()!r}")
     assert code == 0
     assert listener.heard().split().count("river") == 2
     assert gap["reason"] == "microphone"
     assert abs(gap["end"] - gap["start"] - lasted) < 2.0
     lines = output.splitlines()
     assert f"[{gap['end'] - gap['start']:.0f} s without sound]" in lines[1:-1], lines
-    (line,) = errors.splitlines()
+    (line,) = of_the_microphone(errors)
     assert "gives no sound" in line
 
 
@@ -90,7 +97,7 @@ def test_a_suspended_source_is_a_gap(server: SoundServer, sentence: Path, tmp_pa
     assert words_heard(listener) == 1.0
     (gap,) = listener.events("gap")
     assert 4.0 < gap["end"] - gap["start"] < 12.0
-    assert len(errors.splitlines()) == 1
+    assert len(of_the_microphone(errors)) == 1
 
 
 @pytest.mark.parametrize("rate", [8_000, 11_025, 96_000])
@@ -106,5 +113,6 @@ def test_a_second_program_and_another_rate_do_no_harm(rate: int, sentence: Path,
     finally:
         other.kill()
         server.kill()
-    assert (code, errors) == (0, "")
+    print(f"{rate} Hz: heard {words_heard(listener):.0%}, lag {listener.lag():.2f} s")
+    assert (code, of_the_microphone(errors)) == (0, [])
     assert words_heard(listener) >= (1.0 if rate >= 16_000 else 0.5), listener.heard()
