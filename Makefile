@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check clean
+.PHONY: help demo test check endurance clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 - /p' $(MAKEFILE_LIST)
@@ -22,6 +22,11 @@ check: $(VENV)/.check  ## format, lint, types and import contracts
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+endurance: $(VENV)/.test  ## hours: a soak, 50 killed runs and the fuzzers; their short forms are among the tests
+	@$(BIN)/python tests/endurance/soak.py
+	@$(BIN)/python tests/endurance/kills.py
+	@$(BIN)/python -m tests.endurance.fuzz
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist

@@ -215,9 +215,14 @@ class ScaledClock:
     def __init__(self, clock: Clock, factor: float) -> None:
         self._clock = clock
         self._factor = factor
+        self._ahead = 0.0
 
     def now(self) -> float:
-        return self._clock.now() * self._factor
+        return self._clock.now() * self._factor + self._ahead
+
+    def jump(self, seconds: float) -> None:
+        """Be `seconds` later at once, or earlier: what the system's clock does after the machine has slept."""
+        self._ahead += seconds
 
     def sleep(self, seconds: float) -> None:
         self._clock.sleep(seconds / self._factor)

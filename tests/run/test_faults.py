@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from livetrans.clock import SystemClock
-from livetrans.events import BackPressure, Caption, Notice, RunEnded, SourceProgress, Transcript
+from livetrans.events import BackPressure, Caption, Notice, RunEnded, SourceProgress, Transcript, Word
 from livetrans.run import pipeline
 from livetrans.run.backpressure import STEPS
 from livetrans.testing.faults import Fault, Garbage, Hang, Raise, ScaledClock, Schedule, Slow
@@ -121,6 +123,39 @@ def test_a_call_that_never_returns_is_reported_and_left_alone_at_the_end(
     hanging.release()
     assert no_thread_left()
     assert isinstance(run.collected.records[-1].event, RunEnded)
+
+
+def test_an_hour_of_sleep_of_the_machine_loses_nothing() -> None:
+    clock = ScaledClock(SystemClock(), SPEED)
+    run = ScriptedRun(WORDS, clock)
+    run.pipeline.start()
+    run.collected.wait_for(Caption)
+    clock.jump(3600.0)
+    assert run.pipeline.join(60)
+    assert run.shown == run.heard == finals_of(WORDS)
+    assert no_thread_left()
+
+
+@pytest.mark.parametrize("seconds", [86_400.0, -86_400.0])
+def test_a_wall_clock_that_is_set_changes_nothing(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = ScriptedRun(WORDS)
+    run.pipeline.start()
+    run.collected.wait_for(Caption)
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + seconds)
+    assert run.pipeline.join(60)
+    assert run.shown == run.heard == finals_of(WORDS)
+    instants = [record.at for record in run.collected.records]
+    assert instants == sorted(instants) and instants[-1] < 3600
+
+
+def test_somebody_who_never_pauses_is_cut_and_keeps_every_word() -> None:
+    spoken = [Word(f"w{number}", 0.3 * number, 0.3 * number + 0.3) for number in range(200)]
+    run = ScriptedRun(spoken, translator=schedule(Slow(seconds=0.5)))
+    run.run()
+    assert run.shown == run.heard
+    assert " ".join(run.shown).split() == [word.text.upper() for word in spoken]
+    assert len(run.shown) >= 3
 
 
 FAULTS = st.one_of(

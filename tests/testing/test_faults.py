@@ -104,3 +104,5 @@ def test_a_scaled_clock_runs_and_waits_at_its_factor() -> None:
     clock = ScaledClock(real, 10.0)
     clock.sleep(5.0)
     assert (real.now(), clock.now()) == (0.5, 5.0)
+    clock.jump(-2.0)
+    assert (real.now(), clock.now()) == (0.5, 3.0)
