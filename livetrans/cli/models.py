@@ -93,11 +93,11 @@ def rm_command(name: str) -> None:
     say(f"removed {model.path} ({file_size(size)})")
 
 
-@command.command("path", short_help="Print the file or folder of a model.")
-@click.argument("name", metavar="NAME")
-def path_command(name: str) -> None:
-    """Print the file or folder of a model that is on this machine."""
-    click.echo(str(_found(name).path))
+@command.command("path", short_help="Print where a model is, or where they are fetched to.")
+@click.argument("name", metavar="[NAME]", required=False)
+def path_command(name: str | None) -> None:
+    """Print the file or folder of a model on this machine; without NAME, the folder that models are fetched to."""
+    click.echo(visible(str(_found(name).path if name else pull_folder())))
 
 
 @command.command("verify", short_help="Compare fetched models with their hashes.")
@@ -142,31 +142,37 @@ def _print_list(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(_as_json([*own, *named], others, defaults, memory), indent=2))
         return
-    click.echo("Here (* runs by default, English to German):")
+    # What is here and what to do next come last: the list is longer than a screen.
+    _print_fetchable([*own, *others], memory)
+    if others:
+        click.echo("\nIn other programs' folders, used from there and never changed:")
+        for model in others:
+            _print_found(model, defaults)
+    click.echo("\nHere (* runs by default, English to German):")
     for model in (*own, *named):
         _print_found(model, defaults)
     for name, size in unfinished_pulls(pull_folder()).items():
         click.echo(f"  unfinished {file_size(size):>8}  {visible(name)}")
         click.echo("    pull it again to go on, or remove it with `livetrans models rm`")
-    if others:
-        click.echo("\nIn other programs' folders, used from there and never changed:")
-        for model in others:
-            _print_found(model, defaults)
-    catalogue = known_models()
-    click.echo("\nPairs to fetch, with `livetrans models pull small --from en --to de`:")
-    for purpose in catalogue.purposes:
-        pair = catalogue.pair(purpose, "en", "de")
-        click.echo(f"  {purpose:<5} {file_size(_total(pair)):>8}  {pair[0].name} and {pair[1].name}")
-    click.echo("\nModels to fetch, with `livetrans models pull NAME`:")
-    click.echo(f"  {'name':<23}{'size':>8}  {'memory':>7}  {'languages':<12} licence")
-    for entry in catalogue.entries:
-        if not _is_here(entry, [*own, *others]):
-            _print_entry(entry, memory)
-    click.echo(f"This machine has {file_size(memory)} of memory.")
     click.echo("\nSearched, first to last:")
     for folder in search_folders():
         click.echo(f"  {visible(f'{folder.place}: {folder.path}')}" + ("" if folder.path.is_dir() else " (not there)"))
     click.echo("\nOthers: --asr FOLDER, --mt FILE.gguf, or their folder in LIVETRANS_MODELS.")
+
+
+def _print_fetchable(found: list[FoundModel], memory: int) -> None:
+    """The models of the catalogue that are not on this machine, and the pairs for a purpose."""
+    catalogue = known_models()
+    click.echo("Models to fetch, with `livetrans models pull NAME`:")
+    click.echo(f"  {'name':<23}{'size':>8}  {'memory':>7}  {'languages':<12} licence")
+    for entry in catalogue.entries:
+        if not _is_here(entry, found):
+            _print_entry(entry, memory)
+    click.echo(f"This machine has {file_size(memory)} of memory.")
+    click.echo("\nPairs to fetch, with `livetrans models pull small --from en --to de`:")
+    for purpose in catalogue.purposes:
+        pair = catalogue.pair(purpose, "en", "de")
+        click.echo(f"  {purpose:<5} {file_size(_total(pair)):>8}  {pair[0].name} and {pair[1].name}")
 
 
 def _print_found(model: FoundModel, defaults: list[FoundModel]) -> None:
@@ -185,7 +191,7 @@ def _about(model: FoundModel) -> str:
     if model.entry is not None:
         restriction = f"; {model.entry.restriction}" if model.entry.restriction else ""
         return f"{model.entry.name}: languages: {_languages(model.entry)}; {model.entry.licence}{restriction}"
-    family = f"prompt family {model.family}" if model.family else ""
+    family = "" if model.family in (None, "chat") else f"prompted as {model.family}"
     return "; ".join(filter(None, (f"from {model.record.repository}" if model.record else "", family)))
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -108,6 +110,28 @@ def test_a_pull_in_a_fresh_process_by_the_environment_alone(small_pair: None, hu
     offline = {**environment, "HF_HUB_OFFLINE": "1"}
     done = subprocess.run([*command, "whisper-small"], env=offline, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "HF_HUB_OFFLINE" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_killed_pull_goes_on_where_it_was_killed(hub: Hub, home: Path) -> None:
+    data = b"GGUF" + bytes(30_000_000)
+    hub.files = {"owner/name": {"large.gguf": data}}
+    environment = {**os.environ, "HF_ENDPOINT": hub.url, "HF_HUB_OFFLINE": "0"}
+    command = [sys.executable, "-m", "livetrans", "models", "pull", "owner/name:large.gguf"]
+    pull = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    hub.while_serving = lambda: kill_when_something_is_here(pull, home)
+    assert pull.wait() == -signal.SIGKILL
+    hub.while_serving = None
+    hub.requests.clear()
+    assert subprocess.run(command, env=environment, stderr=subprocess.DEVNULL, check=False).returncode == 0
+    assert (catalogue.pull_folder() / "large.gguf").read_bytes() == data
+    [begun] = [asked for path, asked in hub.requests if "/bytes/" in path]
+    assert begun is not None and begun != "bytes=0-"
+
+
+def kill_when_something_is_here(program: subprocess.Popen[bytes], home: Path) -> None:
+    while not any(path.stat().st_size for path in home.rglob("large.gguf") if path.is_file()):
+        threading.Event().wait(0.01)
+    program.kill()
 
 
 def test_the_list_fits_80_columns_and_says_what_can_be_fetched(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
