@@ -239,7 +239,8 @@ class Caption(_OfUpdate):
 
     @property
     def right_to_left(self) -> bool:
-        return LANGUAGES[self.language.lower()].right_to_left if self.language else reads_right_to_left(self.text)
+        language = LANGUAGES.get((self.language or "").lower())
+        return language.right_to_left if language else reads_right_to_left(self.text)
 
     @property
     def recorded(self) -> str:

@@ -37,7 +37,8 @@ class Presenter:
         """The caption of an update; updates come in order."""
         if translation.segment_id != self._segment_id:
             self._segment_id, self._shown_text = translation.segment_id, ""
-        spaced = LANGUAGES[translation.language.lower()].spaced if translation.language else self._spaced
+        language = LANGUAGES.get((translation.language or "").lower())
+        spaced = language.spaced if language else self._spaced
         text, shown_tokens = self._shown(translation, spaced)
         accepted = self._spans(translation, text)
         if not translation.final:

@@ -100,8 +100,8 @@ class Prompts:
         """The detected language, where there is one and the model knows it."""
         if transcript.language is None or transcript.language in (self._source.whisper_code, *self._unknown):
             return self._source
-        language = parse_language(transcript.language)
         try:
+            language = parse_language(transcript.language)
             build_prompt(self._model, self._name, language, self._target)
         except UsageError as error:
             self._unknown.add(transcript.language)

@@ -42,5 +42,6 @@ def _next(codes: list[str]) -> str | None:
 
 
 def name_of(code: str) -> str:
-    """The English name of a language."""
-    return LANGUAGES[code.lower()].name
+    """The English name of a language; a code of a session file that nobody knows stays as it is."""
+    language = LANGUAGES.get(code.lower())
+    return language.name if language else code

@@ -13,7 +13,8 @@ from livetrans.errors import UsageError
 from livetrans.events import Notice, Transcript, Translation
 from livetrans.languages import parse_language
 from livetrans.lm.llama import LlamaModel
-from livetrans.lm.prompts import build_prompt
+from livetrans.lm.prompts import Prompt, build_prompt
+from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 from livetrans.translation.glossary import Glossary, read_glossary
 from livetrans.translation.prompting import Prompts
 from livetrans.translation.translator import Translator
@@ -111,6 +112,31 @@ def test_a_detected_language_that_the_family_does_not_know_is_told_once() -> Non
     assert "将以下文本翻译为德语" not in text_of(model, prompts, update(1, "Hej"))
     prompts.choose(update(2, "你好", language="zh"))
     assert len(notices) == 1
+
+
+def test_a_language_that_nobody_knows_is_told_and_changes_nothing() -> None:
+    model = Spelled(FAMILIES["chat"])
+    prompts, notices = make(model)
+    assert "English" in text_of(model, prompts, update(0, "Hello", language="\x1bxx"))
+    assert [notice.level for notice in notices] == ["warning"]
+
+
+def test_the_draft_of_another_language_is_never_used() -> None:
+    """Not even the words that a split left to the segment in which the other language begins."""
+    model = ScriptedModel(word_by_word_rule(unsure_of_last=False))
+    prompt = Prompt("chat", (BEGIN, SOURCE), (TARGET,), False)
+    prompts = Prompts(model, prompt, PAIR, room=0)
+    prompts.choose = lambda transcript: prompt  # type: ignore[method-assign]
+    translator = Translator(model, prompts, DecodingSettings("ssbd", final="partial"), MaskSettings())
+    for target, kept in (("de", 2), ("fr", 0)):
+        translator.translate(update(0, "one two. three four", revision=0))
+        translator.translate(update(0, "one two.", revision=1, final=True))
+        translator.aim_at(parse_language(target))
+        carried = translator.carried(update(1, "three four"))
+        assert len(carried.tokens if carried else ()) == kept
+        translation = translator.translate(update(1, "three four"))
+        assert (translation.stats.draft_tokens, translation.language) == (kept, target)
+        translator.translate(update(1, "three four", revision=1, final=True))
 
 
 def test_the_cache_of_the_sentences_before_is_used_again(tmp_path: Path) -> None:
