@@ -69,7 +69,7 @@ def command() -> None:
 @click.option(
     "--quick",
     is_flag=True,
-    help=f"Only the first {QUICK_SENTENCES} sentences, {QUICK_REPEATS} times: about a minute. Tables say so.",
+    help=f"The first {QUICK_SENTENCES} sentences, {QUICK_REPEATS} times: a minute with a small model. Tables say so.",
 )
 @click.option(
     "--minimum-words",

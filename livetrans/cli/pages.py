@@ -43,7 +43,7 @@ _OPTIONS = (
     click.option(
         "--columns",
         metavar="NAMES",
-        help="Only these columns, separated by commas: 'NE,A/D %,speedup'; --explain names all.",
+        help="Only these columns, separated by commas: 'NE,A/D %,speedup'.",
     ),
     click.option("--explain", is_flag=True, help="Below the table, say in a line each what the columns mean."),
     click.option("--signature", is_flag=True, help="Below the table, say what produced the figures."),
