@@ -14,6 +14,7 @@ from livetrans.cli.common import NumberRange
 from livetrans.cli.options import MOST_THREADS, PROMPTS
 from livetrans.cli.pages import Page, page_options
 from livetrans.config import LanguageModelSettings
+from livetrans.errors import UsageError
 from livetrans.files import input_path
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -33,7 +34,11 @@ def command() -> None:
     """
 
 
-@command.command("run", short_help="Translate a corpus by several methods and write a run file.")
+@command.command(
+    "run",
+    short_help="Translate a corpus by several methods and write a run file.",
+    context_settings={"allow_extra_args": True},
+)
 @click.option("--source", type=input_path, metavar="FILE", help="Text to translate, a sentence a line.")
 @click.option("--reference", type=input_path, metavar="FILE", help="Its translation, line by line, to score against.")
 @click.option(
@@ -116,6 +121,11 @@ def run_command(**values: Any) -> None:
     """
     from livetrans.cli.benching import BenchOptions, run_bench
     from livetrans.cli.common import say
+
+    unnamed = click.get_current_context().args
+    if unnamed:
+        named = " ".join(f"{option} {file}" for option, file in zip(("--source", "--reference"), unnamed, strict=False))
+        raise UsageError(f"{unnamed[0]} stands alone; write `bench run {named}` for texts, or --recorded for a session")
 
     try:
         output = run_bench(BenchOptions(**values))

@@ -227,6 +227,7 @@ BAD = [
         (["run", "--source", "{a}", "--methods", "sbd@0.2"], "did you mean ssbd@0.2?"),
         (["run", "--source", "{a}", "--methods", "papr"], "did you mean paper?"),
         (["run", "--source", "{a}", "--methods", "ssbd@7"], "write for example ssbd@0.2"),
+        (["run", "a.en", "a.de"], "write `bench run --source a.en --reference a.de`"),
         (["run", "--source", "https://x.org/a.txt"], "https://x.org/a.txt is an address"),
         (["table", "{folder}/rum.jsonl"], "did you mean {folder}/run.jsonl?"),
         (["table", "{run}", "--unit", "words"], "did you mean word?"),
