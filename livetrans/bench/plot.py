@@ -143,13 +143,14 @@ def curves_of(rows: Sequence[TableRow], *, by_decoder: bool = False) -> dict[str
     def decoder_of(row: TableRow) -> str:
         return row.decoder if row.bias is not None else biased[0]
 
-    return {
+    curves = {
         " ".join(part for part in (decoder, name) if part): [
             row for row in rows if row.origin == origin and (not decoder or decoder_of(row) == decoder)
         ]
         for origin, name in tell_apart(row.origin for row in rows).items()
         for decoder in biased or [""]
     }
+    return {name: own for name, own in curves.items() if own}
 
 
 def _points(rows: Sequence[TableRow], value: Value) -> list[tuple[float, float]]:

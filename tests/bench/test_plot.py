@@ -121,6 +121,11 @@ def test_a_title_names_model_corpus_and_date(tmp_path: Path) -> None:
             assert all(part in text for part in ("tower-2b-Q4_K_M", "flores200.devtest", DATE))
 
 
+def test_a_legend_names_only_what_was_run() -> None:
+    rows = [*sweep(), *sweep(pair="en-ja"), row("window3@0.2", 0.2, pair="en-ja")]
+    assert list(plotting.curves_of(rows, by_decoder=True)) == ["ssbd en-de", "ssbd en-ja", "window en-ja"]
+
+
 def test_masked_rows_have_no_place_on_a_line_over_the_bias(tmp_path: Path) -> None:
     masked = [replace(row, mask="display", mask_k=3, ne_mean=0.1) for row in sweep()]
     plain = plot(sweep(), tmp_path / "plain", date=DATE)
