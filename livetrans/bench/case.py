@@ -13,6 +13,7 @@ from livetrans.errors import UsageError
 from livetrans.events import Span
 from livetrans.sequences import common_prefix_length
 from livetrans.session.codec import encode
+from livetrans.text import visible
 from livetrans.translation.presenter import cut_to_word
 
 
@@ -170,5 +171,5 @@ def _latex(pieces: Pieces) -> str:
 
 def _literal(text: str) -> str:
     """The text without anything that Markdown or HTML would act on."""
-    text = text.replace("&", "&amp;").replace("<", "&lt;")
+    text = visible(text).replace("&", "&amp;").replace("<", "&lt;")
     return "".join(f"\\{letter}" if letter in "\\`*_[]|~#" else letter for letter in text)

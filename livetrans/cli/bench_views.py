@@ -21,7 +21,7 @@ from livetrans.bench.scoring import ScoringSettings, score
 from livetrans.bench.tables import TABLES, TableSettings, fitting_tables
 from livetrans.catalogue import find_translator
 from livetrans.cli.common import say
-from livetrans.cli.pages import Page, write_tables
+from livetrans.cli.pages import Page, put, write_tables
 from livetrans.config import LanguageModelSettings, MaskSettings
 from livetrans.errors import UsageError
 from livetrans.files import write_new
@@ -78,7 +78,7 @@ def show_case(file: Path, segment_id: int, methods: str, format_: str) -> None:
         console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 120)
         console.print(_case_table(case, coloured=console.color_system is not None and not console.no_color))
     else:
-        click.echo(CASE_PAGES[format_](case), nl=False)
+        put(CASE_PAGES[format_](case))
 
 
 def _case_table(case: Case, *, coloured: bool) -> RichTable:

@@ -84,9 +84,9 @@ def write_tables(tables: Sequence[Table], page: Page) -> None:
     if page.format_ == "csv":
         _write_csv(tables, page)
     elif page.format_ == "json":
-        _put(as_json(tables), page.output, page)
+        put(as_json(tables), page.output, force=page.force)
     else:
-        _put("\n".join(_rendered(table, page) for table in tables), page.output, page)
+        put("\n".join(_rendered(table, page) for table in tables), page.output, force=page.force)
 
 
 def _rendered(table: Table, page: Page) -> str:
@@ -114,13 +114,19 @@ def _write_csv(tables: Sequence[Table], page: Page) -> None:
         file = place
         if place is not None and (len(tables) > 1 or place.is_dir()):
             file = place / f"{table.stem}.csv"
-        _put(as_csv(table), file, page)
+        put(as_csv(table), file, force=page.force)
         for note in (*(table.explained() if page.explain else ()), *_notes(table, page)):
             say(note)
 
 
-def _put(text: str, place: Path | None, page: Page) -> None:
-    """Print the text, or write it to a file and print the file's name."""
+def put(text: str, place: Path | None = None, *, force: bool = False) -> None:
+    """Print the text, or write it to a file and print the file's name; half a character becomes a question mark.
+
+    Raises:
+        UsageError: the place is a folder, or a file that is there already.
+        SessionError: the file cannot be written.
+    """
+    text = text.encode("utf-8", "replace").decode("utf-8")
     if place is None:
         if isinstance(sys.stdout, TextIOWrapper):
             # A dash that the terminal's encoding lacks is not worth failing.
@@ -130,7 +136,7 @@ def _put(text: str, place: Path | None, page: Page) -> None:
     if place.is_dir():
         raise UsageError(f"{place} is a folder; name a file in it with -o")
     place.parent.mkdir(parents=True, exist_ok=True)
-    write_new(place, text, "--output", force=page.force)
+    write_new(place, text, "--output", force=force)
     click.echo(place)
 
 

@@ -147,6 +147,27 @@ def test_a_case_has_colours_where_there_are_any(run_file: Path, monkeypatch: pyt
     assert "\x1b[1;32m" not in pages[False] and "two dogs sleep [.]" in pages[False]
 
 
+def test_half_characters_and_controls_of_a_file_reach_no_page(
+    run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, *lines = run_file.read_text(encoding="utf-8").splitlines()
+    header = json.loads(first)
+    header["corpus"]["name"] = "\ud800\x1b]0;mine\x07"
+    lines = [line.replace("TWO DOGS", r"\ud800\u001b[2J") for line in lines]
+    hostile = tmp_path / "hostile.jsonl"
+    hostile.write_text("\n".join([json.dumps(header), *lines]) + "\n", encoding="utf-8")
+    commands = [
+        ["case", str(hostile), "--id", "1", "--format", format_] for format_ in ("text", "markdown", "json", "latex")
+    ]
+    commands += [["table", str(hostile), "--table", "3", "--signature", "--format", format_] for format_ in FORMATS]
+    for number, command in enumerate(commands):
+        assert run(["bench", *command]) == 0
+        printed = capsys.readouterr().out
+        assert printed and "\x1b" not in printed and "\ud800" not in printed
+        if command[0] == "table":
+            assert run(["bench", *command, "-o", str(tmp_path / f"table{number}")]) == 0
+
+
 def test_an_export_is_written(run_file: Path, tmp_path: Path) -> None:
     output = tmp_path / "stream.jsonl"
     assert run(["bench", "export", str(run_file), "--method", "ssbd@0.2", "-o", str(output)]) == 0
