@@ -29,7 +29,7 @@ def command(context: click.Context, as_json: bool) -> None:
     """List the sessions in the user's data folder, oldest first.
 
     A session's name is the time at which it began. The name, its beginning or `last` stands for the session in
-    `replay`, `export` and `bench run --recorded`.
+    `replay`, `resume`, `export` and `bench run --recorded`.
     """
     if context.invoked_subcommand is not None:
         return

@@ -132,7 +132,7 @@ def last_caption(file: Path) -> dict[str, Any] | None:
     Raises:
         OSError: the file cannot be read.
     """
-    for event in _events_backwards(file):
+    for event in _events_backwards(file, having=b'"caption"'):
         if event.get("event") == "caption" and isinstance(event.get("segment_id"), int):
             if str(event.get("text", "")).strip():
                 return event
@@ -170,11 +170,11 @@ def _signature(file: Path) -> dict[str, Any]:
     return {}
 
 
-def _events_backwards(file: Path) -> Iterator[dict[str, Any]]:
-    """The lines that are objects, last first; read block by block, as far as the caller goes."""
+def _events_backwards(file: Path, having: bytes = b"") -> Iterator[dict[str, Any]]:
+    """The lines that are objects and hold `having`, last first; read block by block, as far as the caller goes."""
     with file.open("rb") as stream:
         for line in _lines_backwards(stream):
-            event = _parsed(line)
+            event = _parsed(line) if having in line else {}
             if event:
                 yield event
 

@@ -288,8 +288,13 @@ class LivetransApp(App[str]):
             return
         try:
             path = self._save()
-        except (OSError, LivetransError) as error:
-            self._status.show(f"the transcript could not be saved: {error}", "warning")
+        except LivetransError as error:
+            self._status.show(f"nothing was saved: {error}", "warning")
+        except OSError as error:
+            reason = error.strerror or error
+            self._status.show(
+                f"{Path.cwd()} cannot be written ({reason}): `livetrans export` writes elsewhere", "warning"
+            )
         else:
             current = self._board.current
             growing = current is not None and not current.final

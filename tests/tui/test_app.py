@@ -11,7 +11,7 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 
 from livetrans.config import OutputSettings
-from livetrans.errors import UsageError
+from livetrans.errors import SessionError, UsageError
 from livetrans.events import Event, Gap, Notice
 from livetrans.metrics.monitor import Snapshot
 from livetrans.tui import captions
@@ -369,15 +369,23 @@ async def test_save_says_the_whole_path_and_what_is_left_out() -> None:
         assert "without the caption that still grows" in " ".join(screen_text(app).split())
 
 
-async def test_save_says_why_not() -> None:
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (PermissionError(13, "Permission denied"), "cannot be written (Permission denied): `livetrans export`"),
+        (SessionError("there is no finished caption yet"), "nothing was saved: there is no finished caption yet"),
+    ],
+)
+async def test_save_says_why_not(fault: Exception, said: str) -> None:
     def refuse() -> Path:
-        raise PermissionError("no permission")
+        raise fault
 
     app = make_app(Screenplay(started()), save=refuse)
     async with app.run_test() as pilot:
         await pilot.press("w")
         await settle(pilot)
-        assert "could not be saved: no permission" in screen_text(app)
+        columns = [line[:55] for line in screen_text(app).splitlines()]
+        assert said in " ".join(" ".join(columns).split())
 
 
 async def test_clear_empties_the_history_and_keeps_what_is_being_spoken() -> None:
