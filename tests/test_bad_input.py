@@ -19,8 +19,9 @@ from livetrans.audio import file as audio_file
 from livetrans.audio.file import AudioFile
 from livetrans.cli import run
 from livetrans.clock import ManualClock
-from livetrans.errors import SourceError
+from livetrans.errors import ModelError, SourceError
 from livetrans.events import SAMPLE_RATE
+from livetrans.models.entries import read_catalogue
 from tests.hostile_text import assert_harmless
 
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
@@ -291,3 +292,43 @@ def test_a_bad_configuration_is_a_sentence(name: str, tmp_path: Path, capfd: pyt
     output, errors = capfd.readouterr()
     assert output == ""
     assert_sentences(errors, 1)
+
+
+GLOSSARIES = {
+    "empty": b"",
+    "comments": b"# nothing\n\n",
+    "binary": bytes(range(256)) * 10,
+    "utf16": "cache,Cache".encode("utf-16"),
+    "one column": b"cache\n",
+    "three columns": b"a,b,c\n",
+    "open quote": b'"a,b\n',
+    "twice": b"a,b\nA,c\n",
+    "long line": b"x" * 200_000 + b",y\n",
+    "escapes only": b"\x1b[31m\x1b[0m,b\n",
+    "zero-width": "\u200b\u200b,b\n".encode(),
+}
+CATALOGUES = {
+    "binary": bytes(range(256)),
+    "not toml": b"models = [[[",
+    "deep": b"a = " + b"[" * 5000,
+    "wrong kind": b"models = 5\npurposes = 6\n",
+    "no fields": b"[[models]]\n",
+}
+
+
+@pytest.mark.parametrize("name", GLOSSARIES)
+def test_a_bad_glossary_is_a_sentence(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "terms.csv"
+    path.write_bytes(GLOSSARIES[name])
+    assert run(["replay", "--glossary", str(path), "--no-session", str(tmp_path / "none.flac")]) in (1, 2)
+    output, errors = capfd.readouterr()
+    assert output == ""
+    assert_sentences(errors, 1)
+
+
+@pytest.mark.parametrize("name", CATALOGUES)
+def test_a_bad_catalogue_is_a_sentence(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "catalogue.toml"
+    path.write_bytes(CATALOGUES[name])
+    with pytest.raises(ModelError, match=r"catalogue\.toml cannot be read"):
+        read_catalogue(path)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AudioSource(Protocol):
-    """Audio, in order, without gaps in `start_sample` unless audio was lost (then a Notice reports it).
+    """Audio, in order, without gaps in `start_sample` unless audio was lost (then a Gap reports it) or paused.
 
     Iterating blocks until audio is available, and may return everything that has arrived meanwhile as one larger chunk:
     a listener that was busy catches up in one step. The iterator ends when the source does or after `close`.

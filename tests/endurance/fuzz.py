@@ -37,6 +37,7 @@ from livetrans.models.gguf import is_translator
 from livetrans.session.codec import read_records, to_line
 from livetrans.session.export import export
 from livetrans.speech.recorded import RecordedTranscripts
+from livetrans.translation.glossary import Glossary, read_glossary
 from tests.session.examples import EVENTS as EXAMPLES
 
 _TOKENS = [
@@ -84,6 +85,8 @@ def mutate_in_place(chance: random.Random, seed: bytes) -> bytes:
 
 _HEADER_BYTES = 186_000
 """Of the embedded translator."""
+
+_TERMS = '# terms\nKV cache\tKV-Cache\n"a, b", c\nStraße,road\n東京\tTokyo\nİstanbul,Istanbul\n'.encode()
 
 Try = Callable[[bytes], bool]
 """Uses the input; whether it was accepted. Raises where something is wrong."""
@@ -137,6 +140,12 @@ def _config(path: Path) -> None:
     assert isinstance(done.exception, SystemExit), repr(done.exception)
 
 
+def _glossary(path: Path) -> None:
+    terms = read_glossary(path)
+    spoken = " ".join(term for term, _ in terms[:20])
+    assert set(Glossary(terms).occurring(f"{spoken}, {spoken.upper()} {path.name}")) <= set(terms)
+
+
 def _model(path: Path) -> None:
     is_translator(path)
     check_model(path)
@@ -175,6 +184,7 @@ def targets() -> dict[str, Callable[[], Target]]:
         "session": lambda: Target((session,), _in_file("events.jsonl", _session)),
         "jsonlines": lambda: Target((stream, session), _in_file("stream.jsonl", _json_lines)),
         "config": lambda: Target((settings,), _in_file("config.toml", _config)),
+        "glossary": lambda: Target((_TERMS,), _in_file("terms.tsv", _glossary)),
         "gguf": lambda: Target((_model_bytes(),), _in_file("model.gguf", _model), mutate_in_place),
         "catalogue": lambda: Target((_catalogue_bytes(),), _in_file("catalogue.toml", read_catalogue.__wrapped__)),
         "prompts": _prompts,

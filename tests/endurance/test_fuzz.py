@@ -10,7 +10,7 @@ import pytest
 from livetrans.lm.llama import probe
 from tests.endurance.fuzz import cases, targets
 
-COUNTS = {"session": 60, "jsonlines": 60, "config": 60, "gguf": 3, "catalogue": 60, "prompts": 20}
+COUNTS = {"session": 60, "jsonlines": 60, "config": 60, "glossary": 60, "gguf": 3, "catalogue": 60, "prompts": 20}
 """Cases of each, about a second's worth."""
 
 
