@@ -112,7 +112,9 @@ class DraftModel:
 class Worth:
     """What proposing is worth, measured: the acceptance rate, and the costs of the passes of both models.
 
-    A target pass over n tokens is taken to cost a + b n seconds, by least squares over the passes so far.
+    A target pass over n tokens is taken to cost a + b n seconds, by least squares over the passes so far; long ones,
+    which evaluated a prompt too, are left out, because they cost less a token. Passes without a proposal fade what is
+    known of the acceptance rate, so that a draft model that did not pay is asked again after some hundred tokens.
     """
 
     def __init__(self) -> None:
@@ -128,6 +130,8 @@ class Worth:
     def add_pass(self, accepted: int, rejected: bool, evaluated_tokens: int, seconds: float) -> None:
         self._accepted = _MEMORY * self._accepted + accepted
         self._judged = _MEMORY * self._judged + accepted + rejected
+        if evaluated_tokens > MOST_PROPOSED + 1:
+            return
         values = np.array([1.0, evaluated_tokens])
         self._passes = _MEMORY * self._passes + np.outer(values, values)
         self._products = _MEMORY * self._products + seconds * values

@@ -247,7 +247,10 @@ class Decoding:
         evaluation = self.model.evaluate([*self.prompt, *self.output])
         choice = self._choose(evaluation.logits[-1])
         if self.output:
-            self._count(evaluation, decoding_steps=1, decoding_seconds=self.model.clock.now() - started)
+            seconds = self.model.clock.now() - started
+            self._count(evaluation, decoding_steps=1, decoding_seconds=seconds)
+            if self.draft_model is not None:
+                self.draft_model.learn(0, False, evaluation.evaluated_tokens, seconds)
         else:
             self._count_pass(evaluation, (), started)
         return choice

@@ -23,14 +23,16 @@ _DRAFTED = sorted(name for name, row in DECODERS.items() if row.draft_model != "
 
 
 def _stream(method: str, source: list[int], seed: int, draft_model: DraftModel | None, bias: float) -> list[Decoded]:
-    """Decode the growing prefixes of a source, each with the previous output as its draft."""
+    """Decode the growing prefixes of a source, each with the previous output as its draft; the last as a final."""
     model = ScriptedModel(hashed_rule(seed), vocabulary_size=24)
     outputs: list[Decoded] = []
     draft = Draft()
     for length in range(1, len(source) + 1):
         prompt = [BEGIN, SOURCE, *source[:length], TARGET]
-        decoding = Decoding(model, prompt, 24, draft_model=draft_model)
-        outputs.append(DECODERS[method].decode(decoding, draft, DecodingSettings(method=method, bias=bias)))
+        row = DECODERS[method]
+        decode = row.final if row.final and length == len(source) else row.decode
+        decoding = Decoding(model, prompt, 24, draft_model=draft_model, scored=decode is row.final)
+        outputs.append(decode(decoding, draft, DecodingSettings(method=method, bias=bias)))
         draft = Draft(outputs[-1].tokens, tuple(prompt), 1)
     return outputs
 
@@ -242,3 +244,14 @@ def test_gamma_follows_costs_and_acceptance() -> None:
     # A pass over n tokens costs n times one, and the draft model is not free: nothing can be saved.
     assert _learned(0.95, step=0.001, fixed=0.0, each=0.1) == 0
     assert _learned(1.0, step=0.0, fixed=0.1, each=0.0) == MOST_PROPOSED
+
+
+def test_a_draft_model_that_did_not_pay_is_asked_again() -> None:
+    worth = Worth()
+    for number in range(300):
+        worth.add_draft(2, 0.02)
+        worth.add_pass(0, True, 2 + number % 3, 0.1 + 0.001 * (number % 3))
+    assert worth.best_gamma() == 0
+    for _ in range(1000):
+        worth.add_pass(0, False, 1, 0.1)
+    assert worth.best_gamma() > 0
