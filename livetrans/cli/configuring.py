@@ -171,8 +171,9 @@ def _write(path: Path, yes: bool) -> None:
 
 def _show(path: Path, file: Path | None) -> None:
     found = entries_in_force(file)
-    there = "" if path.is_file() else " (not there; `livetrans config --init` writes it)"
-    click.echo(visible(f"{path}{there}"))
+    click.echo(visible(str(path)))
+    if not path.is_file():
+        click.echo("(not there; `livetrans config --init` writes it)")
     table = ""
     for entry in found:
         if entry.table != table:

@@ -19,6 +19,9 @@ PAUSE_BEGINS = 0.26
 STRETCH = 4.4
 """Seconds from one pause to the next in the same recordings: 518 s, 118 pauses. A stretch of speech has a pass after
 its first step and one at its end, however long passes take."""
+SPEECH = 2.95
+"""Seconds of a stretch from its first word to the end of its last: the mean of finals' buffers, less what the gate adds
+at both ends. The rest of a stretch is silence."""
 ROOM = 0.8
 """Load up to which a stage keeps up: costs vary, and other programs take their share."""
 
@@ -89,15 +92,18 @@ def predict_load(
     between = max(step, passes.partial)
     # A translator that is always busy finds the newest update waiting since any moment between two.
     waiting = 0.0 if updates.partial <= between else between / 2
+    # A final's pass may last into the next stretch, whose first partial then waits, as a share of all its partials.
+    late = max(PAUSE_BEGINS + gate.pause + passes.final - (STRETCH - SPEECH + step), 0.0)
+    late /= max((SPEECH - late) / between, 1.0)
     # From here on: seconds after the end of the last word. The gate passes a little silence on, and the last partial's
     # pass begins at any moment within a step before that.
-    pass_ends = gate.hang_over - step / 2 + passes.partial
+    pass_ends = gate.hang_over - step / 2 + late + passes.partial
     text_is_final = max(PAUSE_BEGINS + gate.pause, pass_ends) + passes.final
     update_ends = pass_ends + waiting + updates.partial
     return Load(
         recogniser=passes.partial / step,
         translator=updates.partial / between,
-        lag=NEWEST_WORD_AGE + passes.partial + waiting + updates.partial,
+        lag=NEWEST_WORD_AGE + late + passes.partial + waiting + updates.partial,
         final_lag=max(text_is_final, update_ends) + updates.final,
         falls_behind=max(passes.partial + passes.final, updates.final) > STRETCH,
     )
