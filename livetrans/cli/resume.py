@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 import click
 
-from livetrans.catalogue import find_recogniser, find_translator
+from livetrans.catalogue import find_draft_model, find_recogniser, find_translator
 from livetrans.cli.common import say
 from livetrans.cli.running import run_resumed
 from livetrans.clock import SystemClock
 from livetrans.config import (
     CALM,
-    DecodingSettings,
+    DraftModelSettings,
     GateSettings,
     LanguageModelSettings,
-    MaskSettings,
+    PromptSettings,
     RecogniserSettings,
     Settings,
     TranscriberSettings,
@@ -26,6 +27,12 @@ from livetrans.events import Notice
 from livetrans.languages import AUTO, parse_language
 from livetrans.session.store import LAST, find_session
 from livetrans.session.unfinished import Unfinished, read_unfinished
+
+_Settings = TypeVar("_Settings")
+
+_LARGEST = 100_000
+"""Of a number in a signature: a session may come from a stranger."""
+_SHORTEST_STEP = 0.1
 
 
 @click.command()
@@ -59,25 +66,38 @@ def _settings(unfinished: Unfinished, asr: str | None, mt: str | None) -> Settin
             found.path, found.languages[0] if found.languages else spoken, window=_text(signed, "encoder_window")
         )
     preset = CALM.get(str(signed.get("calm")), CALM["balanced"])
+    transcriber = _changed(TranscriberSettings(), signed)
+    draft_model, gamma = _text(signed, "draft_model"), signed.get("gamma")
+    if signed.get("glossary_terms"):
+        say("livetrans: the session does not hold its glossary; what is finished here is translated without it.")
     return Settings(
         recogniser=recogniser,
-        language_model=LanguageModelSettings(translator.path, prompt=_text(signed, "prompt")),
+        language_model=_changed(LanguageModelSettings(translator.path, prompt=_text(signed, "prompt")), signed),
+        prompt=_changed(PromptSettings(), signed),
+        draft_model=DraftModelSettings(find_draft_model(draft_model), gamma if isinstance(gamma, int) else None)
+        if draft_model
+        else None,
         source_language=source,
         target_language=target,
         gate=_changed(GateSettings(), signed),
-        transcriber=replace(_changed(TranscriberSettings(), signed), adaptive=False),
+        transcriber=replace(transcriber, step=max(transcriber.step, _SHORTEST_STEP), adaptive=False),
         decoding=_changed(preset.decoding, signed),
         mask=_changed(preset.mask, {name.removeprefix("mask_"): value for name, value in signed.items()}),
     )
 
 
-def _changed(settings: Any, signed: dict[str, Any]) -> Any:
-    """The settings with each field that the signature names."""
-    kinds = (GateSettings, TranscriberSettings, DecodingSettings, MaskSettings)
-    assert isinstance(settings, kinds)
-    return replace(
-        settings, **{name: signed[name] for name in type(settings).__slots__ if signed.get(name) is not None}
-    )
+def _changed(settings: _Settings, signed: Mapping[str, Any]) -> _Settings:
+    """The settings with each field that the signature names: numbers for numbers, text for text."""
+    changes: dict[str, Any] = {}
+    for name in (field.name for field in fields(settings)):  # type: ignore[arg-type]
+        value, default = signed.get(name), getattr(settings, name)
+        if isinstance(value, bool) or isinstance(default, bool):
+            continue
+        if isinstance(value, int | float) and isinstance(default, int | float) and 0 <= value <= _LARGEST:
+            changes[name] = type(default)(value)
+        elif isinstance(value, str) and isinstance(default, str):
+            changes[name] = value
+    return replace(settings, **changes)  # type: ignore[type-var]
 
 
 def _text(signed: dict[str, Any], name: str) -> str | None:

@@ -78,6 +78,7 @@ class Terminal:
             os.setsid()
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
             signal.signal(signal.SIGHUP, hangup)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ignored where a shell runs the tests in the background.
 
         self.screen = b""
         self._ours, theirs = pty.openpty()
