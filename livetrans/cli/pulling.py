@@ -31,9 +31,12 @@ OFFERED = "small"
 
 def here(entry: Entry) -> FoundModel | None:
     """The model of the entry on this machine, in our folders or in another program's."""
-    found = (*find_models(entry.kind), *find_elsewhere(entry.kind))
-    known = (model for model in found if model.entry is not None and model.entry.name == entry.name)
-    return next(known, next((model for model in found if model.name == entry.local_name), None))
+    for model in (*find_models(entry.kind), *find_elsewhere(entry.kind)):
+        if model.record is not None and model.record.repository != entry.repository:
+            continue
+        if (model.entry is not None and model.entry.name == entry.name) or model.name == entry.local_name:
+            return model
+    return None
 
 
 def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) -> None:

@@ -140,7 +140,11 @@ def remove_unfinished(folder: Path, name: str) -> None:
 
 def _already(target: Path, entry: Entry) -> Path:
     record = read_record(target)
-    if record is not None and record.repository != entry.repository:
+    if record is None:
+        raise UsageError(
+            f"{target} is there, but was not fetched by livetrans; move it away, and run the command again"
+        )
+    if record.repository != entry.repository:
         raise UsageError(
             f"another {target.name} is here, from {record.repository}; "
             f"remove it first: livetrans models rm {target.name}"

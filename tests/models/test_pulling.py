@@ -239,6 +239,19 @@ def test_a_repository_of_ggufs_asks_for_one_of_them(folder: Path) -> None:
         fetch(entry_of("owner/small:Absent.gguf"), folder)
 
 
+def test_what_has_the_name_already_is_never_overwritten(
+    hub: Hub, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub.files["other/small"] = {"Small-Q4.gguf": GGUF[::-1]}
+    path = fetch(TRANSLATOR, folder)
+    assert run(["models", "pull", "other/small:Small-Q4.gguf", "--yes"]) == 2
+    assert "remove it first: livetrans models rm Small-Q4.gguf" in capsys.readouterr().err
+    assert path.read_bytes() == GGUF
+    (folder / "whisper").mkdir()
+    assert run(["models", "pull", "owner/whisper", "--yes"]) == 2
+    assert "move it away" in capsys.readouterr().err
+
+
 def test_a_repository_cannot_write_outside_its_folder(hub: Hub, folder: Path) -> None:
     hub.files["owner/whisper"] = RECOGNISER | {"vocabulary.x/../../../../evil": b"evil", "../config.json": b"evil"}
     fetch(entry_of("owner/whisper"), folder)
