@@ -9,10 +9,8 @@ times) around CTranslate2's `generate`, which takes windows of any length and a 
 from __future__ import annotations
 
 import ctypes
-import json
 import logging
 import os
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import ceil
 from pathlib import Path
@@ -24,6 +22,7 @@ from livetrans.config import RecogniserSettings
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import Word
 from livetrans.speech.detection import SpokenLanguage
+from livetrans.speech.model_folder import STATED, as_clause, checked_config, model_traits
 from livetrans.speech.recogniser import Hypothesis
 
 if TYPE_CHECKING:
@@ -31,15 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-NEEDED_FILES = ("model.bin", "config.json", "tokenizer.json")
-VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
-OPENAI_PIECES = 51_000
-"""OpenAI's Whisper models have 51,864 pieces or more, and all of them were trained with previous text as a prompt."""
-
 SMALL_MODEL_BYTES = 50_000_000
-STATED = "livetrans"
-"""Key in config.json under which a model of our own states what it was trained for, see `ModelTraits`."""
-
 FRAME = 0.01
 """Seconds of a frame of features."""
 FULL_WINDOW = 3000
@@ -74,7 +65,7 @@ class WhisperRecogniser:
     """A CTranslate2 Whisper model from a local folder."""
 
     def __init__(self, settings: RecogniserSettings) -> None:
-        config = _checked_config(settings.model)
+        config = checked_config(settings.model)
         # Set before the import: huggingface_hub reads it once.
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
         from faster_whisper import WhisperModel
@@ -93,14 +84,14 @@ class WhisperRecogniser:
             )
         except (RuntimeError, ValueError, OSError) as error:
             raise ModelError(
-                f"The recogniser in {settings.model} cannot be loaded ({_one_line(error)}); convert or copy it again."
+                f"The recogniser in {settings.model} cannot be loaded ({as_clause(error)}); convert or copy it again."
             ) from error
         except Exception as error:
             # tokenizers raises a bare Exception for a tokenizer.json it cannot read.
             if type(error) is not Exception:
                 raise
             raise ModelError(
-                f"{settings.model}/tokenizer.json cannot be read ({_one_line(error)}); copy it again."
+                f"{settings.model}/tokenizer.json cannot be read ({as_clause(error)}); copy it again."
             ) from error
         bands, wanted = len(self._model.feature_extractor.mel_filters), self._model.model.n_mels
         if bands != wanted:
@@ -160,7 +151,7 @@ class WhisperRecogniser:
         try:
             return self._pass(samples, prompt, final)
         except RuntimeError as error:
-            raise ModelError(f"The recogniser failed ({_one_line(error)}); try a smaller model.") from error
+            raise ModelError(f"The recogniser failed ({as_clause(error)}); try a smaller model.") from error
 
     def _pass(self, samples: NDArray[np.float32], prompt: str, final: bool) -> Hypothesis:
         model = self._model
@@ -234,34 +225,6 @@ def usual_threads(model: Path) -> int:
     return 1 if (model / "model.bin").stat().st_size < SMALL_MODEL_BYTES else 0
 
 
-@dataclass(frozen=True, slots=True)
-class ModelTraits:
-    """What a model was trained for. Any but OpenAI's has to state it, under `livetrans` in its config.json."""
-
-    takes_prompt: bool
-    """`"previous_text": true`. A model that was trained without previous text takes a prompt for noise."""
-    rest: float | None
-    """`"short_window_rest": SECONDS` of silence behind the sound, for a model trained on windows as long as their
-    sound; None for the others, which lose words in short windows."""
-    beam_size: int
-    """`"beam_size"`: 1 unless stated, because beams cost time that only a small model has."""
-    maximum_length: float
-    """`"maximum_length"` of a pass in seconds. Whisper's window is 30 s, and some silence has to follow the sound."""
-
-
-def model_traits(config: dict[str, Any], pieces: int) -> ModelTraits:
-    """The traits of a model with that config.json and so many pieces; a value of a wrong type counts as absent."""
-    own = config.get(STATED)
-    stated: dict[str, Any] = own if isinstance(own, dict) else {}
-    rest, beam_size, length = (stated.get(name) for name in ("short_window_rest", "beam_size", "maximum_length"))
-    return ModelTraits(
-        takes_prompt=pieces >= OPENAI_PIECES or stated.get("previous_text") is True,
-        rest=float(rest) if isinstance(rest, int | float) and 0 <= rest <= 30 else None,
-        beam_size=beam_size if isinstance(beam_size, int) and 1 <= beam_size <= 100 else 1,
-        maximum_length=float(length) if isinstance(length, int | float) and 5 <= length <= 28 else 28.0,
-    )
-
-
 def most_tokens(length: float) -> int:
     """Limit of new tokens in a pass over `length` seconds of sound."""
     return SPARE_TOKENS + round(TOKENS_PER_SECOND * length)
@@ -297,24 +260,3 @@ def _keep_freed_memory() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(M_TRIM_THRESHOLD, 1 << 30)
         libc.mallopt(M_MMAP_MAX, 0)
-
-
-def _checked_config(model: Path) -> dict[str, Any]:
-    """The folder's config.json, once the other files are known to be there."""
-    advice = "give the folder of a Whisper model converted for CTranslate2"
-    if not model.is_dir():
-        raise ModelError(f"There is no recogniser at {model}; {advice}.")
-    missing = [name for name in NEEDED_FILES if not (model / name).is_file()]
-    if not any((model / name).is_file() for name in VOCABULARIES):
-        missing.append("vocabulary.json")
-    if missing:
-        raise ModelError(f"{model} is not a recogniser: it lacks {', '.join(missing)}; {advice}.")
-    try:
-        config = json.loads((model / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{model}/config.json cannot be read ({_one_line(error)}); copy the model again.") from error
-    return config if isinstance(config, dict) else {}
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__

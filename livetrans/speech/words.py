@@ -10,15 +10,18 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from livetrans.events import Word
-from livetrans.text import join_text
+from livetrans.text import has_unspaced_script, join_text
 
 WORD_REPETITIONS = 8
 """One word this many times in a row is a loop; "no, no, no" and "very very very" are not."""
 PHRASE_REPETITIONS = 3
 PHRASE_WORDS = range(2, 9)
+
+LETTERS_PER_WORD = 3
+"""Letters of a script without spaces that count as one word against the cap: so many seconds of speech, about."""
 
 _CLOSING = "\"'”’»›)]}」』"
 _STRONG = (".", "!", "?", "…", "。", "！", "？")
@@ -90,7 +93,12 @@ def find_endpoint(
     words = [*committed, *partial]
     if not words or not committed:
         return None
-    within = sum(word.end - words[0].start <= maximum_length for word in words[:maximum_words])
+    # A recogniser's words are single letters where no spaces are written.
+    sizes = accumulate(1 if has_unspaced_script(word.text) else LETTERS_PER_WORD for word in words)
+    most = maximum_words * LETTERS_PER_WORD
+    within = sum(
+        size <= most and word.end - words[0].start <= maximum_length for word, size in zip(words, sizes, strict=True)
+    )
     limit = max(within, shown_words, 1)
     reach = min(limit, len(committed))
     for count in range(max(shown_words, 1), min(reach, len(words) - 1) + 1):

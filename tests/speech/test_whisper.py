@@ -23,13 +23,12 @@ from livetrans.events import SAMPLE_RATE, AudioChunk, Transcript
 from livetrans.speech import whisper
 from livetrans.speech.detection import AGREEING_PASSES, CERTAIN
 from livetrans.speech.gate import VoiceActivityGate
+from livetrans.speech.model_folder import ModelTraits, model_traits
 from livetrans.speech.transcriber import Transcriber
 from livetrans.speech.whisper import (
     FULL_WINDOW,
-    ModelTraits,
     WhisperRecogniser,
     _keep_freed_memory,
-    model_traits,
     most_tokens,
     split_at_timestamps,
 )

@@ -137,3 +137,10 @@ def test_a_cut_is_within_the_committed_words_and_the_cap(texts: list[str], commi
     words = spoken(" ".join(texts))
     count = find_endpoint(words[:committed], words[committed:], maximum, 1e9)
     assert count is None or 1 <= count <= min(committed, len(words) - 1, maximum)
+
+
+@pytest.mark.parametrize(("letter", "most"), [("字", 12), ("ก", 12), ("a", 4)])
+def test_letters_of_a_script_without_spaces_count_less_than_words(letter: str, most: int) -> None:
+    words = [Word(letter, number * 0.1, number * 0.1 + 0.1) for number in range(30)]
+    assert find_endpoint(words, [], 4, 1e9) == most
+    assert find_endpoint(words[:most], [], 4, 1e9) is None

@@ -1,0 +1,68 @@
+"""The folder of a recogniser: the files that it needs, and what its model was trained for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from livetrans.errors import ModelError
+
+NEEDED_FILES = ("model.bin", "config.json", "tokenizer.json")
+VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
+OPENAI_PIECES = 51_000
+"""OpenAI's Whisper models have 51,864 pieces or more, and all of them were trained with previous text as a prompt."""
+
+STATED = "livetrans"
+"""Key in config.json under which a model of our own states what it was trained for, see `ModelTraits`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTraits:
+    """What a model was trained for. Any but OpenAI's has to state it, under `livetrans` in its config.json."""
+
+    takes_prompt: bool
+    """`"previous_text": true`. A model that was trained without previous text takes a prompt for noise."""
+    rest: float | None
+    """`"short_window_rest": SECONDS` of silence behind the sound, for a model trained on windows as long as their
+    sound; None for the others, which lose words in short windows."""
+    beam_size: int
+    """`"beam_size"`: 1 unless stated, because beams cost time that only a small model has."""
+    maximum_length: float
+    """`"maximum_length"` of a pass in seconds. Whisper's window is 30 s, and some silence has to follow the sound."""
+
+
+def model_traits(config: dict[str, Any], pieces: int) -> ModelTraits:
+    """The traits of a model with that config.json and so many pieces; a value of a wrong type counts as absent."""
+    own = config.get(STATED)
+    stated: dict[str, Any] = own if isinstance(own, dict) else {}
+    rest, beam_size, length = (stated.get(name) for name in ("short_window_rest", "beam_size", "maximum_length"))
+    return ModelTraits(
+        takes_prompt=pieces >= OPENAI_PIECES or stated.get("previous_text") is True,
+        rest=float(rest) if isinstance(rest, int | float) and 0 <= rest <= 30 else None,
+        beam_size=beam_size if isinstance(beam_size, int) and 1 <= beam_size <= 100 else 1,
+        maximum_length=float(length) if isinstance(length, int | float) and 5 <= length <= 28 else 28.0,
+    )
+
+
+def checked_config(model: Path) -> dict[str, Any]:
+    """The folder's config.json, once the other files are known to be there."""
+    advice = "give the folder of a Whisper model converted for CTranslate2"
+    if not model.is_dir():
+        raise ModelError(f"There is no recogniser at {model}; {advice}.")
+    missing = [name for name in NEEDED_FILES if not (model / name).is_file()]
+    if not any((model / name).is_file() for name in VOCABULARIES):
+        missing.append("vocabulary.json")
+    if missing:
+        raise ModelError(f"{model} is not a recogniser: it lacks {', '.join(missing)}; {advice}.")
+    try:
+        config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{model}/config.json cannot be read ({as_clause(error)}); copy the model again.") from error
+    return config if isinstance(config, dict) else {}
+
+
+def as_clause(error: Exception) -> str:
+    """The error's text as a part of a sentence."""
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
