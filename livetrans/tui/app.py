@@ -10,14 +10,14 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Footer
 
-from livetrans.config import CALM, PANELS, DecodingSettings, MaskSettings, OutputSettings, calm_name
-from livetrans.errors import LivetransError, UsageError
-from livetrans.languages import AUTO
+from livetrans.config import PANELS, DecodingSettings, MaskSettings, OutputSettings
+from livetrans.errors import UsageError
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.board import Board
 from livetrans.run.pipeline import Pipeline
 from livetrans.text import unknown, visible
 from livetrans.tui.captions import Current, History
+from livetrans.tui.controls import Controls, save_transcript
 from livetrans.tui.keys import COMMANDS, HelpScreen, bindings
 from livetrans.tui.messages import (
     CaptionChanged,
@@ -29,12 +29,11 @@ from livetrans.tui.messages import (
 )
 from livetrans.tui.numbers import GROUPS
 from livetrans.tui.panel import ROOMY_HEIGHT, Loading, Panel, Phase, StatusLine, Strip, TopBar
-from livetrans.tui.switching import Switch, name_of
+from livetrans.tui.switching import Switch
 
 POLL_SECONDS = 0.25
 """How often numbers and signals are read: faster than this nobody reads numbers."""
 
-BIAS_STEP = 0.05
 WIDTHS = [(0, "-narrow"), (76, "-normal"), (120, "-wide")]
 """Widths from which the style sheet's classes hold; below 76 a panel at the side would leave captions no room."""
 
@@ -69,15 +68,12 @@ class LivetransApp(App[str]):
     ) -> None:
         super().__init__()
         self._title = title
-        self._switch = Switch(*languages)
+        self._controls = Controls(run, decoding, mask, Switch(*languages))
         self._pipeline = run
         self._snapshot = snapshot
         self._ending_signals = ending_signals
         self._signals_handled = 0
         self._save = save
-        self._calm = calm_name(decoding, mask)
-        self._mask_k = mask.k
-        self._bias = decoding.bias
         output = output or OutputSettings()
         self._show_source = output.show_source is not False
         self._shown_panel = output.panel
@@ -166,9 +162,9 @@ class LivetransApp(App[str]):
     def on_transcript_changed(self, message: TranscriptChanged) -> None:
         self._history.extend(self._board.feed_transcript(message.transcript))
         self._show_current()
-        language = message.transcript.language
-        if language not in (None, self._switch.detected):
-            self._switch.detected = language
+        language, languages = message.transcript.language, self._controls.languages
+        if language not in (None, languages.detected):
+            languages.detected = language
             self._top.rename(self._full_title())
 
     def on_gap_published(self, message: GapPublished) -> None:
@@ -179,21 +175,9 @@ class LivetransApp(App[str]):
         self._phase = phase
         self._loading_bar.display = phase is Phase.LOADING
         self._current.display = phase is not Phase.LOADING
-        self._status.show_state(self._state_sentence())
+        self._status.show_state(self._phase.sentence(self._paused, self._snapshot().total is not None))
         self._show_numbers()
         self._show_current()
-
-    def _state_sentence(self) -> str:
-        match self._phase:
-            case Phase.ENDED:
-                known = self._snapshot().total is not None
-                return f"{'end of file' if known else 'the source has ended'} · w saves · q quits"
-            case Phase.FINISHING:
-                return "finishing the last captions … · q again quits at once"
-            case Phase.RUNNING if self._paused:
-                return "paused · space resumes"
-            case _:
-                return ""
 
     def _show_current(self) -> None:
         waiting = ""
@@ -212,7 +196,7 @@ class LivetransApp(App[str]):
             return
         self._paused = not self._paused
         self._pipeline.pause(self._paused)
-        self._status.show_state(self._state_sentence())
+        self._status.show_state(self._phase.sentence(self._paused, self._snapshot().total is not None))
         self._show_numbers()
 
     def action_source(self) -> None:
@@ -221,44 +205,24 @@ class LivetransApp(App[str]):
         self._current.show_source(self._show_source)
 
     def _full_title(self) -> str:
-        return " · ".join(filter(None, (self._title, str(self._switch))))
+        return " · ".join(filter(None, (self._title, str(self._controls.languages))))
 
     def action_target(self) -> None:
-        target = self._switch.next_target()
-        if target is None:
-            self._status.show("one caption language: --to de,fr gives this key two")
-            return
-        self._pipeline.set_target(target)
+        self._status.show(self._controls.next_target())
         self._top.rename(self._full_title())
-        self._status.show(f"captions in {name_of(target)} from the next sentence on")
 
     def action_spoken(self) -> None:
-        spoken = self._switch.next_source()
-        if spoken is None:
-            self._status.show("one spoken language: --from en,fr or --from auto gives this key more")
-            return
-        self._pipeline.set_source(spoken)
+        self._status.show(self._controls.next_spoken())
         self._top.rename(self._full_title())
-        self._status.show("spoken language: detected" if spoken == AUTO else f"spoken language: {name_of(spoken)}")
 
     def action_calm(self) -> None:
-        names = list(CALM)
-        self._calm = names[(names.index(self._calm) + 1) % len(names)] if self._calm else names[0]
-        preset = CALM[self._calm]
-        self._mask_k, self._bias = preset.mask.k, preset.decoding.bias
-        self._pipeline.set_calm(self._calm)
-        self._status.show(f"calm: {self._calm}")
+        self._status.show(self._controls.next_calm())
 
     def action_mask(self, step: int) -> None:
-        self._calm, self._mask_k = None, max(0, self._mask_k + step)
-        self._pipeline.set_mask_k(self._mask_k)
-        off = " (masking is off in this run)" if self._snapshot().mask_mode == "none" else ""
-        self._status.show(f"mask-k {self._mask_k}{off}")
+        self._status.show(self._controls.move_mask(step, is_masking=self._snapshot().mask_mode != "none"))
 
     def action_bias(self, step: int) -> None:
-        self._calm, self._bias = None, min(1.0, max(0.0, round(self._bias + step * BIAS_STEP, 2)))
-        self._pipeline.set_bias(self._bias)
-        self._status.show(f"bias {self._bias:.2f}")
+        self._status.show(self._controls.move_bias(step))
 
     def action_copy(self) -> None:
         selected = self.screen.get_selected_text()
@@ -283,22 +247,9 @@ class LivetransApp(App[str]):
         return [text for text in (visible(caption.text) for caption in captions) if text]
 
     def action_save(self) -> None:
-        if self._save is None:
-            self._status.show("this run has no transcript to save", "warning")
-            return
-        try:
-            path = self._save()
-        except LivetransError as error:
-            self._status.show(f"nothing was saved: {error}", "warning")
-        except OSError as error:
-            reason = error.strerror or error
-            self._status.show(
-                f"{Path.cwd()} cannot be written ({reason}): `livetrans export` writes elsewhere", "warning"
-            )
-        else:
-            current = self._board.current
-            growing = current is not None and not current.final
-            self._status.show(f"saved to {path}" + (", without the caption that still grows" if growing else ""))
+        current = self._board.current
+        is_growing = current is not None and not current.final
+        self._status.show(*save_transcript(self._save, is_growing=is_growing))
 
     def action_clear(self) -> None:
         self._board.clear()

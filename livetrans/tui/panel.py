@@ -150,6 +150,18 @@ class Phase(Enum):
     FINISHING = "finishing"
     ENDED = "ended"
 
+    def sentence(self, paused: bool, known_length: bool) -> str:
+        """What the status line says as long as nothing else is said; empty while all is usual."""
+        match self:
+            case Phase.ENDED:
+                return f"{'end of file' if known_length else 'the source has ended'} · w saves · q quits"
+            case Phase.FINISHING:
+                return "finishing the last captions … · q again quits at once"
+            case Phase.RUNNING if paused:
+                return "paused · space resumes"
+            case _:
+                return ""
+
 
 class TopBar(Horizontal):
     """The run's name to the left, its state to the right."""
