@@ -233,7 +233,7 @@ def written(value: Value, column: Column) -> str:
         middle, low, high = (f"{each:z.{column.decimals}f}" for each in value)
         if isinstance(value, Interval):
             return f"{middle} [{low}, {high}]"
-        return middle if value.least == value.most else f"{middle} ({low}-{high})"
+        return middle if low == high else f"{middle} ({low}-{high})"
     return f"{value:.{column.decimals}f}" if isinstance(value, float) else visible(str(value))
 
 
