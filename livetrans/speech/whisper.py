@@ -82,7 +82,7 @@ class WhisperRecogniser:
                 cpu_threads=settings.threads or usual_threads(settings.model),
                 local_files_only=True,
             )
-        except (RuntimeError, ValueError, OSError) as error:
+        except (RuntimeError, ValueError, OSError, IndexError) as error:
             raise ModelError(
                 f"The recogniser in {settings.model} cannot be loaded ({as_clause(error)}); convert or copy it again."
             ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import wave
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -85,6 +86,25 @@ def test_synthetic_speech_is_recognised_word_by_word(tmp_path: Path, recogniser:
 def test_a_language_that_the_model_does_not_know_is_refused(recogniser_path: Path) -> None:
     with pytest.raises(UsageError, match="'tlh'"):
         WhisperRecogniser(RecogniserSettings(recogniser_path, language="tlh"))
+
+
+def _truncated(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def _renamed(data: bytes) -> bytes:
+    return data.replace(b"decoder/embeddings/weight", b"decoder/embeddings/xxxxxx")
+
+
+@pytest.mark.parametrize("damage", [_truncated, _renamed])
+def test_a_damaged_model_is_a_sentence(
+    recogniser_path: Path, tmp_path: Path, damage: Callable[[bytes], bytes], capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(recogniser_path, tmp_path / "model")
+    (folder / "model.bin").write_bytes(damage((folder / "model.bin").read_bytes()))
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        WhisperRecogniser(RecogniserSettings(folder))
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_folder_that_is_no_model_says_what_it_lacks(tmp_path: Path) -> None:
