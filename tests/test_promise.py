@@ -45,7 +45,7 @@ main(sys.argv[1:])
 def test_captions_need_no_network(tmp_path: Path) -> None:
     session = str(tmp_path / "session")
     commands = [
-        ["replay", str(TREE / "recordings" / "demo.flac"), "--speed", "max", "--session", session, "--keep-audio"],
+        ["replay", str(TREE / "recordings" / "demo.flac"), "--offline", "--session", session, "--keep-audio"],
         ["resume", session],
         ["export", session, "--format", "srt"],
     ]

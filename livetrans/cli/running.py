@@ -124,31 +124,40 @@ def _remove_old(days: int | None) -> None:
 @contextlib.contextmanager
 def _said_at_the_end(records: list[Sink], heard: Heard) -> Iterator[None]:
     """However the run ends: say on standard error what was heard and kept, and leave no session without words."""
+    was_left = False
     try:
         yield
+    except KeyboardInterrupt:
+        was_left = True
+        raise
     finally:
         with contextlib.suppress(OSError):  # The terminal may have gone.
             if heard.nothing:
                 say(heard.nothing)
             for record in records:
                 if isinstance(record, SessionRecorder):
-                    _say_kept(record, heard)
+                    _say_kept(record, heard, was_left)
 
 
-def _say_kept(recorder: SessionRecorder, heard: Heard) -> None:
+def _say_kept(recorder: SessionRecorder, heard: Heard, was_left: bool) -> None:
+    """`was_left`: the run was left at once, before what it heard was translated."""
     folder = recorder.folder
     by_name = folder.parent == sessions_folder()
+    named = folder.name if by_name else shlex.quote(str(folder))
     captions = recorder.captions if recorder.is_new else summarise(folder).captions
     if captions:
         count = "1 caption is" if captions == 1 else f"{captions} captions are"
         say(f"{count} kept in {folder}")
-        say(f"For subtitles: livetrans export {folder.name if by_name else shlex.quote(str(folder))} -o captions.srt")
+        say(f"For subtitles: livetrans export {named} -o captions.srt")
     elif heard.words or not recorder.is_new or (folder / AUDIO_FILE).exists():
         say(f"The session is kept in {folder}")
     elif by_name:
         recorder.close()
         with contextlib.suppress(SessionError):
             remove(folder)
+        return
+    if was_left and heard.words:
+        say(f"To translate what was only heard: livetrans resume {named}")
 
 
 def _run_as_lines(run: Run) -> None:

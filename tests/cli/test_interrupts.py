@@ -79,7 +79,7 @@ def moments(count: int) -> list[float]:
     return [round(LATEST * chance.random() ** 3, 3) for _ in range(count)]
 
 
-@pytest.mark.parametrize("after", [0.03, 0.5, 2.5])
+@pytest.mark.parametrize("after", [0.03, 2.0])
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_at_some_moments_ends_the_lines_in_order(number: int, after: float, tmp_path: Path) -> None:
     plain(number, after, tmp_path / "session")
@@ -124,6 +124,7 @@ def test_a_second_interrupt_leaves_at_once(tmp_path: Path) -> None:
     _, said = program.communicate(timeout=PATIENCE)
     assert program.returncode == 130
     assert "Traceback" not in said
+    assert f"livetrans resume {tmp_path / 'session'}" in said
 
 
 SLOW = """
