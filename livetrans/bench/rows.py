@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from livetrans.bench.drafting import Drafting
 from livetrans.bench.runfile import Update
 from livetrans.bench.viewing import Latency, Screen
-from livetrans.events import DecodingStats
 from livetrans.metrics.latency import Spread, spread_of
 from livetrans.metrics.quality import Interval
+from livetrans.stats import DecodingStats
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ from typing import Any
 
 from livetrans.config import SamplingSettings
 from livetrans.errors import SessionError
-from livetrans.events import DecodingStats, Span
+from livetrans.events import Span
 from livetrans.session.codec import decode, dump, encode, line_error, newer_error, read_lines
 from livetrans.signature import ModelRecord, Signature
+from livetrans.stats import DecodingStats
 
 FORMAT = 1
 """Of the file, written into its header; raised when an old reader would misread a new file."""

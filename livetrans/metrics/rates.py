@@ -11,8 +11,9 @@ from collections.abc import Hashable, Sequence
 
 import regex
 
-from livetrans.events import Caption, DecodingStats
+from livetrans.events import Caption
 from livetrans.sequences import common_prefix_length
+from livetrans.stats import DecodingStats
 from livetrans.text import UNSPACED
 
 _UNITS = regex.compile(rf"(?=[{UNSPACED}])\X|[^\W{UNSPACED}]+(?:[-'’.,:][^\W{UNSPACED}]+)*|[^\w\s]")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from livetrans.config import TranscriberSettings
-from livetrans.events import SAMPLE_RATE, RecognitionStats, Transcript, Word
+from livetrans.events import SAMPLE_RATE, Transcript, Word
 from livetrans.speech.words import drop_loops, find_endpoint, words_text
+from livetrans.stats import RecognitionStats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

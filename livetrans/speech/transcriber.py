@@ -10,11 +10,12 @@ import numpy as np
 
 from livetrans.clock import Clock
 from livetrans.config import TranscriberSettings
-from livetrans.events import SAMPLE_RATE, RecognitionStats, SpeechChunk, Transcript, Word
+from livetrans.events import SAMPLE_RATE, SpeechChunk, Transcript, Word
 from livetrans.speech.agreement import LocalAgreement
 from livetrans.speech.recogniser import FULL_SCALE, Hypothesis, Recogniser
 from livetrans.speech.state import OpenSegment, PromptText, SoundBuffer
 from livetrans.speech.words import drop_loops, is_spoken
+from livetrans.stats import RecognitionStats
 from livetrans.text import one_line
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from livetrans.config import FINALS, DecodingSettings, MaskSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
 from livetrans.decoding.sampling import Sampler
 from livetrans.errors import ContextError, UsageError
-from livetrans.events import Coalesced, DecodingStats, Span, Transcript, Translation
+from livetrans.events import Coalesced, Span, Transcript, Translation
 from livetrans.languages import Language
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, renderer
+from livetrans.stats import DecodingStats
 from livetrans.text import graphemes, has_unspaced_script
 from livetrans.translation.prompting import Prompts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from livetrans.bench.drafting import Drafting, measure_drafting
 from livetrans.bench.methods import parse_method
 from livetrans.bench.runfile import Update
-from livetrans.events import DecodingStats
+from livetrans.stats import DecodingStats
 
 
 def _update(**counts: float) -> Update:

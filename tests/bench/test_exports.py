@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from livetrans.bench.exports import ExportedUpdate, exported, simulstream_lines, stream_lines
 from livetrans.bench.runfile import Segment, Update
 from livetrans.errors import UsageError
-from livetrans.events import DecodingStats
+from livetrans.stats import DecodingStats
 
 WORDS = st.lists(st.sampled_from(["das", "Haus", "ist", "alt"]), max_size=5).map(tuple)
 

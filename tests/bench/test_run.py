@@ -17,10 +17,10 @@ from livetrans.bench.methods import parse_methods
 from livetrans.bench.run import RunWriter, units
 from livetrans.bench.runfile import Header, Segment, Update, read_run, to_line
 from livetrans.errors import LivetransError, SessionError, UsageError
-from livetrans.events import DecodingStats
 from livetrans.languages import parse_language
 from livetrans.lm.scripted import hashed_rule
 from livetrans.session.codec import without_times
+from livetrans.stats import DecodingStats
 from tests.bench.runs import METHODS, SCRIPTED, SENTENCES, corpus_of, header_of, run_to
 
 

@@ -15,9 +15,9 @@ from livetrans.bench.runfile import Run, Segment, Update, read_run
 from livetrans.bench.scoring import ScoredRun, ScoringSettings, partials_beside_baseline, score
 from livetrans.bench.viewing import Latency, measure_latency, measure_screen
 from livetrans.errors import UsageError
-from livetrans.events import DecodingStats
 from livetrans.metrics.latency import Spread
 from livetrans.metrics.rates import erasure
+from livetrans.stats import DecodingStats
 from tests.bench.runs import METHODS, corpus_of, header_of, run_to
 
 

@@ -14,11 +14,12 @@ import time
 from pathlib import Path
 
 from livetrans.clock import ManualClock
-from livetrans.events import Caption, DecodingStats, Record, RunStarted, Transcript, Translation
+from livetrans.events import Caption, Record, RunStarted, Transcript, Translation
 from livetrans.session.codec import read_records
 from livetrans.session.export import export
 from livetrans.session.recorder import SessionRecorder
 from livetrans.speech.recorded import RecordedTranscripts
+from livetrans.stats import DecodingStats
 
 UPDATES = 4
 """Of each segment, the final included."""

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.events import Caption, DecodingStats, Notice, Record, Transcript
+from livetrans.events import Caption, Notice, Record, Transcript
 from livetrans.metrics.latency import Distribution, caption_lag, percentile
 from livetrans.metrics.rates import Acceptance, Speed
+from livetrans.stats import DecodingStats
 
 
 def test_acceptance_is_a_ratio_of_sums() -> None:

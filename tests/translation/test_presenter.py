@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.config import MaskSettings
-from livetrans.events import Caption, DecodingStats, Span, Transcript, Translation
+from livetrans.events import Caption, Span, Transcript, Translation
 from livetrans.lm.prompts import render_bytes
+from livetrans.stats import DecodingStats
 from livetrans.text import cluster_start
 from livetrans.translation.presenter import Presenter, cut_to_word
 
