@@ -84,7 +84,7 @@ def plain(model: LanguageModel, request: Request) -> str:
 
 
 def tower(_model: LanguageModel, request: Request) -> str:
-    """Tower+ (Gemma 2), paper Table 5."""
+    """Tower+ (Gemma 2), paper Table 5. The model card has a shorter instruction and no terms."""
     instruction = _instruction(request)
     return _gemma(
         _turns(request, lambda text, terms: f"{instruction}\n{terms}{request.source}: {text}\n{request.target}: ")
@@ -114,7 +114,7 @@ def translategemma(_model: LanguageModel, request: Request) -> str:
     llama.cpp cannot parse that template (its issue 20305), so the text is written here.
     """
     source, target = request.source, request.target
-    codes = [{"jw": "jv", "tl": "fil"}.get(code, code) for code in (request.source_code, request.target_code)]
+    codes = ["fil" if code == "tl" else code for code in (request.source_code, request.target_code)]
     return _gemma(
         [
             (
@@ -147,7 +147,8 @@ def hymt(model: LanguageModel, request: Request) -> str:
     """Hy-MT2: the instructions of its README (github.com/Tencent-Hunyuan/Hy-MT2) in the model's own chat template.
 
     Pairs with Chinese get the Chinese instructions, with which it also answers in the wanted language where a general
-    prompt makes it answer in Chinese. The sentences before are its background information.
+    prompt makes it answer in Chinese. The sentences before are its background information. The README shows background
+    and terms apart; both in one prompt are put together here.
     """
     in_chinese = any(code.startswith("zh") for code in (request.source_code, request.target_code))
     before = "\n".join(text for pair in request.pairs for text in pair)
@@ -162,8 +163,8 @@ def hymt(model: LanguageModel, request: Request) -> str:
         return _in_chat_template(model, [("user", f"参考下面的翻译：\n{terms}{task}" if terms else task)])
     terms = "".join(f"{term} translates to {wanted}\n" for term, wanted in request.terms)
     task = (
-        f"Translate the following text into {request.target}. Note that you should only output the translated result "
-        f"without any additional explanation:\n\n{request.speech}"
+        f"Translate the following text into {request.target}. Note that you {'must ONLY' if terms else 'should only'} "
+        f"output the translated result without any additional explanation:\n\n{request.speech}"
     )
     if before:
         task = (
@@ -207,4 +208,4 @@ HY_CHINESE_NAMES = {
     "tr": "土耳其语", "ug": "维吾尔语", "uk": "乌克兰语", "ur": "乌尔都语", "vi": "越南语", "yue": "粤语",
     "zh": "中文",
 }  # fmt: skip
-"""From the README of Hy-MT2: its languages in Chinese prompts, by code."""
+"""From the README's table "Supported Languages": the languages in Chinese prompts, by code."""

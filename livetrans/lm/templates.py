@@ -67,31 +67,38 @@ _HY = known(
     "ug yue",
     tl="Filipino", zh_Hans="Chinese", pt_BR="Portuguese", pt_PT="Portuguese",
 )  # fmt: skip
+"""The table "Supported Languages" of the README of github.com/Tencent-Hunyuan/Hy-MT2, which tells no variants of
+Portuguese apart."""
 _TOWER = known(
     "en de es fr it ko nl ru pt zh zh-Hant cs uk hi is ja pl sv hu ro da no nn fi",
     pt="Portuguese (Portugal)", pt_PT="Portuguese (Portugal)", pt_BR="Portuguese (Brazilian)",
     zh="Chinese (Simplified)", zh_Hans="Chinese (Simplified)", zh_Hant="Chinese (Traditional)",
     no="Norwegian (Bokmål)", nn="Norwegian (Nynorsk)",
 )  # fmt: skip
-"""Model card of Unbabel/Tower-Plus-9B."""
+"""Languages and their spelling: the model card of Unbabel/Tower-Plus-2B."""
 _EURO = known(
     "en de es fr it pt pl nl tr sv cs el hu ro fi uk sl sk da lt lv et bg no ca hr ga mt gl zh ru ko ja ar hi"
 )
-"""Model card of utter-project/EuroLLM-9B-Instruct."""
+"""The model card of utter-project/EuroLLM-9B-Instruct."""
 _TRANSLATEGEMMA = known(
     "en ar bg bn ca cs da de el es et fa fi tl fr gu he hi hr hu id is it ja kn ko lt lv ml mr nl no pa pl pt pt-BR "
     "pt-PT ro ru sk sl sr sv sw ta te th tr uk ur vi zh zh-Hant zu",
     tl="Filipino", zh_Hans="Chinese", zh_Hant="Chinese", pt_BR="Portuguese", pt_PT="Portuguese",
 )  # fmt: skip
-"""The languages of its evaluation (arXiv 2601.09012, WMT24++)."""
+"""The languages of its evaluation (arXiv 2601.09012): the targets of WMT24++ (arXiv 2502.12404), and English.
+
+Its chat template names about 160 languages, without figures of their quality (discussion 1 of
+huggingface.co/google/translategemma-27b-it). It writes both scripts of Chinese, and both variants of Portuguese, by one
+name, and tells them apart by their codes.
+"""
 _QWEN3 = known(
     "en zh yue fr pt de ro sv da bg ru cs el uk es nl sk hr pl lt no nn fa sl gu lv it oc ne mr be sr lb as cy sd ga "
     "fo hi pa bn or tg yi gl ca is sq af mk si ur bs hy my ar he mt id ms tl ceb jw su ta te kn ml tr az uz kk ba tt "
     "th lo fi et hu vi km ja ko ka eu ht sw"
 )
-"""Of its 119 languages and dialects (qwenlm.github.io/blog/qwen3) those that livetrans has."""
+"""Of its 119 languages and dialects (qwenlm.github.io/blog/qwen3, "Multilingual Support") those that livetrans has."""
 _LLAMA3 = known("en de fr it pt hi es th")
-"""Officially supported (model card of Llama 3.1)."""
+"""Supported languages (github.com/meta-llama/llama-models, models/llama3_1/MODEL_CARD.md)."""
 
 TEMPLATES = {
     "plain": Template(forms.plain, lambda traits: traits.is_marked, history=False, terms=False),

@@ -140,6 +140,21 @@ def test_hy_mt2_is_asked_in_chinese_where_chinese_is_one_of_the_pair() -> None:
     assert "将以下文本翻译为繁体中文，" in written(family, ENGLISH, parse_language("zh-TW"), "Hi")
 
 
+def test_hy_mt2_gets_terms_in_the_form_of_its_readme() -> None:
+    context = Context(terms=(("bridge", "Steg"), ("river", "Fluss")))
+    prompt = written(FAMILIES["hymt-1.8B"], ENGLISH, GERMAN, "The bridge.", context)
+    assert (
+        "Reference the following translations:\nbridge translates to Steg\nriver translates to Fluss\n\n"
+        "Translate the following text into German. Note that you must ONLY output the translated result without any "
+        "additional explanation:\n\nThe bridge."
+    ) in prompt
+    prompt = written(FAMILIES["hymt-1.8B"], parse_language("zh"), GERMAN, "桥", Context(terms=(("桥", "Steg"),)))
+    assert (
+        "参考下面的翻译：\n桥 翻译成 Steg\n将以下文本翻译为德语，注意只需要输出翻译后的结果，不要额外解释：\n\n桥"
+        in prompt
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "code", "spelling"),
     [
