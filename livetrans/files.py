@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
@@ -49,18 +52,28 @@ def create(path: Path, option: str, *, force: bool | None = None) -> TextIO:
         raise _cannot_write(path, option, fault) from None
 
 
-def write_new(path: Path, text: str, option: str, *, force: bool) -> None:
-    """Write a whole new file.
+def write_new(path: Path, pieces: Iterable[str], option: str, *, force: bool) -> None:
+    """Write a whole new file, once all pieces are made: a fault in making them leaves the place as it was.
+
+    The pieces wait in an unnamed temporary file, not in memory.
 
     Raises:
         UsageError: the file exists already.
-        SessionError: it cannot be written.
+        SessionError: it cannot be written, or the temporary file cannot.
     """
     try:
-        with create(path, option, force=force) as file:
-            file.write(text)
+        with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as whole:
+            whole.writelines(pieces)
+            whole.seek(0)
+            try:
+                with create(path, option, force=force) as file:
+                    shutil.copyfileobj(whole, file)
+            except OSError as fault:
+                raise _cannot_write(path, option, fault) from None
     except OSError as fault:
-        raise _cannot_write(path, option, fault) from None
+        raise SessionError(
+            f"The temporary folder cannot be written ({fault.strerror}): free space there, or name another in TMPDIR."
+        ) from None
 
 
 def _cannot_write(path: Path, option: str, fault: OSError) -> SessionError:

@@ -6,6 +6,7 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 UNSPACED = (
     "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff"  # Thai, Lao, Tibetan; Burmese; Khmer and its symbols
@@ -148,7 +149,7 @@ def isolated(line: str, right_to_left: bool) -> str:
 
 def display_width(text: str) -> int:
     """Terminal columns of the text: two for East Asian wide characters, none for combining marks."""
-    return sum(map(_character_width, text))
+    return len(text) if text.isascii() else sum(map(_character_width, text))
 
 
 def line_spans(text: str, width: int) -> list[tuple[int, int]]:
@@ -176,6 +177,7 @@ def _with_few_marks(text: str) -> str:
     return "".join(kept)
 
 
+@lru_cache(maxsize=4096)
 def _character_width(character: str) -> int:
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
@@ -187,15 +189,20 @@ def break_spans(text: str, width: int) -> Iterator[tuple[int, int]]:
     for word in re.finditer(r"\S+", text):
         # A run of Thai or Burmese is a clause of many words: where it needs several lines, each is filled.
         is_long = display_width(word.group()) > width
+        if not is_long and word.group().isascii():
+            yield word.span()
+            continue
         begin = end = word.start()
+        columns = 0
         broke_after = False
         for cluster in graphemes(word.group()):
             may_break = _character_width(cluster[0]) == 2 or (is_long and bool(_IN_UNSPACED.match(cluster)))
-            must_break = display_width(text[begin:end]) + display_width(cluster) > width
+            must_break = columns + display_width(cluster) > width
             if end > begin and (must_break or ((may_break or broke_after) and cluster[0] not in _CLOSING)):
                 yield begin, end
-                begin = end
+                begin, columns = end, 0
             end += len(cluster)
+            columns += display_width(cluster)
             broke_after = may_break
         yield begin, end
 

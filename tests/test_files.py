@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from livetrans import files
 from livetrans.errors import SessionError, UsageError
 from livetrans.files import create, missing, write_new
 
 
 def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
-    write_new(path, "1\n", "--output", force=False)
+    write_new(path, ["1\n"], "--output", force=False)
     with pytest.raises(UsageError, match="another name for --output, or --force"):
-        write_new(path, "2\n", "--output", force=False)
+        write_new(path, ["2\n"], "--output", force=False)
     assert path.read_bytes() == b"1\n"
-    write_new(path, "2\n", "--output", force=True)
+    write_new(path, ["2\n"], "--output", force=True)
     assert path.read_bytes() == b"2\n"
+
+
+def test_pieces_that_cannot_be_made_leave_the_place_as_it_was(tmp_path: Path) -> None:
+    def broken() -> Iterator[str]:
+        yield "1\n"
+        raise SessionError("cut")
+
+    old, new = tmp_path / "old.txt", tmp_path / "new.txt"
+    old.write_text("0\n")
+    for path, force in ((old, True), (new, False)):
+        with pytest.raises(SessionError, match="cut"):
+            write_new(path, broken(), "--output", force=force)
+    assert old.read_text() == "0\n"
+    assert list(tmp_path.iterdir()) == [old]
+
+
+def test_a_full_temporary_folder_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files.tempfile, "TemporaryFile", lambda *_, **__: open("/dev/full", "w+"))
+    if not Path("/dev/full").exists():
+        pytest.skip("this machine has no /dev/full")
+    with pytest.raises(SessionError, match="TMPDIR"):
+        write_new(tmp_path / "a.txt", ["text"], "--output", force=False)
+    assert not list(tmp_path.iterdir())
 
 
 def test_without_force_only_another_name_is_offered(tmp_path: Path) -> None:
@@ -37,7 +62,7 @@ def test_a_full_disk_is_a_failure() -> None:
     if not full.exists():
         pytest.skip("this machine has no /dev/full")
     with pytest.raises(SessionError, match="/dev/full cannot be written"):
-        write_new(full, "text", "--output", force=True)
+        write_new(full, ["text"], "--output", force=True)
 
 
 def test_a_missing_file_is_named_with_the_nearest_in_its_folder(tmp_path: Path) -> None:

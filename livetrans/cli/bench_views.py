@@ -151,8 +151,7 @@ def export_run(file: Path, method: str, format_: str, unit: str, output: Path, *
     else:
         segmentation: dict[str, str | int] | None = {"policy": "interval", "n": corpus.step} if corpus.step else None
         lines = stream_lines(updates, segmentation)
-    # Joined first: an export that is refused leaves no file.
-    write_new(output, "".join(lines), "--output", force=force)
+    write_new(output, lines, "--output", force=force)
 
 
 def show_cost(mt: str | None, threads: int, measured: str, rounds: int, page: Page) -> None:

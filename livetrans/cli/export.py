@@ -51,7 +51,7 @@ def command(session: str, format_: Format | None, which: Which, output: Path | N
         for piece in pieces:
             click.echo(piece, nl=False)
         return
-    write_new(output, "".join(pieces), "--output", force=force)
+    write_new(output, pieces, "--output", force=force)
 
 
 def _format_of(output: Path | None) -> Format:

@@ -136,7 +136,7 @@ def put(text: str, place: Path | None = None, *, force: bool = False) -> None:
     if place.is_dir():
         raise UsageError(f"{place} is a folder; name a file in it with -o")
     place.parent.mkdir(parents=True, exist_ok=True)
-    write_new(place, text, "--output", force=force)
+    write_new(place, [text], "--output", force=force)
     click.echo(place)
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain, pairwise
 from typing import Literal
 
 from livetrans.events import Caption
@@ -78,18 +78,17 @@ def _compared(text: str) -> list[str]:
     return [word for word in ("".join(filter(str.isalnum, part)).casefold() for part in text.split()) if word]
 
 
-def cues(spoken: Sequence[Spoken], which: Which = "target") -> list[Cue]:
+def cues(spoken: Iterable[Spoken], which: Which = "target") -> Iterator[Cue]:
     """The cues of captions in the order of their speech; they never overlap, and every word is in one."""
-    parts = [part for segment in spoken for part in _parts(segment, which)]
-    made: list[Cue] = []
+    parts = (part for segment in spoken for part in _parts(segment, which))
     free_from = 0
-    for index, (begin, spoken_until, lines) in enumerate(parts):
-        following = round(parts[index + 1][0] * 1000) if index + 1 < len(parts) else math.inf
+    nothing: tuple[float, float, tuple[str, ...]] = (math.inf, math.inf, ())
+    for (begin, spoken_until, lines), (next_begin, _, _) in pairwise(chain(parts, [nothing])):
+        following = round(next_begin * 1000) if next_begin < math.inf else math.inf
         start = max(round(begin * 1000), free_from)
         cue = Cue(start, _end(start, round(spoken_until * 1000), following, characters(lines, which)), lines)
         free_from = cue.end + GAP
-        made.append(cue)
-    return made
+        yield cue
 
 
 def characters(lines: Sequence[str], which: Which) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
 from livetrans.errors import SessionError, UsageError
-from livetrans.events import Caption, Gap, Notice
-from livetrans.session.codec import read_records
-from livetrans.session.cues import Spoken, Which, cues, directed, heard_shares, texts_of
+from livetrans.events import Notice
+from livetrans.session.cues import Spoken, Which, cues, directed, texts_of
+from livetrans.session.last import LastCaptions
 
 Format = Literal["srt", "vtt", "txt", "jsonl"]
 
@@ -24,7 +24,8 @@ def export(
 ) -> Iterator[str]:
     """The session in the format, as pieces of text with their line ends; read and checked before this returns.
 
-    Finals only; where a crash left a segment without one, its last caption stands for it.
+    Finals only; where a crash left a segment without one, its last caption stands for it. Memory does not grow with the
+    session.
 
     Raises:
         SessionError: the session cannot be read or holds no caption.
@@ -34,54 +35,38 @@ def export(
         raise UsageError(f"{format} is not an export format: choose one of {', '.join(_WRITERS)}.")
     if which not in ("target", "source", "both"):
         raise UsageError(f"{which} cannot be exported: choose target, source or both.")
-    spoken = [item for item in last_captions(session_path, notify) if any(texts_of(item.caption, which))]
-    if all(item.caption.segment_id < 0 for item in spoken):
+    captions = LastCaptions(session_path, notify)
+
+    def spoken() -> Iterator[Spoken]:
+        return (item for item in captions if any(texts_of(item.caption, which)))
+
+    if all(item.caption.segment_id < 0 for item in spoken()):
         raise SessionError(
             f"{session_path} holds no caption to export: nothing was recognised, or it is not a session."
         )
-    return _WRITERS[format](spoken, which)
+    return _WRITERS[format](spoken(), which)
 
 
-def last_captions(session_path: Path, notify: Callable[[Notice], None] | None = None) -> list[Spoken]:
-    """The last caption of every segment and the gaps, in the order of their start."""
-    last: dict[int, Spoken] = {}
-    gaps: list[Spoken] = []
-    hypotheses: dict[int, list[tuple[str, float]]] = {}
-    for record in read_records(session_path, notify):
-        match record.event:
-            case Caption() as caption:
-                heard = hypotheses.setdefault(caption.segment_id, [])
-                last[caption.segment_id] = Spoken(caption, heard_shares(caption, heard))
-                heard.append((caption.source, caption.end))
-                if caption.final:
-                    del hypotheses[caption.segment_id]
-            case Gap() as gap:
-                gaps.append(Spoken(gap.caption()))
-            case _:
-                pass
-    return sorted([*last.values(), *gaps], key=lambda item: (item.caption.start, item.caption.segment_id))
-
-
-def _srt(spoken: list[Spoken], which: Which) -> Iterator[str]:
+def _srt(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
     for number, cue in enumerate(cues(spoken, which), start=1):
         times = f"{_clock(cue.start, ',')} --> {_clock(cue.end, ',')}"
         yield "\n".join([str(number), times, *map(_srt_text, cue.lines)]) + "\n\n"
 
 
-def _vtt(spoken: list[Spoken], which: Which) -> Iterator[str]:
+def _vtt(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
     yield "WEBVTT\n\n"
     for cue in cues(spoken, which):
         times = f"{_clock(cue.start, '.')} --> {_clock(cue.end, '.')}"
         yield "\n".join([times, *map(_vtt_text, cue.lines)]) + "\n\n"
 
 
-def _txt(spoken: list[Spoken], which: Which) -> Iterator[str]:
+def _txt(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
     for item in spoken:
         lines = [line for text in texts_of(item.caption, which) for line in directed(text, [text]) if line]
         yield "\n".join(lines) + ("\n\n" if which == "both" else "\n")
 
 
-def _jsonl(spoken: list[Spoken], which: Which) -> Iterator[str]:
+def _jsonl(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
     names = ("source", "target") if which == "both" else (which,)
     for caption in (item.caption for item in spoken):
         head = {"segment_id": caption.segment_id, "start": caption.start, "end": caption.end, "final": caption.final}
@@ -89,7 +74,7 @@ def _jsonl(spoken: list[Spoken], which: Which) -> Iterator[str]:
         yield json.dumps(head | texts, ensure_ascii=False) + "\n"
 
 
-_WRITERS: dict[str, Callable[[list[Spoken], Which], Iterator[str]]] = {
+_WRITERS: dict[str, Callable[[Iterable[Spoken], Which], Iterator[str]]] = {
     "srt": _srt,
     "vtt": _vtt,
     "txt": _txt,

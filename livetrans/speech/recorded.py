@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from livetrans.clock import Clock
@@ -42,17 +43,23 @@ class RecordedTranscripts:
         real_time: bool,
         notify: Callable[[Notice], None] | None = None,
     ) -> None:
-        """Read the whole file, so that a bad one is reported before models are loaded; it is text, hence small.
+        """Read the whole file, so that a bad one is reported before models are loaded; it is read again, line by line,
+        when its transcripts are taken.
 
         Raises:
             SessionError: it cannot be read, or holds no transcript.
         """
+        self._path = path
         self._clock = clock
         self._real_time = real_time
-        self._transcripts = list(_read(path, notify))
-        if not self._transcripts:
+        if events_file(path).is_fifo():
+            raise SessionError(f"{path} is a pipe, and a recorded stream is read twice: save it as a file first.")
+        self._count, latest = 0, 0.0
+        for timed in _read(path, notify):
+            self._count, latest = self._count + 1, max(latest, timed.transcript.end)
+        if not self._count:
             raise SessionError(f"{path} holds no transcript: give a session, or a .jsonl file of transcripts.")
-        self.duration = max(timed.transcript.end for timed in self._transcripts) or None
+        self.duration = latest or None
         """Source time at which the last word ends; None where the recording has no times."""
         self._closed = False
         self._paused = False
@@ -60,7 +67,8 @@ class RecordedTranscripts:
     def __iter__(self) -> Iterator[Transcript]:
         origin = self._clock.now()
         unfinished: dict[int, Transcript] = {}
-        for timed in self._transcripts:
+        # A session that is being recorded grows meanwhile.
+        for timed in islice(_read(self._path), self._count):
             origin = self._wait(origin, timed.due)
             if self._closed:
                 break
@@ -97,7 +105,7 @@ class RecordedTranscripts:
         return origin
 
 
-def _read(path: Path, notify: Callable[[Notice], None] | None) -> Iterator[_Timed]:
+def _read(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterator[_Timed]:
     file = events_file(path)
     began = 0.0
     for number, values in read_lines(path, notify):

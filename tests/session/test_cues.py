@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from livetrans.cli import run
 from livetrans.session.cues import Cue, Spoken, Which, characters, cues, heard_shares
 from livetrans.session.cutting import LINE_WIDTH, LINES, Cut, cut_together
-from livetrans.session.export import export, last_captions
+from livetrans.session.export import export
+from livetrans.session.last import LastCaptions
 from livetrans.text import display_width
 
 from .examples import caption, write_session
@@ -62,7 +63,7 @@ def violations(made: list[Cue], which: Which) -> list[str]:
 @given(SPOKEN, st.sampled_from(get_args(Which)))
 def test_no_cue_breaks_a_rule_that_it_has_room_for(spoken: list[Spoken], which: Which) -> None:
     spoken = [item for item in spoken if item.caption.source.strip() or which != "source"]
-    assert violations(cues(spoken, which), which) == []
+    assert violations(list(cues(spoken, which)), which) == []
 
 
 @given(SPOKEN)
@@ -80,7 +81,7 @@ def test_no_word_is_lost_in_cues(spoken: list[Spoken]) -> None:
 @given(SPOKEN)
 def test_a_cue_never_begins_before_its_segment(spoken: list[Spoken]) -> None:
     if spoken:
-        assert cues(spoken)[0].start >= spoken[0].caption.start * 1000 - 1
+        assert next(cues(spoken)).start >= spoken[0].caption.start * 1000 - 1
 
 
 def one(text: str, *, source: str = "", length: float = 10.0) -> list[tuple[str, ...]]:
@@ -165,7 +166,7 @@ def recorded(recording: Path, folder: Path) -> Path:
 def test_subtitles_of_every_recording(recording: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     session = recorded(recording, tmp_path / "session")
     for which in get_args(Which):
-        made = cues(last_captions(session), which)
+        made = list(cues(LastCaptions(session), which))
         assert violations(made, which) == []
         srt = pysubs2.SSAFile.from_string("".join(export(session, "srt", which)), format_="srt")
         assert [(event.start, event.end, tuple(event.text.split("\\N"))) for event in srt] == [
