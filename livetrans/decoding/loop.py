@@ -273,7 +273,7 @@ class Decoding:
         self._count(evaluation, draft_tokens=len(draft), **{kind: seconds})
 
     def _count(self, evaluation: Evaluation, **counts: float) -> None:
-        if not self._counts.get("forward_passes"):
+        if "reused_tokens" not in self._counts:
             counts["reused_tokens"] = min(evaluation.reused_tokens, len(self.prompt))
         counts["forward_passes"] = evaluation.forward_passes
         counts["evaluated_tokens"] = evaluation.evaluated_tokens

@@ -54,6 +54,13 @@ def test_a_window_over_everything_is_ssbd_token_for_token(source: list[int], see
     assert [one.stats for one in window] == [one.stats for one in ssbd]
 
 
+@given(_sources, st.integers(0, 99), st.integers(0, 5))
+def test_reused_tokens_are_those_of_the_prompt(source: list[int], seed: int, window: int) -> None:
+    sources = [source[:length] for length in range(1, len(source) + 1) for _ in range(2)]
+    for decoded, prompt in zip(_stream(_model(seed), sources, DecodingSettings(window=window)), sources, strict=True):
+        assert decoded.stats.reused_tokens <= len(_prompt(prompt))
+
+
 @given(_sources, st.integers(0, 99), st.integers(0, 5), st.sampled_from([0.0, 0.2]))
 def test_tokens_before_the_window_never_change(source: list[int], seed: int, window: int, bias: float) -> None:
     outputs = _stream(_model(seed), _growing(source), DecodingSettings(bias=bias, window=window))
