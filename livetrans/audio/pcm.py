@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import threading
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -20,7 +21,11 @@ AHEAD_SECONDS = 1.0
 """Audio that is this much ahead of the clock was recorded earlier: its lag would mean nothing."""
 
 _FILE_BEGINNINGS = (b"RIFF", b"fLaC", b"OggS", b"ID3")
-_NOT_RAW = "Standard input holds an audio file, not raw PCM: name the file, or /dev/stdin in place of -."
+_AUDIO_FILE = "Standard input holds an audio file, not raw PCM: name the file, or /dev/stdin in place of -."
+_JSON_LINES = "Standard input holds JSON lines, not raw PCM: write them to a file, then `livetrans replay FILE.jsonl`."
+_TEXT = "Standard input holds text, not raw PCM: pipe 16-bit mono 16 kHz PCM into it, or name a file in place of -."
+_LEAST_TEXT = 16
+"""Bytes by which text is told from sound: as samples they are loud and all above zero, which no sound is."""
 
 
 class PcmStream:
@@ -77,8 +82,8 @@ class PcmStream:
         self._began = self._clock.now()
         try:
             while data := read(READ_BYTES):
-                if frame == 0 and data.startswith(_FILE_BEGINNINGS):
-                    self._channel.end(SourceError(_NOT_RAW))
+                if frame == 0 and (fault := _not_raw(data)):
+                    self._channel.end(SourceError(fault))
                     return
                 data = odd + data
                 whole = len(data) // 2 * 2
@@ -91,3 +96,19 @@ class PcmStream:
             self._channel.end(SourceError(f"Standard input broke off ({error}): start the program before it again."))
         else:
             self._channel.end()
+
+
+def _not_raw(beginning: bytes) -> str | None:
+    """What a stream that begins so is, and what to do with it; None for raw PCM."""
+    if beginning.startswith(_FILE_BEGINNINGS):
+        return _AUDIO_FILE
+    if len(beginning) < _LEAST_TEXT:
+        return None
+    try:
+        # A letter may be cut at the end of what was read.
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(beginning)
+    except UnicodeDecodeError:
+        return None
+    if not all(character.isprintable() or character.isspace() for character in text):
+        return None
+    return _JSON_LINES if text.lstrip().startswith("{") else _TEXT

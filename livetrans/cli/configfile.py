@@ -25,6 +25,9 @@ from livetrans.text import nearest
 COMMANDS = ("mic", "replay")
 """The commands that read the file."""
 
+COMMAND_LINE_ONLY = frozenset({"config", "yes"})
+"""Options that are no keys of the file: it does not name itself, and a fetch needs a yes each time."""
+
 Value = bool | int | float | str
 
 _KIND_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text in quotes"}
@@ -70,6 +73,8 @@ def read_config(
 
 def _checked(path: Path, key: str, value: object, kinds: Mapping[str, type[Value]]) -> Value:
     kind = kinds.get(key)
+    if key in COMMAND_LINE_ONLY:
+        raise UsageError(f"{path}: {key} cannot be set in a file; remove it, and give --{key} where it is needed")
     if kind is None:
         owners = [name for name, options in own_options().items() if key in options]
         if owners:
@@ -93,9 +98,10 @@ def apply_config(context: click.Context, option: click.Parameter, value: Path | 
     if value is None and not path.is_file():
         return
     known = {
-        option_key(parameter): parameter for parameter in context.command.params if isinstance(parameter, click.Option)
+        option_key(parameter): parameter
+        for parameter in context.command.params
+        if isinstance(parameter, click.Option) and option_key(parameter) not in COMMAND_LINE_ONLY
     }
-    known.pop("config", None)
     shared = {key: _kind(parameter) for key, parameter in known.items() if isinstance(parameter, GroupedOption)}
     own = {key: _kind(parameter) for key, parameter in known.items()}
     command = context.info_name or ""

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from livetrans.cli.common import GroupedOption, say
-from livetrans.cli.configfile import COMMANDS, apply_config, default_config_file, option_key
+from livetrans.cli.configfile import COMMAND_LINE_ONLY, COMMANDS, apply_config, default_config_file, option_key
 from livetrans.errors import SessionError, UsageError
 from livetrans.text import visible
 
@@ -108,7 +108,7 @@ def entries() -> list[Entry]:
         assert command is not None
         context = click.Context(command, parent, info_name=name)
         for option in command.params:
-            if not isinstance(option, click.Option) or option_key(option) == "config":
+            if not isinstance(option, click.Option) or option_key(option) in COMMAND_LINE_ONLY:
                 continue
             if isinstance(option, GroupedOption):
                 shared.setdefault(option_key(option), Entry("", option.heading, option, context))

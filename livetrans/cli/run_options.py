@@ -111,6 +111,8 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
             mask=change(preset.mask),
             output=change(OutputSettings(record_session=record_session)),
         )
+        if options.draft_model is None and _was_given("gamma"):
+            raise UsageError("--gamma is for a draft model; name one with --draft-model, or drop --gamma")
         if options.output.keep_audio and not record_session:
             raise UsageError("--keep-audio stores the sound with the session, which --no-session forbids; drop one")
         return function(options, **values)
@@ -118,6 +120,11 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(SHARED_OPTIONS):
         option(with_options)
     return with_options
+
+
+def _was_given(name: str) -> bool:
+    """Whether an option stands on the command line; a configuration file may set what a run has no use for."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:

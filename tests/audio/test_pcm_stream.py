@@ -103,3 +103,22 @@ def test_an_audio_file_in_the_pipe_is_refused(beginning: bytes) -> None:
     stream = PcmStream(Pipe(beginning + bytes(9000), []), ManualClock())  # type: ignore[arg-type]
     with pytest.raises(SourceError, match="/dev/stdin"):
         list(stream)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('{"event": "transcript", "at": 0.5}\n', "holds JSON lines.*FILE.jsonl"),
+        ("\ufeffGuten Morgen, schöne Welt.\r\n", "holds text"),
+        ("ä" * READ_BYTES, "holds text"),
+    ],
+)
+def test_text_in_the_pipe_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(SourceError, match=sentence):
+        list(PcmStream(Pipe(b"" + text.encode(), []), ManualClock()))  # type: ignore[arg-type]
+
+
+@given(st.lists(st.integers(-32768, 32767), min_size=8, max_size=50).filter(lambda samples: min(samples) < 32))
+def test_sound_is_never_taken_for_text(samples: list[int]) -> None:
+    data = np.array([*samples, 0], "<i2").tobytes()
+    assert joined(list(PcmStream(io.BytesIO(data), ManualClock()))) == [*samples, 0]

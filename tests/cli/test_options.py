@@ -152,6 +152,7 @@ def test_option_beats_environment_beats_file(seen: Seen, tmp_path: Path, monkeyp
         ('speed = "max"', ["speed cannot be set here", "--speed", "[replay]"]),
         ("bias = ", ["TOML"]),
         ("config = 'x'", ["config"]),
+        ("yes = true", ["yes cannot be set in a file", "--yes"]),
     ],
 )
 def test_a_bad_file_is_named_with_its_key(
@@ -191,6 +192,16 @@ def test_jsonl_takes_a_file_or_nothing(seen: Seen, line: str, expected: str) -> 
 def test_jsonl_never_takes_the_recording_for_its_file(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", "--jsonl", "demo.flac"]) == 2
     assert "demo.flac" in capsys.readouterr().err
+
+
+def test_gamma_is_refused_without_a_draft_model(seen: Seen, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", "demo.flac", "--gamma", "3"]) == 2
+    said = capsys.readouterr().err
+    assert "--draft-model" in said and said.count("\n") == 1
+    config = tmp_path / "mine.toml"
+    config.write_text('gamma = "3"')
+    assert parsed(seen, "--config", str(config)).draft_model is None
+    assert parsed(seen, "--config", str(config), "--draft-model", "livetrans-en-de").draft_model is not None
 
 
 def test_keeping_sound_without_a_session_is_refused(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
