@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from livetrans.audio.portaudio import PortAudio
 
 ANSWER_SECONDS = 10.0
-"""Longest time that opening a device may take: a sound server that hangs never answers."""
+"""Longest time that opening a device may take: the call does not return where the sound server hangs."""
 START_SECONDS, DEAD_SECONDS = 5.0, 3.0
-"""Seconds until the first sound, and without sound later, after which the device is taken for gone, whatever its
+"""Seconds until the first sound, and without sound later, after which the device counts as lost, whatever its
 driver reports."""
 
 _HEAD = struct.Struct("<II")
@@ -167,7 +167,7 @@ def capture(
 
 
 def _main() -> None:
-    """Leaves without closing the stream or the library: a device that is gone may never let them."""
+    """Leaves without closing the stream or the library: both calls may hang where the device is gone."""
     wanted = sys.argv[1] if len(sys.argv) > 1 else None
     with suppress(OSError):  # the other process has gone
         capture(wanted, open(0, "rb", 0), open(1, "wb"))

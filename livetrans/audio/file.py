@@ -119,7 +119,7 @@ class AudioFile:
         if missing or self._decoder.damaged:
             length = f" of {expected:.1f} s" if missing and expected is not None else ""
             self._notify(
-                Notice("warning", f"{self._path} is damaged or cut off: only {heard:.1f} s{length} could be heard.")
+                Notice("warning", f"{self._path} is damaged or cut off: only {heard:.1f} s{length} could be read.")
             )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COMMON_RATES = (48_000, 44_100)
-"""Hz; one of them every device has, also where it refuses the rate that it calls its own."""
+"""Hz; every device supports one of them, also one that rejects the rate that it reports as its default."""
 
 OnSound = Callable[["NDArray[np.int16]", int], None]
 """Gets its own copy of each mono block, shape (n,), and how many frames the device lost before it; must not wait."""
@@ -126,7 +126,7 @@ class PortAudioStream:
         if status.input_overflow and self._expected_at is not None:
             lost = max(0, round((begins_at - self._expected_at) * self.rate))
         self._expected_at = begins_at + frames / self.rate
-        # PortAudio uses its memory again.
+        # PortAudio reuses this memory.
         mono = data[:, 0].copy() if data.shape[1] == 1 else data.mean(axis=1).astype(np.int16)
         self._on_sound(mono, lost)
 

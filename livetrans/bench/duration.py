@@ -24,7 +24,7 @@ class Expectation:
     """The time that units of a known amount of work will take."""
 
     def __init__(self, clock: Clock, total: int, sample: int) -> None:
-        """`total` work is to be done; after `sample` of it, or `ENOUGH_SECONDS`, its time can be told."""
+        """`total` work is to be done; after `sample` of it, or `ENOUGH_SECONDS`, its time can be estimated."""
         self._clock = clock
         self._began = clock.now()
         self._total = total
@@ -33,7 +33,7 @@ class Expectation:
         self._told = False
 
     def add(self, work: int) -> float | None:
-        """Seconds that the whole will take, told once; None before enough is done and after."""
+        """Seconds that the whole will take, given once; None before enough is done and after."""
         self._done += work
         elapsed = self._clock.now() - self._began
         if self._told or (self._done < self._sample and elapsed < ENOUGH_SECONDS):

@@ -90,7 +90,7 @@ _ALL: dict[str, tuple[str, int, Callable[[TableRow], Value]]] = {
     "evaluated": ("tokens through the model, an update", 1, lambda row: row.evaluated_tokens),
     "updates": ("updates of one repeat", 0, lambda row: row.updates),
     "tokens": ("output tokens of one repeat", 0, lambda row: row.output_tokens),
-    "finals as rt": ("finals with rt's very text / finals", 0, lambda row: f"{row.equal_finals}/{row.finals}"),
+    "finals as rt": ("finals with the same text as rt's / finals", 0, lambda row: f"{row.equal_finals}/{row.finals}"),
     "AL s": ("average lagging, as if translating took no time", 2, lambda row: row.latencies[0].average_lagging),
     "AL-CA s": (f"AL with what updates took {SPREAD}", 2, _of_repeats(lambda latency: latency.average_lagging_aware)),
     "LAAL s": ("length-adaptive average lagging, as AL", 2, lambda row: row.latencies[0].laal),

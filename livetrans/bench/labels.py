@@ -12,7 +12,7 @@ _FILE_PARTS = 2
 
 
 def origin_of(run: Run) -> Origin:
-    """What may tell a run apart from others, the most telling first."""
+    """What may tell a run apart from others, the most distinctive first."""
     header = run.header
     model, corpus = header.model, header.corpus
     return (

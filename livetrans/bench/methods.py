@@ -52,7 +52,7 @@ _WRITTEN = re.compile(
     r"(?:\+(?P<mask>mask|display)(?P<k>\d{1,3}))?"
 )
 _BETWEEN = re.compile(r",(?=\s*[a-z]|\s*$)")
-"""Between two methods; the comma of `bild@0.6,3` is none."""
+"""Between two methods; the comma of `bild@0.6,3` is not one."""
 
 
 def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[MethodRecord, ...]:
@@ -89,7 +89,7 @@ def parse_method(text: str, usual: DecodingSettings | None = None) -> MethodReco
     if decoder.final is None and (written["window"] or written["final"] == "worth"):
         raise UsageError(f"{decoder.name} has no window, so {text!r} is not a method; write {_form(decoder)}")
     if decoder.draft_model != "can" and written["draft"]:
-        raise UsageError(f"+draft means nothing to {decoder.name}, so {text!r} is not a method; write {_form(decoder)}")
+        raise UsageError(f"{decoder.name} takes no +draft, so {text!r} is not a method; write {_form(decoder)}")
     if written["mask"] and k == 0:
         raise UsageError(f"the mask in {text!r} hides nothing; give it 1 token or more")
     usual = usual or DecodingSettings(final="partial")

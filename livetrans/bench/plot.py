@@ -73,7 +73,7 @@ def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = Fal
         )
     existing = next((path for path in files if path.exists()), None)
     if existing is not None and not force:
-        raise UsageError(f"{existing} is there already; choose another folder, or --force to overwrite it")
+        raise UsageError(f"{existing} exists already; choose another folder, or --force to overwrite it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, picture in files.items():

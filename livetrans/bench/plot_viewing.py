@@ -1,4 +1,4 @@
-"""What a viewer meets, as plots: how long words wait for their translations, and calm over speed."""
+"""What a viewer sees, as plots: how long words wait for their translations, and calm over speed."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class TableRow:
     """A/O, 0..1."""
     speed: Speed
     equal_finals: int
-    """Finals with the very text that `rt` wrote."""
+    """Finals with the same text as those of `rt`."""
     finals: int
     latencies: tuple[Latency, ...]
     """One a repeat."""

@@ -77,7 +77,7 @@ class RunWriter:
             run = read_run(self._path)
         except SessionError as fault:
             raise UsageError(
-                f"{self._path} is there and cannot be continued ({fault}); "
+                f"{self._path} exists and cannot be continued ({fault}); "
                 "choose another name with -o, or --force to overwrite it"
             ) from None
         if run.header != header or run.segments != tuple(segments)[: len(run.segments)]:

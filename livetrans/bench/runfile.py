@@ -286,7 +286,7 @@ def _check(run: Run) -> None:
         if update.method not in labels or update.segment_id not in known or not 0 <= update.repeat < run.header.repeats:
             raise SessionError(
                 f"{run.path} has an update of {update.method!r} on segment {update.segment_id}, which its header does "
-                "not announce; make the run again"
+                "not list; make the run again"
             )
         if update.update != expected or update.unit in done or len(update.ends) != len(update.tokens):
             raise SessionError(

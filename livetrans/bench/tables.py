@@ -66,7 +66,7 @@ def table_3(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
 
 
 def table_4(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
-    """mask-k: output masks, which the draft feels, against display-only ones."""
+    """mask-k: output masks, which shorten the draft, against display-only ones."""
     _require_one_model(runs, 4)
 
     def wanted(run: ScoredRun) -> list[TableRow]:

@@ -1,4 +1,4 @@
-"""What a viewer meets of one method: how late its translations come, and how calm the screen is."""
+"""What a viewer sees of one method: how late its translations come, and how calm the screen is."""
 
 from __future__ import annotations
 

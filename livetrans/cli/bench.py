@@ -81,7 +81,7 @@ def command() -> None:
     metavar="N",
     type=click.IntRange(min=1),
     default=1,
-    help="Of --source, take only sentences of at least N words.",
+    help="With --source: only sentences of at least N words.",
 )
 @click.option(
     "--repeats",
@@ -125,7 +125,9 @@ def run_command(**values: Any) -> None:
     unnamed = click.get_current_context().args
     if unnamed:
         named = " ".join(f"{option} {file}" for option, file in zip(("--source", "--reference"), unnamed, strict=False))
-        raise UsageError(f"{unnamed[0]} stands alone; write `bench run {named}` for texts, or --recorded for a session")
+        raise UsageError(
+            f"{unnamed[0]} has no option before it; write `bench run {named}` for texts, or --recorded for a session"
+        )
 
     try:
         output = run_bench(BenchOptions(**values))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 WIDTH = 80
 _INDENT = 22
 MICROPHONE_SECONDS = 10
-"""Longest wait for the first sound: a sound server that hangs never answers."""
+"""Longest wait for the first sound: there is none where the sound server hangs."""
 _MARKS = {OK: "ok", WARNING: "look", BROKEN: "broken"}
 
 

@@ -21,7 +21,7 @@ SHELLS = ("bash", "zsh", "fish")
     type=click.FloatRange(0.5, 60),
     is_flag=False,
     flag_value=5.0,
-    help="Show how loud each of them is, for 5 seconds or so many.",
+    help="Show how loud each of them is, for 5 seconds, or SECONDS.",
 )
 def devices_command(listen: float | None) -> None:
     """List the microphones: number, name, channels and rate; * marks the one used by default.

@@ -119,7 +119,7 @@ _MODELS = [
         help=f"Tokens that the draft model proposes at a time, 1 to {MOST_PROPOSED}; auto chooses by measured times.",
     ),
     _threads("--threads", help="Threads of the translator; 0 takes half of the cores."),
-    _threads("--asr-threads", help="Threads of the recogniser; 0 takes one for a small model, or lets it choose."),
+    _threads("--asr-threads", help="Threads of the recogniser; 0: one for a small model, else CTranslate2's default."),
 ]
 
 _TRANSLATION = [
@@ -152,7 +152,8 @@ _TRANSLATION = [
     _single(
         "--final",
         type=click.Choice(FINALS),
-        help="Finals: rewritten only where the model finds it worth it, as rt would write them, or like partials.",
+        help="Finals: rewritten only where the model scores the new text clearly higher, as rt would write them, or "
+        "like partials.",
     ),
     _translation(
         "--record",
@@ -165,15 +166,15 @@ _TRANSLATION = [
         metavar="N",
         type=click.IntRange(0, 20),
         default=PromptSettings().history,
-        help=f"Sentences before that the translator sees, each with its translation; the default of --context grows by "
+        help=f"Earlier sentences in the prompt, each with its translation; the default of --context grows by "
         f"{PAIR_TOKENS} tokens for each.",
     ),
     _translation(
         "--glossary",
         metavar="FILE",
         type=click.Path(dir_okay=False),
-        help="Terms: a line each, with a tab or a comma and the translation. The translator is told those that occur, "
-        "the recogniser expects them.",
+        help="Terms: a line each, with a tab or a comma and the translation. Those that occur are put into the "
+        "translator's prompt; the recogniser gets the terms as hot words.",
     ),
     _single(
         "--mask",
@@ -226,7 +227,7 @@ _OUTPUT = [
         "--source-line",
         type=click.Choice(SOURCE_LINES),
         default=OutputSettings().source_line,
-        help="Where the recognised text stands; --partials has it below, since the caption grows first.",
+        help="Where the recognised text stands; with --partials it is below, because the caption grows first.",
     ),
     _output(
         "--panel",

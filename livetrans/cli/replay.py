@@ -53,7 +53,7 @@ OFFLINE_STEP = 8.0
     type=click.IntRange(1, 99),
     default=1,
     show_default=True,
-    help="Of --compare: how often; the table shows medians and spread.",
+    help="With --compare: how often everything is done; the table shows medians and spread.",
 )
 @click.option(
     "--format",
@@ -61,7 +61,7 @@ OFFLINE_STEP = 8.0
     type=click.Choice(FORMATS),
     default="text",
     show_default=True,
-    help="Of --compare: how the table is written.",
+    help="With --compare: how the table is written.",
 )
 @run_options
 def command(
@@ -103,7 +103,7 @@ def _refuse_without_compare(compare: str | None) -> None:
     for name in ("repeats", "format_"):
         if compare is None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             option = f"--{name.rstrip('_')}"
-            raise UsageError(f"{option} is of --compare; add --compare METHODS (such as rt,ssbd), or drop {option}")
+            raise UsageError(f"{option} needs --compare; add --compare METHODS (such as rt,ssbd), or drop {option}")
 
 
 def is_recorded(path: Path) -> bool:

@@ -73,7 +73,7 @@ def remove_command(names: tuple[str, ...], empty: bool, days: int | None, yes: b
     if days is not None:
         chosen |= set(older_than(days))
     if not chosen:
-        say("No session was removed: there is none such.")
+        say("No session was removed: none matches.")
         return
     if not yes and (len(chosen) > 1 or days is not None):
         click.confirm(f"Remove {_count(len(chosen))}?", abort=True, err=True)

@@ -40,7 +40,7 @@ def final_by_worth(decoding: Decoding, draft: Draft, settings: DecodingSettings)
 
     The other candidate is what the model writes greedily from its first disagreement with the shown one, within the
     last `settings.final_window` tokens of the draft. It wins if its log-probability, end of generation included, is
-    higher by more than `settings.final_margin` nats for each shown token that it takes back; it is given up as soon as
+    higher by more than `settings.final_margin` nats for each shown token that it takes back; it is dropped as soon as
     it cannot win, since a log-probability only falls. `decoding` has to be scored.
     """
     standing, split = _standing_tokens(decoding, draft)

@@ -1,4 +1,4 @@
-"""Another pair of models that suits this machine better, foretold from the sizes of their files."""
+"""Another pair of models that suits this machine better, predicted from the sizes of their files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class Predicted:
     """What a pair would need here."""
 
     recogniser: Candidate
@@ -85,19 +85,19 @@ def candidates(
     return recognisers, translators
 
 
-def foretell(
+def predict_loads(
     settings: Settings,
     recogniser: MeasuredRecogniser,
     translator: MeasuredTranslator,
     pairs: Iterable[tuple[Candidate, Candidate]],
-) -> list[Foretold]:
+) -> list[Predicted]:
     """The load of each pair, from what the measured pair costs and from sizes."""
     assert settings.recogniser is not None
     recogniser_size = files_bytes([settings.recogniser.model])
     translator_size = files_bytes([settings.language_model.model])
     passes, share = recogniser.costs, contention(recogniser, translator)
     return [
-        Foretold(
+        Predicted(
             first,
             second,
             predict_load(
@@ -122,7 +122,7 @@ def better_pair(
     catalogue = known_models()
     named = candidates(settings, catalogue, [*find_models(), *find_elsewhere()])
     return choose(
-        foretell(settings, recogniser, translator, product(*named)), named, _in_use(settings), load, free_memory
+        predict_loads(settings, recogniser, translator, product(*named)), named, _in_use(settings), load, free_memory
     )
 
 
@@ -140,7 +140,7 @@ def _name(path: Path, catalogue: Catalogue) -> str:
 
 
 def choose(
-    pairs: Sequence[Foretold],
+    pairs: Sequence[Predicted],
     preferred: tuple[Sequence[Candidate], Sequence[Candidate]],
     in_use: tuple[str | None, str | None],
     load: Load,
@@ -169,7 +169,7 @@ def choose(
     return _finding(lightest, WARNING, "would be the lightest, and not keep up without --window partials or --step 2")
 
 
-def _finding(pair: Foretold, state: str, what: str) -> Finding:
+def _finding(pair: Predicted, state: str, what: str) -> Finding:
     load = pair.load
     text = (
         f"{pair.recogniser.name} with {pair.translator.name} {what}: by their sizes they need about "

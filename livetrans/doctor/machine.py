@@ -116,7 +116,7 @@ def check_microphone(listen: Callable[[], tuple[str, float]]) -> Finding:
             if platform.system() == "Darwin"
             else "unmute it, or take another with --device: `livetrans devices --listen` shows each one's level"
         )
-        return Finding("microphone", WARNING, f"{device} gives nothing but silence", advice)
+        return Finding("microphone", WARNING, f"{device} gives only silence", advice)
     text = f"{device}, loudest moment {decibels(level):.0f} dB"
     if level < QUIET:
         return Finding("microphone", WARNING, f"{text}: very quiet", "speak while the doctor runs, or turn it up")
@@ -130,7 +130,7 @@ def check_disk(folder: Path) -> Finding:
     hour = file_size(SESSION_BYTES_AN_HOUR)
     text = f"{file_size(free)} free for sessions in {folder}; an hour with --keep-audio takes {hour}"
     if not os.access(there, os.W_OK):
-        return Finding("disk", BROKEN, f"{there} cannot be written", "mend its permissions, or give --session FOLDER")
+        return Finding("disk", BROKEN, f"{there} cannot be written", "change its permissions, or give --session FOLDER")
     if free < LITTLE_DISK:
         advice = "free some space, or give --session FOLDER on another disk"
         return Finding("disk", BROKEN if free < NO_DISK else WARNING, text, advice)

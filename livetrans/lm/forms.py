@@ -103,7 +103,7 @@ def qwen3(model: LanguageModel, request: Request) -> str:
 
 
 def gemma3(_model: LanguageModel, request: Request) -> str:
-    """Gemma 3: the paper's instruction at the start of the first turn, where Gemma wants what others call system."""
+    """Gemma 3: the paper's instruction at the start of the first turn, as Gemma has no system turn."""
     turns = _turns(request, lambda text, terms: terms + text)
     return _gemma([("user", f"{_instruction(request)}\n\n{turns[0][1]}"), *turns[1:]])
 
@@ -190,7 +190,7 @@ def _in_chat_template(model: LanguageModel, turns: Sequence[Turn]) -> str:
     """The turns in the chat template that the file brings."""
     template = _chat_template(model)
     if not template:
-        raise ModelError(f"{model.name} carries no chat template; choose a prompt with --prompt")
+        raise ModelError(f"{model.name} has no chat template; choose a prompt with --prompt")
     try:
         return render_chat(template, tuple(turns), BEGIN, END)
     except TemplateFault as error:

@@ -74,7 +74,9 @@ def build_prompt(
     said: dict[str, str] = {}
     rendered = TEMPLATES[name].render(model, _request(name, model, (source, target), context, said))
     if any(rendered.count(mark) != 1 for mark in (_SPEECH, *said)):
-        raise ModelError(f"{model.name}'s chat template does not show the user's text once; choose one with --prompt")
+        raise ModelError(
+            f"{model.name}'s chat template does not contain the user's text once; choose one with --prompt"
+        )
     before, after = rendered.split(_SPEECH)
     if after.rfind("<think>") > after.rfind("</think>"):
         after += "\n\n</think>\n\n"  # A template that opens the block itself would spend the output on reasoning.

@@ -135,10 +135,10 @@ def comet(sources: Sequence[str], hypotheses: Sequence[str], references: Sequenc
     _check_paired(hypotheses, references)
     _check_paired(hypotheses, sources, "sources")
     if model is None:
-        raise ModelError("COMET needs a model that is not part of livetrans; pull one and give its path")
+        raise ModelError("COMET needs a model, which livetrans does not bring; download one and give it with --comet")
     checkpoint = model / "checkpoints" / "model.ckpt" if model.is_dir() else model
     if not checkpoint.is_file():
-        raise ModelError(f"there is no COMET model {checkpoint}; give the path of a pulled one")
+        raise ModelError(f"there is no COMET model {checkpoint}; give the path of a downloaded one with --comet")
     try:
         library = import_module("comet")
     except ModuleNotFoundError:
@@ -147,7 +147,7 @@ def comet(sources: Sequence[str], hypotheses: Sequence[str], references: Sequenc
         scorer = library.load_from_checkpoint(str(checkpoint), local_files_only=True)
     except Exception as error:  # A model file can fail in any way that a pickle can.
         raise ModelError(
-            f"the COMET model {checkpoint} cannot be loaded ({sentence(error)}); pull it again, with its encoder"
+            f"the COMET model {checkpoint} cannot be loaded ({sentence(error)}); download it again, with its encoder"
         ) from error
     columns = zip(sources, hypotheses, references, strict=True)
     samples = [{"src": source, "mt": hypothesis, "ref": reference} for source, hypothesis, reference in columns]

@@ -36,7 +36,7 @@ _STATEFUL = (
     "mamba", "rwkv", "arwkv", "jamba", "lfm2", "falcon-h1", "granitehybrid", "nemotron_h", "nemotron-h", "plamo2",
     "qwen3next", "qwen35", "kimi-linear",
 )  # fmt: skip
-"""Beginnings of architectures with a recurrent state, which cannot be rewound. llama.cpp has the last word."""
+"""Beginnings of architectures with a recurrent state, which cannot be rewound. llama.cpp decides when it loads one."""
 
 
 def read_metadata(path: Path) -> dict[str, object]:

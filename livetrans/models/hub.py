@@ -18,7 +18,7 @@ from typing import Any
 from livetrans.errors import ModelError, UsageError, sentence
 
 Arrived = Callable[[int], None]
-"""Is told how many bytes of a file are on the disk, as they arrive."""
+"""Called with the bytes of a file that are on the disk, as they arrive."""
 
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _BLOCK = 1 << 20
@@ -206,7 +206,7 @@ def _plain_errors(repository: str, target: Path | None = None) -> Iterator[None]
         ) from None
     except errors.RevisionNotFoundError:
         raise UsageError(
-            f"{page} no longer has the commit that was asked for; `livetrans models pull {repository}:FILE` "
+            f"{page} does not have the commit that was asked for; `livetrans models pull {repository}:FILE` "
             "fetches a file of its newest one, without :FILE a recogniser"
         ) from None
     except errors.RepositoryNotFoundError:
@@ -230,7 +230,7 @@ def _plain_errors(repository: str, target: Path | None = None) -> Iterator[None]
         raise _cut(page, target, error) from None
     except (ValueError, KeyError) as error:
         raise ModelError(
-            f"{page} gave no answer of a hub ({sentence(error)}); check the name and HF_ENDPOINT, "
+            f"{page} did not answer as a model hub does ({sentence(error)}); check the name and HF_ENDPOINT, "
             "and whether the network wants a login first"
         ) from None
     except Exception as error:

@@ -21,7 +21,7 @@ _SPARE_BYTES = 200_000_000
 """Left free on the disk, so that sessions can still be written."""
 
 Progress = Callable[[int, int], None]
-"""Is told the bytes that are here, and the bytes of the whole model."""
+"""Called with the bytes that are here, and the bytes of the whole model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +141,10 @@ def remove_unfinished(folder: Path, name: str) -> None:
 def _already(target: Path, entry: Entry) -> Path:
     record = read_record(target)
     if record is None:
-        raise UsageError(
-            f"{target} is there, but was not fetched by livetrans; move it away, and run the command again"
-        )
+        raise UsageError(f"{target} exists, but was not fetched by livetrans; move it away, and run the command again")
     if record.repository != entry.repository:
         raise UsageError(
-            f"another {target.name} is here, from {record.repository}; "
+            f"another {target.name} was fetched from {record.repository}; "
             f"remove it first: livetrans models rm {target.name}"
         )
     return target

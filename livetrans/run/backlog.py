@@ -47,7 +47,7 @@ class Backlog:
             self._came = self._latest[2]
 
     def done(self, now: float) -> None:
-        """The update in hand is translated and published."""
+        """The update that the translator works on is translated and published."""
         assert self._in_hand is not None and self.began is not None
         taken = now - self.began
         if self._in_hand.final:

@@ -1,4 +1,4 @@
-"""Back-pressure: what a run leaves out while it is behind, one step at a time, and when it takes each back."""
+"""Back-pressure: what a run leaves out while it is behind, in steps, and when each step is entered and left."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ of the translator's time; none; and the recogniser waits until the translator ha
 FEWER_PASSES, WHEN_IDLE, FINALS_ONLY, SOUND_WAITS = range(1, len(STEPS))
 
 CLIMB_SECONDS = 1.0
-"""Shortest time between two steps up: each gets the time to help."""
+"""Shortest time between two steps up: a step takes some time to have an effect."""
 CALM_SECONDS = 10.0
-"""So long the run has to be well under a step's threshold before that step is left: no flapping."""
+"""Time for which the run has to be well under a step's threshold before that step is left."""
 
 
 class Ladder:

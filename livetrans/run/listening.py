@@ -78,7 +78,7 @@ class Listener:
             self._asked_at = self._clock.now()
 
     def take(self, chunk: AudioChunk) -> None:
-        """The listening thread has this sound in hand."""
+        """The listening thread works on this sound."""
         with self._change:
             self._asked_at = None
             self._heard_at = None if chunk.captured_at is None else chunk.captured_at - len(chunk.samples) / SAMPLE_RATE
@@ -225,7 +225,7 @@ def listen(
 
 
 def _pieces(source: AudioSource, listener: Listener | None) -> Iterator[AudioChunk]:
-    """The source's sound in pieces of at most `PIECE_SECONDS`; the listener is told of each."""
+    """The source's sound in pieces of at most `PIECE_SECONDS`; the listener gets the position of each."""
     chunks = iter(source)
     length = round(PIECE_SECONDS * SAMPLE_RATE)
     while True:

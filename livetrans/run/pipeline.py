@@ -137,7 +137,7 @@ class Pipeline(Run):
     def _hand_over(self, transcript: Transcript) -> None:
         with self._change:
             if self._source_has_ended:
-                return  # A pass that came back after it was given up: its segment has its final.
+                return  # A hung pass that came back: its segment has its final already.
         self.publish(transcript)
         with self._change:
             self._backlog.put(transcript, self._clock.now() - self._sound_behind())
@@ -216,7 +216,7 @@ class Pipeline(Run):
         return f"The translator is too slow for this machine{needs}: a smaller model for --mt keeps up."
 
     def _look_for_hangs(self, now: float, listener: Listener | None) -> None:
-        """Report a call that does not return; once the run is stopped, nobody waits for it."""
+        """Report a call that does not return; once the run is stopped, it is not waited for."""
         calls = {
             "listening": ("recogniser", listener.pass_began() if listener else None),
             "translating": ("translator", self._backlog.began),
@@ -252,4 +252,4 @@ class Pipeline(Run):
         if not left:
             return None
         count = "1 sentence was" if left == 1 else f"{left} sentences were"
-        return Notice("warning", f"{count} not translated: `livetrans resume` does it from the session.")
+        return Notice("warning", f"{count} not translated: `livetrans resume` translates them from the session.")

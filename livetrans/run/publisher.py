@@ -59,7 +59,7 @@ class Publisher:
     def __call__(self, event: Event) -> None:
         with self._lock:
             if self._has_ended:
-                return  # Of a thread that was given up: nothing follows `RunEnded`.
+                return  # From a call that hung beyond the end of the run: nothing follows `RunEnded`.
             self._has_ended = isinstance(event, RunEnded)
             record = Record(self._clock.now(), event)
             queues = tuple(self._queues)

@@ -225,7 +225,7 @@ def open_lines(settings: OutputSettings) -> Sink:
 
 
 class Heard:
-    """Notices whether anything was heard, for the sentence at the end of a run."""
+    """Keeps whether anything was heard, for the sentence at the end of a run."""
 
     def __init__(self) -> None:
         self._began = False

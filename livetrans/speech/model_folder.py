@@ -23,7 +23,7 @@ class ModelTraits:
     """What a model was trained for. Any but OpenAI's has to state it, under `livetrans` in its config.json."""
 
     takes_prompt: bool
-    """`"previous_text": true`. A model that was trained without previous text takes a prompt for noise."""
+    """`"previous_text": true`. A model that was trained without it treats a prompt as noise."""
     rest: float | None
     """`"short_window_rest": SECONDS` of silence behind the sound, for a model trained on windows as long as their
     sound; None for the others, which lose words in short windows."""

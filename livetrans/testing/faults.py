@@ -1,4 +1,4 @@
-"""Stages that fail on schedule: slow, raising, hanging or giving garbage, at chosen calls."""
+"""Stages with faults at chosen calls: slow, raising, hanging, or returning garbage."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Schedule:
 
 
 class FaultySource:
-    """An audio source whose chunks come on schedule; garbage is full-scale noise of the chunk's length."""
+    """An audio source with the faults of a schedule; garbage is full-scale noise of the chunk's length."""
 
     def __init__(self, source: AudioSource, schedule: Schedule) -> None:
         self._source = source
@@ -128,7 +128,7 @@ def _noise(chunk: AudioChunk | None) -> AudioChunk | None:
 
 
 class FaultyRecogniser:
-    """A recogniser whose passes come on schedule; garbage is control characters at times that are not numbers."""
+    """A recogniser with the faults of a schedule; garbage is control characters at times that are not numbers."""
 
     def __init__(self, recogniser: Recogniser, schedule: Schedule) -> None:
         self._recogniser = recogniser
@@ -153,7 +153,7 @@ class FaultyRecogniser:
 
 
 class FaultyModel:
-    """A language model whose evaluations come on schedule; garbage is logits that are not numbers."""
+    """A language model with the faults of a schedule; garbage is logits that are not numbers."""
 
     def __init__(self, model: LanguageModel, schedule: Schedule) -> None:
         self._model = model

@@ -54,11 +54,11 @@ def read_glossary(path: Path) -> Pairs:
         columns = [one_line(column) for column in columns]
         if len(columns) != 2 or not all(columns):
             raise UsageError(
-                f"line {number} of {path} is no term with its translation; write both with a tab or one comma between"
+                f"line {number} of {path} is not a term and its translation; write both, with a tab or a comma between"
             )
         if columns[0].casefold() in terms:
             raise UsageError(f"line {number} of {path} has {columns[0]!r} again; keep one of its translations")
         terms[columns[0].casefold()] = (columns[0], columns[1])
     if not terms:
-        raise UsageError(f"{path} holds no terms; write one a line, then a tab or a comma and its translation")
+        raise UsageError(f"{path} holds no terms; write on each line a term, a tab or a comma, and its translation")
     return tuple(terms.values())

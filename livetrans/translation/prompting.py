@@ -35,7 +35,7 @@ class Prompts:
     ) -> None:
         """`prompt` is the one without context; `room`: tokens for the longest source and output; `history`: most pairs.
 
-        A template that takes no sentences before, or no terms, is told from the table, and the user once.
+        Warns once where the template takes no sentences before, or no terms.
         """
         self._model = model
         self._name = prompt.name

@@ -189,7 +189,9 @@ def check_method(decoding: DecodingSettings, has_draft_model: bool) -> None:
     if decoder.draft_model == "none" and has_draft_model:
         raise UsageError(f"{decoder.name} uses no draft model; drop --draft-model, or choose spec")
     if decoding.sampling and decoder.draft_model == "can":
-        raise UsageError(f"{decoder.name} decodes greedily; sampling is for rt, spec and bild")
+        raise UsageError(
+            f"{decoder.name} decodes greedily; drop the options that sample, which are for rt, spec and bild"
+        )
 
 
 def _first_word(source: str) -> str:

@@ -19,7 +19,7 @@ from tests.bench.runs import corpus_of, header_of
     st.floats(0.01, 30.0),
     st.integers(1, 200),
 )
-def test_a_steady_machine_is_foretold_exactly_and_once(units: list[int], pace: float, sample: int) -> None:
+def test_a_steady_machine_is_predicted_exactly_and_once(units: list[int], pace: float, sample: int) -> None:
     clock = ManualClock()
     expectation = Expectation(clock, sum(units), sample)
     told, done = [], 0

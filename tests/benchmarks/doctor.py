@@ -140,7 +140,7 @@ def mean_costs(samples: Samples) -> Costs:
 
 
 def by_own_costs(figures: Figures) -> Load:
-    """The load that the costs of the replay itself foretell: what is wrong in it is not the machine's."""
+    """The load that the costs of the replay itself predict: what is wrong in it is not the machine's."""
     return predict_load(figures.passes, figures.updates, TranscriberSettings(), GateSettings())
 
 

@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=28)
     arguments = parser.parse_args()
     if arguments.output.exists():
-        parser.error(f"{arguments.output} is there already; name another file")
+        parser.error(f"{arguments.output} exists already; name another file")
     random = np.random.default_rng(0)
     writer = gguf.GGUFWriter(arguments.output, "llama")
     describe(writer, arguments.layers)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from livetrans.bench.cost import Cost
 from livetrans.catalogue import FoundModel, known_models
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
-from livetrans.doctor.better import Candidate, Foretold, candidates, choose, foretell
+from livetrans.doctor.better import Candidate, Predicted, candidates, choose, predict_loads
 from livetrans.doctor.machine import OK, WARNING
 from livetrans.doctor.pair import MeasuredRecogniser, MeasuredTranslator
 from livetrans.metrics.prediction import Costs, Load
@@ -24,9 +24,9 @@ TRANSLATORS = [Candidate(name, TRANSLATOR, size, size, False) for name, size in 
 FAST, SLOW = Load(0.2, 0.2, 0.5, 1.2), Load(3.0, 0.2, 3.0, 5.0)
 
 
-def pairs(able: set[tuple[str, str]]) -> list[Foretold]:
+def pairs(able: set[tuple[str, str]]) -> list[Predicted]:
     return [
-        Foretold(first, second, FAST if (first.name, second.name) in able else SLOW)
+        Predicted(first, second, FAST if (first.name, second.name) in able else SLOW)
         for first, second in product(RECOGNISERS, TRANSLATORS)
     ]
 
@@ -90,7 +90,7 @@ def test_a_restricted_model_is_named_only_where_it_is_here(tmp_path: Path) -> No
 
 
 @given(st.floats(0.01, 2), st.floats(0.001, 2), st.floats(1, 50))
-def test_larger_models_are_foretold_to_be_slower(
+def test_larger_models_are_predicted_to_be_slower(
     tmp_path_factory: pytest.TempPathFactory, pass_seconds: float, update_seconds: float, growth: float
 ) -> None:
     folder = tmp_path_factory.mktemp("models")
@@ -105,6 +105,6 @@ def test_larger_models_are_foretold_to_be_slower(
     recogniser = MeasuredRecogniser(passes, pass_seconds, 1)
     cost = Cost(1, 0.01, 1.0, 0.01, 1.0, 0.01)
     translator = MeasuredTranslator((cost,), Costs(update_seconds, update_seconds), 0)
-    one, other = foretell(settings, recogniser, translator, [same, larger])
+    one, other = predict_loads(settings, recogniser, translator, [same, larger])
     assert one.load.recogniser == pytest.approx(pass_seconds / 0.8)
     assert other.load.recogniser >= one.load.recogniser and other.load.lag >= one.load.lag

@@ -76,7 +76,7 @@ def test_without_sacrebleu_the_sentence_says_what_to_install(monkeypatch: pytest
 
 
 def test_comet_without_a_model_or_its_package_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="pull one"):
+    with pytest.raises(ModelError, match="download one"):
         comet(GOOD, GOOD, GOOD, None)
     with pytest.raises(ModelError, match="there is no COMET model"):
         comet(GOOD, GOOD, GOOD, tmp_path)

@@ -132,7 +132,7 @@ def test_the_catalogue_s_hash_is_checked_too(folder: Path) -> None:
     ("status", "headers", "sentence"),
     [
         (404, {"X-Error-Code": "RepoNotFound"}, r"there is no http://127\S+/owner/small, or it is private"),
-        (404, {"X-Error-Code": "RevisionNotFound"}, "no longer has the commit"),
+        (404, {"X-Error-Code": "RevisionNotFound"}, "does not have the commit"),
         (401, {}, "check HF_TOKEN"),
         (403, {"X-Error-Code": "GatedRepo"}, r"accept them at http://127\S+/owner/small"),
         (429, {"Retry-After": "42"}, "again in 42 seconds"),
@@ -157,7 +157,7 @@ def test_a_rate_limit_in_the_middle_is_reported_at_once(hub: Hub, folder: Path) 
 
 def test_a_server_that_is_no_hub_is_named(hub: Hub, folder: Path) -> None:
     hub.refusal = (200, {"Content-Type": "text/html"})
-    with pytest.raises(ModelError, match="no answer of a hub"):
+    with pytest.raises(ModelError, match="did not answer as a model hub does"):
         fetch(TRANSLATOR, folder)
 
 

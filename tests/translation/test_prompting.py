@@ -183,7 +183,7 @@ def test_a_glossary_is_read_with_tabs_commas_quotes_and_comments(tmp_path: Path)
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"bridge\n", "line 1 of .* is no term with its translation"),
+        (b"bridge\n", "line 1 of .* is not a term and its translation"),
         (b"a,b\nc,d,e\n", "line 2 of"),
         (b"a,\n", "line 1 of"),
         (b"\x1b[2J,x\n", "line 1 of"),

@@ -22,7 +22,7 @@ from livetrans.errors import ModelError
 from livetrans.lm.llama.cells import LlamaCells
 from livetrans.lm.port import Evaluation
 
-# Where it gives up, ggml starts a debugger that writes to the terminal; it reads this at that moment.
+# Where ggml aborts, it starts a debugger that writes to the terminal, unless this is set at that moment.
 os.environ.setdefault("GGML_NO_BACKTRACE", "1")
 
 _LOG_ERROR = 4
@@ -156,7 +156,7 @@ class LlamaModel:
         tokens = (llama_cpp.llama_token * room)()
         count = llama_cpp.llama_tokenize(self.vocabulary, data, len(data), tokens, room, False, special)
         if count < 0:
-            raise ModelError(f"{self._path}'s tokenizer failed on a text of {len(data)} bytes")
+            raise ModelError(f"{self._path}'s tokenizer failed on a text of {len(data)} bytes; choose another model")
         return list(tokens[:count])
 
     def detokenize(self, tokens: Sequence[int]) -> bytes:

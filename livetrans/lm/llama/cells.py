@@ -154,7 +154,10 @@ class LlamaCells:
         result = llama_cpp.llama_decode(self._context, self._batch)
         if result != 0:
             self._forget()
-            raise ModelError(f"llama.cpp could not evaluate {count} tokens of {self._path} (code {result})")
+            raise ModelError(
+                f"llama.cpp could not evaluate {count} tokens of {self._path} (code {result}); "
+                "give a smaller --context, or choose another model"
+            )
         self._tokens.extend(context[begin:end])
 
     def _keep(self, kept: int) -> int:

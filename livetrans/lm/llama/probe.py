@@ -44,7 +44,7 @@ def check_model(path: Path) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        raise ModelError(f"{path} does not load in minutes; it is damaged or too large for this machine") from None
+        raise ModelError(f"{path} does not load within minutes: it is damaged or too large; choose another") from None
     if process.returncode == _REFUSED:
         raise ModelError(answer.decode("utf-8", "replace"))
     if process.returncode:
