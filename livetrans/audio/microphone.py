@@ -19,13 +19,13 @@ from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
 
 BUFFERED_SECONDS = 60
 RETRY_SECONDS = (0.5, 1.0, 2.0, 3.0)
-"""Waits between two attempts to open a device that is gone; the last one again and again."""
+"""Seconds between attempts to open a lost device; the last one repeats."""
 SHORTEST_GAP = 0.5
 """Seconds; a shorter gap costs at most a word, and is counted in `skipped` only."""
 _TICK = 0.5
 _LOST = "The microphone '{}' gives no sound: plug it in, or restart the sound system; captions go on when it is back."
 SHORTEST_SLEEP = 1.0
-"""Seconds of a sleep of the machine that are a gap."""
+"""Seconds: a longer sleep of the machine is a gap."""
 
 OpenCapture = Callable[[str | int | None], Capture]
 

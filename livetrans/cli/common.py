@@ -120,7 +120,7 @@ class ProgressBar:
             self.move(round(event.heard), round(event.total))
 
     def move(self, done: int, total: int) -> None:
-        """Show that so many of all units are done."""
+        """Show how many of all units are done."""
         if self._bar is None:
             self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr, show_pos=True, width=0)
         self._bar.update(done - self._done)

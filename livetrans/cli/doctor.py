@@ -36,9 +36,9 @@ _MARKS = {OK: "ok", WARNING: "look", BROKEN: "broken"}
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
 @run_options
 def command(options: RunOptions, as_json: bool) -> int:
-    """Check whether captions will run on this machine, and say how far behind the voice they will be.
+    """Check whether captions will run on this machine, and say how far behind the speech they will be.
 
-    Looks at versions, builds, the microphone, memory and disk, and measures the models that `mic` would take with the
+    Checks versions, builds, the microphone, memory and disk, and measures the models that `mic` would take with the
     same options. Nothing is fetched. The exit code is 1 where something that every run needs is broken.
     """
     findings: list[Finding] = []

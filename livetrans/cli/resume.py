@@ -40,10 +40,10 @@ _SHORTEST_STEP = 0.1
 @click.option("--asr", metavar="MODEL", help="Recogniser; by default the one that the session was recognised with.")
 @click.option("--mt", metavar="MODEL", help="Translator; by default the one that the session was translated with.")
 def command(session: str, asr: str | None, mt: str | None) -> None:
-    """Translate what SESSION heard and did not translate, and add it to the session.
+    """Finish SESSION: translate what was heard and not translated, and add it to the session.
 
-    With --keep-audio also the sound is recognised that was recorded and not heard. SESSION is a name from `livetrans
-    sessions` or its beginning, a session's folder, or `last`. Settings are those of the session.
+    Of a session with --keep-audio, sound that was recorded and not recognised is recognised too. SESSION is a name
+    from `livetrans sessions` or its beginning, a session's folder, or `last`. Settings are those of the session.
     """
     folder = find_session(session)
     if not folder.is_dir():

@@ -26,7 +26,7 @@ MOST_PROPOSED = 16
 _MEMORY = 0.99
 """Weight of what was learned before, at each round: about the last 100 rounds count."""
 _PRIOR_ACCEPTED, _PRIOR_JUDGED = 8.0, 10.0
-"""An acceptance rate of 0.8 is assumed until so many tokens have been judged."""
+"""An acceptance rate of 0.8 is assumed until this many tokens have been judged."""
 
 
 @dataclass(frozen=True, slots=True)

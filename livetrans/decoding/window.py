@@ -14,9 +14,9 @@ from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.sequences import common_prefix_length
 
 REWRITTEN_TOKENS = 16
-"""A source that changed by more than its last so many tokens was rewritten: the whole draft is verified then."""
+"""A source that changed further back than this many tokens was rewritten: the whole draft is verified then."""
 SPLIT_TOKENS = 4
-"""A source that is shorter by more than so many tokens was split."""
+"""A source that is shorter by more than this many tokens was split."""
 MOVED_AT_LEAST = 8
 """Fewer tokens are evaluated again instead of moved. A move costs as much as evaluating 2 tokens (1.4 billion weights)
 to 9 (5 million) on a 2-core AMD EPYC; a constant, because what is frozen may not depend on the machine."""
@@ -79,7 +79,7 @@ def _standing_tokens(decoding: Decoding, draft: Draft) -> tuple[int, bool]:
 
 
 def _freeze(decoding: Decoding, draft: Draft, count: int) -> int:
-    """Freeze so many tokens where that pays; gives how many are frozen. The others are evaluated again.
+    """Freeze that many tokens where it pays; returns how many are frozen. The others are evaluated again.
 
     The draft's last token never is: it may not have been evaluated, where the length cap ended the output.
     """

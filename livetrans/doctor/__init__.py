@@ -1,1 +1,1 @@
-"""`livetrans doctor`: what this machine has, whether it works, and how far behind the voice its captions will be."""
+"""`livetrans doctor`: what this machine has, whether it works, and how far behind the speech its captions will be."""

@@ -36,7 +36,7 @@ class Candidate:
 
     @property
     def command(self) -> str:
-        """What one does to use it."""
+        """The command that fetches it, or the option that names it."""
         option = "--asr" if self.kind == RECOGNISER else "--mt"
         return f"{option} {self.name}" if self.here else f"`livetrans models pull {self.name}`"
 

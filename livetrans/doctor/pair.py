@@ -22,7 +22,7 @@ from livetrans.doctor.measuring import (
 from livetrans.metrics.prediction import Costs, Load, predict_load
 
 MOST_DEFAULT_THREADS = 4
-"""CTranslate2's own choice, on a machine with so many cores."""
+"""CTranslate2's default, on a machine with at least as many cores."""
 
 
 @dataclass(frozen=True, slots=True)

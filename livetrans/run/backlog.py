@@ -1,4 +1,4 @@
-"""What waits for the translator, and what it costs: the run's bookkeeping for back-pressure. The pipeline guards it."""
+"""What waits for the translator, and what it costs: the counts behind back-pressure. The pipeline's lock guards it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ class Step:
     enter: float
     """Seconds behind from which the step is entered; under half of it the step may be left."""
     pass_factor: int = 1
-    """The recogniser takes so many times as much new sound a pass."""
+    """Factor on the new sound that the recogniser takes per pass."""
 
 
 STEPS = (
@@ -24,8 +24,8 @@ STEPS = (
     Step("finals only", 10.0, 4),
     Step("sound waits", 20.0, 4),
 )
-"""From everything to the least: all partials; fewer of them, as the recogniser passes seldom; partials in at most half
-of the translator's time; none; and the recogniser waits until the translator has nothing to do."""
+"""What is left, step by step: all partials; fewer, from fewer passes of the recogniser; partials in at most half of the
+translator's time; no partials; and the recogniser waits until the translator is idle."""
 FEWER_PASSES, WHEN_IDLE, FINALS_ONLY, SOUND_WAITS = range(1, len(STEPS))
 
 CLIMB_SECONDS = 1.0
@@ -43,7 +43,7 @@ class Ladder:
         self._calm_from: float | None = None
 
     def update(self, behind: float, now: float) -> bool:
-        """Take how far behind the run is, in seconds, at the instant `now`; whether the step changed."""
+        """Take how far behind the run is, in seconds, at the instant `now`; returns whether the step changed."""
         if self.step + 1 < len(STEPS) and behind >= STEPS[self.step + 1].enter:
             self._calm_from = None
             if now - self._climbed_at < CLIMB_SECONDS:

@@ -29,9 +29,9 @@ OnAudio = Callable[[AudioChunk], None]
 PROGRESS_INTERVAL = 0.5
 """Source time between two progress events: often enough for a level meter."""
 PIECE_SECONDS = 10.0
-"""Sound between two looks at what the run leaves out: a file that had to wait gives minutes at once."""
+"""Most sound between two checks of what the run leaves out; a file that had to wait gives minutes at once."""
 _AWAITED_SECONDS = 0.5
-"""A source that gave nothing for so long is silent: nothing of it waits."""
+"""Seconds after which a source that gives nothing has no sound that waits."""
 _FULL_SCALE = 32768.0
 
 
@@ -46,7 +46,7 @@ class Listener:
         self._heard_at: float | None = None
         self._asked_at: float | None = None
         self.pass_factor = 1
-        """The recogniser takes so many times as much new sound a pass."""
+        """Factor on the new sound that the recogniser takes per pass."""
         self.pass_began: Callable[[], float | None] = lambda: None
         """When the pass began that is not done yet; None between passes."""
 
@@ -66,7 +66,7 @@ class Listener:
             self._change.notify_all()
 
     def close(self) -> None:
-        """Hold no longer, whatever comes."""
+        """Never hold again."""
         with self._change:
             self._closed = True
             self._change.notify_all()
@@ -130,7 +130,7 @@ def open_audio(
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What makes transcripts of sound."""
+    """The stages that make transcripts of sound."""
 
     gate: VoiceActivityGate
     transcriber: Transcriber
@@ -138,7 +138,7 @@ class Stages:
 
 
 def open_stages(settings: Settings, clock: Clock, publish: Publish) -> Stages:
-    """Load the recogniser, and what stands before and behind it.
+    """Load the recogniser, with the gate before it and the transcriber around it.
 
     Raises:
         ModelError: the recogniser cannot be used.

@@ -28,7 +28,7 @@ from livetrans.session.outputs import Sink
 from livetrans.translation.translator import LatestPerSegment
 
 WATCH_SECONDS = 0.25
-"""Between two looks at how far behind the run is."""
+"""Seconds between two checks of how far behind the run is."""
 HUNG_SECONDS = 30.0
 """A native call that takes longer may never return: the user is told, and the end does not wait for it."""
 FINALS_IN_HAND = 1
@@ -94,7 +94,7 @@ class Pipeline(Run):
 
     def _set(self, name: str, value: str | float) -> None:
         with self._change:
-            # Last, as it was moved last: a calm setting replaces the bias that was set before it.
+            # Last, because it was set last: a calm setting replaces the bias that was set before it.
             self._settings.pop(name, None)
             self._settings[name] = value
             if self._translating:
@@ -153,7 +153,7 @@ class Pipeline(Run):
                 return
             with self._change:
                 self._translating = translating
-                for name, value in self._settings.items():  # Moved while models loaded.
+                for name, value in self._settings.items():  # Set while models loaded.
                     translating.set(name, value)
                 self._change.notify_all()
             while (transcript := self._next()) is not None:
@@ -181,7 +181,7 @@ class Pipeline(Run):
         return step < WHEN_IDLE or (step == WHEN_IDLE and self._backlog.has_rested(self._clock.now()))
 
     def _watch(self) -> None:
-        """Look a few times a second how far behind the run is, and for a native call that does not return."""
+        """Check a few times a second how far behind the run is, and whether a native call hangs."""
         shown = 0
         while not self._ended.is_set():
             self._clock.sleep(WATCH_SECONDS)

@@ -1,4 +1,4 @@
-"""A recogniser and a language model that are opened again after their first failure, and then asked again.
+"""A recogniser and a language model that are opened again after their first failure, which is then tried again.
 
 Both ports are given everything anew at each call (a whole buffer, a whole context), so the state of a run is kept by
 their callers, and a fresh model goes on where the broken one stopped. A second failure is raised.
@@ -124,7 +124,7 @@ class RestartingModel(_Restarting[Model]):
 
     @property
     def loaded(self) -> Model:
-        """The model that answers, for what compares files; a restart replaces it."""
+        """The model in use, for comparing files; a restart replaces it."""
         return self._stage
 
     @property
@@ -170,7 +170,7 @@ class RestartingModel(_Restarting[Model]):
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
         def evaluate(stage: Model) -> Evaluation:
             evaluation = stage.evaluate(context, last_rows)
-            # The largest of numbers of which one is not a number is not a number.
+            # The maximum is nan where any element is.
             if np.isnan(evaluation.logits.max()):
                 raise ModelError(f"the {self._name} gave logits that are not numbers; choose another model")
             return evaluation

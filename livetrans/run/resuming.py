@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CHUNK = 960
 """Samples of sound read at once, as in a replay at full speed."""
 _SAME_END = 0.3
-"""A final that ends within so many seconds of the last one that was shown is that one."""
+"""Seconds: a final that ends this near to the last one that was shown is the same one."""
 _ROUNDING = 1e-3
 """Seconds; times in a session are rounded."""
 

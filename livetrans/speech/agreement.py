@@ -16,9 +16,9 @@ from livetrans.speech.words import comparison_form
 TOLERANCE = 0.1
 """A new word may start this much before the committed words end: word times move between passes."""
 OVERLAP_WORDS = 5
-"""The border that the times give is moved by at most so many words."""
+"""Most words by which the border that the times give is moved."""
 CONTEXT_WORDS = 8
-"""So many committed words are compared with a hypothesis's first words."""
+"""Number of committed words that are compared with a hypothesis's first words."""
 
 
 class LocalAgreement:

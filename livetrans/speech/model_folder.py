@@ -34,7 +34,7 @@ class ModelTraits:
 
 
 def model_traits(config: dict[str, Any], pieces: int) -> ModelTraits:
-    """The traits of a model with that config.json and so many pieces; a value of a wrong type counts as absent."""
+    """The traits of a model with that config.json and number of pieces; a value of a wrong type counts as absent."""
     own = config.get(STATED)
     stated: dict[str, Any] = own if isinstance(own, dict) else {}
     rest, beam_size, length = (stated.get(name) for name in ("short_window_rest", "beam_size", "maximum_length"))

@@ -89,7 +89,7 @@ class ScriptedRecogniser:
     hot_words = ()
 
     def __init__(self, words: Sequence[Word], *, unstable: float = 0.0) -> None:
-        """`unstable`: words that end within so many seconds of the buffer's end are misread, anew in each pass."""
+        """`unstable`: seconds before the buffer's end in which words are misread, anew in each pass."""
         self._words = tuple(words)
         self._unstable = unstable
         self.passes: list[tuple[float, str, bool]] = []

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LONG_SILENCE = 5.0
-"""After so many seconds of silence the subject may have changed: the prompt starts empty."""
+"""Seconds of silence after which the subject may have changed: the prompt starts empty."""
 STALL = 3.0
 """Seconds without a new word that mean that recognition stopped: the gate lets no pause of that length through."""
 
@@ -41,7 +41,7 @@ class Transcriber:
         self._new_samples = 0
         self._last_pass_seconds = 0.0
         self.step_factor = 1
-        """Each pass takes so many times as much new sound; may be set between chunks."""
+        """Factor on the new sound of a pass; may be set between chunks."""
         self.passes = 0
         self.recognition_seconds = 0.0
         self._captured: tuple[float, float] | None = None

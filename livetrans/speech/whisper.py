@@ -36,8 +36,8 @@ FRAME = 0.01
 FULL_WINDOW = 3000
 """Frames of a full window."""
 WINDOW_STEP = 50
-"""Short windows are multiples of so many frames. It divides neither 160 nor 256: CTranslate2 would take the result of a
-window of twice as many frames as the model has bands (80, 128) for features, and encode it again."""
+"""Short windows are multiples of this many frames, which divides neither 160 nor 256: CTranslate2 would take the result
+of a window of twice as many frames as the model has bands (80, 128) for features, and encode it again."""
 LEAST_WINDOW = 100
 OPENAI_REST = 2.56
 """Seconds of silence behind the sound in short windows of other models: 128 positions, as in whisper.cpp (#1855)."""
@@ -53,7 +53,7 @@ HOT_WORD_TOKENS = 96
 NO_SPEECH, UNLIKELY = 0.6, -1.0
 """There is no speech where its absence is likelier than this and a token's mean log-probability is no more (OpenAI)."""
 FIRST_TIMESTAMP = 50
-"""The first segment starts within so many steps of 0.02 s (OpenAI)."""
+"""The first segment starts within this many steps of 0.02 s (OpenAI)."""
 TIME_STEP = 0.02
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 """glibc's numbers. M_MMAP_THRESHOLD would not do: it is at most 32 MiB, and the blocks of a full window are larger."""

@@ -21,7 +21,7 @@ PHRASE_REPETITIONS = 3
 PHRASE_WORDS = range(2, 9)
 
 LETTERS_PER_WORD = 3
-"""Letters of a script without spaces that count as one word against the cap: so many seconds of speech, about."""
+"""Letters of a script without spaces that count as one word against the cap: about as much speech."""
 
 _CLOSING = "\"'”’»›)]}」』"
 _STRONG = (".", "!", "?", "…", "。", "！", "？")

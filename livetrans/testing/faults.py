@@ -221,7 +221,7 @@ class ScaledClock:
         return self._clock.now() * self._factor + self._ahead
 
     def jump(self, seconds: float) -> None:
-        """Be `seconds` later at once, or earlier: what the system's clock does after the machine has slept."""
+        """Move the clock by `seconds`, as the system's clock moves after the machine has slept."""
         self._ahead += seconds
 
     def sleep(self, seconds: float) -> None:
