@@ -56,6 +56,7 @@ class Family:
 
 _GEMMA_TOKENS = ("<bos>", "<eos>", "<start_of_turn>", "<end_of_turn>")
 _CHATML_TOKENS = ("<s>", "<|im_end|>", "<|im_start|>")
+_QWEN_TOKENS = ("<|endoftext|>", "<|im_end|>", "<|im_start|>")
 _GEMMA2 = ("post_attention_norm", "post_ffw_norm")
 _GEMMA3 = (*_GEMMA2, "attn_q_norm", "attn_k_norm")
 _HEAD_NORMS = ("attn_q_norm", "attn_k_norm")
@@ -89,10 +90,8 @@ FAMILIES = {
         norms=_HEAD_NORMS,
     ),
     "eurollm": Family("eurollm", "llama", "EuroLLM 9B Instruct", CHATML, _CHATML_TOKENS),
-    "qwen3": Family(
-        "qwen3", "qwen3", "Qwen3 4B", THINKING, (*_CHATML_TOKENS, "<think>", "</think>"), False, _HEAD_NORMS
-    ),
-    "qwen3-2507": Family("qwen3", "qwen3", "Qwen3 4B Instruct 2507", CHATML, _CHATML_TOKENS, False, _HEAD_NORMS),
+    "qwen3": Family("qwen3", "qwen3", "Qwen3 4B", THINKING, (*_QWEN_TOKENS, "<think>", "</think>"), False, _HEAD_NORMS),
+    "qwen3-2507": Family("qwen3", "qwen3", "Qwen3 4B Instruct 2507", CHATML, _QWEN_TOKENS, False, _HEAD_NORMS),
     "llama3": Family(
         "llama3",
         "llama",
@@ -153,12 +152,34 @@ class Spelled:
     def close(self) -> None: ...
 
 
-def write_family(path: Path, family: Family) -> Path:
-    """A GGUF of the family with one layer of random weights, whose vocabulary is bytes and the control tokens."""
+@dataclass(frozen=True)
+class Vocabulary:
+    """Byte-pair encoding as llama.cpp reads it; a family's control tokens follow the pieces."""
+
+    pieces: Sequence[str]
+    """In the letters of `byte_letters`."""
+    merges: Sequence[str]
+    """Two pieces with a space between, the first to be merged first."""
+    split: str
+    """llama.cpp's name of the rule that cuts a text into words."""
+
+
+def byte_letters() -> dict[int, str]:
+    """GPT-2's letters for the 256 bytes: printable bytes stand for themselves, the others for letters from U+0100."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {byte: chr(byte) for byte in printable} | {byte: chr(0x100 + index) for index, byte in enumerate(others)}
+
+
+_LETTERS = tuple(byte_letters().values())
+BYTES = Vocabulary((*_LETTERS, _LETTERS[0] + _LETTERS[1]), (f"{_LETTERS[0]} {_LETTERS[1]}",), "gpt-2")
+
+
+def write_family(path: Path, family: Family, vocabulary: Vocabulary = BYTES) -> Path:
+    """A GGUF of the family with one layer of random weights."""
     width, heads, inner = 64, 2, 128
     size = width // heads
-    letters = list(_byte_letters().values())
-    tokens = [*letters, letters[0] + letters[1], *family.control]
+    tokens = [*vocabulary.pieces, *family.control]
     writer = gguf.GGUFWriter(path, family.architecture)
     writer.add_name(family.name)
     writer.add_context_length(1024)
@@ -175,10 +196,10 @@ def write_family(path: Path, family: Family) -> Path:
         writer.add_sliding_window(512)
     writer.add_vocab_size(len(tokens))
     writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("gpt-2")
+    writer.add_tokenizer_pre(vocabulary.split)
     writer.add_token_list(tokens)
     writer.add_token_types([1] * (len(tokens) - len(family.control)) + [3] * len(family.control))
-    writer.add_token_merges([f"{letters[0]} {letters[1]}"])
+    writer.add_token_merges(vocabulary.merges)
     writer.add_bos_token_id(tokens.index(family.control[0]))
     writer.add_eos_token_id(tokens.index(family.control[1]))
     writer.add_add_bos_token(family.adds_begin)
@@ -201,10 +222,3 @@ def write_family(path: Path, family: Family) -> Path:
     writer.write_tensors_to_file()
     writer.close()
     return path
-
-
-def _byte_letters() -> dict[int, str]:
-    """GPT-2's letters for the 256 bytes: printable bytes stand for themselves, the others for letters from U+0100."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {byte: chr(byte) for byte in printable} | {byte: chr(0x100 + index) for index, byte in enumerate(others)}
