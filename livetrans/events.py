@@ -218,7 +218,7 @@ class Gap:
 
     start: float
     end: float
-    reason: str  # `microphone` (the device was gone), `sleep` (of the machine), `overflow` or `too slow`.
+    reason: str  # `microphone` (the device was gone), `sleep` (of the machine), `overflow`, `too slow` or `full disk`.
 
     def caption(self) -> Caption:
         """What stands for it among the captions; it belongs to no segment."""

@@ -48,10 +48,12 @@ def from_audio(
     """What loads the listening side of an open source; the sound of a `live` one is kept while it cannot be heard."""
 
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-        notices.publish_to(publish)
         if live:
             folder = settings.output.session or sessions_folder() if settings.output.record_session else None
-            return open_audio(SpooledSource(source, folder, on_audio, publish), settings, clock, publish)
+            spooled = SpooledSource(source, folder, on_audio, publish)
+            notices.publish_to(spooled.notify)
+            return open_audio(spooled, settings, clock, publish)
+        notices.publish_to(publish)
         return open_audio(source, settings, clock, publish, on_audio)
 
     return open_listening

@@ -259,7 +259,7 @@ class PostponedNotices:
 
     def __init__(self) -> None:
         self._waiting: list[Notice | Gap] = []
-        self._publish: Publish | None = None
+        self._publish: Callable[[Notice | Gap], None] | None = None
 
     def __call__(self, notice: Notice | Gap) -> None:
         if self._publish:
@@ -267,7 +267,7 @@ class PostponedNotices:
         else:
             self._waiting.append(notice)
 
-    def publish_to(self, publish: Publish) -> None:
+    def publish_to(self, publish: Callable[[Notice | Gap], None]) -> None:
         self._publish = publish
         for notice in self._waiting:
             publish(notice)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from livetrans.clock import Clock
-from livetrans.events import BackPressure, Notice, RunStarted, SettingChanged, Transcript
+from livetrans.events import BackPressure, Event, Gap, Notice, RunStarted, SettingChanged, Transcript
 from livetrans.languages import AUTO, parse_language
 from livetrans.run.backlog import Backlog
 from livetrans.run.backpressure import FINALS_ONLY, SOUND_WAITS, STEPS, WHEN_IDLE, Ladder
@@ -134,6 +134,15 @@ class Pipeline(Run):
             if listening:
                 listening.close()
 
+    def publish(self, event: Event) -> None:
+        """A gap takes its place among the updates, so that it comes behind the captions of the sound before it."""
+        if not isinstance(event, Gap):
+            super().publish(event)
+            return
+        with self._change:
+            self._waiting.put(event)
+            self._change.notify_all()
+
     def _hand_over(self, transcript: Transcript) -> None:
         with self._change:
             if self._source_has_ended:
@@ -156,26 +165,30 @@ class Pipeline(Run):
                 for name, value in self._settings.items():  # Set while models loaded.
                     translating.set(name, value)
                 self._change.notify_all()
-            while (transcript := self._next()) is not None:
-                translate(translating.translator, translating.presenter, transcript, self.publish)
+            while (update := self._next()) is not None:
+                if isinstance(update, Gap):
+                    super().publish(update)
+                    continue
+                translate(translating.translator, translating.presenter, update, self.publish)
                 with self._change:
                     self._backlog.done(self._clock.now())
         finally:
             translating.close()
 
-    def _next(self) -> Transcript | None:
-        """The next update to translate, as soon as it may be; None at the end."""
+    def _next(self) -> Transcript | Gap | None:
+        """The next update to translate, as soon as it may be, or a gap between two; None at the end."""
         with self._change:
             self._change.wait_for(lambda: self._is_due() or self._source_has_ended or self._is_abandoned)
             if not self._waiting:
                 return None
-            transcript = self._waiting.take()
-            self._backlog.take(transcript, self._clock.now())
-            return transcript
+            update = self._waiting.take()
+            if isinstance(update, Transcript):
+                self._backlog.take(update, self._clock.now())
+            return update
 
     def _is_due(self) -> bool:
         first = next(iter(self._waiting), None)
-        if first is None or first.final:
+        if first is None or isinstance(first, Gap) or first.final:
             return first is not None
         step = self._ladder.step
         return step < WHEN_IDLE or (step == WHEN_IDLE and self._backlog.has_rested(self._clock.now()))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
+from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
 
 if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource
@@ -22,6 +23,7 @@ MEMORY_SECONDS = 20.0
 """Sound that waits in memory; what comes then goes to the spool file."""
 TAKEN_SECONDS = 10.0
 """Most sound that the listener gets as one chunk."""
+_FULL_DISK = "full disk"
 _ENTRY_SECONDS = 1.0
 _SAMPLE_BYTES = 2
 
@@ -31,7 +33,11 @@ class SpooledSource:
 
     Live sound (with `captured_at`) is never made to wait: past `MEMORY_SECONDS` it goes to an unnamed file in `folder`,
     which the system removes with the process. Where that file cannot be written, the newest sound is left out, counted
-    in `skipped` and said once. Sound that was recorded earlier (a file through a pipe) waits at its source instead.
+    in `skipped`, said once and published as a gap. Sound that was recorded earlier (a file through a pipe) waits at its
+    source instead.
+
+    A gap, also of the source, is published when the sound before it has been taken and recognised: an empty chunk at
+    its end ends the segment before.
     """
 
     def __init__(
@@ -39,14 +45,16 @@ class SpooledSource:
         source: AudioSource,
         folder: Path | None = None,
         on_audio: Callable[[AudioChunk], None] = lambda chunk: None,
-        notify: Callable[[Notice], None] = lambda notice: None,
+        publish: Callable[[Notice | Gap], None] = lambda event: None,
     ) -> None:
         """`folder`: where the spool file goes; None for the system's temporary folder. `on_audio` gets each chunk at
         once, in the capturing thread.
         """
         self._source = source
         self._on_audio = on_audio
-        self._notify = notify
+        self._publish = publish
+        self._gaps: deque[Gap] = deque()
+        """Those that have not been published, by their start."""
         self._waiting: deque[AudioChunk] = deque()
         self._waiting_samples = 0
         self._spool = _Spool(folder)
@@ -74,7 +82,12 @@ class SpooledSource:
         threading.Thread(target=self._capture, name="capturing", daemon=True).start()
         try:
             while (chunk := self._take()) is not None:
+                captured_at = (
+                    None if chunk.captured_at is None else chunk.captured_at - len(chunk.samples) / SAMPLE_RATE
+                )
+                yield from self._over_gaps(chunk.start, captured_at)
                 yield chunk
+            yield from self._over_gaps(math.inf)
         finally:
             self._source.close()
             with self._change:
@@ -83,6 +96,24 @@ class SpooledSource:
                 self._change.notify_all()
         if self._error is not None:
             raise self._error
+
+    def notify(self, event: Notice | Gap) -> None:
+        """Publish what the source has to say; a gap in its place behind the sound that waits."""
+        if isinstance(event, Gap):
+            with self._change:
+                self._gaps.append(event)
+        else:
+            self._publish(event)
+
+    def _over_gaps(self, until: float, captured_at: float | None = None) -> Iterator[AudioChunk]:
+        """Publish the gaps that end by then, each behind an empty chunk at its end."""
+        while True:
+            with self._change:
+                if not self._gaps or self._gaps[0].end > until:
+                    return
+                gap = self._gaps.popleft()
+            yield AudioChunk(np.zeros(0, dtype=np.int16), round(gap.end * SAMPLE_RATE), captured_at)
+            self._publish(gap)
 
     def pause(self, paused: bool) -> None:
         self._source.pause(paused)
@@ -121,10 +152,11 @@ class SpooledSource:
                 except OSError as error:
                     failure = error if not self._skipped_samples else None
                     self._skipped_samples += len(chunk.samples)
+                    self._leave_out(chunk)
             self._change.notify_all()
         if failure:
             reason = failure.strerror or str(failure)
-            self._notify(
+            self._publish(
                 Notice(
                     "warning",
                     f"Sound that waits to be recognised cannot be kept on disk ({reason}): what does not fit in memory "
@@ -132,6 +164,14 @@ class SpooledSource:
                 )
             )
         return True
+
+    def _leave_out(self, chunk: AudioChunk) -> None:
+        """Make the chunk part of a gap."""
+        before = self._gaps[-1] if self._gaps else None
+        if before and before.reason == _FULL_DISK and before.end == chunk.start:
+            self._gaps[-1] = replace(before, end=chunk.end)
+        else:
+            self._gaps.append(Gap(chunk.start, chunk.end, _FULL_DISK))
 
     def _take(self) -> AudioChunk | None:
         with self._change:

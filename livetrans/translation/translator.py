@@ -10,7 +10,7 @@ from livetrans.config import FINALS, DecodingSettings, MaskSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
 from livetrans.decoding.sampling import Sampler
 from livetrans.errors import ContextError, UsageError
-from livetrans.events import Coalesced, Span, Transcript, Translation
+from livetrans.events import Coalesced, Gap, Span, Transcript, Translation
 from livetrans.languages import Language
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, renderer
@@ -211,29 +211,32 @@ def _unchanged(draft: Draft) -> Decoded:
 class LatestPerSegment:
     """Coalescing: the newest partial of a segment replaces the waiting one; finals queue and are never dropped.
 
-    Bounded by one partial per segment and the finals, which have to be shown. The pipeline guards it with a lock.
+    Bounded by one partial per segment, and the finals and gaps, which have to be shown. The pipeline guards it with a
+    lock.
     """
 
     def __init__(self) -> None:
-        self._waiting: deque[Transcript] = deque()
+        self._waiting: deque[Transcript | Gap] = deque()
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def __iter__(self) -> Iterator[Transcript]:
+    def __iter__(self) -> Iterator[Transcript | Gap]:
         """What waits, oldest first."""
         return iter(self._waiting)
 
-    def put(self, transcript: Transcript) -> Coalesced | None:
-        """Add an update; returns what it replaced, if anything."""
+    def put(self, update: Transcript | Gap) -> Coalesced | None:
+        """Add an update, or a gap behind those that wait; returns what an update replaced, if anything."""
         replaced = None
-        if self._waiting and self._waiting[-1].segment_id == transcript.segment_id and not self._waiting[-1].final:
-            old = self._waiting.pop()
-            replaced = Coalesced(old.segment_id, old.revision)
-        self._waiting.append(transcript)
+        if isinstance(update, Transcript) and self._waiting:
+            last = self._waiting[-1]
+            if isinstance(last, Transcript) and last.segment_id == update.segment_id and not last.final:
+                self._waiting.pop()
+                replaced = Coalesced(last.segment_id, last.revision)
+        self._waiting.append(update)
         return replaced
 
-    def take(self) -> Transcript:
+    def take(self) -> Transcript | Gap:
         """The oldest waiting update.
 
         Raises:

@@ -27,7 +27,7 @@ class Collected:
     def close(self) -> None:
         self.closed += 1
 
-    def of(self, kind: type) -> list:  # type: ignore[type-arg]
+    def of(self, kind: type | tuple[type, ...]) -> list:  # type: ignore[type-arg]
         return [record.event for record in self.records if isinstance(record.event, kind)]
 
     def wait_for(self, kind: type) -> None:

@@ -14,6 +14,7 @@ from livetrans.errors import ModelError, SessionError, SourceError
 from livetrans.events import (
     Caption,
     Coalesced,
+    Gap,
     Notice,
     RunEnded,
     RunStarted,
@@ -112,6 +113,22 @@ def test_every_final_is_shown_once_in_order_and_whole(kind: type[Pipeline] | typ
     assert collected.of(RunEnded) == [RunEnded(30.0, "end of source")]
     assert collected.closed == 1
     assert len(collected.of(RunStarted)) == 1
+
+
+@pytest.mark.parametrize("kind", [Pipeline, PlainLoop])
+def test_a_gap_comes_between_the_captions_of_the_sound_around_it(kind: type[Pipeline] | type[PlainLoop]) -> None:
+    class Interrupted(Stream):
+        def _give(self, publish: Publish) -> Iterator[Transcript]:
+            for transcript in super()._give(publish):
+                if transcript.revision == 0:
+                    publish(Gap(transcript.start - 2.0, transcript.start, "microphone"))
+                yield transcript
+            publish(Gap(30.0, 40.0, "microphone"))
+
+    collected = run(kind, Interrupted(updates(TEXTS)))
+    shown = [event for event in collected.of((Caption, Gap)) if isinstance(event, Gap) or event.final]
+    assert [type(event) for event in shown] == [Gap, Caption] * len(TEXTS) + [Gap]
+    assert [event.end for event in shown] == sorted(event.end for event in shown)
 
 
 def test_partials_are_translated_or_reported_as_coalesced() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from livetrans.errors import SourceError
-from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
+from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
 from livetrans.run import spool
 from livetrans.run.spool import MEMORY_SECONDS, TAKEN_SECONDS, SpooledSource
 
@@ -118,16 +119,47 @@ def test_a_full_disk_costs_the_newest_sound_and_is_said_once(monkeypatch: pytest
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(spool.tempfile, "TemporaryFile", full)
-    notices: list[Notice] = []
+    published: list[Notice | Gap] = []
     source = Sounds(sounds([1.0] * 60))
-    captured = SpooledSource(source, notify=notices.append)
+    captured = SpooledSource(source, publish=published.append)
     taken = iter(captured)
     first = next(taken)
     assert source.ended.wait(20)
     got = sum(len(chunk.samples) for chunk in [first, *taken]) / SAMPLE_RATE
     assert got >= MEMORY_SECONDS
     assert captured.skipped == 60 - got
-    assert len(notices) == 1 and "No space left" in notices[0].text
+    notice, gap = published
+    assert isinstance(notice, Notice) and "No space left" in notice.text
+    assert gap == Gap(got, 60.0, "full disk")
+
+
+def test_gaps_come_between_the_sound_before_and_behind_them() -> None:
+    chunks = sounds([1.0] * 40, gaps=frozenset({10, 30}))
+    gaps = [
+        Gap(before.end, after.start, "microphone") for before, after in pairwise(chunks) if before.end < after.start
+    ]
+    at_end = Gap(chunks[-1].end, chunks[-1].end + 5.0, "microphone")
+
+    class Interrupted(Sounds):
+        def __iter__(self) -> Iterator[AudioChunk]:
+            for chunk in super().__iter__():
+                for gap in gaps:
+                    if gap.end == chunk.start:
+                        captured.notify(gap)
+                yield chunk
+            captured.notify(at_end)
+
+    order: list[AudioChunk | Gap | Notice] = []
+    captured = SpooledSource(source := Interrupted(chunks), publish=order.append)
+    for chunk in captured:
+        assert source.ended.wait(20)
+        order.append(chunk)
+    assert [item for item in order if isinstance(item, Gap)] == [*gaps, at_end]
+    times = [item.end for item in order if not isinstance(item, Notice)]
+    assert times == sorted(times)
+    for before, item in pairwise(order):
+        if isinstance(item, Gap):
+            assert isinstance(before, AudioChunk) and not len(before.samples), "what ends the segment before it"
 
 
 def test_nothing_is_left_in_the_spools_folder(tmp_path: Path) -> None:
