@@ -380,10 +380,12 @@ def test_captions_go_on_without_a_record_whose_disk_is_full(kind: type[Pipeline]
 
 def test_two_threads_that_publish_give_every_sink_the_same_order() -> None:
     sinks = [Collected() for _ in range(3)]
-    pipeline = Pipeline(Stream(updates(TEXTS * 5)), translating(), SystemClock(), sinks)
+    pipeline = Pipeline(Stream(updates(TEXTS * 5), endless=True), translating(), SystemClock(), sinks)
     pipeline.start()
     for number in range(200):
         pipeline.set_mask_k(number)
+    sinks[0].wait_for(Caption)
+    pipeline.stop()
     pipeline.join()
     assert sinks[0].records == sinks[1].records == sinks[2].records
     assert [event.value for event in sinks[0].of(SettingChanged)] == list(range(200))
