@@ -60,7 +60,7 @@ class LevelMeter:
         capture.close()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the end of the sound, or so long; True where it ended."""
+        """Wait for the end of the sound, or until the time is over; True where it ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 

@@ -98,7 +98,7 @@ def command(
 
 
 def _refuse_without_compare(compare: str | None) -> None:
-    """Refuse what only a comparison has, where there is none."""
+    """Refuse the options of --compare where it is not given."""
     context = click.get_current_context()
     for name in ("repeats", "format_"):
         if compare is None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:

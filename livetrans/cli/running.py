@@ -1,4 +1,4 @@
-"""Runs `mic` and `replay` on the screen or as lines, and ends them as signals ask."""
+"""Runs `mic` and `replay` on the screen or as lines, and ends them on signals."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _run_on_screen(
 
 @contextlib.contextmanager
 def _ending_signals(*, on_terminal: bool = False) -> Iterator[Callable[[], int]]:
-    """Count Ctrl-C, SIGTERM and hang-ups instead of dying of them; gives what reads the count.
+    """Count Ctrl-C, SIGTERM and hang-ups instead of ending the process; yields a function that reads the count.
 
     The handlers do nothing else: they interrupt the main thread anywhere, also where it holds a lock.
     """

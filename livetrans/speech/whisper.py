@@ -203,7 +203,7 @@ class WhisperRecogniser:
         return token[2:-2], probability
 
     def _window_frames(self, frames: int, final: bool) -> int:
-        """Frames to encode for so many frames of sound; all of 30 s while the language has still to be detected."""
+        """Frames to encode for that many frames of sound; all of 30 s while the language has still to be detected."""
         if self._window == "full" or (self._window == "partials" and final) or self.language is None:
             return FULL_WINDOW
         rest = OPENAI_REST if self.traits.rest is None else self.traits.rest

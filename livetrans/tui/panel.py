@@ -1,4 +1,4 @@
-"""What stands around the captions: the bar above, the numbers beside or below, the loading bar and the line below."""
+"""What is around the captions: the bar above, the numbers beside or below, the loading bar and the line below."""
 
 from __future__ import annotations
 
