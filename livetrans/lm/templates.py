@@ -88,8 +88,8 @@ _TRANSLATEGEMMA = known(
 """The languages of its evaluation (arXiv 2601.09012): the targets of WMT24++ (arXiv 2502.12404), and English.
 
 Its chat template names about 160 languages, without figures of their quality (discussion 1 of
-huggingface.co/google/translategemma-27b-it). It writes both scripts of Chinese, and both variants of Portuguese, by one
-name, and tells them apart by their codes.
+huggingface.co/google/translategemma-27b-it). The template itself was not seen: that it writes variants by one name is
+known for zh-Hans and pt-BR, from a public copy of a part of it, and assumed for zh-Hant and pt-PT.
 """
 _QWEN3 = known(
     "en zh yue fr pt de ro sv da bg ru cs el uk es nl sk hr pl lt no nn fa sl gu lv it oc ne mr be sr lb as cy sd ga "
