@@ -49,7 +49,7 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.check: $(VENV)/bin/python pyproject.toml co
 	  echo "livetrans: llama-cpp-python is compiled for this machine, which takes about 8 minutes on two cores (seconds if pip kept an earlier build); a line comes every minute."; \
 	fi
 	@( minutes=0; while sleep 60 >/dev/null 2>&1 && kill -0 $$PPID 2>/dev/null; do \
-	     minutes=$$((minutes + 1)); echo "livetrans: still installing (compiling llama-cpp-python), $$minutes min so far"; \
+	     minutes=$$((minutes + 1)); echo ""; echo "livetrans: still installing (compiling llama-cpp-python), $$minutes of about 8 min"; \
 	   done ) & beat=$$!; \
 	trap 'kill $$beat 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
 	CMAKE_ARGS="$${CMAKE_ARGS:--DLLAVA_BUILD=OFF}" \

@@ -64,6 +64,9 @@ _ALIASES = {
 _UNSPACED = frozenset({"bo", "ja", "km", "lo", "my", "th", "yue", "zh"})
 """Written without spaces between words, by Whisper code."""
 
+_NEAR = 0.85
+"""Likeness (difflib) of a spelling that is worth a suggestion: `germann` is as near to `german`, `deutsch` to none."""
+
 _RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
 
 
@@ -118,11 +121,11 @@ def parse_language(code: str) -> Language:
 
 
 def _advice(wanted: str, names: list[str]) -> str:
-    close = difflib.get_close_matches(wanted, [*names, *_ALIASES, *LANGUAGES], n=3, cutoff=0.6)
+    close = difflib.get_close_matches(wanted, [*names, *_ALIASES, *LANGUAGES], n=3, cutoff=_NEAR)
     meant = dict.fromkeys(_spelled(word) for word in close)
     if meant:
-        return f"did you mean {' or '.join(meant)}?"
-    return "use a code such as en, de, fr or zh-Hant, or the language's English name"
+        return f"did you mean {' or '.join(meant)}? `livetrans languages` lists all"
+    return "use a code such as en, de, fr or zh-Hant, or the English name; `livetrans languages` lists all"
 
 
 def _spelled(word: str) -> str:

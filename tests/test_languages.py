@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.cli import run
 from livetrans.errors import UsageError
 from livetrans.languages import LANGUAGES, parse_language
 
@@ -61,8 +64,23 @@ def test_scripts_without_spaces() -> None:
 def test_an_unknown_language_gets_suggestions() -> None:
     with pytest.raises(UsageError, match=r"de \(German\)"):
         parse_language("germann")
-    with pytest.raises(UsageError, match="use a code"):
-        parse_language("qqqq")
+    for unlike in ("qqqq", "Deutsch"):
+        with pytest.raises(UsageError, match=r"use a code .* `livetrans languages` lists all"):
+            parse_language(unlike)
+
+
+def test_the_list_of_languages_has_them_all_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["languages"]) == 0
+    printed = capsys.readouterr().out
+    assert all(f"{language.code} " in printed and language.name in printed for language in LANGUAGES.values())
+    assert max(map(len, printed.splitlines())) <= 80
+    spoken, _, captions_only = printed.partition("For --to only")
+    assert "Irish" in captions_only and "German" in spoken and "German" not in captions_only
+    assert run(["languages", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["languages"]
+    assert {entry["code"]: entry["spoken"] for entry in listed} == {
+        language.code: language.whisper_code is not None for language in LANGUAGES.values()
+    }
 
 
 @given(st.text())

@@ -14,10 +14,34 @@ from livetrans.errors import UsageError
 from livetrans.events import Event, Record, SourceProgress
 from livetrans.text import nearest, visible
 
+_ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
+
 
 def say(text: str) -> None:
     """Print a line on stderr, free of control characters that a terminal would execute."""
     click.echo(visible(text), err=True)
+
+
+def confirmed(question: str, *, default: bool) -> bool:
+    """Ask on stderr until the answer is yes or no; Enter alone is `default`.
+
+    Raises:
+        click.Abort: Ctrl-C or the end of the input, after a line break.
+    """
+    while True:
+        try:
+            answer = click.prompt(
+                f"{question} [{'Y/n' if default else 'y/N'}]",
+                default="y" if default else "n",
+                show_default=False,
+                err=True,
+            )
+        except click.Abort:
+            say("")
+            raise
+        if answer.strip().lower() in _ANSWERS:
+            return _ANSWERS[answer.strip().lower()]
+        say("livetrans: answer y or n.")
 
 
 class CommandEntry(NamedTuple):

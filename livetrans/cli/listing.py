@@ -1,17 +1,21 @@
-"""`livetrans devices` and `completion`: what this machine has, printed."""
+"""`livetrans languages`, `devices` and `completion`: lists and scripts, printed."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 from click.shell_completion import get_completion_class
 
 from livetrans.errors import SourceError, UsageError
+from livetrans.languages import LANGUAGES, Language
 from livetrans.text import visible
 
 SHELLS = ("bash", "zsh", "fish")
+WIDTH = 80
 
 
 @click.command()
@@ -41,6 +45,39 @@ def devices_command(listen: float | None) -> None:
         from livetrans.cli.metering import show_levels
 
         show_levels(devices, listen)
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def languages_command(as_json: bool) -> None:
+    """List the languages that --from and --to take, by code or by name.
+
+    A model may know fewer: `livetrans models` lists those of each.
+    """
+    spoken, captions_only = [
+        [language for language in LANGUAGES.values() if bool(language.whisper_code) is known] for known in (True, False)
+    ]
+    if as_json:
+        listed = [
+            {"code": one.code, "name": one.name, "spoken": one.whisper_code is not None} for one in LANGUAGES.values()
+        ]
+        click.echo(json.dumps({"languages": listed}))
+        return
+    click.echo("For --from and --to:")
+    for line in _columns(spoken):
+        click.echo(line)
+    click.echo("\nFor --to only, as no recogniser knows them:")
+    for line in _columns(captions_only):
+        click.echo(line)
+
+
+def _columns(languages: list[Language]) -> Iterator[str]:
+    """Code and name, sorted by name down as many columns as 80 characters hold."""
+    entries = [f"{one.code:<8}{one.name}" for one in sorted(languages, key=lambda one: one.name)]
+    width = max(map(len, entries)) + 2
+    rows = -(-len(entries) // (WIDTH // width))
+    for row in range(rows):
+        yield ("  " + "".join(f"{entry:<{width}}" for entry in entries[row::rows])).rstrip()
 
 
 @click.command()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import click
 
 from livetrans.cli.common import GroupedCommand
@@ -22,12 +24,12 @@ def command(options: RunOptions, device: str | None, yes: bool) -> None:
     """Show captions for what is spoken into the microphone, until q or Ctrl-C."""
     from livetrans.audio.microphone import Microphone
 
-    offer_models(options.source, options.target, options.asr, options.mt, yes=yes)
-    clock = SystemClock()
-    settings = settings_from(options)
-    notices = PostponedNotices()
-    microphone = Microphone(device, clock, notices)
-    notice = embedded_notice(settings)
-    if notice is not None:
-        notices(notice)
-    run_live(settings, clock, "microphone", from_audio(microphone, settings, clock, notices, live=True))
+    clock, notices = SystemClock(), PostponedNotices()
+    # Before the models: nobody should fetch gigabytes for a microphone that is not there. It listens from the run on.
+    with contextlib.closing(Microphone(device, clock, notices)) as microphone:
+        offer_models(options.source, options.target, options.asr, options.mt, yes=yes)
+        settings = settings_from(options)
+        notice = embedded_notice(settings)
+        if notice is not None:
+            notices(notice)
+        run_live(settings, clock, "microphone", from_audio(microphone, settings, clock, notices, live=True))

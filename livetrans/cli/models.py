@@ -34,7 +34,10 @@ _USABLE = 0.8
 @click.option("--json", "as_json", is_flag=True, help="Print the list as one JSON object.")
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:
-    """List the models, or fetch, check and remove them. Only pull opens the network."""
+    """List the models, or fetch, check and remove them.
+
+    Only pull opens the network, and `livetrans mic` after a yes.
+    """
     if context.invoked_subcommand is None:
         _print_list(as_json)
     elif as_json:
@@ -68,10 +71,11 @@ def pull_command(name: str, source: str, target: str, yes: bool) -> None:
     if name in catalogue.purposes:
         spoken = None if source.lower() == AUTO else parse_language(source).code
         shown = parse_language(target).code
-        pull_all(catalogue.pair(name, spoken, shown), yes=yes)
+        if not pull_all(catalogue.pair(name, spoken, shown), yes=yes):
+            raise click.Abort
         say(f"Ready: livetrans mic --from {source} --to {target}")
-    else:
-        pull_all((catalogue.wanted(name),), yes=yes)
+    elif not pull_all((catalogue.wanted(name),), yes=yes):
+        raise click.Abort
 
 
 @command.command("rm", short_help="Remove a model that was fetched.")

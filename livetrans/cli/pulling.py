@@ -6,8 +6,6 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 
-import click
-
 from livetrans.catalogue import (
     FoundModel,
     find_elsewhere,
@@ -17,7 +15,7 @@ from livetrans.catalogue import (
     known_models,
     pull_folder,
 )
-from livetrans.cli.common import ProgressBar, say
+from livetrans.cli.common import ProgressBar, confirmed, say
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import AUTO, parse_language
 from livetrans.models.entries import RECOGNISER, Entry
@@ -39,14 +37,15 @@ def here(entry: Entry) -> FoundModel | None:
     return None
 
 
-def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) -> None:
-    """Fetch the models that are not here, after a yes where a terminal can give one.
+def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) -> bool:
+    """Fetch the models that are not here, after a yes where a terminal can give one; False after a no.
 
     `offered`: the user did not ask for them, so that Enter alone is a no.
 
     Raises:
         UsageError: a restricted licence, and nobody to accept it; or no such model.
         ModelError: a model cannot be fetched.
+        click.Abort: the question was left with Ctrl-C.
     """
     missing: list[Entry] = []
     for entry in entries:
@@ -56,7 +55,7 @@ def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) ->
         else:
             say(f"{entry.name} is here already: {model.path} ({model.place})")
     if not missing:
-        return
+        return True
     asked = not yes and _is_asked_on_a_terminal()
     restricted = [entry for entry in missing if entry.restriction]
     if restricted and not yes and not asked:
@@ -69,15 +68,18 @@ def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) ->
         total += size
     if asked:
         question = f"Fetch {file_size(total)} into {pull_folder()}?"
-        click.confirm(question, default=not offered and not restricted, abort=True, err=True)
+        if not confirmed(question, default=not offered and not restricted):
+            return False
     for entry in missing:
         _pull_one(entry)
+    return True
 
 
 def offer_models(source: str, target: str, asr: str | None, mt: str | None, *, yes: bool) -> None:
     """Offer what is missing of the small pair: where only an embedded model, or none, knows the languages.
 
-    `asr` and `mt` are the models that an option, the environment or the configuration names: they are never replaced.
+    `asr` and `mt` are the models that an option or the configuration names, if any: they are never replaced, and who
+    names an embedded one is offered nothing.
     """
     spoken = None if source.lower() == AUTO else parse_language(source).code
     shown = parse_language(target).code
@@ -91,10 +93,11 @@ def offer_models(source: str, target: str, asr: str | None, mt: str | None, *, y
         return
     if yes:
         pull_all(tuple(wanted), yes=True)
+    elif _names_embedded(asr, mt):
+        return
     elif _is_asked_on_a_terminal() and not is_offline():
         say(f"Captions of people, {source} to {target}, need models that are not on this machine.")
-        with contextlib.suppress(click.Abort):
-            pull_all(tuple(wanted), yes=False, offered=True)
+        pull_all(tuple(wanted), yes=False, offered=True)
 
 
 def _is_real(find: Callable[[], FoundModel]) -> bool:
@@ -103,6 +106,13 @@ def _is_real(find: Callable[[], FoundModel]) -> bool:
         return not find().embedded
     except ModelError:
         return False
+
+
+def _names_embedded(asr: str | None, mt: str | None) -> bool:
+    """Whether one of the named models is an embedded one; a name that is not known is refused when the run begins."""
+    with contextlib.suppress(ModelError):
+        return bool((asr and find_recogniser(asr).embedded) or (mt and find_translator(mt).embedded))
+    return False
 
 
 def _is_asked_on_a_terminal() -> bool:

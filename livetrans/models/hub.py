@@ -242,7 +242,10 @@ def _plain_errors(repository: str, target: Path | None = None) -> Iterator[None]
 def _cut(page: str, target: Path | None, error: Exception) -> ModelError:
     host = page.split("/")[2]
     if target is None:
-        return ModelError(f"{host} cannot be reached ({error}); check the connection, and run the same command again")
+        return ModelError(
+            f"{host} cannot be reached ({error}); check the connection and run the same command again, set HF_ENDPOINT "
+            "to a mirror, or copy the files from another machine and name them with --asr FOLDER and --mt FILE"
+        )
     return ModelError(f"the connection to {host} was cut; run the same command again: {_kept(target)}")
 
 

@@ -9,16 +9,19 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import click
 import pytest
 
 from livetrans import catalogue
-from livetrans.cli import models, pulling, run
+from livetrans.cli import mic, models, pulling, run
 from livetrans.cli.common import ProgressBar
 from livetrans.cli.run_options import embedded_notice
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
+from livetrans.errors import SourceError
 from livetrans.models.entries import Entry, read_catalogue
 from tests.models.hub import Hub
 
@@ -203,13 +206,15 @@ def test_each_purpose_has_a_translator_that_knows_the_pair(purpose: str, target:
     assert recogniser.knows("en") and translator.knows("en", target)
 
 
-def offer(monkeypatch: pytest.MonkeyPatch, answer: str | None, **named: str | None) -> list[str]:
+def offer(monkeypatch: pytest.MonkeyPatch, answer: str | Iterator[str] | None, **named: str | None) -> list[str]:
     """What `mic` fetches for English to German; `answer` None stands for a pipe in place of a terminal."""
     pulled: list[str] = []
     monkeypatch.setattr(pulling, "_is_asked_on_a_terminal", lambda: answer is not None)
     monkeypatch.setattr(pulling, "is_offline", lambda: False)
     monkeypatch.setattr(pulling, "_pull_one", lambda entry: pulled.append(entry.name))
-    monkeypatch.setattr("click.termui.visible_prompt_func", lambda text: answer)
+    monkeypatch.setattr(
+        "click.termui.visible_prompt_func", lambda text: answer if isinstance(answer, str) else next(answer)
+    )
     pulling.offer_models("en", "de", named.get("asr"), named.get("mt"), yes=bool(named.get("yes")))
     return pulled
 
@@ -224,6 +229,36 @@ def test_mic_offers_a_recogniser_of_people_and_takes_no_for_an_answer(
     assert offer(monkeypatch, None) == []
     assert offer(monkeypatch, None, yes="yes") == ["whisper-small", "hy-mt2-1.8b"]
     assert offer(monkeypatch, "y", asr="/my/recogniser") == ["hy-mt2-1.8b"]
+    assert offer(monkeypatch, "y", asr="livetrans-recogniser-en") == [], "an embedded model was wanted"
+
+
+def test_the_offer_asks_again_and_ctrl_c_ends_the_command(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = iter(["yep", " YES "])
+    assert offer(monkeypatch, answers) == ["whisper-small", "hy-mt2-1.8b"]
+    assert "livetrans: answer y or n.\n" in capsys.readouterr().err
+
+    def leave() -> Iterator[str]:
+        raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(click.Abort):
+        offer(monkeypatch, leave())
+    assert capsys.readouterr().err.endswith("\n")
+
+
+@pytest.mark.parametrize("options", [[], ["--yes"], ["--device", "no such"]])
+def test_mic_looks_for_the_microphone_before_it_offers_models(
+    options: list[str], home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def none_there(device: str | None, *_: object) -> None:
+        raise SourceError("There is no microphone.")
+
+    monkeypatch.setattr("livetrans.audio.microphone.Microphone", none_there)
+    monkeypatch.setattr(mic, "offer_models", lambda *_, **__: pytest.fail("offered before"))
+    assert run(["mic", *options]) == 1
+    assert "There is no microphone." in capsys.readouterr().err
 
 
 def test_mic_offers_nothing_where_models_for_people_are(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
