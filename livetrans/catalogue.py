@@ -19,6 +19,7 @@ from itertools import chain
 from pathlib import Path
 
 from livetrans.errors import ModelError
+from livetrans.installation import source_tree
 from livetrans.models.elsewhere import models_elsewhere
 from livetrans.models.entries import RECOGNISER, TRANSLATOR, WEIGHTS, Catalogue, Entry, knows_pair, read_catalogue
 from livetrans.models.gguf import MAGIC, family
@@ -106,12 +107,6 @@ class FoundModel:
 def is_embedded(path: Path) -> bool:
     """Whether a model is one of the small ones that ship with livetrans, by its name."""
     return path.name.startswith(_OWN_PREFIX)
-
-
-def source_tree() -> Path | None:
-    """The checkout that this package runs from; None for an installed one."""
-    tree = Path(__file__).resolve().parent.parent
-    return tree if (tree / "pyproject.toml").is_file() else None
 
 
 def data_folder(name: str) -> Path:

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 from livetrans.bench.layout import NOTHING, Table, capitalized, filled, side, written
 from livetrans.errors import UsageError
+from livetrans.installation import install_command
 from livetrans.text import visible
 
 
@@ -17,7 +18,7 @@ def as_latex(table: Table, notes: Sequence[str] = ()) -> str:
         UsageError: tabulate is not installed.
     """
     if find_spec("tabulate") is None:
-        raise UsageError("latex needs tabulate, which is not installed; run pip install 'livetrans[bench]'")
+        raise UsageError(f"latex needs tabulate, which is not installed; run {install_command('bench')}")
     from tabulate import tabulate
 
     columns = filled(table)

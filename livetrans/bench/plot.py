@@ -18,6 +18,7 @@ from livetrans.bench.figures import times
 from livetrans.bench.labels import tell_apart
 from livetrans.bench.rows import TableRow
 from livetrans.errors import UsageError
+from livetrans.installation import install_command
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +51,7 @@ def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = Fal
     from livetrans.bench.plot_viewing import calm, lag
 
     if find_spec("matplotlib") is None:
-        raise UsageError("plots need matplotlib, which is not installed; run pip install 'livetrans[bench]'")
+        raise UsageError(f"plots need matplotlib, which is not installed; run {install_command('bench')}")
     plain = [row for row in rows if row.mask == "none"]
     with _style():
         drawn = {

@@ -32,7 +32,7 @@ def signatures(runs: Sequence[ScoredRun]) -> list[str]:
         if not run.signatures:
             notes.append("No quality: the run has no reference.")
         elif run.rows[0].quality.comet is None:
-            notes.append("COMET was not computed: give --comet MODEL (needs livetrans[comet]).")
+            notes.append("COMET was not computed: give --comet MODEL (needs the extra comet).")
     return list(dict.fromkeys(notes))
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from livetrans.errors import ModelError, UsageError, sentence
+from livetrans.installation import install_command
 from livetrans.languages import parse_language
 from livetrans.text import unknown
 
@@ -142,7 +143,7 @@ def comet(sources: Sequence[str], hypotheses: Sequence[str], references: Sequenc
     try:
         library = import_module("comet")
     except ModuleNotFoundError:
-        raise ModelError("unbabel-comet is not installed; run pip install 'livetrans[comet]'") from None
+        raise ModelError(f"unbabel-comet is not installed; run {install_command('comet')}") from None
     try:
         scorer = library.load_from_checkpoint(str(checkpoint), local_files_only=True)
     except Exception as error:  # A model file can fail in any way that a pickle can.
@@ -250,7 +251,7 @@ def line_tokenizer(unit: str) -> Callable[[str], list[str]]:
     from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
     if unit == "ja-mecab" and not _mecab_installed():
-        raise ModelError("the unit ja-mecab needs MeCab; run pip install 'sacrebleu[ja]' or choose the unit char")
+        raise ModelError(f"the unit ja-mecab needs MeCab; run {install_command('ja')} or choose the unit char")
     kinds = {"13a": Tokenizer13a, "zh": TokenizerZh, "ja-mecab": TokenizerJaMecab, "char": TokenizerChar}
     tokenize = kinds[unit]()
     return lambda text: str(tokenize(text.strip())).split()
@@ -265,7 +266,7 @@ def _check_paired(hypotheses: Sequence[str], others: Sequence[str], name: str = 
 
 def _require_sacrebleu() -> None:
     if find_spec("sacrebleu") is None:
-        raise ModelError("sacrebleu is not installed; run pip install 'livetrans[bench]'")
+        raise ModelError(f"sacrebleu is not installed; run {install_command('bench')}")
 
 
 def _mecab_installed() -> bool:

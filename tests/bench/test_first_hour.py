@@ -20,7 +20,9 @@ def commands() -> list[list[str]]:
     section = re.search(r"## A first hour\n(.*?)\n## ", text, re.S)
     assert section is not None
     [block] = re.findall(r"```sh\n(.*?)```", section[1], re.S)
-    return [shlex.split(line, comments=True)[1:] for line in block.splitlines()]
+    lines = [shlex.split(line, comments=True) for line in block.splitlines()]
+    assert lines[0] == [".venv/bin/pip", "install", "-e", ".[bench]"]
+    return [line[1:] for line in lines[1:]]
 
 
 def test_the_first_hour_goes_through(

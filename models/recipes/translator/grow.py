@@ -21,14 +21,21 @@ status is 1 if any line differs.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter
 from numpy.typing import NDArray
+
+from livetrans.installation import install_command
+
+try:
+    from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter
+except ModuleNotFoundError:
+    sys.exit(f"gguf is not installed; run {install_command('bench')}")
 
 from .runner import Runner
 

@@ -1,0 +1,30 @@
+"""Commands that add an extra name the checkout or real packages, for the interpreter that runs."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from livetrans import installation
+
+TREE = Path(__file__).parents[1]
+EXTRAS = tomllib.loads((TREE / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+
+
+@pytest.mark.parametrize("extra", ["bench", "comet", "ja", "train"])
+def test_a_checkout_is_named_by_its_path(extra: str) -> None:
+    pip = [sys.executable, "-m", "pip", "install"]
+    assert shlex.split(installation.install_command(extra)) == [*pip, "-e", f"{TREE}[{extra}]"]
+
+
+@pytest.mark.parametrize("extra", ["bench", "comet", "ja", "train"])
+def test_an_installed_package_names_the_packages_of_the_extra(extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No index has livetrans, so its name could be registered by anybody."""
+    monkeypatch.setattr(installation, "source_tree", lambda: None)
+    declared = [f"{package}; extra == '{name}'" for name, packages in EXTRAS.items() for package in packages]
+    monkeypatch.setattr(installation, "requires", lambda name: ["numpy>=2", *declared])
+    assert shlex.split(installation.install_command(extra))[4:] == EXTRAS[extra]
