@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib
 import math
+import shlex
+import shutil
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -53,7 +56,21 @@ class CommandEntry(NamedTuple):
     """Its line in `livetrans --help`, so that the list imports nothing."""
 
 
-class LazyGroup(click.Group):
+class AdvisingGroup(click.Group):
+    """A group that names the nearest command where there is none of the given name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, known = args[0], self.list_commands(ctx)
+        if not name.startswith("-") and name not in known:
+            close = nearest(name, known)
+            advice = f" (did you mean {close}?)" if close else ""
+            raise click.UsageError(f"there is no command {name!r}{advice}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(AdvisingGroup):
     """A group that imports a command only when it is called or its help is shown."""
 
     def __init__(self, name: str, *, commands_by_name: Mapping[str, CommandEntry], **settings: Any) -> None:
@@ -71,16 +88,6 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(module, f"{cmd_name}_command", None) or module.command
         command.name = cmd_name
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0]
-        if not name.startswith("-") and name not in self.commands_by_name:
-            close = nearest(name, self.commands_by_name)
-            advice = f" (did you mean {close}?)" if close else ""
-            raise click.UsageError(f"there is no command {name!r}{advice}", ctx)
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -126,6 +133,25 @@ def checked_jsonl(context: click.Context, option: click.Parameter, value: str | 
     if value in (None, "-") or str(value).endswith(".jsonl"):
         return value
     raise UsageError(f"--jsonl writes to stdout or to a file that ends in .jsonl, not to {value!r}; write --jsonl=-")
+
+
+def checked_theme(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Refuse an unknown theme with the other options, before a session is begun or a model loaded."""
+    if value is not None:
+        from livetrans.tui.app import check_theme
+
+        check_theme(value)
+    return value
+
+
+def started_as() -> str:
+    """What a shell takes for this program, in advice: `livetrans` where that is found, else as it was started."""
+    started = Path(sys.argv[0])
+    if started.name != "livetrans":
+        return "livetrans"
+    found = shutil.which("livetrans")
+    is_found = found is not None and started.exists() and Path(found).samefile(started)
+    return "livetrans" if is_found else shlex.quote(str(started))
 
 
 class ProgressBar:

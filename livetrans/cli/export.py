@@ -7,17 +7,18 @@ from typing import get_args
 
 import click
 
-from livetrans.cli.common import say
+from livetrans.cli.common import say, started_as
 from livetrans.errors import UsageError
 from livetrans.events import Notice
 from livetrans.files import write_new
+from livetrans.session.codec import EVENTS_FILE
 from livetrans.session.cues import Which
 from livetrans.session.export import Format, export
-from livetrans.session.store import find_session
+from livetrans.session.store import LAST, find_session, shell_name, summarise
 
 
 @click.command()
-@click.argument("session")
+@click.argument("session", default=LAST)
 @click.option(
     "--format",
     "format_",
@@ -35,14 +36,16 @@ from livetrans.session.store import find_session
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
+    callback=lambda context, option, value: _checked_output(value),
     help="File to write; without it, the text goes to stdout.",
 )
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 def command(session: str, format_: Format | None, which: Which, output: Path | None, force: bool) -> None:
     """Write SESSION as subtitles (srt, vtt), text or JSON lines.
 
-    SESSION is a name from `livetrans sessions` or its beginning, `last`, or a session's folder or .jsonl file.
+    SESSION is a name from `livetrans sessions` or its beginning, or a session's folder or .jsonl file; without it, or
+    with `last`, it is the newest session with captions.
     """
     path = find_session(session)
     chosen = format_ or _format_of(output)
@@ -50,8 +53,21 @@ def command(session: str, format_: Format | None, which: Which, output: Path | N
     if output is None:
         for piece in pieces:
             click.echo(piece, nl=False)
-        return
-    write_new(output, pieces, "--output", force=force)
+    else:
+        write_new(output, pieces, "--output", force=force)
+    if (path / EVENTS_FILE).is_file() and summarise(path).state == "unfinished":
+        say(
+            "livetrans: the session is unfinished, its last captions may be too: "
+            f"{started_as()} resume {shell_name(path)}"
+        )
+
+
+def _checked_output(path: Path | None) -> Path | None:
+    if path == Path("-"):
+        raise UsageError("-o names a file; leave it out to write to standard output, with --format srt for example")
+    if path is not None and path.is_dir():
+        raise UsageError(f"{path} is a folder: name a file in it, such as {path / 'captions.srt'}")
+    return path
 
 
 def _format_of(output: Path | None) -> Format:

@@ -43,7 +43,8 @@ def command(session: str, asr: str | None, mt: str | None) -> None:
     """Finish SESSION: translate what was heard and not translated, and add it to the session.
 
     Of a session with --keep-audio, sound that was recorded and not recognised is recognised too. SESSION is a name
-    from `livetrans sessions` or its beginning, a session's folder, or `last`. Settings are those of the session.
+    from `livetrans sessions` or its beginning, or a session's folder; without it, or with `last`, it is the newest
+    session with captions. Settings are those of the session.
     """
     folder = find_session(session)
     if not folder.is_dir():

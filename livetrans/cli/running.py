@@ -6,7 +6,6 @@ import codecs
 import contextlib
 import errno
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from livetrans.audio.source import AudioSource
-from livetrans.cli.common import ProgressBar, say
+from livetrans.cli.common import ProgressBar, say, started_as
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings, calm_name
 from livetrans.errors import LivetransError, SessionError
@@ -29,7 +28,7 @@ from livetrans.run.spool import SpooledSource
 from livetrans.run.translating import open_translating
 from livetrans.session.outputs import Finals, Heard, Sink, open_lines, open_records
 from livetrans.session.recorder import AUDIO_FILE, SessionRecorder, sessions_folder
-from livetrans.session.store import older_than, remove, summarise
+from livetrans.session.store import older_than, remove, shell_name, summarise
 from livetrans.session.unfinished import Unfinished
 
 _HANGUP = getattr(signal, "SIGHUP", None)
@@ -126,15 +125,18 @@ def _remove_old(days: int | None) -> None:
 @contextlib.contextmanager
 def _said_at_the_end(records: list[Sink], heard: Heard) -> Iterator[None]:
     """However the run ends: say on standard error what was heard and kept, and leave no session without words."""
-    was_left = False
+    was_left = failed = False
     try:
         yield
     except KeyboardInterrupt:
         was_left = True
         raise
+    except Exception:
+        failed = True
+        raise
     finally:
         with contextlib.suppress(OSError):  # The terminal may have gone.
-            if heard.nothing:
+            if heard.nothing and not failed:
                 say(heard.nothing)
             for record in records:
                 if isinstance(record, SessionRecorder):
@@ -144,22 +146,21 @@ def _said_at_the_end(records: list[Sink], heard: Heard) -> Iterator[None]:
 def _say_kept(recorder: SessionRecorder, heard: Heard, was_left: bool) -> None:
     """`was_left`: the run was left at once, before what it heard was translated."""
     folder = recorder.folder
-    by_name = folder.parent == sessions_folder()
-    named = folder.name if by_name else shlex.quote(str(folder))
+    named = shell_name(folder)
     captions = recorder.captions if recorder.is_new else summarise(folder).captions
     if captions:
         count = "1 caption is" if captions == 1 else f"{captions} captions are"
         say(f"{count} kept in {folder}")
-        say(f"For subtitles: livetrans export {named} -o captions.srt")
+        say(f"For subtitles: {started_as()} export {named} -o captions.srt")
     elif heard.words or not recorder.is_new or (folder / AUDIO_FILE).exists():
         say(f"The session is kept in {folder}")
-    elif by_name:
+    elif folder.parent == sessions_folder():
         recorder.close()
         with contextlib.suppress(SessionError):
             remove(folder)
         return
     if was_left and heard.words:
-        say(f"To translate what was only heard: livetrans resume {named}")
+        say(f"To translate what was only heard: {started_as()} resume {named}")
 
 
 def _run_as_lines(run: Run) -> None:

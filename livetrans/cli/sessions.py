@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
-from livetrans.cli.common import say
+from livetrans.cli.common import AdvisingGroup, say, started_as
 from livetrans.errors import SessionError, UsageError
 from livetrans.session.codec import dump
 from livetrans.session.recorder import sessions_folder
@@ -22,7 +23,7 @@ from livetrans.session.store import (
 from livetrans.text import duration, file_size, visible
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=AdvisingGroup, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Write each session as a line of JSON.")
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:
@@ -31,8 +32,18 @@ def command(context: click.Context, as_json: bool) -> None:
     A session's name is the time at which it began. The name, its beginning or `last` stands for the session in
     `replay`, `resume`, `export` and `bench run --recorded`.
     """
-    if context.invoked_subcommand is not None:
-        return
+    if context.invoked_subcommand is None:
+        _list(as_json)
+
+
+@command.command("list", short_help="List the sessions, as without a command.")
+@click.option("--json", "as_json", is_flag=True, help="Write each session as a line of JSON.")
+def list_command(as_json: bool) -> None:
+    """List the sessions, as `livetrans sessions` does."""
+    _list(as_json)
+
+
+def _list(as_json: bool) -> None:
     summaries = _summaries()
     if as_json:
         for summary in summaries:
@@ -48,7 +59,9 @@ def command(context: click.Context, as_json: bool) -> None:
         return
     size = file_size(sum(summary.size_bytes for summary in summaries))
     click.echo(f"\n{_count(len(summaries))}, {size}, in {place}")
-    click.echo("Subtitles: livetrans export NAME -o captions.srt")
+    click.echo(f"Subtitles: {started_as()} export NAME -o captions.srt")
+    if any(summary.state == "unfinished" for summary in summaries):
+        click.echo(f"Unfinished, its run did not end in order: {started_as()} resume NAME")
 
 
 @command.command("path", short_help="Print a session's folder, or that of all.")
@@ -75,11 +88,20 @@ def remove_command(names: tuple[str, ...], empty: bool, days: int | None, yes: b
     if not chosen:
         say("No session was removed: none matches.")
         return
-    if not yes and (len(chosen) > 1 or days is not None):
-        click.confirm(f"Remove {_count(len(chosen))}?", abort=True, err=True)
+    several = len(chosen) > 1 or days is not None
+    if not yes and (several or sys.stdin.isatty()):
+        which = _count(len(chosen)) if several else _described(min(chosen))
+        click.confirm(f"Remove {which}?", abort=True, err=True)
     for folder in sorted(chosen):
         remove(folder)
         say(f"{folder.name} was removed.")
+
+
+def _described(folder: Path) -> str:
+    """The session by name, length and number of captions, for the question before it is removed."""
+    summary = summarise(folder)
+    captions = "1 caption" if summary.captions == 1 else f"{summary.captions} captions"
+    return f"{visible(summary.name)} ({duration(summary.seconds)}, {captions})"
 
 
 def _named(name: str) -> Path:

@@ -227,6 +227,8 @@ def _parse(
                 if notify is not None:
                     notify(Notice("warning", f"The last line of {file} is incomplete and was left out."))
                 return
+            if number == 1 and file.suffix != ".jsonl":
+                raise SessionError(f"{file} is not a session: `livetrans sessions` lists them.") from error
             raise line_error(number, file, "JSON") from error
         if not isinstance(values, dict):
             raise line_error(number, file, "a JSON object")

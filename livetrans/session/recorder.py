@@ -65,7 +65,7 @@ class SessionRecorder:
         """Create the folder and its files; `append` goes on with the session that is there, after its last whole line.
 
         Raises:
-            UsageError: the folder holds a session already, and neither `overwrite` nor `append` is set.
+            UsageError: the folder holds a session or other files already, and neither `overwrite` nor `append` is set.
             SessionError: it cannot be created or written, or another run records into it.
         """
         self.folder = folder
@@ -78,6 +78,8 @@ class SessionRecorder:
         self._audio: _WaveFile | None = None
         if not (overwrite or append) and (folder / EVENTS_FILE).exists():
             raise UsageError(f"{folder} holds a session already: choose another folder with --session.")
+        if not (overwrite or append) and folder.is_dir() and any(folder.iterdir()):
+            raise UsageError(f"{folder} holds other files: name a new or an empty folder with --session.")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             # Unbuffered: what a buffer holds is lost in a crash, and written again by close() after the disk was full.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import time
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from livetrans.session.recorder import is_being_recorded, sessions_folder
 LAST = "last"
 """Stands for the newest session with captions wherever a session is named."""
 
-State = Literal["whole", "crashed", "recording"]
+State = Literal["whole", "unfinished", "recording"]
 
 _BLOCK = 64 * 1024
 """Bytes read at once from the end of a file."""
@@ -93,6 +94,11 @@ def session_named(name: str) -> Path | None:
     return next(iter(exact or found), None)
 
 
+def shell_name(folder: Path) -> str:
+    """How a command line names the session: by its name in the user's data folder, elsewhere by its path."""
+    return folder.name if folder.parent == sessions_folder() else shlex.quote(str(folder))
+
+
 def session_folders() -> list[Path]:
     """The sessions in the user's data folder, oldest first: their names are the times at which they began."""
     return sorted(path.parent for path in sessions_folder().glob(f"*/{EVENTS_FILE}"))
@@ -122,7 +128,7 @@ def summarise(folder: Path) -> SessionSummary:
         target=_text(signature.get("target_language")),
         captions=caption["segment_id"] + 1 if caption else 0,
         size_bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
-        state="recording" if is_being_recorded(folder) else "whole" if whole else "crashed",
+        state="recording" if is_being_recorded(folder) else "whole" if whole else "unfinished",
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from textual.app import App, ComposeResult, SystemCommand
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
+from textual.theme import BUILTIN_THEMES
 from textual.widgets import Footer
 
 from livetrans.config import PANELS, DecodingSettings, MaskSettings, OutputSettings
@@ -38,6 +39,12 @@ WIDTHS = [(0, "-narrow"), (76, "-normal"), (120, "-wide")]
 """Widths from which the style sheet's classes hold; below 76 a panel at the side would leave captions no room."""
 
 HEIGHTS = [(0, "-short"), (ROOMY_HEIGHT, "-tall")]
+
+
+def check_theme(name: str) -> None:
+    """Raises UsageError for a name that is not one of Textual's themes."""
+    if name not in BUILTIN_THEMES:
+        raise UsageError(unknown("theme", name, sorted(BUILTIN_THEMES)))
 
 
 class LivetransApp(App[str]):
@@ -92,12 +99,8 @@ class LivetransApp(App[str]):
         self._panel = Panel(id="panel")
         self._strip = Strip(id="strip")
         if output.theme is not None:
-            self.theme = self._known_theme(output.theme)
-
-    def _known_theme(self, name: str) -> str:
-        if name not in self.available_themes:
-            raise UsageError(unknown("theme", name, sorted(self.available_themes)))
-        return name
+            check_theme(output.theme)
+            self.theme = output.theme
 
     def compose(self) -> ComposeResult:
         yield self._top

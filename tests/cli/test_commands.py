@@ -9,6 +9,7 @@ import pytest
 from livetrans.audio import portaudio
 from livetrans.audio.portaudio import Device
 from livetrans.cli import run
+from livetrans.cli.common import started_as
 from livetrans.events import Caption, Record, Transcript
 from livetrans.session.recorder import SessionRecorder
 
@@ -33,6 +34,35 @@ def test_export_goes_to_stdout(session: Path, capsys: pytest.CaptureFixture[str]
 def test_export_takes_the_format_from_the_file_name(session: Path, tmp_path: Path) -> None:
     assert run(["export", str(session), "-o", str(tmp_path / "out.srt")]) == 0
     assert "00:00:00,500 --> " in (tmp_path / "out.srt").read_text()
+
+
+def test_export_refuses_places_that_are_no_file(
+    session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["export", str(session), "-o", str(tmp_path)]) == 2
+    assert str(tmp_path / "captions.srt") in capsys.readouterr().err
+    assert run(["export", str(session), "-o", "-"]) == 2
+    assert "standard output" in capsys.readouterr().err
+
+
+def test_export_says_how_to_finish_an_unfinished_session(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["export", str(session), "--format", "txt"]) == 0
+    assert f"livetrans resume {session}" in capsys.readouterr().err
+    with (session / "events.jsonl").open("a") as events:
+        events.write('{"event": "run_ended", "at": 1, "heard": 1, "reason": "stopped"}\n')
+    assert run(["export", str(session), "--format", "txt"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_advice_names_the_program_as_a_shell_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "livetrans"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.argv", [str(program)])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert started_as() == str(program)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert started_as() == "livetrans"
 
 
 def test_export_overwrites_only_when_forced(session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,8 +102,8 @@ def test_last_is_the_newest_session(
     kept = tmp_path / "data" / "sessions" / "2026-01-01T00-00-00"
     kept.parent.mkdir(parents=True)
     session.rename(kept)
-    for name in ("last", kept.name):
-        assert run(["export", name, "--format", "txt"]) == 0
+    for name in (["last"], [kept.name], []):
+        assert run(["export", *name, "--format", "txt"]) == 0
         assert capsys.readouterr().out == "Guten Tag.\n"
 
 

@@ -94,7 +94,8 @@ def test_success_is_0(failing: Callable[[BaseException | None], None]) -> None:
     [
         (["replya"], "did you mean replay?"),
         (["models", "--nonsense"], "livetrans models --help"),
-        (["export"], "livetrans export --help"),
+        (["export", "--text"], "livetrans export --help"),
+        (["sessions", "lits"], "there is no command 'lits' (did you mean list?)"),
         (["replay", "x.flac", "--mask"], "livetrans replay --help"),
         (["sessions", "rm", "--older-than"], "livetrans sessions rm --help"),
         (["replay", "https:/example.org/talk"], "is an address"),

@@ -12,7 +12,8 @@ import pytest
 
 from livetrans.cli import running
 from livetrans.cli.common import ProgressBar
-from livetrans.events import Caption, Record, SourceProgress, Transcript
+from livetrans.errors import SourceError
+from livetrans.events import Caption, Record, RunStarted, SourceProgress, Transcript
 from livetrans.run.runner import Run
 from livetrans.session.outputs import Heard
 from livetrans.session.recorder import SessionRecorder
@@ -88,6 +89,17 @@ def test_ending_a_resumed_run_that_added_nothing_keeps_the_session(
         recorder.close()
         assert f"1 caption is kept in {folder}" in capsys.readouterr().err
     assert (folder / "events.jsonl").stat().st_size > 0
+
+
+def test_a_run_that_failed_is_not_said_to_have_heard_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    heard = Heard()
+    heard.write(Record(0.0, RunStarted({})))
+    with pytest.raises(SourceError), running._said_at_the_end([], heard):
+        raise SourceError("no sound")
+    assert capsys.readouterr().err == ""
+    with running._said_at_the_end([], heard):
+        pass
+    assert "No speech was heard." in capsys.readouterr().err
 
 
 def test_a_new_run_without_a_word_leaves_no_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,6 +49,13 @@ def test_a_session_is_overwritten_only_where_that_is_wanted(tmp_path: Path) -> N
     assert list(read_records(tmp_path)) == []
 
 
+def test_a_folder_that_holds_other_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "talk.flac").touch()
+    with pytest.raises(UsageError, match="holds other files"):
+        SessionRecorder(tmp_path)
+    assert os.listdir(tmp_path) == ["talk.flac"]
+
+
 def test_a_folder_that_cannot_be_is_reported_in_one_sentence(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,13 @@ def test_a_summary_is_the_same_however_long_the_file_is(sessions: Path, monkeypa
         summaries.append(store.summarise(folder))
     first = summaries[0]
     assert all(summary == first for summary in summaries)
-    assert (first.captions, first.seconds, first.source, first.target, first.state) == (2, 199.0, "en", "de", "crashed")
+    assert (first.captions, first.seconds, first.source, first.target, first.state) == (
+        2,
+        199.0,
+        "en",
+        "de",
+        "unfinished",
+    )
 
 
 def test_a_summary_reads_the_ends_of_a_long_file_only(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +115,7 @@ def test_a_line_cut_by_a_crash_does_not_hide_what_is_before_it(sessions: Path) -
     with (folder / "events.jsonl").open("ab") as file:
         file.write(b'{"event": "caption", "segment_id": 7, "te')
     summary = store.summarise(folder)
-    assert (summary.captions, summary.state) == (1, "crashed")
+    assert (summary.captions, summary.state) == (1, "unfinished")
 
 
 def test_a_session_that_is_being_recorded_is_not_removed(sessions: Path) -> None:
@@ -119,7 +126,7 @@ def test_a_session_that_is_being_recorded_is_not_removed(sessions: Path) -> None
         store.remove(recorder.folder)
     assert store.older_than(-1) == []
     recorder.close()
-    assert store.summarise(recorder.folder).state == "crashed"
+    assert store.summarise(recorder.folder).state == "unfinished"
     store.remove(recorder.folder)
     assert not recorder.folder.exists()
 
@@ -132,8 +139,9 @@ def test_the_list_and_removing_by_the_command(sessions: Path, capsys: pytest.Cap
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in lines[:4])
     assert "en → de" in lines[1] and "1:23" in lines[1] and not lines[1].endswith("whole")
-    assert lines[2].endswith("empty") and lines[3].endswith("crashed")
-    assert run(["sessions", "--json"]) == 0
+    assert lines[2].endswith("empty") and lines[3].endswith("unfinished")
+    assert "livetrans resume NAME" in lines[-1]
+    assert run(["sessions", "list", "--json"]) == 0
     assert capsys.readouterr().out.count('"state": ') == 3
     assert run(["sessions", "rm", "--empty"]) == 0
     assert not empty.exists() and old.exists() and crashed.exists()
@@ -144,6 +152,20 @@ def test_the_list_and_removing_by_the_command(sessions: Path, capsys: pytest.Cap
     assert run(["sessions", "rm", "2026-03"]) == 0
     assert not crashed.exists()
     assert run(["sessions", "rm"]) == 2
+
+
+def test_at_a_terminal_one_session_is_removed_only_after_a_yes(
+    sessions: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = record(sessions, "2026-01-01T10-00-00", STARTED, caption(0, "Guten Tag."), ENDED)
+    terminal = StringIO("n\n")
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+    assert run(["sessions", "rm", "last"]) == 130
+    assert "Remove 2026-01-01T10-00-00 (1:23, 1 caption)?" in capsys.readouterr().err
+    assert kept.exists()
+    assert run(["sessions", "rm", "last", "--yes"]) == 0
+    assert not kept.exists()
 
 
 def test_a_path_elsewhere_is_never_removed(sessions: Path, tmp_path: Path) -> None:
