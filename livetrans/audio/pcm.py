@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 import numpy as np
@@ -35,8 +35,9 @@ class PcmStream:
     `close` the iterator still returns what was read.
     """
 
-    def __init__(self, stream: BinaryIO, clock: Clock) -> None:
-        """`stream` stays open: the caller closes it."""
+    def __init__(self, stream: BinaryIO, clock: Clock, on_sound: Callable[[], None] | None = None) -> None:
+        """`stream` stays open: the caller closes it. `on_sound` is called before the first sound is given."""
+        self._on_sound = on_sound
         self._stream = stream
         self._clock = clock
         self._channel = AudioChannel(BUFFERED_SECONDS * SAMPLE_RATE)
@@ -60,6 +61,8 @@ class PcmStream:
             self._pause.wait()
             if not blocks:
                 continue
+            if position == 0 and self._on_sound is not None:
+                self._on_sound()
             samples = np.concatenate([block.samples for block in blocks])
             end = (position + len(samples)) / SAMPLE_RATE
             captured_at = blocks[-1].captured_at

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from livetrans.catalogue import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
-from livetrans.cli.common import GroupedOption, NumberRange, checked_jsonl
+from livetrans.cli.common import GroupedOption, NumberRange, checked_jsonl, checked_theme
 from livetrans.cli.configfile import config_option
 from livetrans.config import (
     CALM,
@@ -216,7 +216,12 @@ _OUTPUT = [
     _output(
         "--plain", is_flag=True, help="Write lines instead of the screen; always so where the output is not a terminal."
     ),
-    _output("--partials", is_flag=True, help="With plain lines: write unfinished captions too, as they grow."),
+    _output(
+        "--partials",
+        is_flag=True,
+        help="With plain lines: write a caption's words as they come, not once it is final. New words are added to its "
+        "line; where shown words change, the caption is written again on a new line.",
+    ),
     _output(
         "--show-source/--hide-source",
         default=None,
@@ -236,7 +241,11 @@ _OUTPUT = [
         help="Numbers on the screen at first: lag, calm and the keys; all figures; or none.",
     ),
     _output(
-        "--theme", metavar="NAME", show_default="textual-dark", help="Colours of the screen, such as textual-light."
+        "--theme",
+        metavar="NAME",
+        callback=checked_theme,
+        show_default="textual-dark",
+        help="Colours of the screen, such as textual-light.",
     ),
     _output(
         "--jsonl",

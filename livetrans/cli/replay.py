@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -12,11 +13,12 @@ from click.core import ParameterSource
 from livetrans.audio.source import AudioSource
 from livetrans.bench.layout import FORMATS
 from livetrans.cli.common import GroupedCommand
-from livetrans.cli.run_options import RunOptions, embedded_notice, run_options, settings_from
+from livetrans.cli.run_options import RunOptions, embedded_notice, run_options, settings_from, was_given
 from livetrans.cli.running import from_audio, run_at_once, run_live
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import Settings
 from livetrans.errors import UsageError
+from livetrans.events import Notice
 from livetrans.files import input_path
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_recorded
 from livetrans.run.publisher import Publish
@@ -73,6 +75,8 @@ def command(
     16 kHz, mono, signed 16 bits, little-endian.
     """
     _refuse_without_compare(compare)
+    if offline and speed == "real" and was_given("speed"):
+        raise UsageError("--offline replays as fast as the machine can; drop --speed real, or --offline")
     clock = SystemClock()
     if file != STDIN:
         file = str(path_or_session(str(input_path(file))))
@@ -99,9 +103,8 @@ def command(
 
 def _refuse_without_compare(compare: str | None) -> None:
     """Refuse the options of --compare where it is not given."""
-    context = click.get_current_context()
     for name in ("repeats", "format_"):
-        if compare is None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        if compare is None and was_given(name):
             option = f"--{name.rstrip('_')}"
             raise UsageError(f"{option} needs --compare; add --compare METHODS (such as rt,ssbd), or drop {option}")
 
@@ -127,7 +130,7 @@ def open_source(file: str, settings: Settings, clock: Clock, *, recorded: bool, 
 
         return open_listening
     notice = embedded_notice(settings, None if file == STDIN else Path(file))
-    if notice is not None:
+    if notice is not None and file != STDIN:
         notices(notice)
     if file == STDIN:
         from livetrans.audio.pcm import PcmStream
@@ -135,9 +138,16 @@ def open_source(file: str, settings: Settings, clock: Clock, *, recorded: bool, 
         if sys.stdin.isatty():
             raise UsageError("standard input is a terminal; pipe raw PCM into `livetrans replay -` or name a file")
         # Unbuffered: a reading thread would hold the buffer's lock, and the interpreter could not exit.
-        source: AudioSource = PcmStream(open(sys.stdin.fileno(), "rb", 0, closefd=False), clock)
+        source: AudioSource = PcmStream(
+            open(sys.stdin.fileno(), "rb", 0, closefd=False), clock, partial(_notify, notices, notice)
+        )
     else:
         from livetrans.audio.file import AudioFile
 
         source = AudioFile(Path(file), clock, real_time, notices)
     return from_audio(source, settings, clock, notices, live=file == STDIN and real_time)
+
+
+def _notify(notices: PostponedNotices, notice: Notice | None) -> None:
+    if notice is not None:
+        notices(notice)

@@ -16,6 +16,7 @@ import click
 from click.core import ParameterSource
 
 from livetrans.catalogue import data_folder, find_draft_model, find_recogniser, find_translator, is_embedded
+from livetrans.cli.common import say
 from livetrans.cli.options import PAIR_TOKENS, SHARED_OPTIONS
 from livetrans.config import (
     CALM,
@@ -34,7 +35,7 @@ from livetrans.config import (
 from livetrans.errors import UsageError
 from livetrans.events import Notice
 from livetrans.files import input_path
-from livetrans.languages import AUTO, parse_language
+from livetrans.languages import AUTO, Language, parse_language
 from livetrans.translation.glossary import read_glossary
 
 _Settings = TypeVar("_Settings")
@@ -111,7 +112,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
             mask=change(preset.mask),
             output=change(OutputSettings(record_session=record_session)),
         )
-        if options.draft_model is None and _was_given("gamma"):
+        if options.draft_model is None and was_given("gamma"):
             raise UsageError("--gamma is for a draft model; name one with --draft-model, or drop --gamma")
         if options.output.keep_audio and not record_session:
             raise UsageError("--keep-audio stores the sound with the session, which --no-session forbids; drop one")
@@ -122,7 +123,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return with_options
 
 
-def _was_given(name: str) -> bool:
+def was_given(name: str) -> bool:
     """Whether an option stands on the command line; a configuration file may set what a run has no use for."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
@@ -134,8 +135,8 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
         UsageError: an unknown language, or one that no recogniser knows.
         ModelError: a model that is not there.
     """
-    sources = [None if one.lower() == AUTO else parse_language(one) for one in _listed(options.source)]
-    targets = [parse_language(one) for one in _listed(options.target)]
+    sources = _languages(options.source, "--from")
+    targets = [one for one in _languages(options.target, "--to") if one]
     source, target = sources[0], targets[0]
     translator = find_translator(options.mt, source=source.code if source else None, target=target.code)
     glossary = read_glossary(input_path(options.glossary)) if options.glossary else ()
@@ -149,7 +150,12 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
         if model.languages:
             # A recogniser of our own knows one language, and detects none.
             spoken = model.languages[0]
-            source = source or parse_language(spoken)
+            if source is None:
+                source = parse_language(spoken)
+                say(
+                    f"livetrans: {model.name} knows {source.name} only and detects nothing; "
+                    f"--from auto is taken as {spoken}."
+                )
             sources[0] = source
         recogniser_settings = RecogniserSettings(
             model=model.path,
@@ -179,9 +185,18 @@ def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:
     )
 
 
-def _listed(written: str) -> list[str]:
-    """The languages of `en,fr,auto`, each once; an empty entry is a language too, which is not known."""
-    return list(dict.fromkeys(part.strip() for part in written.split(",")))
+def _languages(written: str, option: str) -> list[Language | None]:
+    """The languages of `en,fr,auto`, each once; None for `auto`, which only `--from` knows.
+
+    An empty entry is a language too, which is not known.
+    """
+    parts = [part.strip() for part in written.split(",")]
+    found = [None if option == "--from" and one.lower() == AUTO else parse_language(one) for one in parts]
+    each = list(dict.fromkeys(found))
+    if len(each) < len(found):
+        names = ",".join(one.code if one else AUTO for one in each)
+        say(f"livetrans: {option} {written} names a language twice; it is taken as {option} {names}.")
+    return each
 
 
 def embedded_notice(settings: Settings, file: Path | None = None) -> Notice | None:

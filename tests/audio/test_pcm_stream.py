@@ -100,7 +100,8 @@ def test_close_ends_a_paused_stream() -> None:
     "beginning", [b"RIFF\x24\x00\x00\x00WAVEfmt ", b"fLaC\x00\x00", b"OggS\x00\x02", b"ID3\x04\x00"]
 )
 def test_an_audio_file_in_the_pipe_is_refused(beginning: bytes) -> None:
-    stream = PcmStream(Pipe(beginning + bytes(9000), []), ManualClock())  # type: ignore[arg-type]
+    pipe = Pipe(beginning + bytes(9000), [])
+    stream = PcmStream(pipe, ManualClock(), lambda: pytest.fail("no sound came"))  # type: ignore[arg-type]
     with pytest.raises(SourceError, match="/dev/stdin"):
         list(stream)
 

@@ -204,6 +204,11 @@ def test_gamma_is_refused_without_a_draft_model(seen: Seen, tmp_path: Path, caps
     assert parsed(seen, "--config", str(config), "--draft-model", "livetrans-en-de").draft_model is not None
 
 
+def test_an_unknown_theme_is_refused_with_the_options(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", "demo.flac", "--theme", "textual-ligt"]) == 2
+    assert "did you mean textual-light?" in capsys.readouterr().err
+
+
 def test_keeping_sound_without_a_session_is_refused(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", "demo.flac", "--no-session", "--keep-audio"]) == 2
     assert "--no-session" in capsys.readouterr().err
@@ -287,6 +292,12 @@ def test_several_languages_are_what_the_keys_switch_between(seen: Seen, models: 
         settings_from(parsed(seen, *"--from en,ga --asr whisper-small".split()))
 
 
-def test_a_recogniser_of_our_own_detects_nothing(seen: Seen, models: Path) -> None:
+def test_a_language_named_twice_counts_once(seen: Seen, models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert settings_from(parsed(seen, *"--to de,German,fr --mt tower".split())).targets == ("de", "fr")
+    assert "taken as --to de,fr" in capsys.readouterr().err
+
+
+def test_a_recogniser_of_our_own_detects_nothing(seen: Seen, models: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = settings_from(parsed(seen, *"--from auto --asr livetrans-recogniser-en --mt tower".split()))
     assert (settings.source_language, settings.sources) == ("en", ("en",))
+    assert "--from auto is taken as en" in capsys.readouterr().err

@@ -64,6 +64,11 @@ def test_offline_takes_fewer_passes_to_the_same_words(short_recording: Path, cap
     assert passes_and_words("--offline", "--step", "0.8")[0] == online
 
 
+def test_offline_at_the_pace_of_speech_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", "talk.flac", "--offline", "--speed", "real"]) == 2
+    assert "drop --speed real, or --offline" in capsys.readouterr().err
+
+
 def test_plain_lines_are_the_finals(short_recording: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", str(short_recording), "--speed", "max", "--no-session"]) == 0
     plain = capfd.readouterr()
