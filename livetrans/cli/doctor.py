@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from livetrans.cli.common import GroupedCommand, say
-from livetrans.cli.run_options import RunOptions, embedded_notice, run_options, settings_from
+from livetrans.cli.common import GroupedCommand, GroupedOption, say
+from livetrans.cli.run_options import EMBEDDED, RunOptions, embedded_notice, run_options, settings_from
 from livetrans.clock import SystemClock
 from livetrans.config import Settings
 from livetrans.doctor.machine import BROKEN, OK, WARNING, Finding
@@ -27,6 +27,21 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 _INDENT = 22
+_MEASURED = (
+    "source",
+    "target",
+    "asr",
+    "mt",
+    "prompt",
+    "context_tokens",
+    "threads",
+    "asr_threads",
+    "step",
+    "pause",
+    "encoder_window",
+    "config",
+)
+"""The shared options that change what the doctor measures."""
 MICROPHONE_SECONDS = 10
 """Longest wait for the first sound: there is none where the sound server hangs."""
 _MARKS = {OK: "ok", WARNING: "look", BROKEN: "broken"}
@@ -56,8 +71,18 @@ def command(options: RunOptions, as_json: bool) -> int:
     return int(broken)
 
 
+for _parameter in command.params:
+    # All options are taken, so that the command line of a run can be kept; help lists those that matter here.
+    if isinstance(_parameter, GroupedOption) and _parameter.name not in _MEASURED:
+        _parameter.hidden = True
+
+
 def _examine(options: RunOptions, measured: dict[str, Any]) -> Iterator[Finding]:
-    """Every finding in turn; what was measured goes into `measured`."""
+    """Every finding in turn; what was measured goes into `measured`.
+
+    Raises:
+        UsageError: a wrong option, before the first finding.
+    """
     import psutil  # type: ignore[import-untyped]
 
     from livetrans.audio.portaudio import portaudio_version
@@ -66,6 +91,11 @@ def _examine(options: RunOptions, measured: dict[str, Any]) -> Iterator[Finding]
     from livetrans.session.recorder import sessions_folder
     from livetrans.speech.engine import compute_types, cuda_devices
 
+    settings: Settings | ModelError
+    try:
+        settings = settings_from(options)
+    except ModelError as error:
+        settings = error
     yield machine.check_versions(portaudio_version())
     with _quiet():
         llama, types, devices = engine(), compute_types(), cuda_devices()
@@ -74,18 +104,16 @@ def _examine(options: RunOptions, measured: dict[str, Any]) -> Iterator[Finding]
     _tell("listening to the microphone …")
     yield machine.check_microphone(_listen)
     yield machine.check_disk(sessions_folder())
-    try:
-        settings = settings_from(options)
-    except ModelError as error:
-        yield machine.fault("models", error)
+    if isinstance(settings, ModelError):
+        yield machine.fault("models", settings)
         return
     assert settings.recogniser is not None
     from livetrans.doctor.pair import files_bytes
 
     paths = [settings.recogniser.model, settings.language_model.model]
     named = ", ".join(f"{path.name} ({file_size(files_bytes([path]))})" for path in paths)
-    embedded = embedded_notice(settings)
-    yield Finding("models", WARNING if embedded else OK, named, embedded.text if embedded else None)
+    embedded = embedded_notice(settings) is not None
+    yield Finding("models", WARNING if embedded else OK, f"{named}; {EMBEDDED}" if embedded else named)
     memory = machine.check_memory(files_bytes(paths), psutil.virtual_memory().available)
     yield memory
     busy = machine.check_load_average(psutil.getloadavg()[0], os.cpu_count() or 1)
@@ -125,7 +153,7 @@ def _measure(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     yield pair.translator_finding(translator)
     load = pair.predict(recogniser, translator, settings)
     measured["predicted"] = {"step": settings.transcriber.step, **asdict(load), "keeps_up": load.keeps_up}
-    yield pair.captions_finding(load)
+    yield pair.captions_finding(load, settings.mask)
     another = better_pair(settings, recogniser, translator, load, psutil.virtual_memory().available)
     if another:
         yield another

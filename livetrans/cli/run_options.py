@@ -199,6 +199,9 @@ def _languages(written: str, option: str) -> list[Language | None]:
     return each
 
 
+EMBEDDED = "the embedded recogniser understands synthetic voices only, not people"
+
+
 def embedded_notice(settings: Settings, file: Path | None = None) -> Notice | None:
     """The warning that the embedded recogniser understands no people; none for a `file` that ships with it."""
     if settings.recogniser is None or not is_embedded(settings.recogniser.model):
@@ -208,6 +211,6 @@ def embedded_notice(settings: Settings, file: Path | None = None) -> Notice | No
     source = "en" if settings.source_language == AUTO else settings.source_language
     return Notice(
         "warning",
-        "The embedded recogniser understands synthetic voices only, not people; "
+        f"{EMBEDDED.capitalize()}; "
         f"`livetrans models pull small --from {source} --to {settings.target_language}` fetches one that does.",
     )

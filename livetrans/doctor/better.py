@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -21,6 +21,9 @@ Whisper's tiny and small shapes the second is 6.2 times as large and its pass 9 
 translator's cost is proportional to its size."""
 MEMORY_SHARE = 0.7
 """Of the free memory that a suggested pair may take."""
+
+STEPS = (1.0, 1.5, 2.0, 3.0)
+"""Seconds: longer steps that are tried for a pair; with more, captions come as seldom as sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class Predicted:
     recogniser: Candidate
     translator: Candidate
     load: Load
+    with_step: tuple[float, Load] | None = None
+    """The shortest of STEPS with which it should keep up, and its load then; None where there is none."""
 
 
 def candidates(
@@ -95,19 +100,23 @@ def predict_loads(
     assert settings.recogniser is not None
     recogniser_size = files_bytes([settings.recogniser.model])
     translator_size = files_bytes([settings.language_model.model])
-    passes, share = recogniser.costs, contention(recogniser, translator)
-    return [
-        Predicted(
-            first,
-            second,
-            predict_load(
-                passes.slowed((first.size / recogniser_size) ** RECOGNISER_GROWTH),
-                translator.updates.slowed(second.size / translator_size),
-                settings.transcriber,
-                settings.gate,
-                share,
-            ),
+    share = contention(recogniser, translator)
+
+    def load(first: Candidate, second: Candidate, step: float) -> Load:
+        return predict_load(
+            recogniser.costs.slowed((first.size / recogniser_size) ** RECOGNISER_GROWTH),
+            translator.updates.slowed(second.size / translator_size),
+            replace(settings.transcriber, step=step),
+            settings.gate,
+            share,
         )
+
+    def with_step(first: Candidate, second: Candidate) -> tuple[float, Load] | None:
+        longer = ((step, load(first, second, step)) for step in STEPS if step > settings.transcriber.step)
+        return next(((step, found) for step, found in longer if found.keeps_up and not found.falls_behind), None)
+
+    return [
+        Predicted(first, second, load(first, second, settings.transcriber.step), with_step(first, second))
         for first, second in pairs
     ]
 
@@ -162,17 +171,40 @@ def choose(
         is_better = load.keeps_up and None not in in_use and place(*names) < place(in_use[0] or "", in_use[1] or "")
         if names == in_use or not (embedded or is_better or not load.keeps_up):
             return None
-        return _finding(best, OK if load.keeps_up else WARNING, "should keep up here")
-    if (load.keeps_up and not embedded) or not fitting:
+        text = f"{_named(best)} should keep up here: by their sizes they need about {_needs(best.load)}"
+        return Finding(_title(embedded), OK if load.keeps_up else WARNING, text, _commands(best))
+    if load.keeps_up and not embedded:
         return None
-    lightest = min(fitting, key=lambda pair: pair.load.recogniser + pair.load.translator)
-    return _finding(lightest, WARNING, "would be the lightest, and not keep up without --window partials or --step 2")
+    if not fitting:
+        text = "no pair that understands people and fits in the free memory is known for these languages"
+        return Finding("for people", WARNING, text, "`livetrans models` lists all") if embedded else None
+    return _lightest(min(fitting, key=lambda pair: pair.load.recogniser + pair.load.translator), embedded)
 
 
-def _finding(pair: Predicted, state: str, what: str) -> Finding:
-    load = pair.load
-    text = (
-        f"{pair.recogniser.name} with {pair.translator.name} {what}: by their sizes they need about "
-        f"{load.recogniser:.0%} and {load.translator:.0%}"
-    )
-    return Finding("better pair", state, text, f"{pair.recogniser.command}, {pair.translator.command}")
+def _lightest(pair: Predicted, embedded: bool) -> Finding:
+    """Where no pair keeps up with the step in use."""
+    text = f"no pair of the catalogue should keep up here; the lightest, {_named(pair)}, "
+    if pair.with_step is None:
+        text += f"not even with --step {STEPS[-1]:g}: by their sizes they need about {_needs(pair.load)}"
+        return Finding(
+            _title(embedded), WARNING, text, "--window partials makes passes shorter; or use a faster machine"
+        )
+    step, load = pair.with_step
+    text += f"should with --step {step:g}: by their sizes they then need about {_needs(load)}"
+    return Finding(_title(embedded), WARNING, text, f"{_commands(pair)}, --step {step:g}")
+
+
+def _title(embedded: bool) -> str:
+    return "for people" if embedded else "better pair"
+
+
+def _named(pair: Predicted) -> str:
+    return f"{pair.recogniser.name} with {pair.translator.name}"
+
+
+def _needs(load: Load) -> str:
+    return f"{load.recogniser:.0%} of the step and {load.translator:.0%} of the time between updates"
+
+
+def _commands(pair: Predicted) -> str:
+    return f"{pair.recogniser.command}, {pair.translator.command}"

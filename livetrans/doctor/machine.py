@@ -149,5 +149,5 @@ def check_load_average(load: float, cores: int) -> Finding | None:
     """None on a machine that is quiet enough to measure on."""
     if load < cores / 2:
         return None
-    text = f"other programs keep {load:.1f} of {cores} cores busy: the figures below are too high"
+    text = f"other programs keep {min(load, cores):.1f} of {cores} cores busy: the figures below are too high"
     return Finding("other load", WARNING, text, "close them, and run the doctor again")

@@ -10,7 +10,7 @@ from pathlib import Path
 from livetrans.bench.cost import Cost
 from livetrans.catalogue import data_folder
 from livetrans.clock import Clock
-from livetrans.config import RecogniserSettings, Settings
+from livetrans.config import MaskSettings, RecogniserSettings, Settings
 from livetrans.doctor.machine import OK, WARNING, Finding
 from livetrans.doctor.measuring import (
     measure_curve,
@@ -120,13 +120,14 @@ def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:.0f}" if seconds >= 0.01 else f"{seconds * 1000:.1f}"
 
 
-def captions_finding(load: Load) -> Finding:
+def captions_finding(load: Load, mask: MaskSettings) -> Finding:
     needs = f"the recogniser needs {load.recogniser:.0%} of its step, the translator {load.translator:.0%}"
     if load.falls_behind:
         return Finding("captions", WARNING, f"{needs}; captions fall further and further behind", load.advice)
+    hidden = "" if mask.mode == "none" or mask.k == 0 else ", and longer until the mask no longer hides it"
     text = (
-        f"{needs}; growing captions come about {load.lag:.1f} s after a word, finals {load.final_lag:.1f} s after a "
-        "sentence"
+        f"{needs}; from the end of a word to the update that translates it about {load.lag:.1f} s{hidden}; a final "
+        f"{load.final_lag:.1f} s after a sentence"
     )
     return Finding("captions", OK if load.keeps_up else WARNING, text, load.advice)
 

@@ -28,7 +28,9 @@ def test_the_report_fits_a_terminal_and_names_what_it_measured(capfd: pytest.Cap
     assert max(map(len, lines)) <= 80
     named = [line[8:22].strip() for line in lines if line[:8].strip() in ("ok", "look")]
     expected = ["versions", "llama.cpp", "CTranslate2", "microphone", "disk", "models", "memory"]
-    told = [name for name in named if name not in ("other load", "better pair")]  # these depend on the machine
+    told = [
+        name for name in named if name not in ("other load", "better pair", "for people")
+    ]  # these depend on the machine
     assert told == [*expected, "recogniser", "translator", "captions"]
     assert "understands synthetic voices only" in " ".join(printed.split())
     assert lines[-1].startswith("Ready")
@@ -72,7 +74,23 @@ def test_a_recogniser_that_cannot_be_loaded_is_broken(
 def test_models_that_are_not_there_end_the_report(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["doctor", "--mt", "/absent.gguf"]) == 1
     assert "there is no translator '/absent.gguf'" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_wrong_option_is_said_before_anything_is_examined(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["doctor", "--to", "Klingon"]) == 2
+    printed, errors = capsys.readouterr()
+    assert printed == "" and "Klingon" in errors
+
+
+def test_help_lists_what_changes_the_measurement_and_every_option_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert "--step" in printed and "--asr" in printed and "--config" in printed
+    assert "--theme" not in printed and "--session" not in printed and "--glossary" not in printed
+    assert run(["doctor", "--theme", "textual-light", "--to", "Klingon"]) == 2
+    assert "Klingon" in capsys.readouterr().err
+    assert run(["mic", "--help"]) == 0
+    assert "--theme" in capsys.readouterr().out
 
 
 def test_no_microphone_leaves_the_machine_ready(

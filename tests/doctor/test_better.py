@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -56,12 +57,21 @@ def test_the_best_pair_that_keeps_up_needs_no_other() -> None:
 def test_memory_limits_the_choice() -> None:
     found = chosen({("big", "7b"), ("small", "2b")}, (None, None), memory=3 * GB)
     assert found is not None and "small with 2b" in found.text
-    assert chosen({("big", "7b")}, (None, None), memory=1) is None
 
 
 def test_where_none_keeps_up_the_lightest_is_named_with_what_helps() -> None:
     found = chosen(set(), (None, None))
-    assert found is not None and found.state == WARNING and "--window partials" in found.text
+    assert found is not None and found.state == WARNING
+    assert "no pair of the catalogue" in found.text and "--window partials" in (found.advice or "")
+    one = [replace(pair, with_step=(2.0, FAST)) for pair in pairs(set())]
+    found = choose(one, (RECOGNISERS, TRANSLATORS), (None, None), FAST, 99 * GB)
+    assert found is not None and "should with --step 2" in found.text and "--step 2" in (found.advice or "")
+
+
+def test_people_are_promised_a_pair_or_told_that_there_is_none() -> None:
+    found = chosen({("big", "7b")}, (None, None), memory=1)
+    assert found is not None and found.state == WARNING and "fits in the free memory" in found.text
+    assert chosen({("big", "7b")}, ("big", "7b"), memory=1) is None
 
 
 def test_candidates_know_the_languages_and_are_free_to_use_or_here(tmp_path: Path) -> None:
@@ -107,4 +117,6 @@ def test_larger_models_are_predicted_to_be_slower(
     translator = MeasuredTranslator((cost,), Costs(update_seconds, update_seconds), 0)
     one, other = predict_loads(settings, recogniser, translator, [same, larger])
     assert one.load.recogniser == pytest.approx(pass_seconds / 0.8)
+    for pair in (one, other):
+        assert pair.with_step is None or (pair.with_step[0] > 0.8 and pair.with_step[1].keeps_up)
     assert other.load.recogniser >= one.load.recogniser and other.load.lag >= one.load.lag

@@ -72,3 +72,4 @@ def test_a_busy_machine_is_said_before_it_is_measured() -> None:
     assert machine.check_load_average(0.9, 2) is None
     busy = machine.check_load_average(3.0, 2)
     assert busy is not None and busy.state == WARNING and busy.advice
+    assert "2.0 of 2 cores" in busy.text, "more than all cannot be busy"
