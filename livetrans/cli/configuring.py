@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from livetrans.cli.common import GroupedOption, say
+from livetrans.cli.common import GroupedOption, confirmed, say
 from livetrans.cli.configfile import COMMAND_LINE_ONLY, COMMANDS, apply_config, default_config_file, option_key
 from livetrans.errors import SessionError, UsageError
 from livetrans.text import visible
@@ -158,7 +158,8 @@ def _write(path: Path, yes: bool) -> None:
     if path.exists() and not yes:
         if not sys.stdin.isatty():
             raise UsageError(f"{path} exists already; give --yes to overwrite it, or --config for another file")
-        click.confirm(f"{path} exists already. Overwrite it?", abort=True, err=True)
+        if not confirmed(f"{path} exists already. Overwrite it?", default=False):
+            raise click.Abort
     text = template()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

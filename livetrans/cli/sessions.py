@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from livetrans.cli.common import AdvisingGroup, say, started_as
+from livetrans.cli.common import AdvisingGroup, confirmed, say, started_as
 from livetrans.errors import SessionError, UsageError
 from livetrans.session.codec import dump
 from livetrans.session.recorder import sessions_folder
@@ -91,7 +91,8 @@ def remove_command(names: tuple[str, ...], empty: bool, days: int | None, yes: b
     several = len(chosen) > 1 or days is not None
     if not yes and (several or sys.stdin.isatty()):
         which = _count(len(chosen)) if several else _described(min(chosen))
-        click.confirm(f"Remove {which}?", abort=True, err=True)
+        if not confirmed(f"Remove {which}?", default=False):
+            raise click.Abort
     for folder in sorted(chosen):
         remove(folder)
         say(f"{folder.name} was removed.")
