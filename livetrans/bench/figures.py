@@ -137,6 +137,11 @@ FIGURES = _chosen(
     "COMET", "COMET - rt", "BLEU", "BLEU - rt", "chrF", "chrF - rt", "NE", "NE sums", "A/D %", "A/O %", "update ms",
     "speedup", "TPS", "TPS ratio", "TPS ratio*",
 )  # fmt: skip
+FIGURES_BESIDE_PAPER: Figures[TableRow] = tuple(
+    (replace(column, rank=RANKS.index("COMET") + 1) if column.name == "TPS ratio*" else column, figure)
+    for column, figure in FIGURES
+)
+"""The same where the paper's speedup stands beside them, which is to be compared with `TPS ratio*`."""
 LATENCIES = _chosen("AL s", "AL-CA s", "LAAL s", "LAAL-CA s", "lag p50 s", "lag p95 s")
 CALM = _chosen(
     "speedup", "TPS ratio", "passes", "evaluated", "A/D %", "A/O %", "NE sums", "NE screen", "NE screen raw",
@@ -156,7 +161,7 @@ PAPER_FIGURES: Figures[PaperRow] = (
     (Column("A/D %", decimals=1), lambda row: row.accepted_per_draft),
     (Column("A/O %", decimals=1), lambda row: row.accepted_per_output),
     (Column("TPS"), lambda row: row.tokens_per_second),
-    (Column("TPS ratio", decimals=2), lambda row: row.tps_ratio),
+    (Column("TPS ratio", decimals=2, beside="TPS ratio*"), lambda row: row.tps_ratio),
 )
 
 

@@ -35,6 +35,8 @@ class Column:
     """1 matters most; where text is too narrow for all columns, the highest rank is left out first."""
     group: str = ""
     """Whose figures these are, where a table has more than one model."""
+    beside: str = ""
+    """Another name by which `Table.only` takes the column: that of the figure it is compared with."""
 
     @property
     def title(self) -> str:
@@ -65,20 +67,21 @@ class Table:
         return visible(f"{self.name.capitalize()}: {self.title}" if self.name else capitalized(self.title))
 
     def only(self, names: Sequence[str]) -> Table:
-        """The table with the first column and those of these names, in that order within each group.
+        """The table with the first column, named or not, and those of these names, in that order within each group.
 
         Raises:
             UsageError: there is no such column.
         """
-        known = list(dict.fromkeys(column.name for column in self.columns[1:]))
+        known = list(dict.fromkeys(column.name for column in self.columns))
         for name in names:
             if name not in known:
                 raise UsageError(unknown("column", name, known))
         groups = list(dict.fromkeys(column.group for column in self.columns[1:]))
         order = {
-            (groups.index(column.group), names.index(column.name)): index
+            (groups.index(column.group), names.index(name)): index
             for index, column in enumerate(self.columns)
-            if index and column.name in names
+            for name in [next((name for name in (column.name, column.beside) if name in names), None)]
+            if index and name is not None
         }
         places = [0, *(order[key] for key in sorted(order))]
         columns = tuple(self.columns[index] for index in places)

@@ -59,8 +59,8 @@ def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[Met
     """Methods from `rt,ssbd@0.2,window8@0.2+worth`, in that order, without doubles; `rt` is added where it is missing.
 
     A display-only mask (`+display3`) changes nothing but what is shown: its method is run plain, and tables mask it.
-    Bias, window and finals that are not written are those of `usual`; by default finals are decoded like any update, as
-    in the paper. A name in `METHOD_SETS` stands for its methods.
+    Bias and window that are not written are those of `usual`, and so are finals where neither is written; else finals
+    are decoded like any update, as in the paper. A name in `METHOD_SETS` stands for its methods.
 
     Raises:
         UsageError: a method, bias or mask that does not exist.
@@ -102,7 +102,8 @@ def parse_method(text: str, usual: DecodingSettings | None = None) -> MethodReco
         fallback, rollback = _thresholds(text, value, usual)
         method = replace(method, fallback=fallback, rollback=rollback)
     if decoder.biased:
-        final = written["final"] or usual.final
+        # With its bias or window written, a method is the one of that label in every run.
+        final = written["final"] or ("partial" if value is not None or written["window"] else usual.final)
         final = "partial" if decoder.final is None and final == "worth" else final
         method = replace(method, bias=usual.bias if value is None else _bias(text, value), final=final)
     if decoder.final:

@@ -108,7 +108,7 @@ def _over_bias(
     rows: Sequence[TableRow], date: str, panels: Sequence[tuple[str, str, Value]], title: str
 ) -> Figure | None:
     """A panel a figure over the bias, methods without one as level lines; None where no two biases have it."""
-    curves = curves_of(rows, by_decoder=True)
+    curves = curves_of(rows, by_method=True)
     # A single point is no curve.
     measured = [panel for panel in panels if any(len(_points(own, panel[2])) > 1 for own in curves.values())]
     if not measured:
@@ -133,25 +133,30 @@ def _over_bias(
     return figure
 
 
-def curves_of(rows: Sequence[TableRow], *, by_decoder: bool = False) -> dict[str, list[TableRow]]:
+def curves_of(rows: Sequence[TableRow], *, by_method: bool = False) -> dict[str, list[TableRow]]:
     """Rows by run, named by what tells the runs apart: nothing where there is one.
 
-    With `by_decoder` each biased decoder has a curve, named by it too; methods without a bias are on the first of
-    their run.
+    With `by_method` each biased method has a curve over its biases, named by it too (`window3+worth`); methods without
+    a bias are on the first of their run.
     """
-    biased = list(dict.fromkeys(row.decoder for row in rows if row.bias is not None)) if by_decoder else []
+    biased = list(dict.fromkeys(map(_unbiased, (row for row in rows if row.bias is not None)))) if by_method else []
 
-    def decoder_of(row: TableRow) -> str:
-        return row.decoder if row.bias is not None else biased[0]
+    def method_of(row: TableRow) -> str:
+        return _unbiased(row) if row.bias is not None else biased[0]
 
     curves = {
-        " ".join(part for part in (decoder, name) if part): [
-            row for row in rows if row.origin == origin and (not decoder or decoder_of(row) == decoder)
+        " ".join(part for part in (method, name) if part): [
+            row for row in rows if row.origin == origin and (not method or method_of(row) == method)
         ]
         for origin, name in tell_apart(row.origin for row in rows).items()
-        for decoder in biased or [""]
+        for method in biased or [""]
     }
     return {name: own for name, own in curves.items() if own}
+
+
+def _unbiased(row: TableRow) -> str:
+    """The method's label without its bias."""
+    return row.method.replace(f"@{row.bias:g}", "")
 
 
 def _points(rows: Sequence[TableRow], value: Value) -> list[tuple[float, float]]:

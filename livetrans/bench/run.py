@@ -82,7 +82,7 @@ class RunWriter:
             ) from None
         if run.header != header or run.segments != tuple(segments)[: len(run.segments)]:
             raise UsageError(
-                f"{self._path} holds another run ({_difference(run.header, header)}); "
+                f"{self._path} holds another run ({_differences(run, header, segments)}); "
                 "choose another name with -o, or --force to overwrite it"
             )
         return run
@@ -124,20 +124,31 @@ def _is_unbegun(path: Path, header: bytes) -> bool:
     return line != header and header.startswith(line)
 
 
-def _difference(old: Header, new: Header) -> str:
-    """What differs first between two signatures, in words."""
-    if old.corpus.sha256 != new.corpus.sha256:
-        return " not ".join(f"{each.corpus.segments} sentences of {each.corpus.name}," for each in (old, new))[:-1]
+def _differences(run: Run, new: Header, segments: Sequence[Segment]) -> str:
+    """What differs between a file and a new run, in words."""
+    old = run.header
+    found = []
+    if (old.corpus.segments, old.corpus.name) != (new.corpus.segments, new.corpus.name):
+        found.append(
+            " not ".join(f"{each.corpus.segments} sentences of {each.corpus.name}," for each in (old, new))[:-1]
+        )
+    elif run.segments != tuple(segments)[: len(run.segments)]:
+        pairs = list(zip(run.segments, segments, strict=False))
+        parts = {"source": "other source texts", "reference": "other references"}
+        own = [text for part, text in parts.items() if any(getattr(a, part) != getattr(b, part) for a, b in pairs)]
+        found += own or ["other segments"]
+    elif old.corpus.sha256 != new.corpus.sha256:
+        found.append("other source texts, references or updates")
     for name in Header.__dataclass_fields__:
         before, now = getattr(old, name), getattr(new, name)
         parts = getattr(type(now), "__dataclass_fields__", {})
-        pairs = {f"{name} {part}": (getattr(before, part), getattr(now, part)) for part in parts} or {
-            name: (before, now)
-        }
-        for what, (mine, theirs) in pairs.items():
-            if mine != theirs:
-                return f"{what.replace('_', ' ')}: {_said(mine)}, not {_said(theirs)}"
-    return "other sentences"
+        told = ("corpus name", "corpus segments", "corpus sha256")
+        for what, mine, theirs in [
+            (f"{name} {part}", getattr(before, part, None), getattr(now, part)) for part in parts
+        ] or [(name, before, now)]:
+            if mine != theirs and what not in told:
+                found.append(f"{what.replace('_', ' ')}: {_said(mine)}, not {_said(theirs)}")
+    return "; ".join(found)
 
 
 def _said(value: object) -> str:

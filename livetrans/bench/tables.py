@@ -10,6 +10,7 @@ from livetrans.bench.figures import (
     COMPARISON,
     DRAFTS,
     FIGURES,
+    FIGURES_BESIDE_PAPER,
     LATENCIES,
     METHOD,
     PAPER_FIGURES,
@@ -163,7 +164,7 @@ TABLES: dict[str, Callable[[Sequence[ScoredRun], TableSettings], Table]] = {
 
 
 def fitting_tables(runs: Sequence[ScoredRun], settings: TableSettings) -> list[str]:
-    """The tables that these runs have the material for."""
+    """The tables that runs of this kind have the material for."""
     if all(any(row.drafting for row in run.rows) for run in runs):
         return ["drafts"]
     kinds = {run.run.header.corpus.kind for run in runs}
@@ -210,7 +211,7 @@ def _overview(
     papers = (TOWER, QWEN) if settings.paper else ()
     columns = [METHOD]
     for model in models:
-        columns += columns_of(FIGURES, model if grouped else "")
+        columns += columns_of(_figures(settings), model if grouped else "")
     for model in papers:
         columns += columns_of(PAPER_FIGURES, f"paper: {model}")
     rows = []
@@ -226,6 +227,10 @@ def _overview(
     return _table(name, title, columns, rows, runs)
 
 
+def _figures(settings: TableSettings) -> Figures[TableRow]:
+    return FIGURES_BESIDE_PAPER if settings.paper else FIGURES
+
+
 def _sweep(
     name: str,
     title: str,
@@ -235,7 +240,7 @@ def _sweep(
     settings: TableSettings,
 ) -> Table:
     """A line for each method, file after file."""
-    columns = [METHOD, *columns_of(FIGURES, "ours" if settings.paper else "")]
+    columns = [METHOD, *columns_of(_figures(settings), "ours" if settings.paper else "")]
     if settings.paper:
         columns += columns_of(PAPER_FIGURES, f"paper: {TOWER} {SWEEP_PAIR}")
     rows = []

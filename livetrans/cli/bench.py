@@ -164,7 +164,7 @@ def run_command(**values: Any) -> None:
 @click.option("--unit", metavar="UNIT", help="Unit in which erasure is counted: 13a, zh, char, word, model, ...")
 @click.option("--comet", type=_ANY, metavar="MODEL", help="Score with COMET too, by this model on disk.")
 @click.option("--paper", is_flag=True, help="Put the paper's figures beside ours.")
-@page_options
+@page_options("NE,A/D %,speedup")
 def table_command(**values: Any) -> None:
     """Compute tables from run files, translating nothing.
 
@@ -257,7 +257,7 @@ def export_command(file: Path, method: str, format_: str, unit: str, output: Pat
     show_default=True,
     help="Passes of each length; figures are medians.",
 )
-@page_options
+@page_options("new tokens,to one")
 def cost_command(model: str | None, threads: int, measured: str, rounds: int, page: Page) -> None:
     """Measure one pass of MODEL over 1 to 40, 48 and 64 new tokens: what verifying a draft costs on this machine.
 

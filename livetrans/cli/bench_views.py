@@ -15,9 +15,10 @@ from rich.text import Text
 
 from livetrans.bench.case import Case, Pieces, as_json, as_latex, as_markdown, as_marks, case_of
 from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, cost_values, measure_cost, store_cost
+from livetrans.bench.layout import Table
 from livetrans.bench.methods import clock_for, masks_of, parse_method
 from livetrans.bench.runfile import read_run
-from livetrans.bench.scoring import ScoringSettings, score
+from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
 from livetrans.bench.tables import TABLES, TableSettings, fitting_tables
 from livetrans.catalogue import find_translator
 from livetrans.cli.common import say
@@ -60,9 +61,27 @@ def make_tables(options: TableOptions) -> None:
     shown = options.mask_k[0] if options.mask_k else MaskSettings().k
     scoring = ScoringSettings(options.unit, tuple(sorted(masks)), options.comet, shown)
     scored = [score(run, scoring) for run in runs]
-    write_tables(
-        [TABLES[name](scored, settings) for name in options.names or fitting_tables(scored, settings)], options.page
-    )
+    if options.names:
+        tables = [TABLES[name](scored, settings) for name in options.names]
+    else:
+        tables = _every_table(scored, settings)
+    write_tables(tables, options.page)
+
+
+def _every_table(runs: list[ScoredRun], settings: TableSettings) -> list[Table]:
+    """The tables that can be made of the runs; says which cannot, and why. Fails where none can."""
+    tables: list[Table] = []
+    left_out: dict[str, UsageError] = {}
+    for name in fitting_tables(runs, settings):
+        try:
+            tables.append(TABLES[name](runs, settings))
+        except UsageError as reason:
+            left_out[name] = reason
+    if not tables:
+        raise next(iter(left_out.values()))
+    for name, fault in left_out.items():
+        say(f"table {name} is left out: {fault}")
+    return tables
 
 
 def show_case(file: Path, segment_id: int, methods: str, format_: str) -> None:

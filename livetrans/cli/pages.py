@@ -40,11 +40,6 @@ _OPTIONS = (
         show_default=True,
         help="text fits the terminal; csv and json have every figure unrounded; latex needs booktabs.",
     ),
-    click.option(
-        "--columns",
-        metavar="NAMES",
-        help="Only these columns, separated by commas: 'NE,A/D %,speedup'.",
-    ),
     click.option("--explain", is_flag=True, help="Below the table, say in a line each what the columns mean."),
     click.option("--signature", is_flag=True, help="Below the table, say what produced the figures."),
     click.option(
@@ -58,17 +53,23 @@ _OPTIONS = (
 )
 
 
-def page_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of a table; it receives them as `page`, a `Page`."""
+def page_options(columns: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options of a table, `columns` as the example; it receives them as `page`, a `Page`."""
+    example = f"Only these columns, separated by commas: '{columns}'."
+    first, *others = _OPTIONS
+    options = (first, click.option("--columns", metavar="NAMES", help=example), *others)
 
-    @wraps(function)
-    def command(**values: Any) -> Any:
-        page = Page(**{field.name: values.pop(field.name) for field in fields(Page)})
-        return function(page=page, **values)
+    def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def command(**values: Any) -> Any:
+            page = Page(**{field.name: values.pop(field.name) for field in fields(Page)})
+            return function(page=page, **values)
 
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return with_options
 
 
 def write_tables(tables: Sequence[Table], page: Page) -> None:

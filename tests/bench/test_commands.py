@@ -108,6 +108,19 @@ def test_runs_of_one_corpus_are_told_apart(run_file: Path, tmp_path: Path, capsy
     assert {method.split()[0] for method in methods} == {"run.jsonl", "again.jsonl"}
 
 
+def test_a_table_that_was_not_asked_for_is_skipped_with_a_sentence(
+    run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = tmp_path / "again.jsonl"
+    again.write_bytes(run_file.read_bytes())
+    command = ["bench", "table", str(run_file), str(again)]
+    assert run([*command, "--format", "json"]) == 0
+    done = capsys.readouterr()
+    assert [table["table"] for table in json.loads(done.out)["tables"]] == ["table 3", "table 4"]
+    assert done.err.startswith("table 2 is left out: ") and done.err.count("\n") == 1
+    assert run([*command, "--table", "2"]) == 2
+
+
 def test_a_table_file_is_not_overwritten_without_being_asked(
     run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

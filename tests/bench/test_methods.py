@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.bench.methods import METHOD_SETS, parse_method, parse_methods, settings_of
+from livetrans.config import DecodingSettings
 from livetrans.errors import UsageError
 
 
@@ -17,6 +18,14 @@ def test_a_named_set_stands_for_its_methods_in_their_usual_spelling(name: str) -
 
 def test_the_baseline_is_always_there_and_doubles_are_not() -> None:
     assert [method.label for method in parse_methods("ssbd@0.2, ssbd, ssbd@0.20,cd")] == ["rt", "ssbd@0.2", "cd"]
+
+
+@pytest.mark.parametrize("name", METHOD_SETS)
+def test_a_live_runs_finals_change_no_method_that_is_written_out(name: str) -> None:
+    live = DecodingSettings(final="worth", bias=0.3, window=5)
+    assert tuple(method.label for method in parse_methods(name, live)) == METHOD_SETS[name]
+    labels = [method.label for method in parse_methods("window,window@0.1,window8,ssbd", live)]
+    assert labels == ["rt", "window5@0.3+worth", "window5@0.1", "window8@0.3", "ssbd@0.3"]
 
 
 def test_a_display_only_mask_is_run_plain() -> None:

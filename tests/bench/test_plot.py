@@ -48,7 +48,15 @@ def row(method: str, bias: float | None = None, **figures: Any) -> TableRow:
 def sweep(**shared: Any) -> list[TableRow]:
     """Rows as a sweep of the bias gives them, beside `rt` and `cd`."""
     biased = [
-        row(f"ssbd@{bias}", bias, ne_mean=1 - bias, accepted_per_draft=bias, speedup=1 + bias, bleu=20 - bias, **shared)
+        row(
+            f"ssbd@{bias:g}",
+            bias,
+            ne_mean=1 - bias,
+            accepted_per_draft=bias,
+            speedup=1 + bias,
+            bleu=20 - bias,
+            **shared,
+        )
         for bias in (0.4, 0.0, 0.2)
     ]
     return [row("rt", ne_mean=1.4, speedup=1.0, bleu=20.0, **shared), *biased, row("cd", ne_mean=0.0, **shared)]
@@ -95,6 +103,9 @@ def test_only_what_was_measured_is_plotted(tmp_path: Path) -> None:
         [],
         [row("rt", ne_mean=1.0)],
         [row("rt", ne_mean=1.0, speedup=1.0), row("ssbd@0.2", 0.2, ne_mean=1.0, speedup=1.0)],
+        # Different methods at one bias are no curve over the bias.
+        [row(name, 0.2, ne_mean=1.0, speedup=1.0) for name in ("ssbd@0.2", "ssbd@0.2+exact", "ssbd@0.2+draft")],
+        [row("ssbd@0.2", 0.2, ne_mean=1.0), row("ssbd@0.4+exact", 0.4, ne_mean=1.0)],
     ],
 )
 def test_nothing_to_plot_is_a_sentence(rows: list[TableRow], tmp_path: Path) -> None:
@@ -123,7 +134,7 @@ def test_a_title_names_model_corpus_and_date(tmp_path: Path) -> None:
 
 def test_a_legend_names_only_what_was_run() -> None:
     rows = [*sweep(), *sweep(pair="en-ja"), row("window3@0.2", 0.2, pair="en-ja")]
-    assert list(plotting.curves_of(rows, by_decoder=True)) == ["ssbd en-de", "ssbd en-ja", "window en-ja"]
+    assert list(plotting.curves_of(rows, by_method=True)) == ["ssbd en-de", "ssbd en-ja", "window3 en-ja"]
 
 
 def test_masked_rows_have_no_place_on_a_line_over_the_bias(tmp_path: Path) -> None:

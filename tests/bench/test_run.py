@@ -326,3 +326,11 @@ def test_a_file_of_another_run_is_refused_with_what_differs(
     shorter = replace(header, corpus=replace(header.corpus, sha256="x", segments=2))
     with pytest.raises(UsageError, match=re.escape("(4 sentences of source.en, not 2 sentences of source.en)")):
         RunWriter(tmp_path / "run.jsonl", shorter, segments)
+
+
+def test_every_difference_to_a_run_of_the_same_text_is_named(tmp_path: Path) -> None:
+    corpus = corpus_of(tmp_path)
+    run_to(tmp_path / "run.jsonl", corpus, header_of(corpus))
+    bare = corpus_of(tmp_path, references=False)
+    with pytest.raises(UsageError, match=r"\(other references; methods: .*, not rt,cd; repeats: 2, not 1\)"):
+        RunWriter(tmp_path / "run.jsonl", header_of(bare, "rt,cd", 1), [one.segment for one in bare.segments])

@@ -261,8 +261,20 @@ def test_columns_are_chosen_by_name_and_in_order(scored: ScoredRun) -> None:
     ]  # fmt: skip
     assert [row[0] for row in table.rows] == ["rt", "ssbd@0", "ssbd@0.2", "ssbd@0.5", "cd"]
     assert all(len(row) == 4 for row in table.rows) and table.rows[0][1] == (1.0, 1.0, 1.0)
+    assert table.only(["method", "NE", "method"]) == table.only(["NE"])
     with pytest.raises(UsageError, match="did you mean speedup"):
         table_3([scored], PLAIN).only(["speed up"])
+
+
+def test_beside_the_papers_speedup_stands_what_compares_with_it(scored: ScoredRun) -> None:
+    table = table_3([scored], TableSettings(paper=True))
+    assert [(column.name, column.group) for column in table.only(["TPS ratio*"]).columns[1:]] == [
+        ("TPS ratio*", "ours"), ("TPS ratio", "paper: Tower+ 2B en-zh"),
+    ]  # fmt: skip
+    both = table.only(["TPS ratio", "TPS ratio*"])
+    assert [column.name for column in both.columns[1:]] == ["TPS ratio", "TPS ratio*", "TPS ratio"]
+    ranks = {column.name: column.rank for column in table.columns if column.group == "ours"}
+    assert ranks["TPS ratio*"] < min(ranks[name] for name in ("update ms", "chrF - rt", "BLEU - rt", "COMET - rt"))
 
 
 def test_a_hostile_name_reaches_no_terminal() -> None:
