@@ -10,7 +10,7 @@ import click
 
 from livetrans.bench.methods import PAPER_METHODS, QUICK_REPEATS, QUICK_SENTENCES, REPEATS, TIMES
 from livetrans.catalogue import TRANSLATOR_VARIABLE
-from livetrans.cli.common import NumberRange
+from livetrans.cli.common import AdvisingGroup, NumberRange
 from livetrans.cli.options import MOST_THREADS, PROMPTS
 from livetrans.cli.pages import Page, page_options
 from livetrans.config import LanguageModelSettings
@@ -26,7 +26,7 @@ _threads = functools.partial(
 _drawn = functools.partial(click.option, show_default="greedy decoding; only rt, spec and bild draw")
 
 
-@click.group()
+@click.group(cls=AdvisingGroup)
 def command() -> None:
     """Measure re-translation against drafts: speed, erasure and quality, as the paper's tables do.
 

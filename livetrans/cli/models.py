@@ -18,7 +18,7 @@ from livetrans.catalogue import (
     pull_folder,
     search_folders,
 )
-from livetrans.cli.common import say
+from livetrans.cli.common import AdvisingGroup, say
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import AUTO, parse_language
 from livetrans.models.entries import RECOGNISER, Entry
@@ -30,7 +30,7 @@ _USABLE = 0.8
 """Part of the memory that a model may take: the rest is for the system and the other model."""
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=AdvisingGroup, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the list as one JSON object.")
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:

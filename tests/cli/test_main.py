@@ -95,6 +95,8 @@ def test_success_is_0(failing: Callable[[BaseException | None], None]) -> None:
         (["replya"], "did you mean replay?"),
         (["models", "--nonsense"], "livetrans models --help"),
         (["export", "--text"], "livetrans export --help"),
+        (["models", "pul"], "there is no command 'pul' (did you mean pull?)"),
+        (["bench", "runn"], "there is no command 'runn' (did you mean run?)"),
         (["sessions", "lits"], "there is no command 'lits' (did you mean list?)"),
         (["replay", "x.flac", "--mask"], "livetrans replay --help"),
         (["sessions", "rm", "--older-than"], "livetrans sessions rm --help"),
