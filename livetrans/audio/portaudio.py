@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 COMMON_RATES = (48_000, 44_100)
 """Hz; every device supports one of them, also one that rejects the rate that it reports as its default."""
 
+NO_MICROPHONE = "There is no microphone: plug one in, or check that the system lets the terminal use it."
+
 OnSound = Callable[["NDArray[np.int16]", int], None]
 """Gets its own copy of each mono block, shape (n,), and how many frames the device lost before it; must not wait."""
 
@@ -149,7 +151,7 @@ def list_devices(backend: PortAudio | None = None) -> list[Device]:
 def choose_device(devices: list[Device], wanted: str | int | None) -> Device:
     """The device with that number or with that in its name, upper and lower case alike; None: the default."""
     if not devices:
-        raise SourceError("There is no microphone: plug one in, or check that the system lets the terminal use it.")
+        raise SourceError(NO_MICROPHONE)
     if wanted is None:
         return next((device for device in devices if device.default), devices[0])
     text = str(wanted).strip()

@@ -32,11 +32,11 @@ def devices_command(listen: float | None) -> None:
 
     `livetrans mic --device` takes the number or a part of the name.
     """
-    from livetrans.audio.portaudio import list_devices
+    from livetrans.audio.portaudio import NO_MICROPHONE, list_devices
 
     devices = list_devices()
     if not devices:
-        raise SourceError("no microphone was found; plug one in, or allow this terminal to use it")
+        raise SourceError(NO_MICROPHONE)
     for device in devices:
         mark = "*" if device.default else " "
         channels = "1 channel" if device.channels == 1 else f"{device.channels} channels"

@@ -120,4 +120,4 @@ def test_devices_marks_the_default(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 def test_devices_without_a_microphone(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(portaudio, "list_devices", list)
     assert run(["devices"]) == 1
-    assert "no microphone was found" in capsys.readouterr().err
+    assert portaudio.NO_MICROPHONE in capsys.readouterr().err
