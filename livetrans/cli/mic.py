@@ -32,4 +32,5 @@ def command(options: RunOptions, device: str | None, yes: bool) -> None:
         notice = embedded_notice(settings)
         if notice is not None:
             notices(notice)
-        run_live(settings, clock, "microphone", from_audio(microphone, settings, clock, notices, live=True))
+        open_listening = from_audio(microphone, settings, clock, notices, live=True)
+        run_live(settings, clock, "microphone", open_listening, notice)

@@ -87,7 +87,8 @@ def command(
         settings = replace(settings, transcriber=replace(settings.transcriber, adaptive=False))
     if offline and click.get_current_context().get_parameter_source("step") is ParameterSource.DEFAULT:
         settings = replace(settings, transcriber=replace(settings.transcriber, step=OFFLINE_STEP))
-    open_listening = open_source(file, settings, clock, recorded=recorded, real_time=real_time)
+    notice = None if recorded else embedded_notice(settings, None if file == STDIN else Path(file))
+    open_listening = open_source(file, settings, clock, notice, recorded=recorded, real_time=real_time)
     if compare is not None:
         if options.output.jsonl or options.output.session or options.output.keep_audio:
             raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
@@ -96,7 +97,7 @@ def command(
         compare_methods(settings, clock, open_listening, compare, repeats, format_)
     elif real_time:
         title = "standard input" if file == STDIN else Path(file).name
-        run_live(settings, clock, title, open_listening)
+        run_live(settings, clock, title, open_listening, notice)
     else:
         run_at_once(settings, clock, open_listening)
 
@@ -114,7 +115,9 @@ def is_recorded(path: Path) -> bool:
     return path.suffix == ".jsonl" or (path / "events.jsonl").is_file()
 
 
-def open_source(file: str, settings: Settings, clock: Clock, *, recorded: bool, real_time: bool) -> OpenListening:
+def open_source(
+    file: str, settings: Settings, clock: Clock, notice: Notice | None, *, recorded: bool, real_time: bool
+) -> OpenListening:
     """Open the source now, so that a bad file is reported before anything is loaded; the rest is built on its own
     thread.
     """
@@ -129,7 +132,6 @@ def open_source(file: str, settings: Settings, clock: Clock, *, recorded: bool, 
             return open_recorded(transcripts, publish)
 
         return open_listening
-    notice = embedded_notice(settings, None if file == STDIN else Path(file))
     if notice is not None and file != STDIN:
         notices(notice)
     if file == STDIN:

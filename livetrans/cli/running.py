@@ -18,6 +18,7 @@ from livetrans.cli.common import ProgressBar, say, started_as
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings, calm_name
 from livetrans.errors import LivetransError, SessionError
+from livetrans.events import Notice
 from livetrans.metrics.monitor import Monitor, Snapshot
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_audio, open_stages
 from livetrans.run.pipeline import Pipeline
@@ -69,8 +70,14 @@ def wants_screen(output: OutputSettings) -> bool:
     return os.environ.get("TERM") != "dumb" and codecs.lookup(sys.stdout.encoding).name.startswith("utf")
 
 
-def run_live(settings: Settings, clock: Clock, title: str, open_listening: OpenListening) -> None:
-    """Run in two threads, on the screen or as lines, until the source ends or the user quits."""
+def run_live(
+    settings: Settings, clock: Clock, title: str, open_listening: OpenListening, embedded: Notice | None = None
+) -> None:
+    """Run in two threads, on the screen or as lines, until the source ends or the user quits.
+
+    `embedded` is the warning of `embedded_notice`: the screen shows its fact throughout, and it is said again after
+    the screen has gone.
+    """
     records, heard = open_records(settings.output), Heard()
     _remove_old(settings.output.keep_sessions)
     translating = partial(open_translating, settings, clock)
@@ -81,7 +88,7 @@ def run_live(settings: Settings, clock: Clock, title: str, open_listening: OpenL
             shown = Snapshot(calm, decoding.method, decoding.bias, mask.mode, mask.k)
             monitor, finals = Monitor(shown), Finals()
             pipeline = Pipeline(open_listening, translating, clock, [monitor, finals, heard], records)
-            _run_on_screen(pipeline, settings, title, monitor.snapshot, finals.save)
+            _run_on_screen(pipeline, settings, title, monitor.snapshot, finals.save, embedded)
         else:
             _run_as_lines(Pipeline(open_listening, translating, clock, [open_lines(settings.output), heard], records))
 
@@ -186,7 +193,12 @@ def _reader_has_gone() -> bool:
 
 
 def _run_on_screen(
-    pipeline: Pipeline, settings: Settings, title: str, snapshot: Callable[[], Snapshot], save: Callable[[], Path]
+    pipeline: Pipeline,
+    settings: Settings,
+    title: str,
+    snapshot: Callable[[], Snapshot],
+    save: Callable[[], Path],
+    embedded: Notice | None,
 ) -> None:
     from livetrans.tui.app import LivetransApp
 
@@ -201,8 +213,11 @@ def _run_on_screen(
             output=settings.output,
             save=save,
             ending_signals=count,
+            limit="synthetic voices only" if embedded else "",
         )
         failure = app.run()
+    if embedded:
+        say(embedded.text)
     pipeline.stop()
     # After a second q nobody waits for the last captions; everything until now is in the session file.
     pipeline.join(timeout=_LAST_WAIT)

@@ -51,7 +51,8 @@ class LivetransApp(App[str]):
     """Live captions; `run()` returns None after a clean end, or the sentence that explains why the run failed.
 
     The run starts after the first frame. `save` writes the transcript to a new file and returns its path.
-    `ending_signals` counts the signals that came so far: each has the effect of the key for quitting.
+    `ending_signals` counts the signals that came so far: each has the effect of the key for quitting. `limit` is what
+    the run cannot do, in a few words; the top bar shows it throughout.
     """
 
     CSS_PATH = Path(__file__).with_name("livetrans.tcss")
@@ -72,6 +73,7 @@ class LivetransApp(App[str]):
         save: Callable[[], Path] | None = None,
         ending_signals: Callable[[], int] = lambda: 0,
         languages: tuple[Sequence[str], Sequence[str]] = ((), ()),
+        limit: str = "",
     ) -> None:
         super().__init__()
         self._title = title
@@ -91,7 +93,7 @@ class LivetransApp(App[str]):
         self._failure: str | None = None
         self._board = Board()
         self._sink = ScreenSink(self)
-        self._top = TopBar(self._full_title())
+        self._top = TopBar(self._full_title(), limit)
         self._history = History(self._show_source, output.source_line)
         self._current = Current(self._show_source, output.source_line)
         self._loading_bar = Loading()
@@ -118,6 +120,8 @@ class LivetransApp(App[str]):
         self._place_panel()
         self._enter(Phase.LOADING)
         self.set_interval(POLL_SECONDS, self._poll)
+        # After Ctrl-Z and `fg` the terminal is empty; Textual draws only what changes from then on.
+        self.app_resume_signal.subscribe(self, lambda app: app.refresh(layout=True))
         # After the first frame, so that loading, which keeps the interpreter busy, can't delay it.
         self.call_after_refresh(self._begin)
 
@@ -206,6 +210,7 @@ class LivetransApp(App[str]):
         self._show_source = not self._show_source
         self._history.show_source(self._show_source)
         self._current.show_source(self._show_source)
+        self._status.show(f"source {'shown' if self._show_source else 'hidden'}")
 
     def _full_title(self) -> str:
         return " · ".join(filter(None, (self._title, str(self._controls.languages))))
@@ -234,7 +239,7 @@ class LivetransApp(App[str]):
 
     def action_copy_all(self) -> None:
         shown = self._shown_captions()
-        self._copy("\n".join(shown), f"{len(shown)} captions")
+        self._copy("\n".join(shown), "1 caption" if len(shown) == 1 else f"{len(shown)} captions")
 
     def _copy(self, text: str, what: str) -> None:
         if not text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Resize
 from textual.widgets import Static
@@ -181,15 +181,17 @@ class Current(VerticalScroll, can_focus=False):
     """The current caption: source and translation; where it is too high its end stays in view."""
 
     def __init__(self, show_source: bool, source_line: str) -> None:
-        super().__init__(id="current")
+        super().__init__(id="current", classes=f"-{source_line}")
         self._source_line = source_line
         self._source = Steady(1, id="source")
-        self._caption = Steady(3, id="caption")
+        # Above the source it takes the height of its text, as lines kept free for it would part the two; the style
+        # sheet keeps them free below both.
+        self._caption = Steady(3 if source_line == "above" else 1, id="caption")
         self._source.display = show_source
         self._segment_id: int | None = None
 
     def compose(self) -> ComposeResult:
-        yield from (self._source, self._caption)[:: 1 if self._source_line == "above" else -1]
+        yield Vertical(*(self._source, self._caption)[:: 1 if self._source_line == "above" else -1], id="lines")
 
     def on_mount(self) -> None:
         self.anchor()

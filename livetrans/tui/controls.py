@@ -45,14 +45,14 @@ class Controls:
     def next_target(self) -> str:
         target = self.languages.next_target()
         if target is None:
-            return "one caption language: --to de,fr gives this key two"
+            return "only one caption language; start with --to de,fr"
         self._run.set_target(target)
         return f"captions in {name_of(target)} from the next sentence on"
 
     def next_spoken(self) -> str:
         spoken = self.languages.next_source()
         if spoken is None:
-            return "one spoken language: --from en,fr or --from auto gives this key more"
+            return "only one spoken language; start with --from en,fr"
         self._run.set_source(spoken)
         return "spoken language: detected" if spoken == AUTO else f"spoken language: {name_of(spoken)}"
 

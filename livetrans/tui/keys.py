@@ -31,6 +31,8 @@ class Command:
     """Word in the footer; empty leaves the command out of it."""
     group: str = ""
     """Commands of a group share one word in the footer."""
+    short: str = ""
+    """What the panel says where it has no room for the title; of the commands that are not in the footer."""
 
 
 COMMANDS = (
@@ -42,9 +44,21 @@ COMMANDS = (
         "a", "calm", "a", "Next calm setting", "Still, balanced or faithful: what may change on the screen.", "Calm"
     ),
     Command(
-        "t", "target", "t", "Next caption language", "Of those that `--to de,fr` names; from the next sentence on."
+        "t",
+        "target",
+        "t",
+        "Next caption language",
+        "Of those that `--to de,fr` names; from the next sentence on.",
+        short="To language",
     ),
-    Command("f", "spoken", "f", "Next spoken language", "Of those that `--from en,auto` names, and of those detected."),
+    Command(
+        "f",
+        "spoken",
+        "f",
+        "Next spoken language",
+        "Of those that `--from en,auto` names, and of those detected.",
+        short="From language",
+    ),
     Command("c", "copy", "c", "Copy last caption", "Or the text selected with the mouse.", "Copy"),
     Command("w", "save", "w", "Save as text", "The finished captions, as a text file in the current folder.", "Save"),
     Command("p", "panel", "p", "Next panel", "For people, for research, or none; `--panel` sets the first.", "Panel"),
@@ -64,17 +78,24 @@ COMMANDS = (
         "Captions come later and are calmer.",
         group="Mask",
     ),
-    Command("b,comma", "bias(-1)", "b  ,", "Lower the bias", "The translation changes more readily."),
-    Command("B,full_stop", "bias(1)", "B  .", "Raise the bias", "The translation changes less."),
-    Command("C", "copy_all", "C", "Copy all captions", "Everything in the history on the screen."),
     Command(
-        "ctrl+l", "clear", "ctrl+l", "Clear the screen", "The sentence being spoken stays, and the session has all."
+        "b,comma", "bias(-1)", "b  ,", "Lower the bias", "The translation changes more readily.", short="Lower bias"
+    ),
+    Command("B,full_stop", "bias(1)", "B  .", "Raise the bias", "The translation changes less.", short="Raise bias"),
+    Command("C", "copy_all", "C", "Copy all captions", "Everything in the history on the screen.", short="Copy all"),
+    Command(
+        "ctrl+l",
+        "clear",
+        "ctrl+l",
+        "Clear the screen",
+        "The sentence being spoken stays, and the session has all.",
+        short="Clear",
     ),
 )
 """Help and quitting come first, as a narrow footer shows the first ones only."""
 
-LISTED = tuple(command for command in COMMANDS if command.footer)
-"""The keys that the panel for people lists."""
+LISTED = tuple(command for command in COMMANDS if not (command.footer or command.group))
+"""The keys that the panel for people lists: those that the footer has no room for."""
 
 
 def bindings() -> list[BindingType]:
@@ -94,6 +115,7 @@ def bindings() -> list[BindingType]:
             )
         )
         made += [Binding(key, command.action, command.title, show=False) for key in others]
+    made.append(Binding("ctrl+z", "suspend_process", "Stop the program", show=False, priority=True))
     # Ctrl-C must end the run even while the palette or the help screen is open.
     made.append(Binding("ctrl+c", "stop", "Quit", show=False, priority=True))
     return made
@@ -118,6 +140,8 @@ class HelpScreen(ModalScreen[None]):
             yield Static("Keys", classes="heading", markup=False)
             for command in COMMANDS:
                 yield from entry(command.written, f"{command.title}. {command.meaning}")
+            yield from entry("page up/down", "Scroll the captions. End goes back to the newest and follows them again.")
+            yield from entry("ctrl+z", "Stop the program and its listening; the shell's `fg` continues both.")
             yield from entry("ctrl+p", "Command palette. All of these and every number by name, and themes.")
             explained: set[str] = set()
             for group in GROUPS:

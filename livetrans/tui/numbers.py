@@ -12,6 +12,9 @@ from livetrans.text import duration
 DASH = "–"
 """Shown for a number without a measurement; zero is a measurement."""
 
+CUSTOM = "custom"
+"""Shown where the settings are those of no calm setting."""
+
 BEHIND_SECONDS = 3.0
 """Delay from which captions are called behind: a pause, a pass and a translation take up to two on a machine that keeps
 up."""
@@ -103,8 +106,8 @@ def meter(level: float, cells: int) -> tuple[str, str]:
 HEARD = Number("heard", heard, "Minutes of sound that were processed, and of how many where that is known.")
 CALM = Number(
     "calm",
-    lambda s: s.calm or "own",
-    "The settings chosen together: still, balanced or faithful; own after a single one was set.",
+    lambda s: s.calm or CUSTOM,
+    f"The settings chosen together: still, balanced or faithful; {CUSTOM} after a single one was set.",
 )
 CHANGES = Number(
     "changes/min",
@@ -119,7 +122,7 @@ LISTENER = Group(
         Number(
             "lag growing",
             lambda s: seconds(s.lag_growing),
-            "Seconds from the end of a spoken word to a growing caption that shows what came of it; half took less. "
+            "Median seconds from the end of a spoken word to a growing caption that shows what came of it. "
             "A dash where a recorded stream has no such times.",
         ),
         Number(
@@ -175,7 +178,7 @@ RESEARCH = (
             Number(
                 "stable after",
                 lambda s: seconds(s.stability_median),
-                "Seconds from the end of a spoken word to the last change of its translation; half took less.",
+                "Median seconds from the end of a spoken word to the last change of its translation.",
             ),
         ),
     ),
@@ -208,9 +211,9 @@ RESEARCH = (
             Number(
                 "seen median",
                 lambda s: seconds(s.seen_lag_median),
-                "Seconds from the end of a spoken word until the mask no longer hides what came of it; half took less.",
+                "Median seconds from the end of a spoken word until the mask no longer hides what came of it.",
             ),
-            Number("seen p95", lambda s: seconds(s.seen_lag_p95), "The same; nineteen of twenty took less."),
+            Number("seen p95", lambda s: seconds(s.seen_lag_p95), "The same, the 95th percentile: 95 % took less."),
         ),
     ),
     Group(

@@ -89,7 +89,7 @@ def row(number: Number, snapshot: Snapshot, width: int) -> Content:
 def key_row(command: Command, width: int) -> Content:
     """A key and what it does, in full where there is room."""
     key = f"{command.written.split()[0]:<{KEY_WIDTH}}"
-    meaning = command.title if len(key + command.title) <= width else command.footer
+    meaning = command.title if len(key + command.title) <= width else command.short
     return Content.assemble(key, (meaning.ljust(width - len(key)), LABEL))
 
 
@@ -120,7 +120,7 @@ class Strip(Static):
 
 def strip_text(snapshot: Snapshot, panel: str) -> str:
     """Two lines for a narrow terminal."""
-    first = [hearing(snapshot), numbers.heard(snapshot), f"calm {snapshot.calm or 'own'}"]
+    first = [hearing(snapshot), numbers.heard(snapshot), f"calm {snapshot.calm or numbers.CUSTOM}"]
     if panel == "people":
         second = [
             f"lag {numbers.seconds(snapshot.lag_growing)}",
@@ -164,15 +164,17 @@ class Phase(Enum):
 
 
 class TopBar(Horizontal):
-    """The run's name to the left, its state to the right."""
+    """The run's name to the left; to the right its state, and its `limit` where it has one."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, limit: str) -> None:
         super().__init__(id="top")
+        self._limit = Static(f"! {limit}  " if limit else "", id="limit", markup=False)
         self._title = Static(visible(title), id="title", markup=False)
         self._state = Static("", id="state", markup=False)
 
     def compose(self) -> ComposeResult:
         yield self._title
+        yield self._limit
         yield self._state
 
     def rename(self, title: str) -> None:

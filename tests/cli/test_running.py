@@ -7,16 +7,21 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from livetrans.cli import running
 from livetrans.cli.common import ProgressBar
+from livetrans.config import LanguageModelSettings, Settings
 from livetrans.errors import SourceError
-from livetrans.events import Caption, Record, RunStarted, SourceProgress, Transcript
+from livetrans.events import Caption, Notice, Record, RunStarted, SourceProgress, Transcript
+from livetrans.metrics.monitor import Snapshot
+from livetrans.run.pipeline import Pipeline
 from livetrans.run.runner import Run
 from livetrans.session.outputs import Heard
 from livetrans.session.recorder import SessionRecorder
+from livetrans.tui import app as tui_app
 
 
 class InterruptedRun(Run):
@@ -109,3 +114,28 @@ def test_a_new_run_without_a_word_leaves_no_session(tmp_path: Path, monkeypatch:
         pass
     assert not folder.exists()
     assert elsewhere.exists(), "the user named it"
+
+
+def test_after_the_screen_the_warning_about_the_recogniser_is_said_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown: list[object] = []
+
+    class Screen:
+        def __init__(self, *_positional: object, limit: str, **_named: object) -> None:
+            shown.append(limit)
+
+        def run(self) -> None:
+            return None
+
+    class Over:
+        def stop(self) -> None: ...
+
+        def join(self, timeout: float) -> None: ...
+
+    monkeypatch.setattr(tui_app, "LivetransApp", Screen)
+    settings = Settings(None, LanguageModelSettings(Path("model.gguf")))
+    for notice in (Notice("warning", "It understands no people."), None):
+        running._run_on_screen(cast(Pipeline, Over()), settings, "title", Snapshot, Path, notice)
+    assert shown == ["synthetic voices only", ""]
+    assert capsys.readouterr().err.count("It understands no people.") == 1

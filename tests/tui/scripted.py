@@ -179,6 +179,7 @@ def make_app(
     bias: float = 0.2,
     ending_signals: Callable[[], int] = lambda: 0,
     languages: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
+    limit: str = "",
 ) -> LivetransApp:
     run = run or ScriptedRun()
     run.screenplay = screenplay
@@ -192,6 +193,7 @@ def make_app(
         save=save,
         ending_signals=ending_signals,
         languages=languages,
+        limit=limit,
     )
     # The progress bar and scrolling move with the clock; tests and pictures may not.
     app.animation_level = "none"

@@ -177,11 +177,13 @@ async def test_the_source_can_be_hidden_and_shown() -> None:
         assert "The water came up" in screen_text(app)
         await pilot.press("s")
         await settle(pilot)
+        assert "source hidden" in screen_text(app)
         assert "Good morning" not in screen_text(app)
         assert "The water came up" not in screen_text(app)
         assert "Guten Morgen" in screen_text(app)
         await pilot.press("s")
         await settle(pilot)
+        assert "source shown" in screen_text(app)
         assert "Good morning" in screen_text(app)
 
 
@@ -518,6 +520,56 @@ async def test_the_source_can_stand_below() -> None:
         text = screen_text(app)
         assert text.index("Guten Morgen") < text.index("Good morning")
         assert text.index("Das Wasser") < text.index("The water came")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_source_below_follows_its_caption_and_a_second_line_moves_nothing_above(size: tuple[int, int]) -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay, output=OutputSettings(source_line="below"))
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        await play(pilot, screenplay, caption(0, "Guten Morgen", source="Good morning"))
+        lines = screen_text(app).splitlines()
+        row = next(row for row, line in enumerate(lines) if "Guten Morgen" in line)
+        assert "Good morning" in lines[row + 1]
+        height = app.query_one(Current).size.height
+        await play(pilot, screenplay, caption(0, "Guten Morgen " * 9, source="Good morning"))
+        assert app.query_one("#caption").size.height > 1
+        assert app.query_one(Current).size.height == height
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+async def test_what_a_run_cannot_do_stays_in_view(width: int) -> None:
+    screenplay = Screenplay(*conversation())
+    app = make_app(screenplay, limit="synthetic voices only")
+    async with app.run_test(size=(width, 24)) as pilot:
+        await settle(pilot)
+        for events in ([Notice("warning", "another message")], [ended()]):
+            await play(pilot, screenplay, *events)
+            top = screen_text(app).splitlines()[0]
+            assert "! synthetic voices only  " in top and "1:23" in top and "council" in top
+
+
+async def test_one_caption_is_counted_as_one() -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test() as pilot:
+        await play(pilot, screenplay, caption(0, "Erstens."))
+        await pilot.press("C")
+        await settle(pilot)
+        assert "1 caption copied" in screen_text(app)
+
+
+async def test_the_people_panel_lists_the_keys_that_the_footer_does_not_show() -> None:
+    app = make_app(Screenplay(*conversation()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        *above, footer = screen_text(app).splitlines()
+        listed = [line[56:].strip() for line in above]
+        for command in COMMANDS:
+            key = command.written.split()[0]
+            assert any(line.startswith(f"{key} ") for line in listed) != bool(command.footer or command.group), key
+            assert not command.footer or command.footer in footer
 
 
 async def test_an_unknown_theme_is_refused_with_the_nearest() -> None:

@@ -56,6 +56,12 @@ def test_the_panel_fits_its_terminal(panel: str, height: int) -> None:
     assert len(draw(FULL, panel, 21, height).plain.split("\n")) <= height - 2
 
 
+def test_settings_of_no_calm_setting_are_custom() -> None:
+    snapshot = replace(FULL, calm=None)
+    assert "custom" in draw(snapshot, "people", PANEL_WIDTH, 24).plain
+    assert "calm custom" in strip_text(snapshot, "people")
+
+
 def test_every_number_is_explained_in_a_sentence() -> None:
     for group in GROUPS:
         for number in group.numbers:
