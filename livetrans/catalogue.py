@@ -33,6 +33,7 @@ _HOW_TO_POINT = {
     RECOGNISER: "point to a faster-whisper folder (one that holds model.bin) with --asr",
     TRANSLATOR: "point to a GGUF file with --mt",
 }
+_PATHS = {RECOGNISER: "give the path of a faster-whisper folder", TRANSLATOR: "give the path of a GGUF file"}
 _OWN_PREFIX = "livetrans-"
 
 
@@ -192,7 +193,7 @@ def find_draft_model(name: str) -> Path:
         if name in (model.name, model.path.stem, model.name.split(".")[0]):
             return model.path
     names = ", ".join(dict.fromkeys(model.name for model in found)) or "none"
-    raise ModelError(f"there is no draft model {name!r}; found: {names}; point to a GGUF file with --draft-model")
+    raise ModelError(f"{_fault_of('draft model', name, path)}; found: {names}; give the path of a GGUF file")
 
 
 def _find(kind: str, name: str | None, source: str | None, target: str | None) -> FoundModel:
@@ -222,7 +223,7 @@ def _named(kind: str, name: str, found: list[FoundModel]) -> FoundModel:
                 model.entry and name == model.entry.name
             ):
                 return model
-    raise ModelError(f"{_fault_of(kind, name, path)}; {_advice(kind, found)}")
+    raise ModelError(f"{_fault_of(kind, name, path)}; {_advice(kind, found, point=_PATHS[kind])}")
 
 
 def _nothing_fits(kind: str, source: str | None, target: str | None) -> str:
@@ -233,16 +234,19 @@ def _nothing_fits(kind: str, source: str | None, target: str | None) -> str:
 
 def _fault_of(kind: str, name: str, path: Path) -> str:
     if not path.exists():
-        return f"there is no {kind} {name!r}"
+        is_path = os.sep in name or path.suffix == ".gguf"
+        return f"there is no {'file' if is_path else kind} {name!r}"
     if kind == RECOGNISER:
         return f"{name!r} is not a recogniser: there is no model.bin in it"
-    return f"{name!r} is not a translator: it is not a GGUF file"
+    return f"{name!r} is not a {kind}: it is not a GGUF file"
 
 
-def _advice(kind: str, found: list[FoundModel], source: str | None = None, target: str | None = None) -> str:
+def _advice(
+    kind: str, found: list[FoundModel], source: str | None = None, target: str | None = None, point: str = ""
+) -> str:
     names = ", ".join(dict.fromkeys(model.name for model in found)) or "none"
     pull = f"livetrans models pull small --from {source or 'en'} --to {target or 'de'}"
-    return f"found: {names}; fetch one with `{pull}`, or {_HOW_TO_POINT[kind]}"
+    return f"found: {names}; fetch one with `{pull}`, or {point or _HOW_TO_POINT[kind]}"
 
 
 def _models_in(folder: ModelFolder) -> Iterator[FoundModel]:

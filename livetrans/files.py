@@ -78,3 +78,13 @@ def write_new(path: Path, pieces: Iterable[str], option: str, *, force: bool) ->
 
 def _cannot_write(path: Path, option: str, fault: OSError) -> SessionError:
     return SessionError(f"{path} cannot be written ({fault.strerror}); choose another place for {option}")
+
+
+def may_be_json_lines(path: Path) -> bool:
+    """Whether a file begins as a line of JSON; True also where it is empty or cannot be read, which its reader says."""
+    try:
+        with path.open("rb") as file:
+            # Zeros are what a power cut leaves of lines.
+            return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n\0")[:1] in (b"", b"{")
+    except OSError:
+        return True

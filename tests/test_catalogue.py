@@ -106,8 +106,11 @@ def test_a_file_that_is_not_a_model_is_reported_as_such(folders: dict[str, Path]
     (tmp_path / "fake.gguf").write_text("not a model")
     with pytest.raises(ModelError, match=r"no translator 'absent'; found: known\.gguf"):
         catalogue.find_translator("absent")
-    with pytest.raises(ModelError, match="not a GGUF file"):
-        catalogue.find_translator(str(tmp_path / "fake.gguf"))
+    for find in (catalogue.find_translator, catalogue.find_draft_model):
+        with pytest.raises(ModelError, match=r"is not a (translator|draft model): it is not a GGUF file.*give"):
+            find(str(tmp_path / "fake.gguf"))
+        with pytest.raises(ModelError, match=r"there is no file 'absent\.gguf'.*give the path of a GGUF file"):
+            find("absent.gguf")
     with pytest.raises(ModelError, match=r"no model\.bin"):
         catalogue.find_recogniser(str(tmp_path))
 

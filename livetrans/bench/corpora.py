@@ -11,6 +11,7 @@ from livetrans.bench.runfile import CorpusRecord, Segment
 from livetrans.clock import ManualClock
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Notice, Transcript
+from livetrans.files import may_be_json_lines
 from livetrans.languages import Language
 from livetrans.session.codec import EVENTS_FILE
 from livetrans.speech.recorded import RecordedTranscripts
@@ -159,6 +160,8 @@ def transcript_corpus(transcripts: Iterable[Transcript], name: str, languages: t
 
 def find_streams(path: Path) -> list[Path]:
     """The streams at a path, in the order of their names."""
+    if path.is_file() and not may_be_json_lines(path):
+        raise UsageError(f"{path} is not a transcript stream; give a session, a .jsonl file or a folder of them")
     if path.is_file() or (path / EVENTS_FILE).is_file():
         return [path]
     if not path.is_dir():

@@ -112,8 +112,10 @@ def cost_values(costs: Sequence[Cost], about: Mapping[str, object]) -> dict[str,
     return {"cost": [asdict(cost) for cost in costs], **about}
 
 
-def store_cost(values: Mapping[str, object], folder: Path | None = None) -> Path:
-    """Keep the values of one model on one machine in the user's cache folder; earlier ones are replaced.
+def store_cost(values: Mapping[str, object], folder: Path | None = None) -> tuple[Path, int]:
+    """Keep the values of one model on one machine in the user's cache folder, unless a file of more rounds is there.
+
+    Gives the file and the rounds of the figures in it.
 
     The file is named by model, its size, threads and processor, which are among the values.
 
@@ -125,5 +127,16 @@ def store_cost(values: Mapping[str, object], folder: Path | None = None) -> Path
     name = re.sub(r"[^\w.-]+", "-", " ".join(parts)).strip("-")
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
+    rounds, kept = int(str(values["rounds"])), _rounds_in(path)
+    if kept > rounds:
+        return path, kept
     path.write_text(json.dumps(values, ensure_ascii=False) + "\n", encoding="utf-8")
-    return path
+    return path, rounds
+
+
+def _rounds_in(path: Path) -> int:
+    """0 where there is no such file, or it is damaged."""
+    try:
+        return int(json.loads(path.read_text(encoding="utf-8"))["rounds"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return 0

@@ -18,6 +18,7 @@ from typing import Any
 from livetrans.config import SamplingSettings
 from livetrans.errors import SessionError
 from livetrans.events import Span
+from livetrans.files import may_be_json_lines
 from livetrans.session.codec import decode, dump, encode, line_error, newer_error, read_lines
 from livetrans.signature import ModelRecord, Signature
 from livetrans.stats import DecodingStats
@@ -235,6 +236,8 @@ def read_run(path: Path) -> Run:
         close = difflib.get_close_matches(path.name, [other.name for other in path.parent.glob("*.jsonl")], n=1)
         advice = f"did you mean {path.with_name(close[0])}?" if close else "make one with `livetrans bench run`"
         raise SessionError(f"there is no run file {path}; {advice}")
+    if not may_be_json_lines(path):
+        raise SessionError(f"{path} is not a run file; name one that `livetrans bench run` wrote")
     header: Header | None = None
     segments: list[Segment] = []
     updates: list[Update] = []

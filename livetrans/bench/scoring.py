@@ -263,7 +263,7 @@ def _notes(run: Run, segments: Sequence[Segment], repeats: Sequence[_Done]) -> I
     if not run.complete:
         yield (
             f"The run is not whole: the figures are of the {len(segments)} of {run.header.corpus.segments} segments "
-            f"that every method did, in up to {len(repeats)} of {run.header.repeats} repeats."
+            f"that every method did, in {len(repeats)} of {run.header.repeats} repeats or fewer."
         )
     first = repeats[0]
     changed = sum(

@@ -23,8 +23,6 @@ _threads = functools.partial(
     click.option, "--threads", metavar="N", type=click.IntRange(1, MOST_THREADS), default=1, show_default=True
 )
 
-_drawn = functools.partial(click.option, show_default="greedy decoding; only rt, spec and bild draw")
-
 
 @click.group(cls=AdvisingGroup)
 def command() -> None:
@@ -98,10 +96,10 @@ def command() -> None:
     show_default=True,
     help="Measure the time that passes, or processor time, which other programs do not lengthen.",
 )
-@_drawn("--temperature", metavar="T", type=NumberRange(0.01, 100), help="Draw tokens, at this temperature.")
-@_drawn("--top-k", metavar="K", type=click.IntRange(min=0), help="Draw among the K most likely tokens; 0 among all.")
-@_drawn("--top-p", metavar="P", type=NumberRange(0, 1), help="Draw among the most likely tokens that add up to P.")
-@_drawn("--seed", metavar="N", type=click.IntRange(min=0), help="Seed of the draws.")
+@click.option("--temperature", metavar="T", type=NumberRange(0.01, 100), help="Draw tokens, at this temperature.")
+@click.option("--top-k", metavar="K", type=click.IntRange(min=0), help="Draw among the K most likely; 0 among all.")
+@click.option("--top-p", metavar="P", type=NumberRange(0, 1), help="Draw among the most likely that add up to P.")
+@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Seed of the draws.")
 @click.option(
     "--context",
     metavar="TOKENS",
@@ -117,7 +115,8 @@ def run_command(**values: Any) -> None:
 
     Methods are written as DECODER, or DECODER@BIAS where it has a bias, with +maskK for an output mask: rt, ssbd@0.2,
     cd, ssbd@0.2+mask3. With --draft-model there are spec@GAMMA, bild@FALLBACK,ROLLBACK and +draft: spec@4, bild@0.6,3,
-    ssbd@0.2+draft. Given again, the same command continues an interrupted run where it stopped.
+    ssbd@0.2+draft. Decoding is greedy without --temperature, --top-k, --top-p and --seed, which rt, spec and bild
+    take. Given again, the same command continues an interrupted run where it stopped.
     """
     from livetrans.cli.benching import BenchOptions, run_bench
     from livetrans.cli.common import say

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -22,6 +21,7 @@ from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
 from livetrans.bench.tables import TABLES, TableSettings, fitting_tables
 from livetrans.catalogue import find_translator
 from livetrans.cli.common import say
+from livetrans.cli.expecting import progress_bar
 from livetrans.cli.pages import Page, put, write_tables
 from livetrans.config import LanguageModelSettings, MaskSettings
 from livetrans.errors import UsageError
@@ -187,9 +187,8 @@ def show_cost(mt: str | None, threads: int, measured: str, rounds: int, page: Pa
     check_model(file)
     context_tokens = 2 * (CONTEXT_TOKENS + max(SIZES))
     model = LlamaModel(LanguageModelSettings(file, context_tokens, threads), maximum_rows=max(SIZES), clock=clock)
-    console = Console(stderr=True)
     try:
-        with Progress(console=console, disable=not console.is_terminal) as progress:
+        with progress_bar() as progress:
             task = progress.add_task("passes", total=(rounds + 1) * len(SIZES))
             costs = measure_cost(model, rounds, on_pass=lambda: progress.advance(task))
         name, stored = model.name, quantisation(model)
@@ -214,6 +213,10 @@ def show_cost(mt: str | None, threads: int, measured: str, rounds: int, page: Pa
     )
     write_tables([cost_table(costs, note)], page)
     try:
-        say(f"kept in {store_cost(cost_values(costs, about))}")
+        path, kept_rounds = store_cost(cost_values(costs, about))
+        if kept_rounds > rounds:
+            say(f"{path} has the figures of {kept_rounds} rounds and was left as it is")
+        else:
+            say(f"the figures are kept in {path}, to compare models and machines by; no command reads them")
     except OSError as error:
         say(f"the figures cannot be kept for later ({error.strerror or error})")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from livetrans.bench.corpora import Corpus, CorpusSegment
 from livetrans.bench.duration import Expectation, in_words, work_of
@@ -12,11 +13,40 @@ from livetrans.bench.run import OnUnit, units
 from livetrans.bench.runfile import Header
 from livetrans.cli.common import say
 from livetrans.clock import SystemClock
+from livetrans.text import visible
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 WORTH_SAYING = 20.0
 """Seconds: a shorter run is over before its duration is read."""
 WORTH_QUICK = 180.0
 """Seconds from which `--quick` is offered."""
+
+
+def progress_bar() -> Progress:
+    """A bar on standard error that is cleared at its end, Ctrl-C included; none where that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        refresh_per_second=2,
+        speed_estimate_period=120,
+        transient=True,
+    )
+
+
+def say_above(progress: Progress, text: str) -> None:
+    """Say a line on standard error; a bar that is drawn is cleared for it and goes on below."""
+    progress.console.print(visible(text), markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 @contextmanager
@@ -28,9 +58,6 @@ def show_progress(
     A step is a unit: one segment by one method in one repeat. `done` are those that a continued run has already; `kept`
     says whether units stay when the run is stopped.
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
     steps = len(corpus.segments) * len(header.methods) * header.repeats
     if len(done) == steps:
         say(f"all {steps} steps were done already")
@@ -44,25 +71,16 @@ def show_progress(
     # Whole turns: every method, so that slow and fast ones count alike.
     expectation = Expectation(SystemClock(), work_of(left), work_of(left[: 2 * len(header.methods)]))
     quick = QUICK_REPEATS * len(header.methods) * work_of(corpus.segments[:QUICK_SENTENCES])
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.fields[steps]} of " + f"{steps} steps"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(
-        *columns, console=console, disable=not console.is_terminal, refresh_per_second=2, speed_estimate_period=120
-    ) as progress:
-        task = progress.add_task("", total=work_of(left), steps=len(done))
+    whole = header.repeats * len(header.methods) * work_of(corpus.segments)
+    with progress_bar() as progress:
         finished = len(done)
+        task = progress.add_task(f"{finished} of {steps} steps", total=whole, completed=whole - work_of(left))
 
         def advance(segment: CorpusSegment) -> None:
             nonlocal finished
             finished += 1
             work = work_of([segment])
-            progress.update(task, advance=work, steps=finished)
+            progress.update(task, advance=work, description=f"{finished} of {steps} steps")
             seconds = expectation.add(work)
             if seconds is None or seconds < WORTH_SAYING:
                 return
@@ -71,6 +89,6 @@ def show_progress(
                 text += "; stopped and started again, it goes on from there"
             if kept and not header.quick and not done and seconds >= WORTH_QUICK and quick < work_of(left):
                 text += f"; --quick takes about {in_words(seconds * quick / work_of(left))}"
-            say(text)
+            say_above(progress, text)
 
         yield advance

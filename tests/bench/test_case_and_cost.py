@@ -117,14 +117,24 @@ def test_a_pass_costs_what_the_model_says() -> None:
 
 def test_costs_are_kept_for_each_model_and_machine(tmp_path: Path) -> None:
     costs = measure_cost(ScriptedModel(hashed_rule(), maximum_rows=2, seconds_per_pass=0.01), 1, (1, 2))
-    paths = set()
+    paths: dict[Path, int] = {}
     for model in ("a.gguf", "b.gguf", "a.gguf"):
         about = {"model": model, "size_bytes": 1, "threads": 1, "time": "wall", "processor": "AMD EPYC / 1"}
-        paths.add(store_cost(cost_values(costs, about), tmp_path / "cost"))
+        paths |= [store_cost(cost_values(costs, about | {"rounds": 1}), tmp_path / "cost")]
     assert len(paths) == 2 == len(list((tmp_path / "cost").iterdir()))
     for path in paths:
         values = json.loads(path.read_text(encoding="utf-8"))
         assert [cost["new_tokens"] for cost in values["cost"]] == [1, 2]
+
+
+@pytest.mark.parametrize(("first", "then", "kept"), [(11, 1, 11), (1, 11, 11), (0, 2, 2)])
+def test_figures_of_fewer_rounds_replace_none_of_more(tmp_path: Path, first: int, then: int, kept: int) -> None:
+    about = {"model": "a.gguf", "size_bytes": 1, "threads": 1, "time": "wall", "processor": "AMD EPYC"}
+    path, _ = store_cost(cost_values([], about | {"rounds": first}), tmp_path)
+    if not first:
+        path.write_text('{"rounds": ', encoding="utf-8")  # damaged
+    assert store_cost(cost_values([], about | {"rounds": then}), tmp_path) == (path, kept)
+    assert json.loads(path.read_text(encoding="utf-8"))["rounds"] == kept
 
 
 def test_processor_time_is_of_one_thread() -> None:

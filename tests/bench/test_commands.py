@@ -300,3 +300,13 @@ def test_what_is_wrong_is_one_sentence(
     assert captured.out == ""
     assert captured.err.startswith("livetrans: ") and captured.err.count("\n") == 1
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_file_of_another_kind_is_called_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, content in {"README.md": b"# livetrans\n", "x.flac": b"fLaC\0\0\0\x22"}.items():
+        file = tmp_path / name
+        file.write_bytes(content)
+        assert run(["bench", "table", str(file)]) == 1
+        assert f"{file} is not a run file" in capsys.readouterr().err
+        assert run(["bench", "run", "--recorded", str(file)]) == 2
+        assert f"{file} is not a transcript stream" in capsys.readouterr().err

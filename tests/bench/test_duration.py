@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,34 @@ def test_durations_have_no_more_digits_than_an_estimate() -> None:
 def test_work_is_the_text_of_all_updates(tmp_path: Path) -> None:
     corpus = corpus_of(tmp_path, ["a b c d", "e f"], step=3)
     assert work_of(corpus.segments) == len("a b c") + len("a b c d") + len("e f")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_begins_at_the_share_done_and_makes_room_for_notices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, terminal = ManualClock(), Terminal()
+    monkeypatch.setattr("livetrans.cli.expecting.SystemClock", lambda: clock)
+    for name, value in {"TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "80"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stderr", terminal)
+    corpus = corpus_of(tmp_path, ["a b c d e f"] * 40)
+    header = header_of(corpus, "rt,cd", repeats=1)
+    done = {(0, number, method) for number in range(20) for method in ("rt", "cd")}
+    with pytest.raises(KeyboardInterrupt), show_progress(corpus, header, done) as advance:
+        for _ in range(20):
+            clock.advance(30.0)
+            advance(corpus.segments[0])
+        raise KeyboardInterrupt
+    shown = terminal.getvalue()
+    frame = re.search(r"40 of 80 steps (━+)", shown)
+    assert frame is not None and 18 <= len(frame[1]) <= 22
+    assert re.search(r"(\n|\x1b\[2K)this takes about 20 min; [^\n\x1b]*\n", shown)
+    assert shown.endswith("\x1b[1A\x1b[2K")
 
 
 def test_a_finished_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,7 +73,7 @@ def test_a_recogniser_that_cannot_be_loaded_is_broken(
 
 def test_models_that_are_not_there_end_the_report(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["doctor", "--mt", "/absent.gguf"]) == 1
-    assert "there is no translator '/absent.gguf'" in " ".join(capsys.readouterr().out.split())
+    assert "there is no file '/absent.gguf'" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_wrong_option_is_said_before_anything_is_examined(capsys: pytest.CaptureFixture[str]) -> None:
