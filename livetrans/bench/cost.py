@@ -104,7 +104,7 @@ def cost_table(costs: Sequence[Cost], note: str) -> Table:
         )
         for cost in costs
     )
-    return Table("", "one pass, by its new tokens", columns, rows, signature=(note,))
+    return Table("cost", "one pass, by its new tokens", columns, rows, signature=(note,))
 
 
 def cost_values(costs: Sequence[Cost], about: Mapping[str, object]) -> dict[str, object]:

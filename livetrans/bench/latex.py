@@ -22,6 +22,7 @@ def as_latex(table: Table, notes: Sequence[str] = ()) -> str:
     from tabulate import tabulate
 
     columns = filled(table)
+    quick = ", quick run" if table.name.endswith(", quick") else ""
     grid = tabulate(
         [[written(row[index], table.columns[index]).replace(NOTHING, "--") for index in columns] for row in table.rows],
         [table.columns[index].title for index in columns],
@@ -33,7 +34,7 @@ def as_latex(table: Table, notes: Sequence[str] = ()) -> str:
         *(f"% {visible(note)}" for note in ("needs \\usepackage{booktabs}", *notes) if note not in table.caveats),
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{latex_literal(' '.join([f'{capitalized(table.title)}.', *table.caveats]))}}}",
+        rf"\caption{{{latex_literal(' '.join([f'{capitalized(table.title)}{quick}.', *table.caveats]))}}}",
         rf"\label{{tab:{table.stem}}}",
         grid,
         r"\end{table}",

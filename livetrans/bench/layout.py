@@ -88,6 +88,19 @@ class Table:
         rows = tuple(tuple(row[index] for index in places) for row in self.rows)
         return replace(self, columns=columns, rows=rows)
 
+    def most_important(self, most: int) -> tuple[Table, list[str]]:
+        """The table with at most `most` columns that have figures, and the names of those left out; groups keep equal
+        columns.
+        """
+        ranks: dict[str, int] = {}
+        for index in filled(self)[1:]:
+            column = self.columns[index]
+            ranks[column.name] = max(column.rank, ranks.get(column.name, 0))
+        kept = list(ranks)
+        while len(kept) > 1 and len(filled(self.only(kept))) > most:
+            kept.remove(max(reversed(kept), key=ranks.__getitem__))
+        return self.only(kept), [name for name in ranks if name not in kept]
+
     def explained(self) -> list[str]:
         """A line for each column that has a figure: its name and its meaning."""
         return _meanings(self, filled(self))
@@ -170,13 +183,16 @@ def _width(text: str) -> int:
 
 
 def as_markdown(table: Table, notes: Sequence[str] = ()) -> str:
-    """A pipe table with its title above and the notes below."""
-    columns = filled(table)
-    titles = [_cell(table.columns[index].title) for index in columns]
-    lines = [f"**{table.heading}**", "", f"| {' | '.join(titles)} |"]
-    lines.append(f"|{'|'.join('---:' if side(table, index) == 'right' else '---' for index in columns)}|")
-    for row in table.rows:
-        lines.append(f"| {' | '.join(_cell(written(row[index], table.columns[index])) for index in columns)} |")
+    """A pipe table a group with the title above and the notes below."""
+    lines = [f"**{table.heading}**"]
+    first, *others = filled(table)
+    for group, block in groupby(others, key=lambda index: table.columns[index].group):
+        columns = [first, *block]
+        lines += ["", _cell(visible(group))] if group else []
+        lines += ["", f"| {' | '.join(_cell(table.columns[index].name) for index in columns)} |"]
+        lines.append(f"|{'|'.join('---:' if side(table, index) == 'right' else '---' for index in columns)}|")
+        for row in table.rows:
+            lines.append(f"| {' | '.join(_cell(written(row[index], table.columns[index])) for index in columns)} |")
     return "\n".join([*lines, *([""] if notes else []), *(f"{visible(note)}  " for note in notes), ""])
 
 

@@ -219,11 +219,18 @@ def curve_styles() -> Iterator[tuple[str, str]]:
         yield COLOURS[place % len(COLOURS)], MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]
 
 
-def legend(figure: Figure, curves: Sequence[str], levels: Mapping[str, Dashes], *, points: bool = False) -> None:
+def legend(
+    figure: Figure,
+    curves: Sequence[str],
+    levels: Mapping[str, Dashes],
+    *,
+    points: bool = False,
+    levels_colour: str | None = None,
+) -> None:
     """Under the panels: the curves, and what the dashes mean in whatever colour."""
     from matplotlib.lines import Line2D
 
-    dashes_colour = COLOURS[0] if len(curves) == 1 else PALE_INK
+    dashes_colour = levels_colour or (COLOURS[0] if len(curves) == 1 else PALE_INK)
     handles = [
         Line2D([], [], color=colour, marker=marker, label=curve, linestyle="" if points else "-")
         for curve, (colour, marker) in zip(curves, curve_styles(), strict=False)

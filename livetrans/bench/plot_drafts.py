@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from livetrans.bench.methods import BASELINE
-from livetrans.bench.plot import INK, PALE_INK, curve_styles, curves_of, legend, name_panel, sheet, speedup_of
+from livetrans.bench.plot import DASHES, INK, PALE_INK, curve_styles, curves_of, legend, name_panel, sheet, speedup_of
 from livetrans.bench.rows import TableRow
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 DEGRADATION = 1.0
 """Points below re-translation at which the second level line is, as in the paper."""
+LEVELS = {"rt (the cross) and its quality": DASHES[0], f"{DEGRADATION:g} point less": DASHES[1]}
 
 
 def over_latency(rows: Sequence[TableRow], date: str) -> Figure | None:
@@ -39,7 +40,7 @@ def over_latency(rows: Sequence[TableRow], date: str) -> Figure | None:
         for decoder in dict.fromkeys(row.decoder for row in own if row.drafting)
     }
     figure, axes = sheet(
-        len(measures), "Quality and latency with a draft model", rows, date, tall=3.2, lines=len(lines)
+        len(measures), "Quality and latency with a draft model", rows, date, tall=3.2, lines=len(lines) + len(LEVELS)
     )
     for panel, (name, measure) in zip(axes, measures, strict=True):
         name_panel(panel, name, "of finals, 0 to 100")
@@ -50,10 +51,10 @@ def over_latency(rows: Sequence[TableRow], date: str) -> Figure | None:
         level = next((measure(row) for row in rows if row.method == BASELINE), None)
         if level is not None:
             panel.plot([1.0], [level], "x", color=INK, markersize=9, zorder=4)
-            for height in (level, level - DEGRADATION):
-                panel.axhline(height, color=PALE_INK, linewidth=1, linestyle=(0, (4, 2)), zorder=2)
-        panel.set_xlim(left=0)
-    legend(figure, list(lines), {})
+            for height, dashes in zip((level, level - DEGRADATION), LEVELS.values(), strict=True):
+                panel.axhline(height, color=PALE_INK, linewidth=1.4, linestyle=dashes, zorder=2)
+        panel.set_xlim(0, 1.05 * panel.get_xlim()[1])  # a marker at the right edge stays whole
+    legend(figure, list(lines), LEVELS, levels_colour=PALE_INK)
     return figure
 
 

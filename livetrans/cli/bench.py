@@ -24,6 +24,13 @@ _threads = functools.partial(
 )
 
 
+class _TableNames(click.Choice[str]):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "7":
+            raise UsageError("Table 7 is one segment, update by update; `livetrans bench case FILE --id N` shows it")
+        return super().convert(value, param, ctx)
+
+
 @click.group(cls=AdvisingGroup)
 def command() -> None:
     """Measure re-translation against drafts: speed, erasure and quality, as the paper's tables do.
@@ -141,7 +148,7 @@ def run_command(**values: Any) -> None:
 @click.option(
     "--table",
     "names",
-    type=click.Choice(("2", "3", "4", "6", "latency", "calm", "drafts")),
+    type=_TableNames(("2", "3", "4", "6", "latency", "calm", "drafts")),
     multiple=True,
     help="Which table; may be given several times. Without it, every table that the files allow.",
 )

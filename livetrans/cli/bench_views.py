@@ -111,8 +111,10 @@ def _case_table(case: Case, *, coloured: bool) -> RichTable:
     if case.segment.reference is not None:
         table.add_row("", Text("reference", style="bold"))
         table.add_row("", Text(visible(case.segment.reference)))
+    pieces_shown = (piece for texts in case.outputs.values() for pieces in texts for piece in pieces)
+    drafted = any(piece.draft not in ("", "previous") for piece in pieces_shown)
     legend = Text.assemble(("kept", _style("previous")), " ", ("new", _style("")))
-    table.add_row("", legend if coloured else Text("kept [new] <kept from a draft model>"))
+    table.add_row("", legend if coloured else Text(f"kept [new]{' <kept from a draft model>' if drafted else ''}"))
     return table
 
 
@@ -171,6 +173,7 @@ def export_run(file: Path, method: str, format_: str, unit: str, output: Path, *
         segmentation: dict[str, str | int] | None = {"policy": "interval", "n": corpus.step} if corpus.step else None
         lines = stream_lines(updates, segmentation)
     write_new(output, lines, "--output", force=force)
+    click.echo(output)
 
 
 def show_cost(mt: str | None, threads: int, measured: str, rounds: int, page: Page) -> None:

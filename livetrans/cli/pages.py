@@ -18,6 +18,9 @@ from livetrans.cli.common import say
 from livetrans.errors import UsageError
 from livetrans.files import write_new
 
+LATEX_COLUMNS = 8
+"""Of a LaTeX table unless the user chooses them: about what a page is wide enough for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -94,6 +97,9 @@ def _rendered(table: Table, page: Page) -> str:
     notes = _notes(table, page)
     if page.format_ == "text":
         return as_text(table, notes, UNLIMITED if page.output else terminal_width(), explain=page.explain)
+    if page.format_ == "latex" and page.columns is None:
+        table, left_out = table.most_important(LATEX_COLUMNS)
+        notes += [f"left out: {', '.join(left_out)}; --columns chooses"] if left_out else []
     explained = table.explained() if page.explain else []
     return (as_latex if page.format_ == "latex" else as_markdown)(table, [*explained, *notes])
 
@@ -106,7 +112,7 @@ def _write_csv(tables: Sequence[Table], page: Page) -> None:
     """A file for each table where there are several, since CSV holds one; notes go to standard error."""
     place = page.output
     if len(tables) > 1 and (place is None or place.suffix):
-        names = ", ".join(table.name.removeprefix("table ") for table in tables)
+        names = "; ".join(table.name.removeprefix("table ") for table in tables)
         raise UsageError(
             f"these files give {len(tables)} tables ({names}) and csv holds one; choose one with --table, or name a "
             "folder with -o for a file each"

@@ -86,7 +86,7 @@ def test_csv_is_one_table_with_one_header(run_file: Path, tmp_path: Path, capsys
     for place in ([], ["-o", str(tmp_path / "all.csv")]):
         assert run([*command, *place]) == 2
         refused = capsys.readouterr()
-        assert refused.out == "" and "3 tables (2, 3, 4)" in refused.err and not (tmp_path / "all.csv").exists()
+        assert refused.out == "" and "3 tables (2; 3; 4)" in refused.err and not (tmp_path / "all.csv").exists()
     assert run([*command, "-o", str(tmp_path / "tables")]) == 0
     files = [tmp_path / "tables" / f"table-{number}.csv" for number in (2, 3, 4)]
     assert capsys.readouterr().out.splitlines() == list(map(str, files))
@@ -139,7 +139,8 @@ def test_a_table_file_is_not_overwritten_without_being_asked(
 def test_a_case_is_shown_in_colour_and_as_markdown(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["bench", "case", str(run_file), "--id", "1", "--methods", "rt,cd"]
     assert run(command) == 0
-    assert "two dogs sleep [.]" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "two dogs sleep [.]" in printed and "draft model" not in printed
     for format_, kept in (("markdown", "<u>two dogs sleep</u> **.**"), ("latex", r"two dogs sleep \textbf{.}")):
         assert run([*command, "--format", format_]) == 0
         assert kept in capsys.readouterr().out
@@ -181,9 +182,10 @@ def test_half_characters_and_controls_of_a_file_reach_no_page(
             assert run(["bench", *command, "-o", str(tmp_path / f"table{number}")]) == 0
 
 
-def test_an_export_is_written(run_file: Path, tmp_path: Path) -> None:
+def test_an_export_is_written(run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "stream.jsonl"
     assert run(["bench", "export", str(run_file), "--method", "ssbd@0.2", "-o", str(output)]) == 0
+    assert capsys.readouterr().out == f"{output}\n"
     lines = [json.loads(line) for line in output.read_text().splitlines()]
     assert [line["stream_ins"][-1] for line in lines] == [one.source for one in read_run(run_file).segments]
     assert run(["bench", "export", str(run_file), "--method", "ssbd@0.2", "-o", str(output)]) == 2
@@ -266,6 +268,7 @@ BAD = [
         (["table", "{folder}/rum.jsonl"], "did you mean {folder}/run.jsonl?"),
         (["table", "{run}", "--unit", "words"], "did you mean word?"),
         (["table", "{run}", "--table", "6"], "`bench run --recorded`"),
+        (["table", "{run}", "--table", "7"], "`livetrans bench case FILE --id N` shows it"),
         (["table", "{demo}"], "is a session, not a run; measure on it with `livetrans bench run --recorded"),
         (["run", "--source", "{a}", "--methods", "rt,cd", "-o", "{run}"], "holds another run ("),
     ],

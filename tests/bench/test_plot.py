@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from livetrans.bench import plot as plotting
 from livetrans.bench.drafting import Drafting
 from livetrans.bench.plot import COLOURS, INK, PALE_INK, SHEET, plot
+from livetrans.bench.plot_drafts import over_latency
 from livetrans.bench.rows import Quality, Speed, TableRow
 from livetrans.bench.viewing import Latency, Screen
 from livetrans.errors import UsageError
@@ -162,8 +163,17 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
 
 def test_without_matplotlib_the_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UsageError, match=r"livetrans\[bench\]"):
+    with pytest.raises(UsageError, match=r"pip install .*\[bench\]|pip install .*matplotlib"):
         plot(sweep(), tmp_path, date=DATE)
+
+
+def test_a_plot_of_drafts_has_the_whole_cross_and_explains_its_lines() -> None:
+    slow = [replace(row, speed=Speed(speedup=Spread(4.0, 4.0, 4.0))) if row.drafting else row for row in drafted()]
+    for rows in (drafted(), slow):
+        figure = over_latency(rows, DATE)
+        assert figure is not None and all(panel.get_xlim()[1] >= 1.05 for panel in figure.axes)
+        explained = {text.get_text() for own in figure.legends for text in own.get_texts()}
+        assert explained == {"bild", "spec", "rt (the cross) and its quality", "1 point less"}
 
 
 LONG = "EuroLLM-1.7B-Instruct-unreasonably-long-name.Q4_K_M"
@@ -173,13 +183,14 @@ LONG = "EuroLLM-1.7B-Instruct-unreasonably-long-name.Q4_K_M"
     "rows",
     [
         sweep() + lagging(),
+        drafted(),
         sweep(model=LONG) + lagging(model=LONG),
         [row for corpus in ("flores", "tatoeba") for row in windowed(corpus=corpus)],
         [row for pair in ("en-de", "en-ja", "en-zh") for row in sweep(pair=pair) + lagging(pair=pair)],
         [row for number in range(6) for row in sweep(model=f"{LONG}-{number}")],
         sweep() + [replace(row, quality=Quality(), ne_mean=None) for row in sweep(pair="en-ja")],
     ],
-    ids=["one", "long", "calm", "three", "six long", "one unscored"],
+    ids=["one", "drafts", "long", "calm", "three", "six long", "one unscored"],
 )
 def test_every_text_is_on_the_sheet(rows: list[TableRow], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pylatexenc import latex2text, latexwalker
 
 from livetrans.bench.latex import as_latex
-from livetrans.bench.layout import NOTHING, Column, Table, as_csv, as_json, as_markdown, as_text
+from livetrans.bench.layout import NOTHING, Column, Table, as_csv, as_json, as_markdown, as_text, filled
 from livetrans.bench.runfile import Run, read_run
 from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
 from livetrans.bench.tables import (
@@ -224,8 +224,9 @@ def test_a_comparison_has_the_benchs_own_figures(scored: ScoredRun) -> None:
 
 def test_markdown_escapes_its_bars() -> None:
     lines = as_markdown(TABLE).splitlines()
-    assert lines[2] == r"| method | NE | paper \| NE (a\|b) |"
-    assert lines[4] == f"| rt | 1.26 | {NOTHING} |"
+    assert (lines[2], lines[4]) == ("| method | NE |", "| rt | 1.26 |")
+    assert (lines[7], lines[9]) == (r"a\|b", r"| method | paper \| NE |")
+    assert lines[11] == f"| rt | {NOTHING} |"
 
 
 def test_a_table_without_figures_has_dashes() -> None:
@@ -324,6 +325,17 @@ def test_latex_is_parsed_back_with_every_name() -> None:
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1).map(lambda name: f"x{name}x"))
 def test_no_name_breaks_latex(name: str) -> None:
     assert len(latex_cells(as_latex(replace(MEASURED, rows=((name, None, Spread(1.0, 1.0, 1.0)),))))) == 2
+
+
+def test_a_latex_caption_says_that_a_run_was_quick() -> None:
+    assert r"\caption{Intervals \& spreads, quick run.}" in as_latex(replace(MEASURED, name="table 3, quick"))
+
+
+def test_the_most_important_columns_are_the_same_in_every_group(scored: ScoredRun) -> None:
+    table, left_out = table_3([scored], TableSettings(paper=True)).most_important(8)
+    ours, paper = ([column.name for column in table.columns if column.group.startswith(own)] for own in ("ours", "pap"))
+    assert len(filled(table)) <= 8 and {"speedup", "NE"} <= set(ours) and "NE" in paper
+    assert "update ms" in left_out and not set(left_out) & set(ours)
 
 
 def test_notes_of_latex_are_comments(scored: ScoredRun) -> None:
