@@ -207,6 +207,11 @@ def break_spans(text: str, width: int) -> Iterator[tuple[int, int]]:
         yield begin, end
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 caption`, `2 captions`: for nouns whose plural takes an s."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def file_size(size_bytes: float) -> str:
     """Decimal units, as file managers show them."""
     for unit, name in ((1e9, "GB"), (1e6, "MB")):

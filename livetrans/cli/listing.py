@@ -12,7 +12,7 @@ from click.shell_completion import get_completion_class
 
 from livetrans.errors import SourceError, UsageError
 from livetrans.languages import LANGUAGES, Language
-from livetrans.text import visible
+from livetrans.text import counted, visible
 
 SHELLS = ("bash", "zsh", "fish")
 WIDTH = 80
@@ -39,7 +39,7 @@ def devices_command(listen: float | None) -> None:
         raise SourceError(NO_MICROPHONE)
     for device in devices:
         mark = "*" if device.default else " "
-        channels = "1 channel" if device.channels == 1 else f"{device.channels} channels"
+        channels = counted(device.channels, "channel")
         click.echo(f"{mark} {device.number:>3}  {visible(device.name)} ({channels}, {device.default_rate} Hz)")
     if listen is not None:
         from livetrans.cli.metering import show_levels

@@ -31,6 +31,7 @@ from livetrans.session.outputs import Finals, Heard, Sink, open_lines, open_reco
 from livetrans.session.recorder import AUDIO_FILE, SessionRecorder, sessions_folder
 from livetrans.session.store import older_than, remove, shell_name, summarise
 from livetrans.session.unfinished import Unfinished
+from livetrans.text import counted
 
 _HANGUP = getattr(signal, "SIGHUP", None)
 """What a terminal sends when it closes; Windows has no such signal."""
@@ -156,8 +157,7 @@ def _say_kept(recorder: SessionRecorder, heard: Heard, was_left: bool) -> None:
     named = shell_name(folder)
     captions = recorder.captions if recorder.is_new else summarise(folder).captions
     if captions:
-        count = "1 caption is" if captions == 1 else f"{captions} captions are"
-        say(f"{count} kept in {folder}")
+        say(f"{counted(captions, 'caption')} {'is' if captions == 1 else 'are'} kept in {folder}")
         say(f"For subtitles: {started_as()} export {named} -o captions.srt")
     elif heard.words or not recorder.is_new or (folder / AUDIO_FILE).exists():
         say(f"The session is kept in {folder}")

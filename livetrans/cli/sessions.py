@@ -20,7 +20,7 @@ from livetrans.session.store import (
     session_named,
     summarise,
 )
-from livetrans.text import duration, file_size, visible
+from livetrans.text import counted, duration, file_size, visible
 
 
 @click.group(cls=AdvisingGroup, invoke_without_command=True)
@@ -58,7 +58,7 @@ def _list(as_json: bool) -> None:
         click.echo(f"There is no session in {place} yet.")
         return
     size = file_size(sum(summary.size_bytes for summary in summaries))
-    click.echo(f"\n{_count(len(summaries))}, {size}, in {place}")
+    click.echo(f"\n{counted(len(summaries), 'session')}, {size}, in {place}")
     click.echo(f"Subtitles: {started_as()} export NAME -o captions.srt")
     if any(summary.state == "unfinished" for summary in summaries):
         click.echo(f"Unfinished, its run did not end in order: {started_as()} resume NAME")
@@ -90,7 +90,7 @@ def remove_command(names: tuple[str, ...], empty: bool, days: int | None, yes: b
         return
     several = len(chosen) > 1 or days is not None
     if not yes and (several or sys.stdin.isatty()):
-        which = _count(len(chosen)) if several else _described(min(chosen))
+        which = counted(len(chosen), "session") if several else _described(min(chosen))
         if not confirmed(f"Remove {which}?", default=False):
             raise click.Abort
     for folder in sorted(chosen):
@@ -101,7 +101,7 @@ def remove_command(names: tuple[str, ...], empty: bool, days: int | None, yes: b
 def _described(folder: Path) -> str:
     """The session by name, length and number of captions, for the question before it is removed."""
     summary = summarise(folder)
-    captions = "1 caption" if summary.captions == 1 else f"{summary.captions} captions"
+    captions = counted(summary.captions, "caption")
     return f"{visible(summary.name)} ({duration(summary.seconds)}, {captions})"
 
 
@@ -145,7 +145,3 @@ def _values(summary: SessionSummary) -> dict[str, object]:
         "size_bytes": summary.size_bytes,
         "state": summary.state,
     }
-
-
-def _count(number: int) -> str:
-    return "1 session" if number == 1 else f"{number} sessions"

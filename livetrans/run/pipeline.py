@@ -25,6 +25,7 @@ from livetrans.run.listening import Listener, Listening
 from livetrans.run.runner import OpenListening, OpenTranslating, Run
 from livetrans.run.translating import Translating, translate
 from livetrans.session.outputs import Sink
+from livetrans.text import counted
 from livetrans.translation.translator import LatestPerSegment
 
 WATCH_SECONDS = 0.25
@@ -264,5 +265,5 @@ class Pipeline(Run):
         left = self._backlog.finals
         if not left:
             return None
-        count = "1 sentence was" if left == 1 else f"{left} sentences were"
+        count = f"{counted(left, 'sentence')} {'was' if left == 1 else 'were'}"
         return Notice("warning", f"{count} not translated: `livetrans resume` translates them from the session.")

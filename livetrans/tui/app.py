@@ -16,7 +16,7 @@ from livetrans.errors import UsageError
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.board import Board
 from livetrans.run.pipeline import Pipeline
-from livetrans.text import unknown, visible
+from livetrans.text import counted, unknown, visible
 from livetrans.tui.captions import Current, History
 from livetrans.tui.controls import Controls, save_transcript
 from livetrans.tui.keys import COMMANDS, HelpScreen, bindings
@@ -239,7 +239,7 @@ class LivetransApp(App[str]):
 
     def action_copy_all(self) -> None:
         shown = self._shown_captions()
-        self._copy("\n".join(shown), "1 caption" if len(shown) == 1 else f"{len(shown)} captions")
+        self._copy("\n".join(shown), counted(len(shown), "caption"))
 
     def _copy(self, text: str, what: str) -> None:
         if not text:
