@@ -31,6 +31,7 @@ OWNERS = {
     "av": "livetrans.audio",
     "ctranslate2": "livetrans.speech.engine",
     "faster_whisper": "livetrans.speech.whisper",
+    "httpx2": "livetrans.models.hub",
     "huggingface_hub": "livetrans.models.hub",
     "llama_cpp": "livetrans.lm.llama",
     "matplotlib": "livetrans.bench.plot",

@@ -1,4 +1,4 @@
-"""The Hugging Face hub; the only module of livetrans that opens the network, and the only importer of its library.
+"""The Hugging Face hub; the only module that opens the network, and that imports huggingface_hub and its httpx2.
 
 Files are fetched by plain HTTP, not by Xet: HTTP goes on where a transfer was cut, and its bytes can be counted as they
 arrive. The library's own settings hold: HF_ENDPOINT, HF_TOKEN, HF_HOME, HF_HUB_OFFLINE and the proxies' variables.
@@ -13,9 +13,12 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from livetrans.errors import ModelError, UsageError, sentence
+
+if TYPE_CHECKING:
+    import httpx2
 
 Arrived = Callable[[int], None]
 """Called with the bytes of a file that are on the disk, as they arrive."""
@@ -145,34 +148,32 @@ class _Counter:
 
 
 def _library() -> Any:
-    """huggingface_hub, quiet, and with a client that refuses unencrypted addresses of other machines."""
+    """huggingface_hub, quiet, and with a client that refuses unencrypted addresses of other machines.
+
+    Raises:
+        ModelError: the network is forbidden.
+    """
+    import httpx2
     import huggingface_hub
-    from huggingface_hub.utils import _http
 
-    def client() -> Any:
-        made = _http.default_client_factory()
-        hooks = made.event_hooks
-        made.event_hooks = {
-            "request": [*hooks["request"], _refuse_unencrypted],
-            "response": [*hooks["response"], _refuse_to_wait],
-        }
-        return made
-
+    if is_offline():
+        raise ModelError("HF_HUB_OFFLINE forbids the network; unset it, and run the same command again")
+    hooks: dict[str, list[Callable[[Any], None]]] = {"request": [_refuse_unencrypted], "response": [_refuse_to_wait]}
     logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
-    huggingface_hub.set_client_factory(client)
+    huggingface_hub.set_client_factory(lambda: httpx2.Client(event_hooks=hooks, follow_redirects=True, timeout=None))
     return huggingface_hub
 
 
-def _refuse_unencrypted(request: Any) -> None:
+def _refuse_unencrypted(request: httpx2.Request) -> None:
     if request.url.scheme != "https" and request.url.host not in _LOCAL_HOSTS:
         raise UsageError(f"{request.url} is not encrypted; set HF_ENDPOINT to an address that begins with https://")
 
 
-def _refuse_to_wait(response: Any) -> None:
+def _refuse_to_wait(response: httpx2.Response) -> None:
     """Report a rate limit at once: the library would wait for minutes without a word."""
     if response.status_code != 429:
         return
-    from huggingface_hub.utils._http import parse_ratelimit_headers
+    from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]
 
     limit = parse_ratelimit_headers(response.headers)
     seconds = str(limit.reset_in_seconds) if limit else response.headers.get("retry-after", "")
@@ -192,13 +193,12 @@ def _endpoint() -> str:
 @contextlib.contextmanager
 def _plain_errors(repository: str, target: Path | None = None) -> Iterator[None]:
     """Errors of the library as one sentence that says what to do."""
+    import httpx2
     from huggingface_hub import errors
 
     page = f"{_endpoint()}/{repository}"
     try:
         yield
-    except errors.OfflineModeIsEnabled:
-        raise ModelError("HF_HUB_OFFLINE forbids the network; unset it, and run the same command again") from None
     except errors.GatedRepoError:
         raise ModelError(
             f"{repository} is given only to those who accept its terms; accept them at {page}, "
@@ -233,9 +233,7 @@ def _plain_errors(repository: str, target: Path | None = None) -> Iterator[None]
             f"{page} did not answer as a model hub does ({sentence(error)}); check the name and HF_ENDPOINT, "
             "and whether the network wants a login first"
         ) from None
-    except Exception as error:
-        if not type(error).__module__.startswith("httpx"):
-            raise
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise _cut(page, target, error) from None
 
 
