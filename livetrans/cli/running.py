@@ -18,7 +18,7 @@ from livetrans.cli.common import ProgressBar, say, started_as
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings, calm_name
 from livetrans.errors import LivetransError, SessionError
-from livetrans.events import Notice
+from livetrans.events import Notice, Record, RunEnded
 from livetrans.metrics.monitor import Monitor, Snapshot
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_audio, open_stages
 from livetrans.run.pipeline import Pipeline
@@ -107,11 +107,14 @@ def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening)
 
 
 def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> None:
-    """Finish a session in its own folder, as lines."""
+    """Finish a session in its own folder, as lines. One that only lacks its end, because its run was killed, gets it."""
     from livetrans.speech.gate import VoiceActivityGate
 
     rest = Rest(unfinished, lambda: VoiceActivityGate(settings.gate), partial(open_stages, settings, clock))
     if rest.is_empty:
+        if not unfinished.ended:
+            with contextlib.closing(SessionRecorder(unfinished.folder, append=True)) as recorder:
+                recorder.write(Record(unfinished.at, RunEnded(unfinished.heard, "stopped")))
         say(f"Nothing to resume: each sentence of {unfinished.folder.name} is translated.")
         return
     recorder, heard = SessionRecorder(unfinished.folder, append=True), Heard()

@@ -60,6 +60,7 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
         SessionError: it cannot be read, or the run never began to listen.
     """
     found = Unfinished(folder)
+    shown: int | None = None
     for record in read_records(folder, notify):
         found.at = record.at
         match record.event:
@@ -74,12 +75,10 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
                 updates = found.waiting.get(segment_id, [])
                 found.waiting[segment_id] = [update for update in updates if update.revision != revision]
             case Caption(final=True) as caption if caption.segment_id >= 0:
-                found.captioned.add(caption.segment_id)
-                found.waiting = {
-                    segment_id: updates
-                    for segment_id, updates in found.waiting.items()
-                    if segment_id not in found.captioned or segment_id == caption.segment_id
-                }
+                if shown is not None and shown != caption.segment_id:
+                    found.waiting.pop(shown, None)
+                shown = caption.segment_id
+                found.captioned.add(shown)
             case SourceProgress(heard=heard):
                 found.heard, found.ended = max(found.heard, heard), False
             case RunEnded(reason=reason):
@@ -90,5 +89,9 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
                 pass
     if not found.signature:
         raise SessionError(f"{folder} holds nothing to finish: its run ended before it began to listen.")
-    found.waiting = {segment_id: updates for segment_id, updates in found.waiting.items() if updates}
+    found.waiting = {
+        segment_id: updates
+        for segment_id, updates in found.waiting.items()
+        if updates and (segment_id == shown or segment_id not in found.captioned)
+    }
     return found

@@ -10,6 +10,7 @@ import pytest
 from livetrans.cli import run
 from livetrans.session.last import LastCaptions
 from livetrans.session.recorder import SessionRecorder
+from livetrans.session.store import summarise
 
 
 @pytest.mark.usefixtures("translator_path")
@@ -33,6 +34,17 @@ def test_it_translates_what_was_only_heard_and_then_has_nothing_to_do(
 
     assert run(["resume", str(session)]) == 0
     assert "Nothing to resume" in capfd.readouterr().err
+
+    # A run that was killed between its last caption and its end lacks nothing else.
+    events = (session / "events.jsonl").read_text().splitlines(keepends=True)
+    assert '"run_ended"' in events.pop()
+    (session / "events.jsonl").write_text("".join(events))
+    assert summarise(session).state == "unfinished"
+    for _ in range(2):
+        assert run(["resume", str(session)]) == 0
+        assert "Nothing to resume" in capfd.readouterr().err
+        assert summarise(session).state == "whole"
+        assert len((session / "events.jsonl").read_text().splitlines()) == len(events) + 1
 
 
 def test_it_says_what_it_cannot_finish(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
