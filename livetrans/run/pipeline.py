@@ -261,9 +261,14 @@ class Pipeline(Run):
             self._working.discard(thread)
             self._change.notify_all()
 
-    def _last_notice(self) -> Notice | None:
-        left = self._backlog.finals
-        if not left:
-            return None
-        count = f"{counted(left, 'sentence')} {'was' if left == 1 else 'were'}"
-        return Notice("warning", f"{count} not translated: `livetrans resume` translates them from the session.")
+    def _last_events(self) -> list[Event]:
+        """The gaps behind a translator that failed or hangs, and how many sentences it left."""
+        with self._change:
+            waiting = [self._waiting.take() for _ in range(len(self._waiting))]
+            left = self._backlog.finals
+        events: list[Event] = [item for item in waiting if isinstance(item, Gap)]
+        if left:
+            count = f"{counted(left, 'sentence')} {'was' if left == 1 else 'were'}"
+            text = f"{count} not translated: `livetrans resume` translates them from the session."
+            events.append(Notice("warning", text))
+        return events

@@ -141,17 +141,17 @@ class Run(ABC):
     def _finish(self) -> None:
         with self._change:
             self._change.wait_for(lambda: not self._working or self._is_abandoned)
-        if last := self._last_notice():
-            self.publish(last)
+        for event in self._last_events():
+            self._publisher(event)
         self._publisher.flush()  # A sink that fails at the last captions still gives the run its reason.
         reason = "failed" if self._failure else "stopped" if self._is_stopping else "end of source"
         self._publisher(RunEnded(self._heard, reason))
         self._publisher.close()
         self._ended.set()
 
-    def _last_notice(self) -> Notice | None:
-        """What the user has to know about the end."""
-        return None
+    def _last_events(self) -> list[Event]:
+        """What is published before the end, once nothing works any more."""
+        return []
 
     def _sink_failed(self, sink: Sink, error: BaseException) -> None:
         if isinstance(error, OutputClosed):

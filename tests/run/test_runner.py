@@ -131,6 +131,31 @@ def test_a_gap_comes_between_the_captions_of_the_sound_around_it(kind: type[Pipe
     assert [event.end for event in shown] == sorted(event.end for event in shown)
 
 
+def test_gaps_behind_a_translator_that_failed_are_published_before_the_end() -> None:
+    gaps = [Gap(30.0, 40.0, "microphone"), Gap(50.0, 55.0, "sleep")]
+
+    class Interrupted(Stream):
+        def _give(self, publish: Publish) -> Iterator[Transcript]:
+            yield from super()._give(publish)
+            for gap in gaps:
+                publish(gap)
+
+    def failing(publish: Publish) -> Translating:
+        def carried(transcript: Transcript) -> Translation | None:
+            raise RuntimeError("out of memory")
+
+        side = translating()(publish)
+        side.translator.carried = carried  # type: ignore[method-assign]
+        return side
+
+    task = Pipeline(Interrupted(updates(TEXTS)), failing, SystemClock(), [collected := Collected()])
+    task.start()
+    with pytest.raises(RuntimeError, match="memory"):
+        task.join()
+    assert collected.of(Gap) == gaps
+    assert isinstance(collected.records[-1].event, RunEnded)
+
+
 def test_partials_are_translated_or_reported_as_coalesced() -> None:
     collected = run(Pipeline, Stream(updates(TEXTS)))
     done = {(event.segment_id, event.revision) for event in collected.of(Translation) + collected.of(Coalesced)}
