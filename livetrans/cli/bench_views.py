@@ -20,8 +20,7 @@ from livetrans.bench.runfile import read_run
 from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
 from livetrans.bench.tables import TABLES, TableSettings, fitting_tables
 from livetrans.catalogue import find_translator
-from livetrans.cli.common import say
-from livetrans.cli.expecting import progress_bar
+from livetrans.cli.common import progress_bar, say
 from livetrans.cli.pages import Page, put, write_tables
 from livetrans.config import LanguageModelSettings, MaskSettings
 from livetrans.errors import UsageError

@@ -9,13 +9,16 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from livetrans.errors import UsageError
 from livetrans.events import Event, Record, SourceProgress
-from livetrans.text import nearest, visible
+from livetrans.text import duration, nearest, visible
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
 
@@ -135,15 +138,6 @@ def checked_jsonl(context: click.Context, option: click.Parameter, value: str | 
     raise UsageError(f"--jsonl writes to stdout or to a file that ends in .jsonl, not to {value!r}; write --jsonl=-")
 
 
-def checked_theme(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Refuse an unknown theme with the other options, before a session is begun or a model loaded."""
-    if value is not None:
-        from livetrans.tui.app import check_theme
-
-        check_theme(value)
-    return value
-
-
 def started_as() -> str:
     """What a shell takes for this program, in advice: `livetrans` where that is found, else as it was started."""
     started = Path(sys.argv[0])
@@ -154,29 +148,48 @@ def started_as() -> str:
     return "livetrans" if is_found else shlex.quote(str(started))
 
 
-class ProgressBar:
-    """A bar on standard error with the time left; as a sink, how much of a source of known length was heard."""
+def progress_bar(*, hidden: bool = False) -> Progress:
+    """A bar on standard error that is cleared at its end, Ctrl-C included; none where that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    def __init__(self, label: str = "heard") -> None:
-        self._label = label
-        self._bar: Any = None
-        self._done = 0
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("·"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=console,
+        disable=hidden or not console.is_terminal,
+        # What is printed on standard output meanwhile has to stay there.
+        redirect_stdout=False,
+        refresh_per_second=2,
+        speed_estimate_period=120,
+        transient=True,
+    )
+
+
+def say_above(progress: Progress, text: str) -> None:
+    """Say a line on standard error; a bar that is drawn is cleared for it and goes on below."""
+    progress.console.print(visible(text), markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+class HeardProgress:
+    """A sink that shows on a bar how much of a source of known length was heard."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task = progress.add_task("heard", total=None)
 
     def write(self, record: Record) -> None:
         self.show(record.event)
 
     def show(self, event: Event) -> None:
         if isinstance(event, SourceProgress) and event.total:
-            self.move(round(event.heard), round(event.total))
-
-    def move(self, done: int, total: int) -> None:
-        """Show how many of all units are done."""
-        if self._bar is None:
-            self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr, show_pos=True, width=0)
-        self._bar.update(done - self._done)
-        self._done = done
+            description = f"heard {duration(event.heard)} of {duration(event.total)}"
+            self._progress.update(self._task, description=description, completed=event.heard, total=event.total)
 
     def close(self) -> None:
-        if self._bar is not None:
-            self._bar.render_finish()
-            self._bar = None
+        """Nothing to release: the bar belongs to its caller."""

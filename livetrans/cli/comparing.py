@@ -15,13 +15,13 @@ from livetrans.bench.runfile import MethodRecord, Run, Segment, make_header
 from livetrans.bench.scoring import MODEL_UNIT, ScoringSettings, score
 from livetrans.bench.tables import comparison_table
 from livetrans.cli.benching import check_drafted, contexts
-from livetrans.cli.common import say
-from livetrans.cli.expecting import progress_bar, say_above, show_progress
+from livetrans.cli.common import HeardProgress, progress_bar, say, say_above
+from livetrans.cli.expecting import show_progress
 from livetrans.cli.pages import Page, write_tables
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import ContextError, SourceError, UsageError
-from livetrans.events import Event, Notice, SourceProgress, Transcript
+from livetrans.events import Event, Notice, Transcript
 from livetrans.run.translating import languages, open_model, prepare_prompt
 from livetrans.signature import sign
 
@@ -87,13 +87,12 @@ def _masked(method: MethodRecord, settings: Settings) -> MethodRecord:
 
 def _hear(clock: Clock, open_listening: OpenListening) -> list[Transcript]:
     with progress_bar() as progress:
-        task = progress.add_task("heard", total=None)
+        heard = HeardProgress(progress)
 
         def publish(event: Event) -> None:
             if isinstance(event, Notice):
                 say_above(progress, event.text)
-            if isinstance(event, SourceProgress) and event.total:
-                progress.update(task, completed=event.heard, total=event.total)
+            heard.show(event)
 
         listening = open_listening(publish, lambda chunk: None)
         try:

@@ -4,49 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from livetrans.bench.corpora import Corpus, CorpusSegment
 from livetrans.bench.duration import Expectation, in_words, work_of
 from livetrans.bench.methods import QUICK_REPEATS, QUICK_SENTENCES
 from livetrans.bench.run import OnUnit, units
 from livetrans.bench.runfile import Header
-from livetrans.cli.common import say
+from livetrans.cli.common import progress_bar, say, say_above
 from livetrans.clock import SystemClock
-from livetrans.text import visible
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 WORTH_SAYING = 20.0
 """Seconds: a shorter run is over before its duration is read."""
 WORTH_QUICK = 180.0
 """Seconds from which `--quick` is offered."""
-
-
-def progress_bar() -> Progress:
-    """A bar on standard error that is cleared at its end, Ctrl-C included; none where that is not a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-        refresh_per_second=2,
-        speed_estimate_period=120,
-        transient=True,
-    )
-
-
-def say_above(progress: Progress, text: str) -> None:
-    """Say a line on standard error; a bar that is drawn is cleared for it and goes on below."""
-    progress.console.print(visible(text), markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 @contextmanager

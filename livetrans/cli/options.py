@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from livetrans.catalogue import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
-from livetrans.cli.common import GroupedOption, NumberRange, checked_jsonl, checked_theme
+from livetrans.cli.common import GroupedOption, NumberRange, checked_jsonl
 from livetrans.cli.configfile import config_option
 from livetrans.config import (
     CALM,
@@ -243,7 +243,6 @@ _OUTPUT = [
     _output(
         "--theme",
         metavar="NAME",
-        callback=checked_theme,
         show_default="textual-dark",
         help="Colours of the screen, such as textual-light.",
     ),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from pathlib import Path
 
 from livetrans.catalogue import (
     FoundModel,
@@ -15,7 +16,7 @@ from livetrans.catalogue import (
     known_models,
     pull_folder,
 )
-from livetrans.cli.common import ProgressBar, confirmed, say
+from livetrans.cli.common import confirmed, progress_bar, say, say_above
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import AUTO, parse_language
 from livetrans.models.entries import RECOGNISER, Entry
@@ -120,17 +121,11 @@ def _is_asked_on_a_terminal() -> bool:
 
 
 def _pull_one(entry: Entry) -> None:
-    bar = ProgressBar(f"{entry.name}, MB")
     try:
-        with _kept_when_interrupted(bar):
-            path = pull(
-                entry,
-                pull_folder(),
-                lambda arrived, total: bar.move(round(arrived / 1e6), round(total / 1e6)),
-                lambda: say(f"another livetrans fetches {entry.name}; waiting until it has ended"),
-            )
-    finally:
-        bar.close()
+        path = _pull_with_progress(entry)
+    except KeyboardInterrupt:
+        say("what arrived is kept; the same command goes on from there")
+        raise
     record = read_record(path)
     assert record is not None
     size = file_size(sum(file.size for file in record.files.values()))
@@ -139,11 +134,13 @@ def _pull_one(entry: Entry) -> None:
         say(f"{entry.name} understands English only")
 
 
-@contextlib.contextmanager
-def _kept_when_interrupted(bar: ProgressBar) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        bar.close()
-        say("what arrived is kept; the same command goes on from there")
-        raise
+def _pull_with_progress(entry: Entry) -> Path:
+    with progress_bar() as progress:
+        task = progress.add_task(entry.name, total=entry.size)
+
+        def show(arrived: int, total: int) -> None:
+            description = f"{entry.name}: {file_size(arrived)} of {file_size(total)}"
+            progress.update(task, description=description, completed=arrived, total=total)
+
+        waiting = f"another livetrans fetches {entry.name}; waiting until it has ended"
+        return pull(entry, pull_folder(), show, lambda: say_above(progress, waiting))

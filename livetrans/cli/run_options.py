@@ -5,7 +5,10 @@ What wins, first to last: the option, the environment variable (models only), th
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -116,6 +119,10 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
             raise UsageError("--gamma is for a draft model; name one with --draft-model, or drop --gamma")
         if options.output.keep_audio and not record_session:
             raise UsageError("--keep-audio stores the sound with the session, which --no-session forbids; drop one")
+        if options.output.theme is not None and wants_screen(options.output):
+            from livetrans.tui.app import check_theme
+
+            check_theme(options.output.theme)
         return function(options, **values)
 
     for option in reversed(SHARED_OPTIONS):
@@ -126,6 +133,17 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def was_given(name: str) -> bool:
     """Whether an option stands on the command line; a configuration file may set what a run has no use for."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def wants_screen(output: OutputSettings) -> bool:
+    """A screen needs a terminal on both ends that can draw it, and nothing else may write to it.
+
+    Textual draws on standard error: with that in a file, the terminal would stay empty.
+    """
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    if output.plain or output.jsonl == "-" or not all(stream.isatty() for stream in streams):
+        return False
+    return os.environ.get("TERM") != "dumb" and codecs.lookup(sys.stdout.encoding).name.startswith("utf")
 
 
 def settings_from(options: RunOptions, *, recogniser: bool = True) -> Settings:

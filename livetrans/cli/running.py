@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import errno
 import os
@@ -14,7 +13,8 @@ from pathlib import Path
 from types import FrameType
 
 from livetrans.audio.source import AudioSource
-from livetrans.cli.common import ProgressBar, say, started_as
+from livetrans.cli.common import HeardProgress, progress_bar, say, started_as
+from livetrans.cli.run_options import wants_screen
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings, calm_name
 from livetrans.errors import LivetransError, SessionError
@@ -60,17 +60,6 @@ def from_audio(
     return open_listening
 
 
-def wants_screen(output: OutputSettings) -> bool:
-    """A screen needs a terminal on both ends that can draw it, and nothing else may write to it.
-
-    Textual draws on standard error: with that in a file, the terminal would stay empty.
-    """
-    streams = (sys.stdin, sys.stdout, sys.stderr)
-    if output.plain or output.jsonl == "-" or not all(stream.isatty() for stream in streams):
-        return False
-    return os.environ.get("TERM") != "dumb" and codecs.lookup(sys.stdout.encoding).name.startswith("utf")
-
-
 def run_live(
     settings: Settings, clock: Clock, title: str, open_listening: OpenListening, embedded: Notice | None = None
 ) -> None:
@@ -99,15 +88,14 @@ def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening)
     records, heard = open_records(settings.output), Heard()
     _remove_old(settings.output.keep_sessions)
     translating = partial(open_translating, settings, clock)
-    sinks: list[Sink] = [open_lines(settings.output), heard]
-    if sys.stderr.isatty() and not sys.stdout.isatty():
-        sinks.append(ProgressBar())
-    with _said_at_the_end(records, heard):
+    # Warnings on standard error go above the bar, which has replaced it when the lines are opened.
+    with _said_at_the_end(records, heard), progress_bar(hidden=sys.stdout.isatty()) as progress:
+        sinks = [open_lines(settings.output), heard, HeardProgress(progress)]
         _run_as_lines(PlainLoop(open_listening, translating, clock, sinks, records))
 
 
 def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> None:
-    """Finish a session in its own folder, as lines. One that only lacks its end, because its run was killed, gets it."""
+    """Finish a session in its own folder, as lines; one that only lacks its end gets it: its run was killed."""
     from livetrans.speech.gate import VoiceActivityGate
 
     rest = Rest(unfinished, lambda: VoiceActivityGate(settings.gate), partial(open_stages, settings, clock))

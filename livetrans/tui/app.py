@@ -101,7 +101,6 @@ class LivetransApp(App[str]):
         self._panel = Panel(id="panel")
         self._strip = Strip(id="strip")
         if output.theme is not None:
-            check_theme(output.theme)
             self.theme = output.theme
 
     def compose(self) -> ComposeResult:

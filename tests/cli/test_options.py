@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -204,11 +205,6 @@ def test_gamma_is_refused_without_a_draft_model(seen: Seen, tmp_path: Path, caps
     assert parsed(seen, "--config", str(config), "--draft-model", "livetrans-en-de").draft_model is not None
 
 
-def test_an_unknown_theme_is_refused_with_the_options(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["replay", "demo.flac", "--theme", "textual-ligt"]) == 2
-    assert "did you mean textual-light?" in capsys.readouterr().err
-
-
 def test_keeping_sound_without_a_session_is_refused(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", "demo.flac", "--no-session", "--keep-audio"]) == 2
     assert "--no-session" in capsys.readouterr().err
@@ -301,3 +297,17 @@ def test_a_recogniser_of_our_own_detects_nothing(seen: Seen, models: Path, capsy
     settings = settings_from(parsed(seen, *"--from auto --asr livetrans-recogniser-en --mt tower".split()))
     assert (settings.source_language, settings.sources) == ("en", ("en",))
     assert "--from auto is taken as en" in capsys.readouterr().err
+
+
+def test_an_unknown_theme_is_refused_where_the_screen_is_drawn(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("livetrans.cli.run_options.wants_screen", lambda output: True)
+    assert run(["replay", "talk.flac", "--theme", "textual-light"]) == 0
+    assert run(["replay", "talk.flac", "--theme", "textual-ligt"]) == 2
+    assert "did you mean textual-light" in capsys.readouterr().err
+
+
+def test_lines_do_not_import_the_screen_for_a_theme(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "livetrans.tui.app", None)  # An import of it would fail.
+    assert run(["replay", "talk.flac", "--theme", "textual-light", "--plain"]) == 0

@@ -12,14 +12,14 @@ from typing import cast
 import pytest
 
 from livetrans.cli import running
-from livetrans.cli.common import ProgressBar
+from livetrans.cli.common import HeardProgress, progress_bar
 from livetrans.config import LanguageModelSettings, Settings
 from livetrans.errors import SourceError
 from livetrans.events import Caption, Notice, Record, RunStarted, SourceProgress, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.runner import Run
-from livetrans.session.outputs import Heard
+from livetrans.session.outputs import Heard, PlainOutput
 from livetrans.session.recorder import SessionRecorder
 from livetrans.tui import app as tui_app
 
@@ -65,20 +65,31 @@ def test_a_second_signal_leaves_at_once() -> None:
     assert run.stops == 1
 
 
-def test_the_progress_bar_shows_how_much_was_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    bar = ProgressBar()
-    for heard in (0.0, 2.4, 7.6, 10.0):
-        bar.write(Record(heard, SourceProgress(heard, 10.0, True)))
-    bar.write(Record(11.0, SourceProgress(11.0, None, False)))
-    bar.close()
-    assert "10/10" in terminal.getvalue()
-    assert "Traceback" not in terminal.getvalue()
+
+def test_the_bar_shows_how_much_was_heard_and_warnings_stand_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    monkeypatch.setattr(sys, "stdout", lines := io.StringIO())
+    with progress_bar() as progress:
+        output, bar = PlainOutput(sys.stdout), HeardProgress(progress)
+        for heard in (0.0, 2.4, 60.0):
+            bar.write(Record(heard, SourceProgress(heard, 60.0, True)))
+        output.write(Record(60.0, Notice("warning", "The disk is full.")))
+        output.write(Record(60.0, Caption(Transcript(0, 0, "Yes.", "", True, 0.0, 1.0), "Ja.")))
+        bar.write(Record(61.0, SourceProgress(61.0, None, False)))
+    assert "heard 1:00 of 1:00" in terminal.getvalue()
+    assert "The disk is full.\n" in terminal.getvalue()
+    assert lines.getvalue() == "Ja.\n"
+
+
+def test_there_is_no_bar_where_standard_error_is_a_file(capfd: pytest.CaptureFixture[str]) -> None:
+    with progress_bar() as progress:
+        HeardProgress(progress).write(Record(1.0, SourceProgress(1.0, 2.0, True)))
+    assert capfd.readouterr() == ("", "")
 
 
 def test_ending_a_resumed_run_that_added_nothing_keeps_the_session(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -9,7 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,11 +19,11 @@ import pytest
 
 from livetrans import catalogue
 from livetrans.cli import mic, models, pulling, run
-from livetrans.cli.common import ProgressBar
 from livetrans.cli.run_options import embedded_notice
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.errors import SourceError
 from livetrans.models.entries import Entry, read_catalogue
+from livetrans.models.pulled import Progress
 from tests.models.hub import Hub
 
 ROOT = Path(__file__).parents[2]
@@ -284,9 +285,22 @@ def test_the_embedded_recogniser_says_what_it_is_unless_a_shipped_recording_is_h
     assert notice(other, None) is None and notice(None, None) is None
 
 
-def test_the_bar_moves_by_the_bytes_that_arrived(capsys: pytest.CaptureFixture[str]) -> None:
-    bar = ProgressBar("model, MB")
-    for done in (0, 3, 10):
-        bar.move(done, 10)
-    bar.close()
-    assert "model, MB" in capsys.readouterr().err
+def test_the_bar_says_what_arrived_and_ctrl_c_that_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def interrupted(entry: Entry, folder: Path, progress: Progress, wait: Callable[[], None]) -> Path:
+        progress(4_000_000, 10_000_000)
+        wait()
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    monkeypatch.setattr(pulling, "pull", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pulling._pull_one(CATALOGUE.entries[0])
+    said = terminal.getvalue()
+    assert f"{CATALOGUE.entries[0].name}: 4.0 MB of 10.0 MB" in said
+    assert "waiting until it has ended\n" in said
+    assert said.endswith("what arrived is kept; the same command goes on from there\n")

@@ -11,7 +11,7 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 
 from livetrans.config import OutputSettings
-from livetrans.errors import SessionError, UsageError
+from livetrans.errors import SessionError
 from livetrans.events import Event, Gap, Notice
 from livetrans.metrics.monitor import Snapshot
 from livetrans.tui import captions
@@ -570,11 +570,6 @@ async def test_the_people_panel_lists_the_keys_that_the_footer_does_not_show() -
             key = command.written.split()[0]
             assert any(line.startswith(f"{key} ") for line in listed) != bool(command.footer or command.group), key
             assert not command.footer or command.footer in footer
-
-
-async def test_an_unknown_theme_is_refused_with_the_nearest() -> None:
-    with pytest.raises(UsageError, match="did you mean textual-light"):
-        make_app(Screenplay(), output=OutputSettings(theme="textual-ligt"))
 
 
 async def test_loading_is_shown_until_the_run_starts() -> None:
