@@ -1,4 +1,4 @@
-"""Languages by code and by English name: names for prompts, codes for Whisper, and how they are written."""
+"""Languages by code and by name: names for prompts, codes for Whisper, and how they are written."""
 
 from __future__ import annotations
 
@@ -52,20 +52,19 @@ _ALIASES = {
     other: code
     for code, others in _names(
         """
-        ca valencian, es castilian, fa farsi, he iw, ht haitian, jw jv, my myanmar, nl flemish, nn nynorsk, no nb,
-        pa panjabi, ps pushto, ro moldavian mo, si sinhalese, tl fil filipino, zh mandarin cmn, zh-Hans zh-cn zh-sg,
-        zh-Hant zh-tw zh-hk zh-mo, id in, yi ji, yue zh-yue
+        he iw, jw jv, no nb, ro mo, tl fil, zh cmn, zh-Hans zh-cn zh-sg, zh-Hant zh-tw zh-hk zh-mo, id in, yi ji,
+        yue zh-yue
         """
     ).items()
     for other in others.split()
 }
-"""Codes by older codes and by other names."""
+"""Codes by other codes for the same language."""
 
 _UNSPACED = frozenset({"bo", "ja", "km", "lo", "my", "th", "yue", "zh"})
 """Written without spaces between words, by Whisper code."""
 
 _NEAR = 0.85
-"""Likeness (difflib) of a spelling that is worth a suggestion: `germann` is as near to `german`, `deutsch` to none."""
+"""Likeness (difflib) from which a spelling is worth a suggestion: `geerman` is that near to `german`."""
 
 _RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
 
@@ -99,25 +98,39 @@ def _table() -> dict[str, Language]:
 LANGUAGES = _table()
 
 
-def parse_language(code: str) -> Language:
-    """The language meant by a BCP-47 code (`de`, `pt_BR`) or an English name (`German`), whatever its case.
+def parse_language(text: str) -> Language:
+    """The language meant by a BCP-47 code (`de`, `pt_BR`) or by its name in any language (`German`, `Deutsch`).
 
-    Subtags that make no difference here are left out: `en-GB` is `en`, `zh-Hant-TW` is `zh-Hant`.
+    Case makes no difference. Subtags that make none here are left out: `en-GB` is `en`, `zh-Hant-TW` is `zh-Hant`.
 
     Raises:
         UsageError: no such language; the message names languages spelled like it.
     """
-    wanted = code.strip().lower().replace("_", "-")
+    wanted = text.strip().lower().replace("_", "-")
     by_name = {language.name.lower(): language for language in reversed(LANGUAGES.values())}
-    found = by_name.get(" ".join(wanted.replace("-", " ").split()))
-    subtags = wanted.split("-")
-    if all(subtag.isalnum() and len(subtag) <= 8 for subtag in subtags):
-        for count in range(len(subtags), 0, -1):
-            prefix = "-".join(subtags[:count])
-            found = found or LANGUAGES.get(_ALIASES.get(prefix, prefix).lower())
+    found = by_name.get(" ".join(wanted.replace("-", " ").split())) or _by_code(wanted) or _by_code(_code_named(text))
     if found is None:
-        raise UsageError(f"unknown language {code!r}; {_advice(wanted, list(by_name))}")
+        raise UsageError(f"unknown language {text!r}; {_advice(wanted, list(by_name))}")
     return found
+
+
+def _by_code(code: str) -> Language | None:
+    subtags = code.lower().split("-")
+    prefixes = ("-".join(subtags[:count]) for count in range(len(subtags), 0, -1))
+    return next(filter(None, (LANGUAGES.get(_ALIASES.get(prefix, prefix).lower()) for prefix in prefixes)), None)
+
+
+def _code_named(name: str) -> str:
+    """The code of the language that has this name in any language; empty where none has."""
+    # Imported here because few runs need it.
+    import langcodes
+
+    if not name.isprintable():  # control characters crash the library's index
+        return ""
+    try:
+        return langcodes.find(name).to_tag()
+    except LookupError:
+        return ""
 
 
 def _advice(wanted: str, names: list[str]) -> str:
@@ -125,7 +138,7 @@ def _advice(wanted: str, names: list[str]) -> str:
     meant = dict.fromkeys(_spelled(word) for word in close)
     if meant:
         return f"did you mean {' or '.join(meant)}? `livetrans languages` lists all"
-    return "use a code such as en, de, fr or zh-Hant, or the English name; `livetrans languages` lists all"
+    return "use a code such as en, de, fr or zh-Hant, or the name; `livetrans languages` lists all"
 
 
 def _spelled(word: str) -> str:

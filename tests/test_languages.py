@@ -42,6 +42,22 @@ def test_every_language_is_found_by_its_code_and_its_name(language) -> None:  # 
         ("haitian creole", "ht"),
         ("nb", "no"),
         ("Farsi", "fa"),
+        ("Flemish", "nl"),
+        ("Moldavian", "ro"),
+        ("Filipino", "tl"),
+        ("Deutsch", "de"),
+        ("français", "fr"),
+        ("ESPAÑOL", "es"),
+        ("português do Brasil", "pt"),
+        ("norsk bokmål", "no"),
+        ("bahasa indonesia", "id"),
+        ("Jawa", "jw"),
+        ("русский язык", "ru"),
+        ("中文", "zh"),
+        ("繁體中文", "zh-Hant"),
+        ("العربية", "ar"),
+        ("हिन्दी", "hi"),
+        ("Allemand", "de"),
     ],
 )
 def test_other_spellings(wanted: str, code: str) -> None:
@@ -63,8 +79,8 @@ def test_scripts_without_spaces() -> None:
 
 def test_an_unknown_language_gets_suggestions() -> None:
     with pytest.raises(UsageError, match=r"de \(German\)"):
-        parse_language("germann")
-    for unlike in ("qqqq", "Deutsch"):
+        parse_language("geerman")
+    for unlike in ("qqqq", "Klingon", "en de", "*", "", "\0", "\ud800"):
         with pytest.raises(UsageError, match=r"use a code .* `livetrans languages` lists all"):
             parse_language(unlike)
 

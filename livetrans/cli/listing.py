@@ -50,7 +50,7 @@ def devices_command(listen: float | None) -> None:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def languages_command(as_json: bool) -> None:
-    """List the languages that --from and --to take, by code or by name.
+    """List the languages that --from and --to take, by code or by name in any language.
 
     A model may know fewer: `livetrans models` lists those of each.
     """

@@ -70,15 +70,14 @@ _LANGUAGES = [
         "source",
         metavar="LANGUAGE",
         default="en",
-        help="Spoken language: a code or an English name; auto detects it. A key switches between several, as in "
-        "en,fr,auto.",
+        help="Spoken language: a code or a name; auto detects it. A key switches between several, as in en,fr,auto.",
     ),
     _language(
         "--to",
         "target",
         metavar="LANGUAGE",
         default="de",
-        help="Language of the captions: a code or an English name. A key switches between several, as in de,fr.",
+        help="Language of the captions: a code or a name. A key switches between several, as in de,fr.",
     ),
 ]
 
