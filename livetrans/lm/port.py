@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,3 +89,57 @@ class LanguageModel(Protocol):
 
     def close(self) -> None:
         """Free the model; it is not used afterwards."""
+
+
+Wrapped = TypeVar("Wrapped", bound=LanguageModel)
+
+
+class ModelWrapper(Generic[Wrapped]):
+    """A language model that passes every call on to another; a subclass overrides what it does otherwise."""
+
+    _wrapped: Wrapped
+
+    @property
+    def name(self) -> str:
+        return self._wrapped.name
+
+    @property
+    def clock(self) -> Clock:
+        return self._wrapped.clock
+
+    @property
+    def context_tokens(self) -> int:
+        return self._wrapped.context_tokens
+
+    @property
+    def maximum_rows(self) -> int:
+        return self._wrapped.maximum_rows
+
+    @property
+    def beginning_tokens(self) -> tuple[int, ...]:
+        return self._wrapped.beginning_tokens
+
+    @property
+    def can_move(self) -> bool:
+        return self._wrapped.can_move
+
+    def metadata(self, key: str) -> str | None:
+        return self._wrapped.metadata(key)
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        return self._wrapped.tokenize(text, special=special)
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        return self._wrapped.detokenize(tokens)
+
+    def is_end_of_generation(self, token: int) -> bool:
+        return self._wrapped.is_end_of_generation(token)
+
+    def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
+        return self._wrapped.evaluate(context, last_rows)
+
+    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
+        return self._wrapped.move(context, begin, end)
+
+    def close(self) -> None:
+        self._wrapped.close()

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from livetrans.clock import Clock
 from livetrans.errors import ContextError, ModelError, UsageError, sentence
 from livetrans.events import Notice
-from livetrans.lm.port import Evaluation, LanguageModel
+from livetrans.lm.port import Evaluation, ModelWrapper, Wrapped
 from livetrans.run.publisher import Publish
 from livetrans.speech.recogniser import Hypothesis, Recogniser
 
@@ -35,7 +35,7 @@ class _Restarting(Generic[Stage]):
         self._clock = clock
         self._publish = publish
         self._has_failed = False
-        self._stage = open_stage()
+        self._wrapped = open_stage()
         self.began: float | None = None
         """When the call began that has not returned yet."""
 
@@ -47,7 +47,7 @@ class _Restarting(Generic[Stage]):
         """
         self.began = self._clock.now()
         try:
-            return function(self._stage)
+            return function(self._wrapped)
         except (ContextError, UsageError):
             raise
         except Exception as error:
@@ -57,9 +57,9 @@ class _Restarting(Generic[Stage]):
             reason = sentence(error).rstrip(".")
             self._publish(Notice("warning", f"The {self._name} failed ({reason}); it is loaded again."))
             self._release()
-            self._stage = self._open()
+            self._wrapped = self._open()
             prepare()
-            return function(self._stage)
+            return function(self._wrapped)
         finally:
             self.began = None
 
@@ -76,15 +76,15 @@ class RestartingRecogniser(_Restarting[Recogniser]):
 
     @property
     def maximum_length(self) -> float:
-        return self._stage.maximum_length
+        return self._wrapped.maximum_length
 
     @property
     def hot_words(self) -> tuple[str, ...]:
-        return self._stage.hot_words
+        return self._wrapped.hot_words
 
     def listen_for(self, language: str | None) -> None:
         self._set_language = (language,)
-        self._stage.listen_for(language)
+        self._wrapped.listen_for(language)
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         return self._call(
@@ -93,7 +93,7 @@ class RestartingRecogniser(_Restarting[Recogniser]):
 
     def _listen_again(self) -> None:
         if self._set_language:
-            self._stage.listen_for(*self._set_language)
+            self._wrapped.listen_for(*self._set_language)
 
 
 def _checked(hypothesis: Hypothesis) -> Hypothesis:
@@ -103,72 +103,22 @@ def _checked(hypothesis: Hypothesis) -> Hypothesis:
     return hypothesis
 
 
-class ThreadedModel(LanguageModel, Protocol):
-    """A language model that says how many threads compute it, for the signature."""
-
-    @property
-    def threads(self) -> int: ...
-
-
-Model = TypeVar("Model", bound=ThreadedModel)
-
-
-class RestartingModel(_Restarting[Model]):
+class RestartingModel(_Restarting[Wrapped], ModelWrapper[Wrapped]):
     """A language model; logits that are not numbers count as a failure."""
 
     def __init__(
-        self, open_model: Callable[[], Model], clock: Clock, publish: Publish, name: str = "translator"
+        self, open_model: Callable[[], Wrapped], clock: Clock, publish: Publish, name: str = "translator"
     ) -> None:
         super().__init__(name, open_model, clock, publish)
         self._context: Sequence[int] = ()
 
     @property
-    def loaded(self) -> Model:
-        """The model in use, for comparing files; a restart replaces it."""
-        return self._stage
-
-    @property
-    def name(self) -> str:
-        return self._stage.name
-
-    @property
-    def clock(self) -> Clock:
-        return self._stage.clock
-
-    @property
-    def threads(self) -> int:
-        return self._stage.threads
-
-    @property
-    def context_tokens(self) -> int:
-        return self._stage.context_tokens
-
-    @property
-    def maximum_rows(self) -> int:
-        return self._stage.maximum_rows
-
-    @property
-    def beginning_tokens(self) -> tuple[int, ...]:
-        return self._stage.beginning_tokens
-
-    @property
-    def can_move(self) -> bool:
-        return self._stage.can_move
-
-    def metadata(self, key: str) -> str | None:
-        return self._stage.metadata(key)
-
-    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        return self._stage.tokenize(text, special=special)
-
-    def detokenize(self, tokens: Sequence[int]) -> bytes:
-        return self._stage.detokenize(tokens)
-
-    def is_end_of_generation(self, token: int) -> bool:
-        return self._stage.is_end_of_generation(token)
+    def loaded(self) -> Wrapped:
+        """The model in use, for what the port does not have; a restart replaces it."""
+        return self._wrapped
 
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
-        def evaluate(stage: Model) -> Evaluation:
+        def evaluate(stage: Wrapped) -> Evaluation:
             evaluation = stage.evaluate(context, last_rows)
             # The maximum is nan where any element is.
             if np.isnan(evaluation.logits.max()):
@@ -187,11 +137,8 @@ class RestartingModel(_Restarting[Model]):
         self._context = [*context, *self._context[begin:end]]
         return evaluation
 
-    def close(self) -> None:
-        self._stage.close()
-
     def _evaluate_again(self, context: Sequence[int]) -> None:
-        self._stage.evaluate(context)
+        self._wrapped.evaluate(context)
 
     def _release(self) -> None:
-        self._stage.close()
+        self._wrapped.close()

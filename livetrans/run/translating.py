@@ -23,7 +23,7 @@ from livetrans.events import Caption, Notice, Transcript
 from livetrans.languages import AUTO, Language, parse_language
 from livetrans.lm.prompts import Prompt, build_prompt, renderer
 from livetrans.run.publisher import Publish
-from livetrans.run.restarting import RestartingModel, ThreadedModel
+from livetrans.run.restarting import RestartingModel
 from livetrans.signature import Setting, sign
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.prompting import Prompts
@@ -121,7 +121,7 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
             build_prompt(model, prompt.name, source, parse_language(code))
         translator = Translator(model, prompts, settings.decoding, settings.mask, draft_model)
         presenter = Presenter(renderer(model), settings.mask, spaced=target.spaced)
-        signed = signature(settings, model, prompt)
+        signed = signature(settings, model.loaded, prompt)
         return Translating(translator, presenter, signed, opened.pop_all().close)
 
 
@@ -200,7 +200,7 @@ def prepare_prompt(model: LanguageModel, settings: Settings) -> Prompt:
     return prompt
 
 
-def signature(settings: Settings, model: ThreadedModel, prompt: Prompt) -> dict[str, Setting]:
+def signature(settings: Settings, model: LlamaModel, prompt: Prompt) -> dict[str, Setting]:
     """What produced the numbers of a run: its settings, models, versions and machine."""
     recogniser = settings.recogniser
     signed = sign(

@@ -13,7 +13,7 @@ import numpy as np
 from livetrans.clock import Clock
 from livetrans.errors import SessionError
 from livetrans.events import AudioChunk, Record, Word
-from livetrans.lm.port import Evaluation, LanguageModel
+from livetrans.lm.port import Evaluation, LanguageModel, ModelWrapper
 from livetrans.session.outputs import Sink
 from livetrans.speech.recogniser import Hypothesis, Recogniser
 
@@ -152,39 +152,15 @@ class FaultyRecogniser:
         )
 
 
-class FaultyModel:
+class FaultyModel(ModelWrapper[LanguageModel]):
     """A language model with the faults of a schedule; garbage is logits that are not numbers."""
 
     def __init__(self, model: LanguageModel, schedule: Schedule) -> None:
-        self._model = model
+        self._wrapped = model
         self._schedule = schedule
-        self.name = model.name
-        self.clock = model.clock
-        self.context_tokens = model.context_tokens
-        self.maximum_rows = model.maximum_rows
-        self.beginning_tokens = model.beginning_tokens
-        self.can_move = model.can_move
-
-    def metadata(self, key: str) -> str | None:
-        return self._model.metadata(key)
-
-    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        return self._model.tokenize(text, special=special)
-
-    def detokenize(self, tokens: Sequence[int]) -> bytes:
-        return self._model.detokenize(tokens)
-
-    def is_end_of_generation(self, token: int) -> bool:
-        return self._model.is_end_of_generation(token)
 
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
-        return self._schedule.call(lambda: self._model.evaluate(context, last_rows), _no_numbers)
-
-    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
-        return self._model.move(context, begin, end)
-
-    def close(self) -> None:
-        self._model.close()
+        return self._schedule.call(lambda: self._wrapped.evaluate(context, last_rows), _no_numbers)
 
 
 def _no_numbers(evaluation: Evaluation) -> Evaluation:

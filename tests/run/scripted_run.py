@@ -159,7 +159,7 @@ class ScriptedRun:
     def _translating(self, publish: Publish) -> Translating:
         assert self.translator
         schedule, scripted = self.translator, ScriptedModel(word_by_word_rule(unsure_of_last=False))
-        model = RestartingModel(lambda: FaultyModel(scripted, schedule), self.clock, publish)  # type: ignore[arg-type, return-value]
+        model = RestartingModel(lambda: FaultyModel(scripted, schedule), self.clock, publish)
         translator = Translator(
             model, Prompt("plain", (BEGIN, SOURCE), (TARGET,), False), DecodingSettings(), MaskSettings()
         )
