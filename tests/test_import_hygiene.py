@@ -30,7 +30,7 @@ HEAVY = {
 }
 OWNERS = {
     "av": "livetrans.audio",
-    "ctranslate2": "livetrans.speech.engine",
+    "ctranslate2": "livetrans.speech.whisper",
     "faster_whisper": "livetrans.speech.whisper",
     "httpx2": "livetrans.models.hub",
     "huggingface_hub": "livetrans.models.hub",

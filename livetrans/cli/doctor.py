@@ -89,7 +89,7 @@ def _examine(options: RunOptions, measured: dict[str, Any]) -> Iterator[Finding]
     from livetrans.doctor import machine
     from livetrans.lm.llama import engine
     from livetrans.session.recorder import sessions_folder
-    from livetrans.speech.engine import compute_types, cuda_devices
+    from livetrans.speech.whisper import compute_types, cuda_devices
 
     settings: Settings | ModelError
     try:

@@ -1,4 +1,4 @@
-"""CTranslate2's Whisper behind the recogniser port; the only importer of `faster_whisper`, and never of the network.
+"""CTranslate2's Whisper behind the recogniser port; the only importer of `faster_whisper` and `ctranslate2`.
 
 A pass is one window: encoded once, decoded once, aligned once. faster-whisper's own `transcribe` pads every window to
 30 s, and where the last segment is unfinished, as in a growing buffer it nearly always is, it recognises the rest of
@@ -245,6 +245,21 @@ def split_at_timestamps(tokens: Sequence[int], end: int, timestamp_begin: int, l
             stop = (piece[-1] - timestamp_begin) * TIME_STEP if piece[-1] >= timestamp_begin else length
             segments.append({"seek": 0, "start": start, "end": stop, "tokens": piece})
     return segments
+
+
+def compute_types() -> tuple[str, ...]:
+    """CTranslate2's names of the types that it computes with on this processor."""
+    import ctranslate2
+
+    return tuple(sorted(ctranslate2.get_supported_compute_types("cpu")))
+
+
+def cuda_devices() -> int:
+    """How many CUDA devices CTranslate2 can use."""
+    import ctranslate2
+
+    count: int = ctranslate2.get_cuda_device_count()
+    return count
 
 
 def _keep_freed_memory() -> None:
