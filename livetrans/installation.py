@@ -1,17 +1,26 @@
-"""Where livetrans runs from, and how a part that was not installed with it is added there."""
+"""Where livetrans runs from: the checkout or the installed package, its extras, and its modules as processes."""
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 import sys
 from importlib.metadata import requires
 from pathlib import Path
+from typing import IO, Any
 
 
 def source_tree() -> Path | None:
     """The checkout that this package runs from; None for an installed one."""
     tree = Path(__file__).resolve().parent.parent
     return tree if (tree / "pyproject.toml").is_file() else None
+
+
+def data_folder(name: str) -> Path:
+    """`models` or `recordings` of the source tree or of the installed package; it need not exist."""
+    tree = source_tree()
+    return tree / name if tree else Path(__file__).resolve().parent / "data" / name
 
 
 def install_command(extra: str) -> str:
@@ -22,6 +31,18 @@ def install_command(extra: str) -> str:
     tree = source_tree()
     needed = ["-e", f"{tree}[{extra}]"] if tree else _packages(extra)
     return shlex.join([sys.executable, "-m", "pip", "install", *needed])
+
+
+def start_python(module: str, *arguments: str, **pipes: IO[Any] | int | None) -> subprocess.Popen[bytes]:
+    """Run a module of livetrans as `python -m` does, so that native code may hang, crash or print there without harm.
+
+    The process has the import path of this one, and its own session, so that Ctrl-C and a closing terminal do not reach
+    it. Its standard error is discarded, unless `pipes` (of `subprocess.Popen`) names another.
+    """
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+    command = [sys.executable, "-P", "-m", module, *arguments]
+    options: dict[str, Any] = {"stderr": subprocess.DEVNULL, **pipes}
+    return subprocess.Popen(command, env=environment, start_new_session=True, bufsize=0, **options)
 
 
 def _packages(extra: str) -> list[str]:

@@ -12,7 +12,7 @@ from hypothesis import settings
 # Before a library reads it: tests run side by side, and threads that spin make each other several times slower.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from livetrans import catalogue
+from livetrans import installation
 
 # Models that the user of the machine has fetched would run by default in the tests of whole commands.
 for variable in ("XDG_DATA_HOME", "HF_HUB_CACHE", "LLAMA_CACHE", "OLLAMA_MODELS"):
@@ -51,10 +51,10 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def translator_path() -> Path:
     """The embedded English-German translator."""
-    return catalogue.data_folder("models") / "livetrans-en-de.q8_0.gguf"
+    return installation.data_folder("models") / "livetrans-en-de.q8_0.gguf"
 
 
 @pytest.fixture(scope="session")
 def recogniser_path() -> Path:
     """The embedded recogniser of English."""
-    return catalogue.data_folder("models") / "livetrans-recogniser-en"
+    return installation.data_folder("models") / "livetrans-recogniser-en"

@@ -21,7 +21,7 @@ from livetrans.cli import run
 from livetrans.clock import ManualClock
 from livetrans.errors import ModelError, SourceError
 from livetrans.events import SAMPLE_RATE
-from livetrans.models.entries import read_catalogue
+from livetrans.models.catalogue import read_catalogue
 from tests.hostile_text import assert_harmless
 
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")

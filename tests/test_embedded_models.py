@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from livetrans import catalogue
+from livetrans import installation
 from livetrans.audio.file import AudioFile
 from livetrans.cli import run
 from livetrans.clock import ManualClock
@@ -19,6 +19,7 @@ from livetrans.config import LanguageModelSettings, RecogniserSettings
 from livetrans.errors import ModelError
 from livetrans.events import SAMPLE_RATE
 from livetrans.lm.llama import LlamaModel
+from livetrans.models import local
 from livetrans.speech.whisper import WhisperRecogniser
 
 ROOT = Path(__file__).parents[1]
@@ -29,7 +30,7 @@ SPOKEN = "Thank you for coming here today."
 @pytest.fixture(autouse=True)
 def only_the_tree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Models of the machine that runs the tests are not found."""
-    for variable in (catalogue.MODELS_VARIABLE, catalogue.RECOGNISER_VARIABLE, catalogue.TRANSLATOR_VARIABLE):
+    for variable in (local.MODELS_VARIABLE, local.RECOGNISER_VARIABLE, local.TRANSLATOR_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -50,9 +51,9 @@ def test_the_card_describes_the_file_that_ships(card: Path) -> None:
 
 
 def test_both_are_what_runs_by_default() -> None:
-    folder = catalogue.data_folder("models")
-    assert catalogue.find_recogniser(language="en").path == folder / "livetrans-recogniser-en"
-    assert catalogue.find_translator(source="en", target="de").path == folder / "livetrans-en-de.q8_0.gguf"
+    folder = installation.data_folder("models")
+    assert local.find_recogniser(language="en").path == folder / "livetrans-recogniser-en"
+    assert local.find_translator(source="en", target="de").path == folder / "livetrans-en-de.q8_0.gguf"
 
 
 def test_the_recogniser_writes_what_was_spoken(recogniser_path: Path) -> None:

@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 import numpy as np
 
 from livetrans.errors import SourceError, UsageError
-from livetrans.processes import start_python
+from livetrans.installation import start_python
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

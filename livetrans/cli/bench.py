@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from livetrans.bench.methods import PAPER_METHODS, QUICK_REPEATS, QUICK_SENTENCES, REPEATS, TIMES
-from livetrans.catalogue import TRANSLATOR_VARIABLE
 from livetrans.cli.common import AdvisingGroup, NumberRange
 from livetrans.cli.options import MOST_THREADS, PROMPTS
 from livetrans.cli.pages import Page, page_options
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import UsageError
 from livetrans.files import input_path
+from livetrans.models.local import TRANSLATOR_VARIABLE
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _ANY = click.Path(path_type=Path)

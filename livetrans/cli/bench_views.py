@@ -19,12 +19,12 @@ from livetrans.bench.methods import clock_for, masks_of, parse_method
 from livetrans.bench.runfile import read_run
 from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
 from livetrans.bench.tables import TABLES, TableSettings, fitting_tables
-from livetrans.catalogue import find_translator
 from livetrans.cli.common import progress_bar, say
 from livetrans.cli.pages import Page, put, write_tables
 from livetrans.config import LanguageModelSettings, MaskSettings
 from livetrans.errors import UsageError
 from livetrans.files import write_new
+from livetrans.models.local import find_translator
 from livetrans.signature import machine, quantisation, versions
 from livetrans.text import visible
 

@@ -12,7 +12,6 @@ from livetrans.bench.corpora import Corpus, recorded_corpus, text_corpus
 from livetrans.bench.methods import QUICK_REPEATS, QUICK_SENTENCES, REPEATS, clock_for, parse_methods, settings_of
 from livetrans.bench.run import Bench, RunWriter
 from livetrans.bench.runfile import MethodRecord, make_header
-from livetrans.catalogue import find_draft_model, find_translator
 from livetrans.cli.common import say
 from livetrans.cli.expecting import show_progress
 from livetrans.clock import Clock
@@ -23,6 +22,7 @@ from livetrans.events import Notice
 from livetrans.languages import Language, parse_language
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import build_prompt
+from livetrans.models.local import find_draft_model, find_translator
 from livetrans.session.store import path_or_session
 from livetrans.signature import sign
 from livetrans.translation.translator import check_method

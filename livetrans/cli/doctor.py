@@ -108,13 +108,13 @@ def _examine(options: RunOptions, measured: dict[str, Any]) -> Iterator[Finding]
         yield machine.fault("models", settings)
         return
     assert settings.recogniser is not None
-    from livetrans.doctor.pair import files_bytes
+    from livetrans.models.local import size_on_disk
 
     paths = [settings.recogniser.model, settings.language_model.model]
-    named = ", ".join(f"{path.name} ({file_size(files_bytes([path]))})" for path in paths)
+    named = ", ".join(f"{path.name} ({file_size(size_on_disk(path))})" for path in paths)
     embedded = embedded_notice(settings) is not None
     yield Finding("models", WARNING if embedded else OK, f"{named}; {EMBEDDED}" if embedded else named)
-    memory = machine.check_memory(files_bytes(paths), psutil.virtual_memory().available)
+    memory = machine.check_memory(sum(map(size_on_disk, paths)), psutil.virtual_memory().available)
     yield memory
     busy = machine.check_load_average(psutil.getloadavg()[0], os.cpu_count() or 1)
     if busy:

@@ -8,7 +8,11 @@ from typing import Any
 
 import click
 
-from livetrans.catalogue import (
+from livetrans.cli.common import AdvisingGroup, say
+from livetrans.errors import ModelError, UsageError
+from livetrans.languages import AUTO, parse_language
+from livetrans.models.catalogue import RECOGNISER, Entry
+from livetrans.models.local import (
     FoundModel,
     find_elsewhere,
     find_models,
@@ -18,10 +22,6 @@ from livetrans.catalogue import (
     pull_folder,
     search_folders,
 )
-from livetrans.cli.common import AdvisingGroup, say
-from livetrans.errors import ModelError, UsageError
-from livetrans.languages import AUTO, parse_language
-from livetrans.models.entries import RECOGNISER, Entry
 from livetrans.models.pulled import remove, remove_unfinished, unfinished_pulls, verify
 from livetrans.session.codec import encode
 from livetrans.text import file_size, visible

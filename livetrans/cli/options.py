@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from livetrans.catalogue import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
 from livetrans.cli.common import GroupedOption, NumberRange, checked_jsonl
 from livetrans.cli.configfile import config_option
 from livetrans.config import (
@@ -29,6 +28,7 @@ from livetrans.config import (
 from livetrans.decoding import DECODERS
 from livetrans.decoding.drafting import MOST_PROPOSED
 from livetrans.lm.templates import TEMPLATES
+from livetrans.models.local import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
 
 MOST_THREADS = 512
 """llama.cpp crashes past its own limit, and CTranslate2 where the system gives no more."""

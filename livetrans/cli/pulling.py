@@ -7,7 +7,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from livetrans.catalogue import (
+from livetrans.cli.common import confirmed, progress_bar, say, say_above
+from livetrans.errors import ModelError, UsageError
+from livetrans.languages import AUTO, parse_language
+from livetrans.models.catalogue import RECOGNISER, Entry
+from livetrans.models.hub import is_offline
+from livetrans.models.local import (
     FoundModel,
     find_elsewhere,
     find_models,
@@ -16,11 +21,6 @@ from livetrans.catalogue import (
     known_models,
     pull_folder,
 )
-from livetrans.cli.common import confirmed, progress_bar, say, say_above
-from livetrans.errors import ModelError, UsageError
-from livetrans.languages import AUTO, parse_language
-from livetrans.models.entries import RECOGNISER, Entry
-from livetrans.models.hub import is_offline
 from livetrans.models.pulled import pull, read_record, size_on_hub
 from livetrans.text import file_size
 

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import click
 
-from livetrans.catalogue import find_draft_model, find_recogniser, find_translator
 from livetrans.cli.common import say
 from livetrans.cli.running import run_resumed
 from livetrans.clock import SystemClock
@@ -25,6 +24,7 @@ from livetrans.config import (
 from livetrans.errors import SessionError
 from livetrans.events import Notice
 from livetrans.languages import AUTO, parse_language
+from livetrans.models.local import find_draft_model, find_recogniser, find_translator
 from livetrans.session.store import LAST, find_session
 from livetrans.session.unfinished import Unfinished, read_unfinished
 

@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from livetrans.catalogue import data_folder, find_draft_model, find_recogniser, find_translator, is_embedded
 from livetrans.cli.common import say
 from livetrans.cli.options import PAIR_TOKENS, SHARED_OPTIONS
 from livetrans.config import (
@@ -38,7 +37,9 @@ from livetrans.config import (
 from livetrans.errors import UsageError
 from livetrans.events import Notice
 from livetrans.files import input_path
+from livetrans.installation import data_folder
 from livetrans.languages import AUTO, Language, parse_language
+from livetrans.models.local import find_draft_model, find_recogniser, find_translator, is_embedded
 from livetrans.translation.glossary import read_glossary
 
 _Settings = TypeVar("_Settings")

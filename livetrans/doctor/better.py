@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from livetrans.catalogue import FoundModel, find_elsewhere, find_models, is_embedded, known_models
 from livetrans.config import Settings
 from livetrans.doctor.machine import OK, WARNING, Finding
-from livetrans.doctor.pair import MeasuredRecogniser, MeasuredTranslator, contention, files_bytes
+from livetrans.doctor.pair import MeasuredRecogniser, MeasuredTranslator, contention
 from livetrans.languages import AUTO
 from livetrans.metrics.prediction import Load, predict_load
-from livetrans.models.entries import RECOGNISER, TRANSLATOR, Catalogue
+from livetrans.models.catalogue import RECOGNISER, TRANSLATOR, Catalogue
+from livetrans.models.local import FoundModel, find_elsewhere, find_models, is_embedded, known_models, size_on_disk
 
 RECOGNISER_GROWTH = 1.2
 """A pass costs the file's size to this power, because a small model is mostly vocabulary, which costs a pass little: of
@@ -98,8 +98,8 @@ def predict_loads(
 ) -> list[Predicted]:
     """The load of each pair, from what the measured pair costs and from sizes."""
     assert settings.recogniser is not None
-    recogniser_size = files_bytes([settings.recogniser.model])
-    translator_size = files_bytes([settings.language_model.model])
+    recogniser_size = size_on_disk(settings.recogniser.model)
+    translator_size = size_on_disk(settings.language_model.model)
     share = contention(recogniser, translator)
 
     def load(first: Candidate, second: Candidate, step: float) -> Load:

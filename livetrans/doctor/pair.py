@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from livetrans.bench.cost import Cost
-from livetrans.catalogue import data_folder
 from livetrans.clock import Clock
 from livetrans.config import MaskSettings, RecogniserSettings, Settings
 from livetrans.doctor.machine import OK, WARNING, Finding
@@ -19,6 +16,7 @@ from livetrans.doctor.measuring import (
     speech_of,
     update_costs,
 )
+from livetrans.installation import data_folder
 from livetrans.metrics.prediction import Costs, Load, predict_load
 
 MOST_DEFAULT_THREADS = 4
@@ -130,12 +128,6 @@ def captions_finding(load: Load, mask: MaskSettings) -> Finding:
         f"{load.final_lag:.1f} s after a sentence"
     )
     return Finding("captions", OK if load.keeps_up else WARNING, text, load.advice)
-
-
-def files_bytes(paths: Sequence[Path]) -> int:
-    """Of model files and folders together."""
-    files = [file for path in paths for file in (path.iterdir() if path.is_dir() else [path])]
-    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _cores() -> int:

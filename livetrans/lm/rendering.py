@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from livetrans.errors import ModelError
-from livetrans.processes import start_python
+from livetrans.installation import start_python
 
 LONGEST_SECONDS = 5.0
 MOST_CHARACTERS = 100_000

@@ -1,1 +1,1 @@
-"""Models beyond the embedded ones: the catalogue file, the fetch from the hub, and what other programs have fetched."""
+"""Models: those on this machine, the catalogue of those that can be fetched, and the hub that they are fetched from."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from livetrans.models.entries import RECOGNISER, TRANSLATOR
+from livetrans.models.catalogue import RECOGNISER, TRANSLATOR
 from livetrans.models.gguf import is_translator
 
 _OLLAMA_MODEL = "application/vnd.ollama.image.model"

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from livetrans.errors import ModelError, UsageError
-from livetrans.models.entries import TRANSLATOR, WEIGHTS, Entry
+from livetrans.models.catalogue import TRANSLATOR, WEIGHTS, Entry
 from livetrans.models.hub import RemoteFile, Snapshot, WrongHash, check, fetch, look_up, sha256_of
 from livetrans.session.codec import decode, encode
 

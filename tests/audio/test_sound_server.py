@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from livetrans.audio.file import AudioFile
-from livetrans.catalogue import data_folder
 from livetrans.clock import SystemClock
+from livetrans.installation import data_folder
 from tests.audio.sound_server import Listener, SoundServer
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("translator_path", "recogniser_path")]

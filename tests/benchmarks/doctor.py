@@ -27,7 +27,6 @@ from pathlib import Path
 
 import numpy as np
 
-from livetrans.catalogue import find_recogniser, find_translator
 from livetrans.cli import run
 from livetrans.clock import SystemClock
 from livetrans.config import GateSettings, LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
@@ -35,6 +34,7 @@ from livetrans.doctor.pair import measure_recogniser, measure_translator, predic
 from livetrans.events import Caption, Transcript, Translation
 from livetrans.metrics.latency import caption_lag
 from livetrans.metrics.prediction import Costs, Load, predict_load
+from livetrans.models.local import find_recogniser, find_translator
 from livetrans.session.codec import from_dict
 from livetrans.signature import machine
 from livetrans.speech import recogniser as recognisers

@@ -18,9 +18,9 @@ from time import thread_time
 import llama_cpp
 import numpy as np
 
-from livetrans.catalogue import find_translator
 from livetrans.config import LanguageModelSettings
 from livetrans.lm.llama import LlamaModel
+from livetrans.models.local import find_translator
 
 STEPS = 48
 START = 16

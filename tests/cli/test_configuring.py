@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from livetrans.catalogue import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
 from livetrans.cli import run
 from livetrans.cli.configuring import entries_in_force, template
+from livetrans.models.local import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from livetrans.catalogue import data_folder
+from livetrans.installation import data_folder
 
 PROGRAM = """
 import os, sys

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.bench.cost import Cost
-from livetrans.catalogue import FoundModel, known_models
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.doctor.better import Candidate, Predicted, candidates, choose, predict_loads
 from livetrans.doctor.machine import OK, WARNING
 from livetrans.doctor.pair import MeasuredRecogniser, MeasuredTranslator
 from livetrans.metrics.prediction import Costs, Load
-from livetrans.models.entries import RECOGNISER, TRANSLATOR, Catalogue, Entry, Purpose
+from livetrans.models.catalogue import RECOGNISER, TRANSLATOR, Catalogue, Entry, Purpose
+from livetrans.models.local import FoundModel, known_models
 
 GB = 10**9
 RECOGNISERS = [Candidate(name, RECOGNISER, size, size, False) for name, size in (("big", 3 * GB), ("small", GB // 2))]

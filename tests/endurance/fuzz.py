@@ -21,19 +21,20 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from livetrans.catalogue import data_folder, find_translator
 from livetrans.cli import cli
 from livetrans.clock import ManualClock
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import LivetransError
 from livetrans.events import Caption
+from livetrans.installation import data_folder
 from livetrans.languages import parse_language
 from livetrans.lm.llama import LlamaModel
 from livetrans.lm.llama.probe import check_model
 from livetrans.lm.prompts import build_prompt
 from livetrans.lm.rendering import TemplateFault, render_chat
-from livetrans.models.entries import read_catalogue
+from livetrans.models.catalogue import read_catalogue
 from livetrans.models.gguf import is_translator
+from livetrans.models.local import find_translator
 from livetrans.session.codec import read_records, to_line
 from livetrans.session.export import export
 from livetrans.speech.recorded import RecordedTranscripts

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans import catalogue
 from livetrans.cli import run
-from livetrans.models import elsewhere
+from livetrans.models import elsewhere, local
 from livetrans.models.elsewhere import ModelElsewhere, models_elsewhere
 from livetrans.models.gguf import is_translator, read_metadata
 
@@ -117,10 +116,10 @@ def test_a_model_of_the_catalogue_is_used_from_where_it_is(
     programs: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By default those that are known to translate, others by name; and a pull fetches nothing."""
-    assert catalogue.find_recogniser(language="en").path == programs["Systran/faster-whisper-small"]
-    assert catalogue.find_translator(source="en", target="de").path == programs["hy-mt2:1.8b"]
-    assert catalogue.find_translator("studio").path == programs["studio.gguf"]
-    assert catalogue.find_translator(source="en", target="de").entry is not None
+    assert local.find_recogniser(language="en").path == programs["Systran/faster-whisper-small"]
+    assert local.find_translator(source="en", target="de").path == programs["hy-mt2:1.8b"]
+    assert local.find_translator("studio").path == programs["studio.gguf"]
+    assert local.find_translator(source="en", target="de").entry is not None
     assert run(["models", "pull", "small"]) == 0
     assert capsys.readouterr().err.count("is here already") == 2
     assert run(["models", "rm", "studio.gguf"]) == 2
@@ -146,11 +145,11 @@ def test_ollama_s_variable_holds(home: Path, tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_translator_of_the_user_s_is_taken_for_the_languages_of_its_family(home: Path) -> None:
-    folder = catalogue.pull_folder()
+    folder = local.pull_folder()
     write(folder / "a.gguf", gguf("hunyuan-dense", general_name="Hy-MT2-1.8B finetuned"))
     general = write(folder / "b.gguf", gguf("gemma3", general_name="Anything"))
-    assert catalogue.find_translator(source="en", target="de").family == "hymt"
-    assert catalogue.find_translator(source="en", target="sv").path == general
+    assert local.find_translator(source="en", target="de").family == "hymt"
+    assert local.find_translator(source="en", target="sv").path == general
 
 
 def test_the_embedded_translator_is_one(translator_path: Path) -> None:

@@ -17,12 +17,12 @@ from types import SimpleNamespace
 import click
 import pytest
 
-from livetrans import catalogue
 from livetrans.cli import mic, models, pulling, run
 from livetrans.cli.run_options import embedded_notice
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.errors import SourceError
-from livetrans.models.entries import Entry, read_catalogue
+from livetrans.models import local
+from livetrans.models.catalogue import Entry, read_catalogue
 from livetrans.models.pulled import Progress
 from tests.models.hub import Hub
 
@@ -51,7 +51,7 @@ def other_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
         for entry in CATALOGUE.entries
     )
     changed = type(CATALOGUE)(entries, CATALOGUE.purposes)
-    for module in (catalogue, pulling, models):
+    for module in (local, pulling, models):
         monkeypatch.setattr(module, "known_models", lambda: changed)
 
 
@@ -127,7 +127,7 @@ def test_a_killed_pull_goes_on_where_it_was_killed(hub: Hub, home: Path) -> None
     hub.while_serving = None
     hub.requests.clear()
     assert subprocess.run(command, env=environment, stderr=subprocess.DEVNULL, check=False).returncode == 0
-    assert (catalogue.pull_folder() / "large.gguf").read_bytes() == data
+    assert (local.pull_folder() / "large.gguf").read_bytes() == data
     [begun] = [asked for path, asked in hub.requests if "/bytes/" in path]
     assert begun is not None and begun != "bytes=0-"
 
@@ -263,7 +263,7 @@ def test_mic_looks_for_the_microphone_before_it_offers_models(
 
 
 def test_mic_offers_nothing_where_models_for_people_are(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = catalogue.pull_folder() / "faster-whisper-small"
+    folder = local.pull_folder() / "faster-whisper-small"
     folder.mkdir(parents=True)
     (folder / "model.bin").touch()
     assert offer(monkeypatch, "y") == ["hy-mt2-1.8b"]

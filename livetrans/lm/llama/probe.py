@@ -17,8 +17,8 @@ import llama_cpp
 
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import ModelError
+from livetrans.installation import start_python
 from livetrans.lm.llama import LlamaModel, check_file
-from livetrans.processes import start_python
 
 _FIRST_SECONDS = 60.0
 _BYTES_PER_SECOND = 20e6

@@ -1,7 +1,7 @@
-"""Which models are on this machine, and which is taken. Nothing is loaded, and nothing is fetched here.
+"""The models on this machine, and which of them a run takes. Nothing is loaded, and nothing is fetched here.
 
-A model that was named, by its path or as `livetrans models` lists it, is taken wherever it is. Otherwise the first is
-taken that fits the languages, of
+A model that is named, by its path or as `livetrans models` lists it, is taken wherever it is. Otherwise the first that
+fits the languages is taken, of
 
 1. the folders in the environment variable LIVETRANS_MODELS;
 2. `models/` of the source tree, or of the installed package, without the embedded models;
@@ -19,9 +19,9 @@ from itertools import chain
 from pathlib import Path
 
 from livetrans.errors import ModelError
-from livetrans.installation import source_tree
+from livetrans.installation import data_folder
+from livetrans.models.catalogue import RECOGNISER, TRANSLATOR, WEIGHTS, Catalogue, Entry, knows_pair, read_catalogue
 from livetrans.models.elsewhere import models_elsewhere
-from livetrans.models.entries import RECOGNISER, TRANSLATOR, WEIGHTS, Catalogue, Entry, knows_pair, read_catalogue
 from livetrans.models.gguf import MAGIC, family
 from livetrans.models.pulled import PullRecord, read_record
 
@@ -73,8 +73,7 @@ class FoundModel:
 
     @property
     def size_bytes(self) -> int:
-        files = self.path.iterdir() if self.path.is_dir() else [self.path]
-        return sum(file.stat().st_size for file in files if file.is_file())
+        return size_on_disk(self.path)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -105,15 +104,15 @@ class FoundModel:
         )
 
 
+def size_on_disk(model: Path) -> int:
+    """Bytes of a GGUF file, or of the files in a recogniser's folder."""
+    files = model.iterdir() if model.is_dir() else [model]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
 def is_embedded(path: Path) -> bool:
     """Whether a model is one of the small ones that ship with livetrans, by its name."""
     return path.name.startswith(_OWN_PREFIX)
-
-
-def data_folder(name: str) -> Path:
-    """`models` or `recordings` of the source tree or of the installed package; it need not exist."""
-    tree = source_tree()
-    return tree / name if tree else Path(__file__).resolve().parent / "data" / name
 
 
 def known_models() -> Catalogue:
