@@ -127,7 +127,7 @@ def _measure(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     """The pair's findings: each model by itself, then both together."""
     import psutil
 
-    from livetrans.doctor import pair
+    from livetrans.doctor import measuring
     from livetrans.doctor.better import better_pair
     from livetrans.doctor.machine import fault
 
@@ -136,24 +136,24 @@ def _measure(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     _tell(f"measuring the recogniser {settings.recogniser.model.name} …")
     try:
         with _quiet():
-            recogniser = pair.measure_recogniser(settings.recogniser, clock)
+            recogniser = measuring.measure_recogniser(settings.recogniser, clock)
     except LivetransError as error:
         yield fault("recogniser", error)
         return
     measured["recogniser"] = asdict(recogniser)
-    yield pair.recogniser_finding(recogniser, settings.transcriber.step)
+    yield measuring.recogniser_finding(recogniser, settings.transcriber.step)
     _tell(f"measuring the translator {settings.language_model.model.name} …")
     try:
         with _quiet():
-            translator = pair.measure_translator(settings, clock)
+            translator = measuring.measure_translator(settings, clock)
     except LivetransError as error:
         yield fault("translator", error)
         return
     measured["translator"] = asdict(translator)
-    yield pair.translator_finding(translator)
-    load = pair.predict(recogniser, translator, settings)
+    yield measuring.translator_finding(translator)
+    load = measuring.predict(recogniser, translator, settings)
     measured["predicted"] = {"step": settings.transcriber.step, **asdict(load), "keeps_up": load.keeps_up}
-    yield pair.captions_finding(load, settings.mask)
+    yield measuring.captions_finding(load, settings.mask)
     another = better_pair(settings, recogniser, translator, load, psutil.virtual_memory().available)
     if another:
         yield another

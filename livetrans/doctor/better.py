@@ -9,7 +9,7 @@ from pathlib import Path
 
 from livetrans.config import Settings
 from livetrans.doctor.machine import OK, WARNING, Finding
-from livetrans.doctor.pair import MeasuredRecogniser, MeasuredTranslator, contention
+from livetrans.doctor.measuring import MeasuredRecogniser, MeasuredTranslator, contention
 from livetrans.languages import AUTO
 from livetrans.metrics.prediction import Load, predict_load
 from livetrans.models.catalogue import RECOGNISER, TRANSLATOR, Catalogue

@@ -30,7 +30,7 @@ import numpy as np
 from livetrans.cli import run
 from livetrans.clock import SystemClock
 from livetrans.config import GateSettings, LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
-from livetrans.doctor.pair import measure_recogniser, measure_translator, predict
+from livetrans.doctor.measuring import measure_recogniser, measure_translator, predict
 from livetrans.events import Caption, Transcript, Translation
 from livetrans.metrics.latency import caption_lag
 from livetrans.metrics.prediction import Costs, Load, predict_load

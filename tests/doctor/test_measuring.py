@@ -17,8 +17,8 @@ from livetrans.doctor.measuring import (
     PASS_LENGTHS,
     PASS_TOKENS,
     TOKENS_A_WORD,
+    MeasuredRecogniser,
     measure_passes,
-    pass_costs,
     speech_of,
     update_costs,
 )
@@ -58,8 +58,8 @@ def test_the_first_pass_warms_up_and_slow_passes_are_measured_once() -> None:
 
 
 def test_a_partial_is_read_between_the_measured_lengths() -> None:
-    costs = pass_costs([(length, 0.1 + 0.01 * length) for length in PASS_LENGTHS], 0.7)
-    assert costs == Costs(pytest.approx(0.1 + 0.01 * PARTIAL_LENGTH), 0.7)
+    measured = MeasuredRecogniser(tuple((length, 0.1 + 0.01 * length) for length in PASS_LENGTHS), 0.7, threads=1)
+    assert measured.costs == Costs(pytest.approx(0.1 + 0.01 * PARTIAL_LENGTH), 0.7)
 
 
 def curve(seconds: float) -> list[Cost]:
