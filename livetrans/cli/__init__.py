@@ -18,7 +18,7 @@ from typing import NoReturn
 import click
 
 from livetrans import __version__
-from livetrans.cli.common import CommandEntry, LazyGroup
+from livetrans.cli.common import CommandEntry, LazyGroup, as_started
 from livetrans.errors import LivetransError, sentence
 from livetrans.text import one_line
 
@@ -148,7 +148,7 @@ def _report(message: str, exit_code: int, debug: bool) -> int:
     """Print one sentence without control characters; with `debug`, after the traceback."""
     if debug:
         traceback.print_exc()
-    line = one_line(message)
+    line = one_line(as_started(message))
     click.echo(f"livetrans: {line}" if line.endswith((".", "?", "!")) else f"livetrans: {line}.", err=True)
     return exit_code
 

@@ -23,9 +23,26 @@ if TYPE_CHECKING:
 _ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
 
 
+def started_as() -> str:
+    """What a shell takes for this program, in advice: `livetrans` where that is found, else as it was started."""
+    started, found = Path(sys.argv[0]), shutil.which("livetrans")
+    if started.name == "livetrans":
+        is_found = found is not None and started.exists() and Path(found).samefile(started)
+        return "livetrans" if is_found else shlex.quote(str(started))
+    if started.parts[-2:] == ("livetrans", "__main__.py"):
+        is_found = found is not None and Path(found).parent == Path(sys.executable).parent
+        return "livetrans" if is_found else f"{shlex.quote(sys.executable)} -m livetrans"
+    return "livetrans"
+
+
+def as_started(text: str) -> str:
+    """The text with its commands in backquotes as a shell takes them: messages are written with plain `livetrans`."""
+    return text.replace("`livetrans ", f"`{started_as()} ")
+
+
 def say(text: str) -> None:
     """Print a line on stderr, free of control characters that a terminal would execute."""
-    click.echo(visible(text), err=True)
+    click.echo(visible(as_started(text)), err=True)
 
 
 def confirmed(question: str, *, default: bool) -> bool:
@@ -138,16 +155,6 @@ def checked_jsonl(context: click.Context, option: click.Parameter, value: str | 
     raise UsageError(f"--jsonl writes to stdout or to a file that ends in .jsonl, not to {value!r}; write --jsonl=-")
 
 
-def started_as() -> str:
-    """What a shell takes for this program, in advice: `livetrans` where that is found, else as it was started."""
-    started = Path(sys.argv[0])
-    if started.name != "livetrans":
-        return "livetrans"
-    found = shutil.which("livetrans")
-    is_found = found is not None and started.exists() and Path(found).samefile(started)
-    return "livetrans" if is_found else shlex.quote(str(started))
-
-
 def progress_bar(*, hidden: bool = False) -> Progress:
     """A bar on standard error that is cleared at its end, Ctrl-C included; none where that is not a terminal."""
     from rich.console import Console
@@ -173,7 +180,7 @@ def progress_bar(*, hidden: bool = False) -> Progress:
 
 def say_above(progress: Progress, text: str) -> None:
     """Say a line on standard error; a bar that is drawn is cleared for it and goes on below."""
-    progress.console.print(visible(text), markup=False, highlight=False, emoji=False, soft_wrap=True)
+    progress.console.print(visible(as_started(text)), markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 class HeardProgress:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from livetrans.cli.common import GroupedOption, confirmed, say
+from livetrans.cli.common import GroupedOption, confirmed, say, started_as
 from livetrans.cli.configfile import COMMAND_LINE_ONLY, COMMANDS, apply_config, default_config_file, option_key
 from livetrans.errors import SessionError, UsageError
 from livetrans.text import visible
@@ -174,7 +174,7 @@ def _show(path: Path, file: Path | None) -> None:
     found = entries_in_force(file)
     click.echo(visible(str(path)))
     if not path.is_file():
-        click.echo("(not there; `livetrans config --init` writes it)")
+        click.echo(f"(not there; `{started_as()} config --init` writes it)")
     table = ""
     for entry in found:
         if entry.table != table:

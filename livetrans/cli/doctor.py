@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from livetrans.cli.common import GroupedCommand, GroupedOption, say
+from livetrans.cli.common import GroupedCommand, GroupedOption, as_started, say
 from livetrans.cli.run_options import EMBEDDED, RunOptions, embedded_notice, run_options, settings_from
 from livetrans.clock import SystemClock
 from livetrans.config import Settings
@@ -210,7 +210,7 @@ def _show(finding: Finding) -> None:
     first = f"{_MARKS[finding.state]:<8}{finding.name:<{_INDENT - 8}}"
     lines = textwrap.wrap(visible(finding.text), WIDTH - _INDENT, break_on_hyphens=False)
     if finding.advice:
-        lines += textwrap.wrap(f"-> {visible(finding.advice)}", WIDTH - _INDENT, break_on_hyphens=False)
+        lines += textwrap.wrap(f"-> {visible(as_started(finding.advice))}", WIDTH - _INDENT, break_on_hyphens=False)
     click.echo(first + f"\n{' ' * _INDENT}".join(lines))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from livetrans.cli.common import AdvisingGroup, say
+from livetrans.cli.common import AdvisingGroup, say, started_as
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import AUTO, parse_language
 from livetrans.models.catalogue import RECOGNISER, Entry
@@ -73,7 +73,7 @@ def pull_command(name: str, source: str, target: str, yes: bool) -> None:
         shown = parse_language(target).code
         if not pull_all(catalogue.pair(name, spoken, shown), yes=yes):
             raise click.Abort
-        say(f"Ready: livetrans mic --from {source} --to {target}")
+        say(f"Ready: {started_as()} mic --from {source} --to {target}")
     elif not pull_all((catalogue.wanted(name),), yes=yes):
         raise click.Abort
 
@@ -157,7 +157,7 @@ def _print_list(as_json: bool) -> None:
         _print_found(model, defaults)
     for name, size in unfinished_pulls(pull_folder()).items():
         click.echo(f"  unfinished {file_size(size):>8}  {visible(name)}")
-        click.echo("    pull it again to go on, or remove it with `livetrans models rm`")
+        click.echo(f"    pull it again to go on, or remove it with `{started_as()} models rm`")
     click.echo("\nSearched, first to last:")
     for folder in search_folders():
         click.echo(f"  {visible(f'{folder.place}: {folder.path}')}" + ("" if folder.path.is_dir() else " (not there)"))
@@ -167,13 +167,13 @@ def _print_list(as_json: bool) -> None:
 def _print_fetchable(found: list[FoundModel], memory: int) -> None:
     """The models of the catalogue that are not on this machine, and the pairs for a purpose."""
     catalogue = known_models()
-    click.echo("Models to fetch, with `livetrans models pull NAME`:")
+    click.echo(f"Models to fetch, with `{started_as()} models pull NAME`:")
     click.echo(f"  {'name':<23}{'size':>8}  {'memory':>7}  {'languages':<12} licence")
     for entry in catalogue.entries:
         if not _is_here(entry, found):
             _print_entry(entry, memory)
     click.echo(f"This machine has {file_size(memory)} of memory.")
-    click.echo("\nPairs to fetch, with `livetrans models pull small --from en --to de`:")
+    click.echo(f"\nPairs to fetch, with `{started_as()} models pull small --from en --to de`:")
     for purpose in catalogue.purposes:
         pair = catalogue.pair(purpose, "en", "de")
         click.echo(f"  {purpose:<5} {file_size(_total(pair)):>8}  {pair[0].name} and {pair[1].name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,20 @@ def test_advice_names_the_program_as_a_shell_finds_it(tmp_path: Path, monkeypatc
     assert started_as() == str(program)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert started_as() == "livetrans"
+    # `python -m livetrans`; the program that is found is another installation's.
+    monkeypatch.setattr("sys.argv", ["/lib/livetrans/__main__.py"])
+    assert started_as() == f"{sys.executable} -m livetrans"
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    assert started_as() == "livetrans"
+
+
+def test_advice_in_an_error_can_be_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", [str(tmp_path / "bin" / "livetrans")])
+    for command in (["export", "absent"], ["replay", "--nonsense"]):
+        assert run(command) > 0
+        assert f"`{tmp_path}/bin/livetrans " in capsys.readouterr().err
 
 
 def test_export_overwrites_only_when_forced(session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
