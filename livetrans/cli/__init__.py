@@ -33,7 +33,7 @@ COMMANDS = {
     "config": CommandEntry("livetrans.cli.configuring", "Show the settings in force, or write a configuration file."),
     "doctor": CommandEntry("livetrans.cli.doctor", "Check this machine, and say how far behind captions will be."),
     "languages": CommandEntry("livetrans.cli.listing", "List the languages for --from and --to."),
-    "devices": CommandEntry("livetrans.cli.listing", "List the microphones."),
+    "devices": CommandEntry("livetrans.cli.devices", "List the microphones."),
     "completion": CommandEntry("livetrans.cli.listing", "Print the completion script of your shell."),
 }
 

@@ -1,4 +1,4 @@
-"""`livetrans languages`, `devices` and `completion`: lists and scripts, printed."""
+"""`livetrans languages` and `completion`: a list and a script, printed."""
 
 from __future__ import annotations
 
@@ -10,41 +10,11 @@ from pathlib import Path
 import click
 from click.shell_completion import get_completion_class
 
-from livetrans.errors import SourceError, UsageError
+from livetrans.errors import UsageError
 from livetrans.languages import LANGUAGES, Language
-from livetrans.text import counted, visible
 
 SHELLS = ("bash", "zsh", "fish")
 WIDTH = 80
-
-
-@click.command()
-@click.option(
-    "--listen",
-    metavar="[SECONDS]",
-    type=click.FloatRange(0.5, 60),
-    is_flag=False,
-    flag_value=5.0,
-    help="Show how loud each of them is, for 5 seconds, or SECONDS.",
-)
-def devices_command(listen: float | None) -> None:
-    """List the microphones: number, name, channels and rate; * marks the one used by default.
-
-    `livetrans mic --device` takes the number or a part of the name.
-    """
-    from livetrans.audio.portaudio import NO_MICROPHONE, list_devices
-
-    devices = list_devices()
-    if not devices:
-        raise SourceError(NO_MICROPHONE)
-    for device in devices:
-        mark = "*" if device.default else " "
-        channels = counted(device.channels, "channel")
-        click.echo(f"{mark} {device.number:>3}  {visible(device.name)} ({channels}, {device.default_rate} Hz)")
-    if listen is not None:
-        from livetrans.cli.metering import show_levels
-
-        show_levels(devices, listen)
 
 
 @click.command()

@@ -19,8 +19,7 @@ from dataclasses import replace
 from livetrans.clock import Clock
 from livetrans.events import BackPressure, Event, Gap, Notice, RunStarted, SettingChanged, Transcript
 from livetrans.languages import AUTO, parse_language
-from livetrans.run.backlog import Backlog
-from livetrans.run.backpressure import FINALS_ONLY, SOUND_WAITS, STEPS, WHEN_IDLE, Ladder
+from livetrans.run.backpressure import FINALS_ONLY, SOUND_WAITS, STEPS, WHEN_IDLE, Backlog, Ladder
 from livetrans.run.listening import Listener, Listening
 from livetrans.run.runner import OpenListening, OpenTranslating, Run
 from livetrans.run.translating import Translating, translate

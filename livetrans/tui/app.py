@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from textual.app import App, ComposeResult, SystemCommand
@@ -18,8 +19,8 @@ from livetrans.run.board import Board
 from livetrans.run.pipeline import Pipeline
 from livetrans.text import counted, unknown, visible
 from livetrans.tui.captions import Current, History
-from livetrans.tui.controls import Controls, save_transcript
-from livetrans.tui.keys import COMMANDS, HelpScreen, bindings
+from livetrans.tui.controls import Controls, LanguageSwitch, save_transcript
+from livetrans.tui.keys import HelpScreen, bindings, palette
 from livetrans.tui.messages import (
     CaptionChanged,
     GapPublished,
@@ -28,9 +29,7 @@ from livetrans.tui.messages import (
     ScreenSink,
     TranscriptChanged,
 )
-from livetrans.tui.numbers import GROUPS
 from livetrans.tui.panel import ROOMY_HEIGHT, Loading, Panel, Phase, StatusLine, Strip, TopBar
-from livetrans.tui.switching import Switch
 
 POLL_SECONDS = 0.25
 """How often numbers and signals are read: faster than this nobody reads numbers."""
@@ -77,7 +76,7 @@ class LivetransApp(App[str]):
     ) -> None:
         super().__init__()
         self._title = title
-        self._controls = Controls(run, decoding, mask, Switch(*languages))
+        self._controls = Controls(run, decoding, mask, LanguageSwitch(*languages))
         self._pipeline = run
         self._snapshot = snapshot
         self._ending_signals = ending_signals
@@ -288,15 +287,5 @@ class LivetransApp(App[str]):
         self._enter(Phase.FINISHING)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        for command in COMMANDS:
-            yield SystemCommand(command.title, f"{command.meaning} ({command.written})", self._runner(command.action))
-        for number in {number.label: number for group in GROUPS for number in group.numbers}.values():
-            explain = self._runner(f"help({number.label!r})")
-            yield SystemCommand(f"What is {number.label}?", number.meaning, explain)
-        yield SystemCommand("Theme", "Change colours: light, dark, the terminal's own.", self.action_change_theme)
-
-    def _runner(self, action: str) -> Callable[[], None]:
-        def run() -> None:
-            self.call_later(self.run_action, action)
-
-        return run
+        for title, meaning, action in palette():
+            yield SystemCommand(title, meaning, partial(self.call_later, self.run_action, action))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from livetrans.config import CALM, DecodingSettings, MaskSettings, calm_name
 from livetrans.errors import LivetransError
-from livetrans.languages import AUTO
+from livetrans.languages import AUTO, LANGUAGES
 from livetrans.run.pipeline import Pipeline
-from livetrans.tui.switching import Switch, name_of
 
 BIAS_STEP = 0.05
 
@@ -17,7 +16,9 @@ BIAS_STEP = 0.05
 class Controls:
     """The settings that hold now, and the run that they belong to."""
 
-    def __init__(self, run: Pipeline, decoding: DecodingSettings, mask: MaskSettings, languages: Switch) -> None:
+    def __init__(
+        self, run: Pipeline, decoding: DecodingSettings, mask: MaskSettings, languages: LanguageSwitch
+    ) -> None:
         self._run = run
         self._calm = calm_name(decoding, mask)
         self._mask_k = mask.k
@@ -55,6 +56,45 @@ class Controls:
             return "only one spoken language; start with --from en,fr"
         self._run.set_source(spoken)
         return "spoken language: detected" if spoken == AUTO else f"spoken language: {name_of(spoken)}"
+
+
+class LanguageSwitch:
+    """Spoken and caption languages by code, in the order in which the keys go through them; the current ones first."""
+
+    def __init__(self, sources: Sequence[str], targets: Sequence[str]) -> None:
+        self._sources, self._targets = list(sources), list(targets)
+        self.detected: str | None = None
+        """What was detected last."""
+
+    def __str__(self) -> str:
+        """`en → de`; `auto (French) → de` where the spoken language is detected; empty where nothing is known."""
+        if not (self._sources and self._targets):
+            return ""
+        detected = f" ({name_of(self.detected)})" if self._sources[0] == AUTO and self.detected else ""
+        return f"{self._sources[0]}{detected} → {self._targets[0]}"
+
+    def next_target(self) -> str | None:
+        """Go to the next language of the captions; None where there is one only."""
+        return _next(self._targets)
+
+    def next_source(self) -> str | None:
+        """Go to the next spoken language, `auto` among them; a detected one can be kept by this, too."""
+        if AUTO in self._sources and self.detected and self.detected not in self._sources:
+            self._sources.insert(1, self.detected)
+        return _next(self._sources)
+
+
+def _next(codes: list[str]) -> str | None:
+    if len(codes) < 2:
+        return None
+    codes.append(codes.pop(0))
+    return codes[0]
+
+
+def name_of(code: str) -> str:
+    """The English name of a language; an unknown code stays as it is."""
+    language = LANGUAGES.get(code.lower())
+    return language.name if language else code
 
 
 def save_transcript(save: Callable[[], Path] | None, *, is_growing: bool) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -119,6 +120,15 @@ def bindings() -> list[BindingType]:
     # Ctrl-C must end the run even while the palette or the help screen is open.
     made.append(Binding("ctrl+c", "stop", "Quit", show=False, priority=True))
     return made
+
+
+def palette() -> Iterator[tuple[str, str, str]]:
+    """Title, meaning and action of every line of the command palette."""
+    for command in COMMANDS:
+        yield command.title, f"{command.meaning} ({command.written})", command.action
+    for number in {number.label: number for group in GROUPS for number in group.numbers}.values():
+        yield f"What is {number.label}?", number.meaning, f"help({number.label!r})"
+    yield "Theme", "Change colours: light, dark, the terminal's own.", "change_theme"
 
 
 class HelpScreen(ModalScreen[None]):

@@ -11,7 +11,7 @@ from livetrans.audio import portaudio
 from livetrans.audio.capture import Captured
 from livetrans.audio.levels import LevelMeter
 from livetrans.audio.portaudio import Device
-from livetrans.cli import metering, run
+from livetrans.cli import devices, run
 from livetrans.errors import SourceError
 
 RATE = 16_000
@@ -65,11 +65,11 @@ def test_devices_listen_prints_a_line_a_microphone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ("Built-in", "USB \x1b[31mmicrophone with a name that is longer than its column", "Busy")
-    devices = [Device(number, name, 1, RATE, number == 0) for number, name in enumerate(names)]
-    monkeypatch.setattr(portaudio, "list_devices", lambda: devices)
-    show = metering.show_levels
+    microphones = [Device(number, name, 1, RATE, number == 0) for number, name in enumerate(names)]
+    monkeypatch.setattr(portaudio, "list_devices", lambda: microphones)
+    show = devices.show_levels
     monkeypatch.setattr(
-        metering, "show_levels", lambda found, seconds: show(found, seconds, lambda n: LevelMeter(n, opened))
+        devices, "show_levels", lambda found, seconds: show(found, seconds, lambda n: LevelMeter(n, opened))
     )
     assert run(["devices", "--listen"]) == 0
     lines = capsys.readouterr().out.splitlines()[3:]

@@ -1,24 +1,51 @@
-"""`livetrans devices --listen`: a line with a meter for each microphone, all at once, for some seconds."""
+"""`livetrans devices`: the microphones, and how loud each of them is."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 
+import click
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from livetrans.audio import portaudio
 from livetrans.audio.levels import LevelMeter, decibels
 from livetrans.audio.portaudio import Device
-from livetrans.text import visible
+from livetrans.errors import SourceError
+from livetrans.text import counted, visible
 
-WIDTH = 80
 _BAR = 24
 _NAME = 30
 _QUIETEST = -60.0
 """Decibels below full scale at which the meter is empty."""
 _REDRAW_SECONDS = 0.1
+
+
+@click.command()
+@click.option(
+    "--listen",
+    metavar="[SECONDS]",
+    type=click.FloatRange(0.5, 60),
+    is_flag=False,
+    flag_value=5.0,
+    help="Show how loud each of them is, for 5 seconds, or SECONDS.",
+)
+def command(listen: float | None) -> None:
+    """List the microphones: number, name, channels and rate; * marks the one used by default.
+
+    `livetrans mic --device` takes the number or a part of the name.
+    """
+    devices = portaudio.list_devices()
+    if not devices:
+        raise SourceError(portaudio.NO_MICROPHONE)
+    for device in devices:
+        mark = "*" if device.default else " "
+        channels = counted(device.channels, "channel")
+        click.echo(f"{mark} {device.number:>3}  {visible(device.name)} ({channels}, {device.default_rate} Hz)")
+    if listen is not None:
+        show_levels(devices, listen)
 
 
 def show_levels(
