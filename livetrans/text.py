@@ -6,7 +6,6 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 
 UNSPACED = (
     "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff"  # Thai, Lao, Tibetan; Burmese; Khmer and its symbols
@@ -148,8 +147,11 @@ def isolated(line: str, right_to_left: bool) -> str:
 
 
 def display_width(text: str) -> int:
-    """Terminal columns of the text: two for East Asian wide characters, none for combining marks."""
-    return len(text) if text.isascii() else sum(map(_character_width, text))
+    """Terminal columns of the text, as Textual counts them: two for wide characters and emoji, none for marks."""
+    # Imported here because a light command measures nothing.
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def line_spans(text: str, width: int) -> list[tuple[int, int]]:
@@ -177,13 +179,6 @@ def _with_few_marks(text: str) -> str:
     return "".join(kept)
 
 
-@lru_cache(maxsize=4096)
-def _character_width(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
 def break_spans(text: str, width: int) -> Iterator[tuple[int, int]]:
     """The parts between which a line may break; they do not overlap, and only spaces are left out."""
     for word in re.finditer(r"\S+", text):
@@ -193,16 +188,14 @@ def break_spans(text: str, width: int) -> Iterator[tuple[int, int]]:
             yield word.span()
             continue
         begin = end = word.start()
-        columns = 0
         broke_after = False
         for cluster in graphemes(word.group()):
-            may_break = _character_width(cluster[0]) == 2 or (is_long and bool(_IN_UNSPACED.match(cluster)))
-            must_break = columns + display_width(cluster) > width
+            may_break = display_width(cluster) == 2 or (is_long and bool(_IN_UNSPACED.match(cluster)))
+            must_break = display_width(text[begin : end + len(cluster)]) > width
             if end > begin and (must_break or ((may_break or broke_after) and cluster[0] not in _CLOSING)):
                 yield begin, end
-                begin, columns = end, 0
+                begin = end
             end += len(cluster)
-            columns += display_width(cluster)
             broke_after = may_break
         yield begin, end
 

@@ -24,7 +24,7 @@ def wrap(text: str, width: int) -> list[str]:
     return [" ".join(text[begin:end].split()) for begin, end in line_spans(text, width)]
 
 
-MIXED = st.text(st.sampled_from("ab é日本ー。、）, \u0301กำ้ไၢក្រុ"), max_size=120)
+MIXED = st.text(st.sampled_from("ab é日本ー。、）, \u0301กำ้ไၢក្រុनिया❤\ufe0f👍\U0001f3fd"), max_size=120)
 
 
 @given(ANYTHING | HOSTILE)
@@ -142,6 +142,11 @@ def test_wide_characters_count_twice_and_closing_punctuation_stays() -> None:
     assert display_width("日本 e\u0301") == 6
     assert wrap("日本語。日本語", 6) == ["日本", "語。日", "本語"]
     assert wrap("x" * 10, 4) == ["xxxx", "xxxx", "xx"]
+
+
+def test_marks_take_no_column_and_an_emoji_of_several_characters_takes_two() -> None:
+    assert [display_width(text) for text in ("दुनिया", "မြန်မာ", "👍🏽", "👨‍👩‍👧", "❤\ufe0f")] == [3, 3, 2, 2, 2]
+    assert wrap("नमस्ते दुनिया", 8) == ["नमस्ते दुनिया"]
 
 
 @pytest.mark.parametrize(
