@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from livetrans.errors import UsageError
-from livetrans.events import Event, Record, SourceProgress
+from livetrans.events import Event, Notice, Record, SourceProgress
 from livetrans.text import duration, nearest, visible
 
 if TYPE_CHECKING:
@@ -43,6 +43,11 @@ def as_started(text: str) -> str:
 def say(text: str) -> None:
     """Print a line on stderr, free of control characters that a terminal would execute."""
     click.echo(visible(as_started(text)), err=True)
+
+
+def warn(notice: Notice) -> None:
+    """Say a warning that comes outside of a run."""
+    say(f"livetrans: {notice.text}")
 
 
 def confirmed(question: str, *, default: bool) -> bool:

@@ -7,9 +7,8 @@ from typing import get_args
 
 import click
 
-from livetrans.cli.common import say, started_as
+from livetrans.cli.common import say, started_as, warn
 from livetrans.errors import UsageError
-from livetrans.events import Notice
 from livetrans.files import write_new
 from livetrans.session.codec import EVENTS_FILE
 from livetrans.session.cues import Which
@@ -49,7 +48,7 @@ def command(session: str, format_: Format | None, which: Which, output: Path | N
     """
     path = find_session(session)
     chosen = format_ or _format_of(output)
-    pieces = export(path, chosen, which, _warn)
+    pieces = export(path, chosen, which, warn)
     if output is None:
         for piece in pieces:
             click.echo(piece, nl=False)
@@ -79,7 +78,3 @@ def _format_of(output: Path | None) -> Format:
         if ending == known:
             return known  # type: ignore[no-any-return]
     raise UsageError(f".{ending} is not a format of export; end the file's name in .{', .'.join(formats)}")
-
-
-def _warn(notice: Notice) -> None:
-    say(f"livetrans: {notice.text}")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from livetrans.cli.common import say
+from livetrans.cli.common import say, warn
 from livetrans.cli.running import run_resumed
 from livetrans.clock import SystemClock
 from livetrans.config import (
@@ -22,7 +22,6 @@ from livetrans.config import (
     TranscriberSettings,
 )
 from livetrans.errors import SessionError
-from livetrans.events import Notice
 from livetrans.languages import AUTO, parse_language
 from livetrans.models.local import find_draft_model, find_recogniser, find_translator
 from livetrans.session.store import LAST, find_session
@@ -49,7 +48,7 @@ def command(session: str, asr: str | None, mt: str | None) -> None:
     folder = find_session(session)
     if not folder.is_dir():
         raise SessionError(f"{folder} is not a session's folder: name one, or `last`.")
-    unfinished = read_unfinished(folder, _warn)
+    unfinished = read_unfinished(folder, warn)
     clock = SystemClock(unfinished.at)
     run_resumed(_settings(unfinished, asr, mt), clock, unfinished)
 
@@ -104,7 +103,3 @@ def _changed(settings: _Settings, signed: Mapping[str, Any]) -> _Settings:
 def _text(signed: dict[str, Any], name: str) -> str | None:
     value = signed.get(name)
     return value if isinstance(value, str) and value else None
-
-
-def _warn(notice: Notice) -> None:
-    say(f"livetrans: {notice.text}")

@@ -212,8 +212,8 @@ def _run_on_screen(
     pipeline.stop()
     # After a second q nobody waits for the last captions; everything until now is in the session file.
     pipeline.join(timeout=_LAST_WAIT)
-    if failure:
-        raise LivetransError(failure)
+    if failure or app.return_code:
+        raise LivetransError(failure or "The screen failed, as printed above; please report it.")
 
 
 @contextlib.contextmanager

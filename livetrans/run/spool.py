@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
+from livetrans.session.recorder import read_all, write_all
 
 if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource
@@ -225,10 +226,8 @@ class _Spool:
                 self._folder.mkdir(parents=True, exist_ok=True)
             # Unbuffered, so that a full disk is an error here and not at the next read.
             self._file = tempfile.TemporaryFile(buffering=0, dir=self._folder, prefix="livetrans-")
-        data = memoryview(chunk.samples.astype("<i2").tobytes())
         self._file.seek(self._end)
-        while data:
-            data = data[self._file.write(data) :]
+        write_all(self._file, chunk.samples.astype("<i2").tobytes())
         length, captured_at = len(chunk.samples), chunk.captured_at or 0.0
         last = self._entries[-1] if self._entries else None
         follows = last is not None and chunk.start_sample == last.start_sample + last.samples
@@ -249,7 +248,7 @@ class _Spool:
             entry = self._entries.popleft()
             count, captured_at = count + entry.samples, entry.captured_at
         self._file.seek(first.offset)
-        samples = np.frombuffer(self._read(count * _SAMPLE_BYTES), dtype="<i2").astype(np.int16)
+        samples = np.frombuffer(read_all(self._file, count * _SAMPLE_BYTES), dtype="<i2").astype(np.int16)
         self.samples -= count
         if not self._entries:
             self._end = 0
@@ -263,11 +262,3 @@ class _Spool:
             with suppress(OSError):
                 self._file.close()
             self._file = None
-
-    def _read(self, count: int) -> bytes:
-        assert self._file is not None
-        parts = []
-        while count > 0 and (part := self._file.read(count)):
-            parts.append(part)
-            count -= len(part)
-        return b"".join(parts)

@@ -199,21 +199,28 @@ def put(stream: TextIO, text: str, fallback: Callable[[str], str] | None = None)
 def open_records(settings: OutputSettings) -> list[Sink]:
     """The sinks that record the run, opened before models load, so that a bad place is reported at once.
 
+    Where one cannot be opened, nothing is left of the other.
+
     Raises:
         UsageError: there is a session or a file of that name already.
         SessionError: a place that cannot be written.
     """
     records: list[Sink] = []
-    if settings.record_session:
-        folder = (
-            settings.session.expanduser()
-            if settings.session
-            else make_session_folder(sessions_folder(), datetime.now())
-        )
-        records.append(SessionRecorder(folder, keep_audio=settings.keep_audio))
-    if settings.jsonl and settings.jsonl != "-":
-        file = create(Path(settings.jsonl).expanduser(), "--jsonl")
-        records.append(JsonLinesOutput(file, closes_stream=True))
+    with contextlib.ExitStack() as undo:
+        if settings.jsonl and settings.jsonl != "-":
+            path = Path(settings.jsonl).expanduser()
+            file = create(path, "--jsonl")
+            undo.callback(path.unlink)
+            undo.callback(file.close)
+            records.append(JsonLinesOutput(file, closes_stream=True))
+        if settings.record_session:
+            folder = (
+                settings.session.expanduser()
+                if settings.session
+                else make_session_folder(sessions_folder(), datetime.now())
+            )
+            records.append(SessionRecorder(folder, keep_audio=settings.keep_audio))
+        undo.pop_all()
     return records
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 from io import FileIO
 from pathlib import Path
+from typing import IO
 
 import platformdirs
 
@@ -111,7 +112,7 @@ class SessionRecorder:
             return
         line = f"{to_line(record)}\n".encode()
         try:
-            _write_all(self._events, line)
+            write_all(self._events, line)
         except OSError as error:
             self._failed = True
             with suppress(OSError):
@@ -158,7 +159,7 @@ def recorded_sound(folder: Path, chunk: int) -> Iterator[AudioChunk]:
         with FileIO(folder / AUDIO_FILE) as file:
             file.seek(_HEADER_BYTES)
             start = 0
-            while data := _read_all(file, chunk * _SAMPLE_BYTES):
+            while data := read_all(file, chunk * _SAMPLE_BYTES):
                 samples = np.frombuffer(data[: len(data) // 2 * 2], dtype="<i2").astype(np.int16)
                 yield AudioChunk(samples, start)
                 start += len(samples)
@@ -181,7 +182,7 @@ def _cut_half_line(events: FileIO) -> int:
     while kept:
         begin = max(kept - _TAIL_BYTES, 0)
         events.seek(begin)
-        newline = _read_all(events, kept - begin).rfind(b"\n")
+        newline = read_all(events, kept - begin).rfind(b"\n")
         kept = begin + newline + 1
         if newline >= 0:
             break
@@ -224,7 +225,7 @@ class _WaveFile:
 
     def write(self, chunk: AudioChunk) -> None:
         self._file.seek(_HEADER_BYTES + chunk.start_sample * _SAMPLE_BYTES)
-        _write_all(self._file, chunk.samples.astype("<i2").tobytes())
+        write_all(self._file, chunk.samples.astype("<i2").tobytes())
         self._data_bytes = max(self._data_bytes, self._file.tell() - _HEADER_BYTES)
         if self._data_bytes - self._stated_bytes >= _HEADER_INTERVAL:
             self._write_header()
@@ -243,11 +244,11 @@ class _WaveFile:
         form = struct.pack("<HHIIHH", 1, 1, SAMPLE_RATE, byte_rate, _SAMPLE_BYTES, 8 * _SAMPLE_BYTES)
         riff = struct.pack("<4sI4s4sI", b"RIFF", size + _HEADER_BYTES - 8, b"WAVE", b"fmt ", len(form))
         self._file.seek(0)
-        _write_all(self._file, riff + form + struct.pack("<4sI", b"data", size))
+        write_all(self._file, riff + form + struct.pack("<4sI", b"data", size))
         self._stated_bytes = self._data_bytes
 
 
-def _read_all(file: FileIO, count: int) -> bytes:
+def read_all(file: IO[bytes], count: int) -> bytes:
     """As many bytes as there are, up to `count`: an unbuffered file may give fewer at once."""
     parts = []
     while count > 0 and (part := file.read(count)):
@@ -256,7 +257,7 @@ def _read_all(file: FileIO, count: int) -> bytes:
     return b"".join(parts)
 
 
-def _write_all(file: FileIO, data: bytes) -> None:
+def write_all(file: IO[bytes], data: bytes) -> None:
     """Write every byte: an unbuffered file may take fewer than it was given."""
     rest = memoryview(data)
     while rest:

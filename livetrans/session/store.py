@@ -128,7 +128,8 @@ def summarise(folder: Path) -> SessionSummary:
         target=_text(signature.get("target_language")),
         captions=caption["segment_id"] + 1 if caption else 0,
         size_bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
-        state="recording" if is_being_recorded(folder) else "whole" if whole else "unfinished",
+        # A run that was killed while models loaded has left nothing to finish.
+        state="recording" if is_being_recorded(folder) else "whole" if whole or not signature else "unfinished",
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 from livetrans.cli import running
 from livetrans.cli.common import HeardProgress, progress_bar
 from livetrans.config import LanguageModelSettings, Settings
-from livetrans.errors import SourceError
+from livetrans.errors import LivetransError, SourceError
 from livetrans.events import Caption, Notice, Record, RunStarted, SourceProgress, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
@@ -127,17 +127,18 @@ def test_a_new_run_without_a_word_leaves_no_session(tmp_path: Path, monkeypatch:
     assert elsewhere.exists(), "the user named it"
 
 
-def test_after_the_screen_the_warning_about_the_recogniser_is_said_again(
+def test_after_the_screen_the_warning_is_said_again_and_its_failure_is_one_of_the_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown: list[object] = []
+    code = 0
 
     class Screen:
         def __init__(self, *_positional: object, limit: str, **_named: object) -> None:
             shown.append(limit)
 
         def run(self) -> None:
-            return None
+            self.return_code = code
 
     class Over:
         def stop(self) -> None: ...
@@ -150,3 +151,6 @@ def test_after_the_screen_the_warning_about_the_recogniser_is_said_again(
         running._run_on_screen(cast(Pipeline, Over()), settings, "title", Snapshot, Path, notice)
     assert shown == ["synthetic voices only", ""]
     assert capsys.readouterr().err.count("It understands no people.") == 1
+    code = 1
+    with pytest.raises(LivetransError, match="screen failed"):
+        running._run_on_screen(cast(Pipeline, Over()), settings, "title", Snapshot, Path, None)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 import json
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.errors import SessionError
+from livetrans.config import OutputSettings
+from livetrans.errors import SessionError, UsageError
 from livetrans.events import BackPressure, Gap, Notice, Record
 from livetrans.session.codec import from_dict, to_dict
-from livetrans.session.outputs import JsonLinesOutput, OutputClosed, PlainOutput
+from livetrans.session.outputs import JsonLinesOutput, OutputClosed, PlainOutput, open_records
 
 from .examples import EVENTS, caption
 
@@ -174,3 +176,17 @@ def test_json_lines_are_one_event_each() -> None:
     output.close()
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert lines == [to_dict(Record(float(index), event)) for index, event in enumerate(EVENTS)]
+
+
+def test_where_one_record_cannot_be_opened_nothing_is_left_of_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
+    there, lines = tmp_path / "there.jsonl", tmp_path / "lines.jsonl"
+    there.touch()
+    with pytest.raises(UsageError, match="exists already"):
+        open_records(OutputSettings(jsonl=str(there)))
+    assert list(tmp_path.iterdir()) == [there]
+    with pytest.raises(UsageError, match="holds other files"):
+        open_records(OutputSettings(jsonl=str(lines), session=tmp_path))
+    assert list(tmp_path.iterdir()) == [there]

@@ -127,6 +127,8 @@ def test_a_session_that_is_being_recorded_is_not_removed(sessions: Path) -> None
     assert store.older_than(-1) == []
     recorder.close()
     assert store.summarise(recorder.folder).state == "unfinished"
+    (recorder.folder / "events.jsonl").write_bytes(b"")
+    assert store.summarise(recorder.folder).state == "whole", "killed while models loaded: nothing to finish"
     store.remove(recorder.folder)
     assert not recorder.folder.exists()
 
