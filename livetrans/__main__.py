@@ -7,7 +7,7 @@ def main() -> None:
         import signal
 
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            # Nothing is open yet that would have to be closed. An ignored signal stays ignored.
+            # Nothing is open yet, so nothing has to be closed. An ignored signal stays ignored.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         from livetrans import cli
     except KeyboardInterrupt:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SAMPLE_RATE = 16_000
 """Samples per second of every audio chunk: Whisper's and webrtcvad's common rate."""
+FULL_SCALE = 32_768
+"""Value of an int16 sample that is 1 in sound of floats."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

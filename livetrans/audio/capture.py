@@ -4,7 +4,7 @@ Sound libraries crash or hang when a sound server dies, write lines of their own
 that was plugged in later only when they start anew: none of this reaches the process that shows captions.
 
 The child writes to its standard output: one line of JSON, what was opened or why nothing was; then, after it has read
-one byte, blocks of sound, each with a head of two 32-bit numbers: frames lost before it, and its frames. It ends where
+one byte, blocks of sound, each with a head of two 32-bit numbers: frames lost before it, and its frames. It ends when
 the device does.
 """
 
@@ -43,7 +43,7 @@ _HEAD = struct.Struct("<II")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What the child opened, or the sentence that says why it could not."""
+    """The device that the child opened, or the sentence that says why it could not."""
 
     device: str = ""
     rate: int = 0
@@ -68,7 +68,7 @@ class Capture(Protocol):
     rate: int
 
     def blocks(self) -> Iterator[Captured]:
-        """Start and give the sound as it comes; ends where the device does, or after `close`."""
+        """Start, and give the sound as it comes; ends when the device does, or after `close`."""
 
     def close(self) -> None:
         """Release the device; from any thread, any number of times."""

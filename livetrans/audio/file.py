@@ -24,11 +24,11 @@ CHUNK = 960
 """Samples of a chunk: 60 ms, two windows of the gate."""
 _MISSING_SECONDS = 0.25
 _MISSING_SHARE = 0.02
-"""A file that ends this much before its own header says so is truncated; estimated lengths of MP3 are that precise."""
+"""A file that ends this much before the length in its header is cut off; MP3 headers hold estimates this precise."""
 _FORMATS = (
     "aac,ac3,aiff,amr,ape,asf,au,avi,caf,dsf,eac3,flac,flv,gsm,matroska,mov,mp3,mpeg,mpegts,ogg,tta,voc,w64,wav,wv"
 )
-"""FFmpeg's names of the containers that hold their sound themselves; playlists and scripts name other files."""
+"""FFmpeg's names of containers that hold their sound themselves; playlists and scripts name other files."""
 _PIPE_SECONDS = 8.0
 """How long the writer of a named pipe may take to begin."""
 _LOWEST_RATE, _HIGHEST_RATE = 1_000, 1_000_000
@@ -107,7 +107,7 @@ class AudioFile:
             return due
         available = min(CHUNK, len(self._pending))
         end = (position + available) / SAMPLE_RATE
-        # Half a sample early is now: seconds are floats, and a wait shorter than their resolution would never end.
+        # Half a sample early counts as due: seconds are floats, and a wait below their resolution would never end.
         if available < CHUNK and self._pace.elapsed() + 0.5 / SAMPLE_RATE >= end:
             return available
         self._pace.wait_until(end)
@@ -221,7 +221,7 @@ def _riff_is_cut_off(path: Path) -> bool:
 
 
 def _open_pipe(path: Path) -> BinaryIO:
-    """A named pipe, once something was written into it: FFmpeg's own opening would wait for ever."""
+    """A named pipe into which something was written; without a writer FFmpeg's own opening would wait for ever."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     readable, _, _ = select.select([descriptor], [], [], _PIPE_SECONDS)
     if not readable:
@@ -237,7 +237,7 @@ def _open(path: Path) -> tuple[Any, Any]:
     try:
         if path.is_dir():
             raise SourceError(f"{path} is a folder: name an audio file in it.")
-        # A pipe is left to FFmpeg: what is read of it to look is gone.
+        # The beginning of a pipe is not read here: FFmpeg would not get it again.
         if path.is_file() and path.stat().st_size == 0:
             raise SourceError(f"{path} is empty: choose a recording with sound in it.")
         # The prefix keeps a name like "http:/x" from being an address, the list keeps playlists from being followed.

@@ -1,4 +1,4 @@
-"""How loud microphones are, each listened to in a thread of its own."""
+"""The level of sound, and of microphones, each measured in a thread of its own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ import numpy as np
 
 from livetrans.audio.capture import Capture, CaptureProcess
 from livetrans.errors import LivetransError
+from livetrans.events import FULL_SCALE
 
-FULL_SCALE = 32_768
 BLOCK_SECONDS = 0.1
 """Sound over which a level is the root mean square."""
+
+
+def level_of(samples: np.ndarray) -> float:
+    """Root mean square of int16 samples, 0..1 of full scale; 0 of none."""
+    return float(np.sqrt(np.mean(np.square(samples / FULL_SCALE)))) if len(samples) else 0.0
 
 
 def decibels(level: float) -> float:
@@ -54,7 +59,7 @@ class LevelMeter:
             waiting = np.concatenate([waiting, block.samples])
             length = round(BLOCK_SECONDS * capture.rate)
             for begin in range(0, len(waiting) - length + 1, length):
-                self.level = _root_mean_square(waiting[begin : begin + length])
+                self.level = level_of(waiting[begin : begin + length])
                 self.loudest = max(self.level, self.loudest or 0.0)
             waiting = waiting[len(waiting) // length * length :]
         capture.close()
@@ -71,7 +76,3 @@ class LevelMeter:
             self._capture.close()
         if self.loudest is None and self.fault is None:
             self.fault = "The microphone gives no sound: plug it in again, or restart the sound system."
-
-
-def _root_mean_square(samples: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(np.square(samples / FULL_SCALE))))

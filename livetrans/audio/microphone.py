@@ -1,4 +1,4 @@
-"""The microphone: a source that goes on through the loss of its device, and marks what was not heard."""
+"""The microphone: a source that opens a lost device again, and marks what was not heard."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Microphone:
         self._open = open_capture
         self._retry_seconds = retry_seconds
         self._capture = open_capture(device)
-        # Numbers change when devices come and go.
+        # Its name, because numbers change when devices come and go.
         self._wanted = None if device is None else self._capture.device
         self._channel = AudioChannel(BUFFERED_SECONDS * SAMPLE_RATE)
         self._skipped_samples = 0

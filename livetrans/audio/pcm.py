@@ -25,7 +25,7 @@ _AUDIO_FILE = "Standard input holds an audio file, not raw PCM: name the file, o
 _JSON_LINES = "Standard input holds JSON lines, not raw PCM: write them to a file, then `livetrans replay FILE.jsonl`."
 _TEXT = "Standard input holds text, not raw PCM: pipe 16-bit mono 16 kHz PCM into it, or name a file in place of -."
 _LEAST_TEXT = 16
-"""Bytes by which text is told from sound: as samples they are loud and all above zero, which no sound is."""
+"""Bytes that tell text from sound: read as samples, text is loud and above zero throughout, which no sound is."""
 
 
 class PcmStream:

@@ -28,7 +28,7 @@ CPU_FEATURES = {
     "DOTPROD": "asimddp",
     "MATMUL_INT8": "i8mm",
 }
-"""llama.cpp's names of what makes it fast on a processor, and Linux's. AMX is left out: livetrans does not use it,
+"""Instructions that make llama.cpp fast, by its names and by Linux's. AMX is left out: livetrans does not use it,
 because llama.cpp crashes there (docs/LOG.md)."""
 REBUILD = "pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
 

@@ -15,10 +15,10 @@ from livetrans.bench.cost import Cost, measure_cost
 from livetrans.clock import Clock
 from livetrans.config import MaskSettings, RecogniserSettings, Settings
 from livetrans.doctor.machine import OK, WARNING, Finding
-from livetrans.events import SAMPLE_RATE
+from livetrans.events import FULL_SCALE, SAMPLE_RATE
 from livetrans.installation import data_folder
 from livetrans.metrics.prediction import Costs, Load, predict_load
-from livetrans.speech.recogniser import FULL_SCALE, Recogniser
+from livetrans.speech.recogniser import Recogniser
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

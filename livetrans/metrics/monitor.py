@@ -91,7 +91,7 @@ class Snapshot:
 
 def resident_memory() -> int | None:
     """Resident memory of this process in bytes; None where the system does not tell."""
-    # Imported here because nothing but a running panel asks, and psutil costs start-up time.
+    # Imported here because only a running panel asks, and psutil costs start-up time.
     import psutil  # type: ignore[import-untyped]
 
     try:

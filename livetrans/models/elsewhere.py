@@ -17,7 +17,7 @@ from livetrans.models.gguf import is_translator
 
 _OLLAMA_MODEL = "application/vnd.ollama.image.model"
 _MOST_FILES = 10_000
-"""Looked at in one folder tree, so that a wrong setting does not search a whole disk."""
+"""Files looked at in one folder tree, so that a wrong setting does not search a whole disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ModelElsewhere:
     path: Path
     kind: str
     name: str
-    """How that program calls it."""
+    """Its name in that program."""
     program: str
     sha256: str | None = None
     """Where the program names the file by its hash."""

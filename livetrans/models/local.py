@@ -29,11 +29,10 @@ MODELS_VARIABLE = "LIVETRANS_MODELS"
 RECOGNISER_VARIABLE = "LIVETRANS_ASR_MODEL"
 TRANSLATOR_VARIABLE = "LIVETRANS_MT_MODEL"
 
-_HOW_TO_POINT = {
-    RECOGNISER: "point to a faster-whisper folder (one that holds model.bin) with --asr",
-    TRANSLATOR: "point to a GGUF file with --mt",
+_PATHS = {
+    RECOGNISER: "give the path of a faster-whisper folder (it holds model.bin) with --asr",
+    TRANSLATOR: "give the path of a GGUF file with --mt",
 }
-_PATHS = {RECOGNISER: "give the path of a faster-whisper folder", TRANSLATOR: "give the path of a GGUF file"}
 _OWN_PREFIX = "livetrans-"
 
 
@@ -43,7 +42,7 @@ class ModelFolder:
 
     path: Path
     place: str
-    """How it is called in listings: an environment variable, `livetrans` or `user data`."""
+    """Its name in listings: an environment variable, `livetrans` or `user data`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +91,11 @@ class FoundModel:
         if self.kind != TRANSLATOR or self.embedded:
             return None
         return self.entry.prompt if self.entry and self.entry.prompt else family(self.path)
+
+    def is_called(self, name: str) -> bool:
+        """Whether a user who writes this name means the model: with or without the ends, or as in the catalogue."""
+        names = (self.name, self.path.stem, self.name.split(".")[0], self.entry.name if self.entry else None)
+        return name in names
 
     def fits(self, source: str | None, target: str | None) -> bool:
         """Whether the model may serve these languages; None stands for any."""
@@ -189,7 +193,7 @@ def find_draft_model(name: str) -> Path:
     drafts = [replace(folder, path=folder.path / "drafts") for folder in search_folders()]
     found = [*find_models(TRANSLATOR), *(model for folder in drafts for model in _models_in(folder))]
     for model in found:
-        if name in (model.name, model.path.stem, model.name.split(".")[0]):
+        if model.is_called(name):
             return model.path
     names = ", ".join(dict.fromkeys(model.name for model in found)) or "none"
     raise ModelError(f"{_fault_of('draft model', name, path)}; found: {names}; give the path of a GGUF file")
@@ -208,7 +212,7 @@ def _find(kind: str, name: str | None, source: str | None, target: str | None) -
 
 
 def _known_elsewhere(kind: str) -> Iterator[FoundModel]:
-    """Searched only when nothing before it fits."""
+    """A generator, so that other programs' folders are searched only when nothing before them fits."""
     yield from (model for model in find_elsewhere(kind) if model.entry is not None)
 
 
@@ -218,11 +222,9 @@ def _named(kind: str, name: str, found: list[FoundModel]) -> FoundModel:
         return FoundModel(path, kind, "named", entry=known_models().resembling(path.name))
     for models in (found, find_elsewhere(kind)):
         for model in models:
-            if name in (model.name, model.path.stem, model.name.split(".")[0]) or (
-                model.entry and name == model.entry.name
-            ):
+            if model.is_called(name):
                 return model
-    raise ModelError(f"{_fault_of(kind, name, path)}; {_advice(kind, found, point=_PATHS[kind])}")
+    raise ModelError(f"{_fault_of(kind, name, path)}; {_advice(kind, found)}")
 
 
 def _nothing_fits(kind: str, source: str | None, target: str | None) -> str:
@@ -240,12 +242,10 @@ def _fault_of(kind: str, name: str, path: Path) -> str:
     return f"{name!r} is not a {kind}: it is not a GGUF file"
 
 
-def _advice(
-    kind: str, found: list[FoundModel], source: str | None = None, target: str | None = None, point: str = ""
-) -> str:
+def _advice(kind: str, found: list[FoundModel], source: str | None = None, target: str | None = None) -> str:
     names = ", ".join(dict.fromkeys(model.name for model in found)) or "none"
     pull = f"livetrans models pull small --from {source or 'en'} --to {target or 'de'}"
-    return f"found: {names}; fetch one with `{pull}`, or {point or _HOW_TO_POINT[kind]}"
+    return f"found: {names}; fetch one with `{pull}`, or {_PATHS[kind]}"
 
 
 def _models_in(folder: ModelFolder) -> Iterator[FoundModel]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from livetrans.audio.levels import level_of
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import UsageError
@@ -32,7 +30,6 @@ PIECE_SECONDS = 10.0
 """Most sound between two checks of what the run leaves out; a file that had to wait gives minutes at once."""
 _AWAITED_SECONDS = 0.5
 """Seconds after which a source that gives nothing has no sound that waits."""
-_FULL_SCALE = 32768.0
 
 
 class Listener:
@@ -208,7 +205,7 @@ def listen(
                 yield from transcriber.feed(speech)
             if heard - reported >= PROGRESS_INTERVAL:
                 reported = heard
-                publish(progress(_level(chunk)))
+                publish(progress(level_of(chunk.samples)))
     except Exception as error:
         failure = error
     try:
@@ -246,12 +243,6 @@ def _pieces(source: AudioSource, listener: Listener | None) -> Iterator[AudioChu
             yield piece
             if listener:
                 listener.took(piece)
-
-
-def _level(chunk: AudioChunk) -> float:
-    if not len(chunk.samples):
-        return 0.0
-    return math.sqrt(float(np.mean(np.square(chunk.samples.astype(np.float32) / _FULL_SCALE))))
 
 
 class PostponedNotices:

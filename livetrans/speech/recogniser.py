@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from livetrans.config import RecogniserSettings
-from livetrans.events import SAMPLE_RATE, Word
+from livetrans.events import FULL_SCALE, SAMPLE_RATE, Word
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-FULL_SCALE = 32_768
-"""Sample value of int16 sound that is 1 in a recogniser's sound."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ import numpy as np
 
 from livetrans.clock import Clock
 from livetrans.config import TranscriberSettings
-from livetrans.events import SAMPLE_RATE, SpeechChunk, Transcript, Word
+from livetrans.events import FULL_SCALE, SAMPLE_RATE, SpeechChunk, Transcript, Word
 from livetrans.speech.agreement import LocalAgreement
-from livetrans.speech.recogniser import FULL_SCALE, Hypothesis, Recogniser
+from livetrans.speech.recogniser import Hypothesis, Recogniser
 from livetrans.speech.state import OpenSegment, PromptText, SoundBuffer
 from livetrans.speech.words import drop_loops, is_spoken
 from livetrans.stats import RecognitionStats
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LONG_SILENCE = 5.0
 """Seconds of silence after which the subject may have changed: the prompt starts empty."""
 STALL = 3.0
-"""Seconds without a new word that mean that recognition stopped: the gate lets no pause of that length through."""
+"""Seconds without a new word after which recognition has stopped: the gate lets no pause of that length through."""
 
 
 class Transcriber:

@@ -43,12 +43,12 @@ OPENAI_REST = 2.56
 """Seconds of silence behind the sound in short windows of other models: 128 positions, as in whisper.cpp (#1855)."""
 
 TOKENS_PER_SECOND, SPARE_TOKENS = 7.5, 20
-"""New tokens of a pass: for each second of sound, OpenAI's 224 for 30 s, and some more; clear speech needs 2/3."""
+"""Limit of new tokens in a pass, for each second and besides: OpenAI's is 224 for 30 s; clear speech needs 2/3."""
 POSITIONS = 448
 """Tokens that Whisper's decoder holds, prompt included."""
 
 HOT_WORD_TOKENS = 96
-"""Most of them in a prompt."""
+"""Most tokens of hot words in a prompt."""
 
 NO_SPEECH, UNLIKELY = 0.6, -1.0
 """There is no speech where its absence is likelier than this and a token's mean log-probability is no more (OpenAI)."""

@@ -1,4 +1,4 @@
-"""The presenting stage: mask-k on non-final captions (paper section 3.4), cut to whole words; loops said once.
+"""The presenting stage: mask-k on non-final captions (paper section 3.4), cut to whole words; loops shown once.
 
 In a script without spaces a caption is cut between grapheme clusters instead.
 
@@ -21,8 +21,7 @@ from livetrans.text import cluster_start
 class Presenter:
     """Turns what the model wrote into what is shown; `mask` may be set between updates, from any thread.
 
-    A display-only mask hides tokens here and nowhere else. An output mask hides the same tokens: that the draft loses
-    them too is the translator's business.
+    Both masks hide the same tokens here. With an output mask the translator takes them out of the draft too.
     """
 
     def __init__(self, render: Render, mask: MaskSettings, *, spaced: bool) -> None:

@@ -157,8 +157,7 @@ class Translator:
 
     def _maximum_tokens(self, prompt: list[int], source: str) -> int:
         speech_tokens = len(prompt) - len(self._prompt.before) - len(self._prompt.after)
-        # The cap never falls within a segment: a shorter source must not cut a draft that continuous decoding has to
-        # keep.
+        # Within a segment the cap never falls: a shorter source must not cut a draft that continuous decoding keeps.
         self._cap = max(self._cap, _OUTPUT_PER_SOURCE_TOKEN * speech_tokens + _OUTPUT_AT_LEAST)
         room = self._model.context_tokens - len(prompt)
         if room < 1:
