@@ -28,7 +28,7 @@ OFFERED = "small"
 """The purpose that `mic` offers to fetch."""
 
 
-def here(entry: Entry) -> FoundModel | None:
+def on_this_machine(entry: Entry) -> FoundModel | None:
     """The model of the entry on this machine, in our folders or in another program's."""
     for model in (*find_models(entry.kind), *find_elsewhere(entry.kind)):
         if model.record is not None and model.record.repository != entry.repository:
@@ -50,7 +50,7 @@ def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) ->
     """
     missing: list[Entry] = []
     for entry in entries:
-        model = here(entry)
+        model = on_this_machine(entry)
         if model is None:
             missing.append(entry)
         else:

@@ -23,7 +23,7 @@ from livetrans.metrics.monitor import Monitor, Snapshot
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_audio, open_stages
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
-from livetrans.run.resuming import Rest, Resuming
+from livetrans.run.resuming import Remainder, Resuming
 from livetrans.run.runner import OpenListening, PlainLoop, Run
 from livetrans.run.spool import SpooledSource
 from livetrans.run.translating import open_translating
@@ -98,8 +98,8 @@ def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> Non
     """Finish a session in its own folder, as lines; one that only lacks its end gets it: its run was killed."""
     from livetrans.speech.gate import VoiceActivityGate
 
-    rest = Rest(unfinished, lambda: VoiceActivityGate(settings.gate), partial(open_stages, settings, clock))
-    if rest.is_empty:
+    remainder = Remainder(unfinished, lambda: VoiceActivityGate(settings.gate), partial(open_stages, settings, clock))
+    if remainder.is_empty:
         if not unfinished.ended:
             with contextlib.closing(SessionRecorder(unfinished.folder, append=True)) as recorder:
                 recorder.write(Record(unfinished.at, RunEnded(unfinished.heard, "stopped")))
@@ -107,8 +107,8 @@ def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> Non
         return
     recorder, heard = SessionRecorder(unfinished.folder, append=True), Heard()
     translating = partial(open_translating, settings, clock)
-    run = Resuming(rest.opener, translating, clock, [open_lines(OutputSettings()), heard], [recorder])
-    run.silent = rest.silent
+    run = Resuming(remainder.opener, translating, clock, [open_lines(OutputSettings()), heard], [recorder])
+    run.silent = remainder.silent
     with _said_at_the_end([recorder], heard):
         _run_as_lines(run)
 

@@ -41,7 +41,7 @@ class Listener:
         self._holds = False
         self._closed = False
         self._heard_at: float | None = None
-        self._asked_at: float | None = None
+        self._awaited_at: float | None = None
         self.pass_factor = 1
         """Factor on the new sound that the recogniser takes per pass."""
         self.pass_began: Callable[[], float | None] = lambda: None
@@ -52,7 +52,7 @@ class Listener:
         """Seconds since the oldest sound was captured that waits for the recogniser; 0 for sound that is not live."""
         with self._change:
             now = self._clock.now()
-            if self._heard_at is None or (self._asked_at is not None and now - self._asked_at > _AWAITED_SECONDS):
+            if self._heard_at is None or (self._awaited_at is not None and now - self._awaited_at > _AWAITED_SECONDS):
                 return 0.0
             return max(0.0, now - self._heard_at)
 
@@ -68,19 +68,19 @@ class Listener:
             self._closed = True
             self._change.notify_all()
 
-    def ask(self) -> None:
+    def await_chunk(self) -> None:
         """The listening thread waits for its source; while it is held, it waits here."""
         with self._change:
             self._change.wait_for(lambda: self._closed or not self._holds)
-            self._asked_at = self._clock.now()
+            self._awaited_at = self._clock.now()
 
-    def take(self, chunk: AudioChunk) -> None:
+    def begin_chunk(self, chunk: AudioChunk) -> None:
         """The listening thread works on this sound."""
         with self._change:
-            self._asked_at = None
+            self._awaited_at = None
             self._heard_at = None if chunk.captured_at is None else chunk.captured_at - len(chunk.samples) / SAMPLE_RATE
 
-    def took(self, chunk: AudioChunk) -> None:
+    def end_chunk(self, chunk: AudioChunk) -> None:
         """All of this sound is recognised, or in the recogniser's buffer."""
         with self._change:
             self._heard_at = chunk.captured_at
@@ -227,22 +227,22 @@ def _pieces(source: AudioSource, listener: Listener | None) -> Iterator[AudioChu
     length = round(PIECE_SECONDS * SAMPLE_RATE)
     while True:
         if listener:
-            listener.ask()
+            listener.await_chunk()
         chunk = next(chunks, None)
         if chunk is None:
             return
         for begin in range(0, max(len(chunk.samples), 1), length):
             if listener and begin:
-                listener.ask()
+                listener.await_chunk()
             samples = chunk.samples[begin : begin + length]
             start = chunk.start_sample + begin
             later = (chunk.start_sample + len(chunk.samples) - start - len(samples)) / SAMPLE_RATE
             piece = AudioChunk(samples, start, None if chunk.captured_at is None else chunk.captured_at - later)
             if listener:
-                listener.take(piece)
+                listener.begin_chunk(piece)
             yield piece
             if listener:
-                listener.took(piece)
+                listener.end_chunk(piece)
 
 
 class PostponedNotices:

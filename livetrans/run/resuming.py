@@ -68,7 +68,7 @@ class _Beginning:
     """Source time since which no silence was long enough to change the subject."""
 
 
-class Rest:
+class Remainder:
     """What a session lacks, as the listening side of a run."""
 
     def __init__(self, unfinished: Unfinished, open_gate: OpenGate, open_stages: OpenStages) -> None:

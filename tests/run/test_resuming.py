@@ -19,7 +19,7 @@ from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_
 from livetrans.run.listening import Listening, OnAudio, Stages, listen
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingRecogniser
-from livetrans.run.resuming import CHUNK, Rest, Resuming
+from livetrans.run.resuming import CHUNK, Remainder, Resuming
 from livetrans.run.runner import PlainLoop
 from livetrans.run.translating import Translating
 from livetrans.session.codec import EVENTS_FILE, read_records
@@ -93,13 +93,13 @@ def finish(run: PlainLoop) -> None:
 
 
 def resume(folder: Path, words: list[Word]) -> Collected:
-    rest = Rest(read_unfinished(folder), SilenceGate, lambda publish: stages(words, publish))  # type: ignore[arg-type]
+    remainder = Remainder(read_unfinished(folder), SilenceGate, lambda publish: stages(words, publish))  # type: ignore[arg-type]
     collected = Collected()
-    run = Resuming(rest.opener, translating, CLOCK, [collected], [SessionRecorder(folder, append=True)])
-    run.silent = rest.silent
+    run = Resuming(remainder.opener, translating, CLOCK, [collected], [SessionRecorder(folder, append=True)])
+    run.silent = remainder.silent
     finish(run)
     assert read_unfinished(folder).ended
-    again = Rest(read_unfinished(folder), SilenceGate, lambda publish: stages(words, publish))  # type: ignore[arg-type]
+    again = Remainder(read_unfinished(folder), SilenceGate, lambda publish: stages(words, publish))  # type: ignore[arg-type]
     assert again.is_empty
     return collected
 
