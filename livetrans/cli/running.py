@@ -100,10 +100,10 @@ def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> Non
 
     remainder = Remainder(unfinished, lambda: VoiceActivityGate(settings.gate), partial(open_stages, settings, clock))
     if remainder.is_empty:
+        say(f"Nothing to resume: each sentence of {unfinished.folder.name} is translated.")
         if not unfinished.ended:
             with contextlib.closing(SessionRecorder(unfinished.folder, append=True)) as recorder:
                 recorder.write(Record(unfinished.at, RunEnded(unfinished.heard, "stopped")))
-        say(f"Nothing to resume: each sentence of {unfinished.folder.name} is translated.")
         return
     recorder, heard = SessionRecorder(unfinished.folder, append=True), Heard()
     translating = partial(open_translating, settings, clock)

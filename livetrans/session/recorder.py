@@ -88,7 +88,7 @@ class SessionRecorder:
             if keep_audio:
                 self._audio = _WaveFile(folder / AUDIO_FILE)
         except OSError as error:
-            raise _error(folder, error) from error
+            raise _error(folder, error, append=append) from error
         locked = _lock(self._events)
         if append and not locked:
             self._events.close()
@@ -118,7 +118,7 @@ class SessionRecorder:
             with suppress(OSError):
                 # No half line: the records before it are a whole session.
                 self._events.truncate(self._written)
-            raise _error(self.folder, error) from error
+            raise _error(self.folder, error, append=not self.is_new) from error
         self._written += len(line)
         event = record.event
         if isinstance(event, Caption) and event.segment_id > self._last_segment and event.text.strip():
@@ -138,7 +138,7 @@ class SessionRecorder:
         except OSError as error:
             audio, self._audio = self._audio, None
             audio.close()
-            raise _error(self.folder, error) from error
+            raise _error(self.folder, error, append=not self.is_new) from error
 
     def close(self) -> None:
         self._events.close()
@@ -208,8 +208,11 @@ def _lock(events: FileIO) -> bool:
     return True
 
 
-def _error(folder: Path, error: OSError) -> SessionError:
+def _error(folder: Path, error: OSError, *, append: bool = False) -> SessionError:
     reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror or str(error)
+    if append:
+        advice = "free space" if error.errno == errno.ENOSPC else "check its permissions"
+        return SessionError(f"Nothing can be added to the session {folder} ({reason}): {advice}.")
     advice = "free space, or choose" if error.errno == errno.ENOSPC else "choose"
     return SessionError(f"The session cannot be recorded in {folder} ({reason}): {advice} a folder with --session.")
 

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from livetrans.errors import SessionError
-from livetrans.events import Caption, Coalesced, Notice, RunEnded, RunStarted, SourceProgress, Transcript
+from livetrans.events import (
+    Caption,
+    Coalesced,
+    Notice,
+    RunEnded,
+    RunStarted,
+    SettingChanged,
+    SourceProgress,
+    Transcript,
+)
 from livetrans.session.codec import read_records
 from livetrans.session.recorder import AUDIO_FILE
 
@@ -20,7 +29,7 @@ class Unfinished:
 
     folder: Path
     signature: dict[str, Setting] = field(default_factory=dict)
-    """Of the run that heard the speech."""
+    """Of the run that heard the speech, with the languages that were chosen last."""
     at: float = 0.0
     """Instant of the last event."""
     heard: float = 0.0
@@ -61,6 +70,7 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
     """
     found = Unfinished(folder)
     shown: int | None = None
+    chosen: dict[str, str] = {}
     for record in read_records(folder, notify):
         found.at = record.at
         match record.event:
@@ -79,6 +89,8 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
                     found.waiting.pop(shown, None)
                 shown = caption.segment_id
                 found.captioned.add(shown)
+            case SettingChanged(name="source" | "target" as side, value=str() as code):
+                chosen[f"{side}_language"] = code
             case SourceProgress(heard=heard):
                 found.heard, found.ended = max(found.heard, heard), False
             case RunEnded(reason=reason):
@@ -89,6 +101,7 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
                 pass
     if not found.signature:
         raise SessionError(f"{folder} holds nothing to finish: its run ended before it began to listen.")
+    found.signature |= chosen
     found.waiting = {
         segment_id: updates
         for segment_id, updates in found.waiting.items()

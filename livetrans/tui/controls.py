@@ -105,6 +105,8 @@ def save_transcript(save: Callable[[], Path] | None, *, is_growing: bool) -> tup
         path = save()
     except LivetransError as error:
         return f"nothing was saved: {error}", "warning"
+    except FileExistsError:  # Its name has the second in it.
+        return "saved a moment ago; press w again for another file", "info"
     except OSError as error:
         reason = error.strerror or error
         return f"{Path.cwd()} cannot be written ({reason}): `livetrans export` writes elsewhere", "warning"

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from livetrans.clock import ManualClock
 from livetrans.config import DecodingSettings, MaskSettings, TranscriberSettings
 from livetrans.errors import SessionError
-from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Notice, RunStarted, Transcript, Word
+from livetrans.events import (
+    SAMPLE_RATE,
+    AudioChunk,
+    Caption,
+    Notice,
+    Record,
+    RunStarted,
+    SettingChanged,
+    Transcript,
+    Word,
+)
 from livetrans.lm.prompts import Prompt, renderer
 from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 from livetrans.run.listening import Listening, OnAudio, Stages, listen
@@ -160,6 +170,21 @@ def test_instants_go_on_and_half_a_line_is_gone(tmp_path: Path) -> None:
     assert "incomplete" in warned[0].text
     SessionRecorder(tmp_path / "s", append=True).close()
     assert [type(record.event) for record in read_records(tmp_path / "s")].count(RunStarted) == 1
+
+
+def test_languages_that_were_switched_are_those_that_were_chosen_last(tmp_path: Path) -> None:
+    recorder = SessionRecorder(tmp_path)
+    signed = RunStarted({"source_language": "en", "target_language": "de"})
+    for event in (
+        SettingChanged("source", "auto"),  # While models loaded.
+        signed,
+        SettingChanged("target", "nl"),
+        SettingChanged("paused", True),
+        SettingChanged("target", "es"),
+    ):
+        recorder.write(Record(0.0, event))
+    recorder.close()
+    assert read_unfinished(tmp_path).signature == {"source_language": "auto", "target_language": "es"}
 
 
 def test_a_run_that_never_listened_has_nothing_to_finish(tmp_path: Path) -> None:

@@ -65,6 +65,12 @@ def test_a_folder_that_cannot_be_is_reported_in_one_sentence(tmp_path: Path) -> 
     assert file.read_text() == "x"
 
 
+def test_a_session_that_nothing_can_be_added_to_is_not_told_to_be_another(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").mkdir()
+    with pytest.raises(SessionError, match=r"Nothing can be added .* check its permissions"):
+        SessionRecorder(tmp_path, append=True)
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
 def test_no_permission_is_reported_in_one_sentence(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
