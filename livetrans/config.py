@@ -65,7 +65,6 @@ class RecogniserSettings:
     compute_type: str | None = None
     """CTranslate2's name of how weights are computed with; None takes the stored form for a model of our own, and the
     fastest one here for others, which are published in float16: no CPU computes that fast."""
-    device: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +76,6 @@ class LanguageModelSettings:
     """Kept small: to move cells costs time in proportion."""
     threads: int = 0
     """0: half the logical cores, at least one (the recogniser uses the other half)."""
-    gpu_layers: int = -1
-    """-1: all that fit."""
     prompt: str | None = None
     """A name in `livetrans.lm.templates.TEMPLATES`; None chooses by the model's metadata."""
 

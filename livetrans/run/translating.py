@@ -218,7 +218,6 @@ def signature(settings: Settings, model: LlamaModel, prompt: Prompt) -> dict[str
             "gamma": settings.draft_model.gamma if settings.draft_model else None,
             "recogniser": recogniser.model.name if recogniser else None,
             "recogniser_threads": recogniser.threads if recogniser else None,
-            "compute_type": recogniser.compute_type if recogniser else None,
             "encoder_window": recogniser.window if recogniser else None,
             "step": settings.transcriber.step,
             "pause": settings.gate.pause,

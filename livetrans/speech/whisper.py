@@ -77,7 +77,7 @@ class WhisperRecogniser:
         try:
             self._model = WhisperModel(
                 str(settings.model),
-                device=settings.device,
+                device="auto",
                 compute_type=settings.compute_type or ("default" if STATED in config else "auto"),
                 cpu_threads=settings.threads or usual_threads(settings.model),
                 local_files_only=True,

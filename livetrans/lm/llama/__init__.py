@@ -89,7 +89,7 @@ class LlamaModel:
 
     def _load_model(self, settings: LanguageModelSettings, on_progress: Callable[[float], None] | None) -> None:
         params = llama_cpp.llama_model_default_params()
-        params.n_gpu_layers = settings.gpu_layers
+        params.n_gpu_layers = -1  # all that fit
         # llama.cpp crashes in passes of several tokens over weights packed for AMX (its issue 20824; so did 0.3.36).
         params.use_extra_bufts = b"AMX_INT8 = 1" not in llama_cpp.llama_print_system_info()
 

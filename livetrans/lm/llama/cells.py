@@ -24,9 +24,9 @@ _CONTEXT, _MOVING = 0, 1
 """llama.cpp's sequences: the context, and the cells that are being moved within it."""
 
 
-def runs_on_cpu(settings: LanguageModelSettings) -> bool:
-    """Whether the whole model is evaluated by the CPU."""
-    return settings.gpu_layers == 0 or not llama_cpp.llama_supports_gpu_offload()
+def runs_on_cpu() -> bool:
+    """Whether models are evaluated by the CPU."""
+    return not llama_cpp.llama_supports_gpu_offload()
 
 
 class LlamaCells:
@@ -52,7 +52,7 @@ class LlamaCells:
                 f"give --context at least {2 * (maximum_rows + 32)}"
             )
         params.n_batch = min(_BATCH_TOKENS, params.n_ctx)
-        params.n_ubatch = min(_CPU_PASS_TOKENS, params.n_batch) if runs_on_cpu(settings) else params.n_batch
+        params.n_ubatch = min(_CPU_PASS_TOKENS, params.n_batch) if runs_on_cpu() else params.n_batch
         # A second sequence over the same cells: llama.cpp evaluates only behind a sequence's last position, so moved
         # cells wait in it while the tokens before them are evaluated.
         params.n_seq_max = 2

@@ -31,7 +31,7 @@ def load_draft_model(path: Path, target: LanguageModelSettings, clock: Clock) ->
             "name a smaller model of the same vocabulary with --draft-model"
         )
     needed, free = path.stat().st_size, psutil.virtual_memory().available
-    if runs_on_cpu(target) and needed > free:
+    if runs_on_cpu() and needed > free:
         raise ModelError(
             f"the draft model {path.name} needs {needed / 1e9:.1f} GB of memory beside the translator, and "
             f"{free / 1e9:.1f} GB are free; name a smaller one with --draft-model, or go without"
