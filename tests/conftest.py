@@ -55,6 +55,12 @@ def translator_path() -> Path:
 
 
 @pytest.fixture(scope="session")
+def double_path() -> Path:
+    """The double-token translator of the tree."""
+    return installation.data_folder("models") / "double" / "livetrans-double-en-de.q8_0.gguf"
+
+
+@pytest.fixture(scope="session")
 def recogniser_path() -> Path:
     """The embedded recogniser of English."""
     return installation.data_folder("models") / "livetrans-recogniser-en"

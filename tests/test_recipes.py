@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 RECIPES = Path(__file__).parents[1] / "models/recipes"
 DOCUMENTS = sorted([*RECIPES.glob("*/*.md"), RECIPES.parents[1] / "docs/LOG.md"])
@@ -36,6 +38,29 @@ def test_both_recipes_write_numbers_alike(written: str, spoken: str) -> None:
     from models.recipes.common.corpus import spell_numbers
 
     assert spell_numbers(written) == spoken
+
+
+@given(st.lists(st.integers(10, 99)))
+def test_a_target_in_double_token_order_is_whole(target: list[int]) -> None:
+    from models.recipes.translator.pairs import Tails, in_pairs
+
+    begin, end, vocabulary = 1, 2, 100
+    tails = Tails([begin, end, *range(10, 100)], vocabulary)
+    order = in_pairs(target, begin, end, tails)
+    heads, back = order[0::2], [tails.pieces[token - vocabulary] for token in order[1::2]]
+    assert (heads[0], back[0]) == (begin, begin)
+    assert end in (heads[-1], back[-1])
+    assert end not in (*heads[:-1], *back[:-1])
+    written = [*heads[1:], *reversed(back[1:])]
+    assert [piece for piece in written if piece != end] == target
+
+
+def test_a_target_without_the_tail_pieces_it_needs_is_left_out() -> None:
+    from models.recipes.translator.pairs import Tails, in_pairs
+
+    tails = Tails([1, 2, 10, 11], 100)
+    assert in_pairs([12, 10], 1, 2, tails)
+    assert not in_pairs([10, 12], 1, 2, tails)
 
 
 def test_the_grown_model_writes_the_small_ones_text_token_for_token(translator_path: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ RANKS = (
     "COMET - rt", "NE shown", "LAAL-CA s", "BLEU", "BLEU - rt", "stable s", "AL s", "NE raw", "A/O %", "LAAL s",
     "chrF partials", "update ms", "TPS ratio*", "NE sums", "TPS ratio", "NE screen raw", "finals as rt", "passes",
     "evaluated", "TPS", "hidden", "updates", "tokens", "alpha %", "tokens/pass", "expected", "fallback %",
-    "rollback %", "proposed", "draft %",
+    "rollback %", "proposed", "draft %", "segments", "tokens/update",
 )  # fmt: skip
 """The columns from the most to the least important: a terminal too narrow for all shows the first of them."""
 
@@ -46,6 +46,7 @@ def _of_drafting(figure: Callable[[Drafting], float | None]) -> Callable[[TableR
 
 
 METHOD = Column("method", "DECODER@BIAS; +mask, +display: masks; +worth, +exact: how finals are decoded")
+WORDS = Column("words", "length of the source")
 
 _ALL: dict[str, tuple[str, int, Callable[[TableRow], Value]]] = {
     "COMET": ("of finals against the references, by --comet MODEL", 3, lambda row: row.quality.comet),
@@ -89,7 +90,9 @@ _ALL: dict[str, tuple[str, int, Callable[[TableRow], Value]]] = {
     "passes": ("model calls an update", 1, lambda row: row.passes),
     "evaluated": ("tokens through the model, an update", 1, lambda row: row.evaluated_tokens),
     "updates": ("updates of one repeat", 0, lambda row: row.updates),
+    "segments": ("segments of one repeat", 0, lambda row: row.finals),
     "tokens": ("output tokens of one repeat", 0, lambda row: row.output_tokens),
+    "tokens/update": ("output tokens, an update", 1, lambda row: row.output_tokens / row.updates),
     "finals as rt": ("finals with the same text as rt's / finals", 0, lambda row: f"{row.equal_finals}/{row.finals}"),
     "AL s": ("average lagging, as if translating took no time", 2, lambda row: row.latencies[0].average_lagging),
     "AL-CA s": (f"AL with what updates took {SPREAD}", 2, _of_repeats(lambda latency: latency.average_lagging_aware)),
@@ -154,6 +157,10 @@ COMPARISON = _chosen(
 DRAFTS = _chosen(
     "speedup", "alpha %", "tokens/pass", "expected", "fallback %", "rollback %", "proposed", "draft %", "passes",
     "finals as rt", "chrF", "chrF - rt", "BLEU", "BLEU - rt", "NE sums",
+)  # fmt: skip
+LENGTHS = _chosen(
+    "segments", "tokens/update", "passes", "update ms", "speedup", "TPS ratio", "chrF", "chrF - rt", "BLEU",
+    "BLEU - rt", "NE sums",
 )  # fmt: skip
 PAPER_FIGURES: Figures[PaperRow] = (
     (Column("COMET", decimals=3), lambda row: row.comet),

@@ -21,6 +21,7 @@ def origin_of(run: Run) -> Origin:
         corpus.name,
         model.quantisation,
         header.draft_model.file if header.draft_model else "no draft model",
+        header.double_model.file if header.double_model else "no double-token model",
         f"prompt {model.prompt}",
         f"threads {model.threads}",
         "quick" if header.quick else "whole",

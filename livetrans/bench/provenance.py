@@ -21,7 +21,7 @@ def signatures(runs: Sequence[ScoredRun]) -> list[str]:
         repeats = f"{header.repeats} repeat{'s' if header.repeats > 1 else ''}"
         notes.append(
             f"{run.run.path.name}: {model.file} ({model.name}, {model.quantisation}, {model.size_bytes / 1e6:.1f} MB), "
-            f"{_draft_model(header)}{model.threads} thread{'s' if model.threads > 1 else ''}, on {corpus.name} "
+            f"{_other_models(header)}{model.threads} thread{'s' if model.threads > 1 else ''}, on {corpus.name} "
             f"{corpus.source_language}-{corpus.target_language} ({run.rows[0].finals} segments, {updates} updates"
             f"{revealed}), median of {repeats}, {header.time} time; NE in {unit_name(run.unit)}; "
             f"{machine.get('processor', 'unknown')}, {machine.get('cores', '?')} cores; "
@@ -36,11 +36,12 @@ def signatures(runs: Sequence[ScoredRun]) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
-def _draft_model(header: Header) -> str:
-    """The draft model, and how tokens were drawn; empty where there is neither."""
+def _other_models(header: Header) -> str:
+    """The models beside the translator, and how tokens were drawn; empty where there is neither."""
     text, drawn = "", header.sampling
-    if header.draft_model:
-        text = f"draft model {header.draft_model.file} ({header.draft_model.size_bytes / 1e6:.1f} MB), "
+    for name, model in (("draft model", header.draft_model), ("double-token model", header.double_model)):
+        if model:
+            text += f"{name} {model.file} ({model.size_bytes / 1e6:.1f} MB), "
     if drawn:
         text += f"drawn (temperature {drawn.temperature:g}, top-k {drawn.top_k}, top-p {drawn.top_p:g}), "
     return text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -170,26 +171,25 @@ def units(corpus: Corpus, methods: Sequence[MethodRecord], repeats: int) -> Iter
                 yield repeat, segment, method
 
 
-class Bench:
-    """Runs units; every method has a model of its own: a context over shared weights."""
+@dataclass(frozen=True, slots=True)
+class MethodModels:
+    """What a method translates with: a context of its own, maybe over shared weights."""
 
-    def __init__(
-        self,
-        models: Mapping[str, LanguageModel],
-        draft_models: Mapping[str, DraftModel],
-        prompt: Prompt,
-        header: Header,
-        clock: Clock,
-    ) -> None:
-        """`models` by method label, `draft_models` by those that have one."""
+    model: LanguageModel
+    prompt: Prompt
+    draft_model: DraftModel | None = None
+
+
+class Bench:
+    """Runs units; `models` by method label."""
+
+    def __init__(self, models: Mapping[str, MethodModels], header: Header, clock: Clock) -> None:
         self._models = models
-        self._draft_models = draft_models
-        self._prompt = prompt
         self._header = header
         self._clock = clock
         self._translators: dict[str, tuple[_Place, Translator]] = {}
         self._ends: dict[tuple[int, ...], tuple[int, ...]] = {}
-        self._renders = {label: renderer(model) for label, model in models.items()}
+        self._renders = {label: renderer(own.model) for label, own in models.items()}
 
     def run(self, corpus: Corpus, writer: RunWriter, on_unit: OnUnit = lambda segment: None) -> None:
         """Run what the writer's file lacks; `on_unit` gets the segment of each unit that was written.
@@ -234,15 +234,15 @@ class Bench:
 
     def unit(self, repeat: int, segment: CorpusSegment, method: MethodRecord) -> list[Update]:
         """Translate one segment by one method; what a split left of the draft goes on from segment to segment."""
-        model, draft_model = self._models[method.label], self._draft_models.get(method.label)
+        own = self._models[method.label]
         place, translator = self._translators.get(method.label, (None, None))
         if translator is None or place != _place((repeat, segment, method)):
             settings = settings_of(method, self._header.maximum_output_tokens, self._header.sampling)
-            translator = Translator(model, self._prompt, *settings, draft_model)
+            translator = Translator(own.model, own.prompt, *settings, own.draft_model)
             self._translators[method.label] = _place((repeat, segment, method)), translator
         # Caches start from the template alone, whichever unit came before: a resumed run equals a whole one.
-        for one in (model, *([draft_model.model] if draft_model else [])):
-            one.evaluate((*self._prompt.before, *self._prompt.after))
+        for model in (own.model, *([own.draft_model.model] if own.draft_model else [])):
+            model.evaluate((*own.prompt.before, *own.prompt.after))
         identity = segment.segment.segment_id
         updates = []
         for number, source in enumerate(segment.updates):

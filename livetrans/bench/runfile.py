@@ -92,6 +92,8 @@ class Header:
     quick: bool = False
     """A small part of the corpus, only to see that things work: tables say so."""
     draft_model: ModelRecord | None = None
+    double_model: ModelRecord | None = None
+    """What `double` translates with."""
     sampling: SamplingSettings | None = None
     """How tokens were drawn; None where decoding was greedy."""
 
@@ -109,11 +111,12 @@ def make_header(
     *,
     quick: bool = False,
     draft_model: ModelRecord | None = None,
+    double_model: ModelRecord | None = None,
     sampling: SamplingSettings | None = None,
 ) -> Header:
     """The header of a run; `time` is one of `livetrans.bench.methods.TIMES`."""
     about = signature.model, corpus, maximum_output_tokens, time, signature.versions, signature.machine
-    return Header(FORMAT, methods, repeats, *about, quick, draft_model, sampling)
+    return Header(FORMAT, methods, repeats, *about, quick, draft_model, double_model, sampling)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,17 @@ from livetrans.bench.figures import (
     FIGURES,
     FIGURES_BESIDE_PAPER,
     LATENCIES,
+    LENGTHS,
     METHOD,
     PAPER_FIGURES,
+    WORDS,
     Figures,
     cells_of,
     columns_of,
 )
 from livetrans.bench.labels import origin_of, tell_apart
 from livetrans.bench.layout import Column, Table, Value
+from livetrans.bench.lengths import by_length
 from livetrans.bench.methods import BASELINE, PAPER_DECODER, parse_method
 from livetrans.bench.paper import ACL_60_60, BIAS_SWEEP, FLORES, MASKS, QWEN, SWEEP_PAIR, TOWER, PaperRow
 from livetrans.bench.provenance import caveats, signatures, units
@@ -110,6 +113,18 @@ def drafts_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     return _by_file("drafts", "methods with a draft model", runs, DRAFTS, lambda run: run.rows)
 
 
+def lengths_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
+    """Speed and quality by the length of the source, file after file."""
+    rows = [
+        (f"{label}{row.method}", length, *cells_of(LENGTHS, row))
+        for run, label in zip(runs, _labels(runs), strict=True)
+        for length, part in by_length(run)
+        for row in part.rows
+    ]
+    columns = [METHOD, WORDS, *columns_of(LENGTHS)]
+    return _table("lengths", "speed and quality by the length of the source", columns, rows, runs)
+
+
 def comparison_table(run: ScoredRun, signature: Sequence[str]) -> Table:
     """The methods of one run side by side, as `replay --compare` prints them; no quality without a reference."""
     table = _by_file("", "the methods on the same updates", [run], COMPARISON, lambda run: run.rows)
@@ -160,6 +175,7 @@ TABLES: dict[str, Callable[[Sequence[ScoredRun], TableSettings], Table]] = {
     "latency": latency_table,
     "calm": calm_table,
     "drafts": drafts_table,
+    "lengths": lengths_table,
 }
 
 
@@ -167,6 +183,8 @@ def fitting_tables(runs: Sequence[ScoredRun], settings: TableSettings) -> list[s
     """The tables that runs of this kind have the material for."""
     if all(any(row.drafting for row in run.rows) for run in runs):
         return ["drafts"]
+    if all(run.run.header.double_model for run in runs):
+        return ["3", "lengths"] if len({_identity(run) for run in runs}) == 1 else ["lengths"]
     kinds = {run.run.header.corpus.kind for run in runs}
     calm = ["calm"] if all(any(DECODERS[row.decoder].final for row in run.rows) for run in runs) else []
     if kinds == {"recorded"}:

@@ -64,6 +64,7 @@ def command() -> None:
 @click.option(
     "--draft-model", metavar="MODEL", help="Small translator of the same vocabulary, for spec, bild and +draft."
 )
+@click.option("--double-model", metavar="MODEL", help="Translator that writes from both ends, for the method double.")
 @click.option("--prompt", type=click.Choice(PROMPTS), help="Prompt template.")
 @click.option(
     "--methods",
@@ -122,8 +123,9 @@ def run_command(**values: Any) -> None:
 
     Methods are written as DECODER, or DECODER@BIAS where it has a bias, with +maskK for an output mask: rt, ssbd@0.2,
     cd, ssbd@0.2+mask3. With --draft-model there are spec@GAMMA, bild@FALLBACK,ROLLBACK and +draft: spec@4, bild@0.6,3,
-    ssbd@0.2+draft. Decoding is greedy without --temperature, --top-k, --top-p and --seed, which rt, spec and bild
-    take. Given again, the same command continues an interrupted run where it stopped.
+    ssbd@0.2+draft; with --double-model there is double@BIAS. Decoding is greedy without --temperature, --top-k,
+    --top-p and --seed, which rt, spec and bild take. Given again, the same command continues an interrupted run where
+    it stopped.
     """
     from livetrans.cli.benching import BenchOptions, run_bench
     from livetrans.cli.common import say
@@ -148,7 +150,7 @@ def run_command(**values: Any) -> None:
 @click.option(
     "--table",
     "names",
-    type=_TableNames(("2", "3", "4", "6", "latency", "calm", "drafts")),
+    type=_TableNames(("2", "3", "4", "6", "latency", "calm", "drafts", "lengths")),
     multiple=True,
     help="Which table; may be given several times. Without it, every table that the files allow.",
 )

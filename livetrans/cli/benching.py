@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING
 
 from livetrans.bench.corpora import Corpus, recorded_corpus, text_corpus
 from livetrans.bench.methods import QUICK_REPEATS, QUICK_SENTENCES, REPEATS, clock_for, parse_methods, settings_of
-from livetrans.bench.run import Bench, RunWriter
+from livetrans.bench.run import Bench, MethodModels, RunWriter
 from livetrans.bench.runfile import MethodRecord, make_header
 from livetrans.cli.common import say
 from livetrans.cli.expecting import show_progress
 from livetrans.clock import Clock
 from livetrans.config import DecodingSettings, LanguageModelSettings, SamplingSettings
-from livetrans.decoding import DraftModel
+from livetrans.decoding import DECODERS, DraftModel
 from livetrans.errors import UsageError
 from livetrans.events import Notice
 from livetrans.languages import Language, parse_language
-from livetrans.lm.port import LanguageModel
-from livetrans.lm.prompts import build_prompt
+from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.models.local import find_draft_model, find_translator
 from livetrans.session.store import path_or_session
 from livetrans.signature import sign
-from livetrans.translation.translator import check_method
+from livetrans.translation.translator import check_both_ends, check_method
 
 if TYPE_CHECKING:
     from livetrans.lm.llama import LlamaModel
@@ -42,6 +41,7 @@ class BenchOptions:
     to: str
     mt: str | None
     draft_model: str | None
+    double_model: str | None
     temperature: float | None
     top_k: int | None
     top_p: float | None
@@ -74,8 +74,9 @@ def run_bench(options: BenchOptions) -> Path:
     methods = parse_methods(options.methods)
     repeats = QUICK_REPEATS if options.quick else options.repeats or REPEATS
     draft_file = find_draft_model(options.draft_model) if options.draft_model else None
+    double_file = find_translator(options.double_model).path if options.double_model else None
     sampling = _sampling(options)
-    check_drafted(methods, draft_file is not None, sampling)
+    check_models(methods, draft_file is not None, double_file is not None, sampling)
     clock = clock_for(options.time, options.threads)
     corpus = _corpus(options, languages)
     file = find_translator(options.mt, source=languages[0].code, target=languages[1].code).path
@@ -87,7 +88,8 @@ def run_bench(options: BenchOptions) -> Path:
     with ExitStack() as opened:
         model = opened.enter_context(_model(file, options, maximum, clock))
         prompt = build_prompt(model, options.prompt, *languages)
-        small, draft_record = None, None
+        signature = sign(model, file, prompt, options.threads)
+        small, double, draft_record, double_record = None, None, None, None
         if draft_file:
             from livetrans.lm.llama.pairing import load_draft_model
 
@@ -95,7 +97,11 @@ def run_bench(options: BenchOptions) -> Path:
             small = load_draft_model(draft_file, _model_settings(file, options), clock)
             opened.callback(small.close)
             draft_record = sign(small, draft_file, prompt, options.threads).model
-        signature = sign(model, file, prompt, options.threads)
+        if double_file:
+            say(f"loading the double-token model {double_file.name} …")
+            double_model = opened.enter_context(_model(double_file, options, maximum, clock))
+            double = double_model, build_prompt(double_model, options.prompt, *languages)
+            double_record = sign(double_model, double_file, double[1], options.threads).model
         header = make_header(
             methods,
             repeats,
@@ -105,45 +111,56 @@ def run_bench(options: BenchOptions) -> Path:
             options.time,
             quick=options.quick,
             draft_model=draft_record,
+            double_model=double_record,
             sampling=sampling,
         )
         segments = [one.segment for one in corpus.segments]
         with RunWriter(output, header, segments, overwrite=options.force) as writer:
-            bench = Bench(*contexts(methods, model, opened, small), prompt, header, clock)
+            bench = Bench(method_models(methods, (model, prompt), opened, small, double), header, clock)
             with show_progress(corpus, header, writer.done) as advance:
                 bench.run(corpus, writer, advance)
     return output
 
 
-def contexts(
-    methods: Sequence[MethodRecord], model: LlamaModel, opened: ExitStack, small: LlamaModel | None
-) -> tuple[dict[str, LanguageModel], dict[str, DraftModel]]:
-    """A context of its own for each method, over the same weights, and a draft model of its own where it has one.
+def method_models(
+    methods: Sequence[MethodRecord],
+    translator: tuple[LlamaModel, Prompt],
+    opened: ExitStack,
+    small: LlamaModel | None = None,
+    double: tuple[LlamaModel, Prompt] | None = None,
+) -> dict[str, MethodModels]:
+    """A context of its own for each method, over the same weights, and one of the draft model where it has one.
 
-    `small` is the draft model. The contexts are closed with `opened`.
+    `small` is the draft model, `double` what writes from both ends. The contexts are closed with `opened`.
 
     Raises:
-        ModelError: the two models have different vocabularies.
+        ModelError: the translator and the draft model have different vocabularies.
+        UsageError: a model is not of the kind that a method needs.
     """
     from livetrans.lm.llama.pairing import shared_vocabulary
 
-    vocabulary_size = shared_vocabulary(model, small) if small else None
-    models: dict[str, LanguageModel] = {}
-    draft_models: dict[str, DraftModel] = {}
+    vocabulary_size = shared_vocabulary(translator[0], small) if small else None
+    models = {}
     for method in methods:
-        own = model.another_context() if models else model
-        models[method.label] = own
-        opened.callback(own.close)
+        model, prompt = double if double and DECODERS[method.decoder].both_ends else translator
+        check_both_ends(settings_of(method, 1)[0], model)
+        context = model.another_context()
+        opened.callback(context.close)
+        draft_model = None
         if method.drafted and small:
-            draft_models[method.label] = DraftModel(small.another_context(), method.gamma or None, vocabulary_size)
-            opened.callback(draft_models[method.label].model.close)
-    return models, draft_models
+            draft_model = DraftModel(small.another_context(), method.gamma or None, vocabulary_size)
+            opened.callback(draft_model.model.close)
+        models[method.label] = MethodModels(context, prompt, draft_model)
+    return models
 
 
-def check_drafted(
-    methods: Sequence[MethodRecord], has_draft_model: bool, sampling: SamplingSettings | None = None
+def check_models(
+    methods: Sequence[MethodRecord],
+    has_draft_model: bool,
+    has_double_model: bool,
+    sampling: SamplingSettings | None = None,
 ) -> None:
-    """Raise UsageError where a method lacks a draft model or cannot draw tokens, or none uses the draft model."""
+    """Raise UsageError where a method lacks a model or cannot draw tokens, or none uses a model that was given."""
     for method in methods:
         check_method(settings_of(method, 1, sampling)[0], method.drafted)
     lacking = next((method for method in methods if method.drafted and not has_draft_model), None)
@@ -151,6 +168,14 @@ def check_drafted(
         raise UsageError(f"{lacking.label} needs a draft model; name one with --draft-model, or leave it out")
     if has_draft_model and not any(method.drafted for method in methods):
         raise UsageError("no method uses --draft-model; add for example spec@4 or ssbd@0.2+draft, or drop it")
+    from_both_ends = next((method for method in methods if DECODERS[method.decoder].both_ends), None)
+    if from_both_ends and not has_double_model:
+        raise UsageError(
+            f"{from_both_ends.label} needs a model of its own beside the translator; name it with `bench run "
+            "--double-model`, or leave the method out"
+        )
+    if has_double_model and not from_both_ends:
+        raise UsageError("no method uses --double-model; add for example double@0, or drop it")
 
 
 def _sampling(options: BenchOptions) -> SamplingSettings | None:

@@ -14,7 +14,7 @@ from livetrans.bench.run import Bench
 from livetrans.bench.runfile import MethodRecord, Run, Segment, make_header
 from livetrans.bench.scoring import MODEL_UNIT, ScoringSettings, score
 from livetrans.bench.tables import comparison_table
-from livetrans.cli.benching import check_drafted, contexts
+from livetrans.cli.benching import check_models, method_models
 from livetrans.cli.common import HeardProgress, progress_bar, say, say_above
 from livetrans.cli.expecting import show_progress
 from livetrans.cli.pages import Page, write_tables
@@ -46,7 +46,7 @@ def compare_methods(
     methods = tuple(_masked(method, settings) for method in parse_methods(written, settings.decoding))
     if len(methods) < 2:
         raise UsageError("--compare needs two methods or more, for example rt,ssbd")
-    check_drafted(methods, settings.draft_model is not None)
+    check_models(methods, settings.draft_model is not None, has_double_model=False)
     corpus = transcript_corpus(_hear(clock, open_listening), "source", languages(settings))
     if not corpus.segments:
         raise SourceError("nothing was recognised, so there is nothing to compare; choose a recording with speech")
@@ -66,7 +66,7 @@ def compare_methods(
         signature = sign(model, settings.language_model.model, prompt, model.threads)
         maximum = settings.decoding.maximum_output_tokens
         header = make_header(methods, repeats, signature, corpus.record, maximum, "wall")
-        bench = Bench(*contexts(methods, model, opened, small), prompt, header, clock)
+        bench = Bench(method_models(methods, (model, prompt), opened, small), header, clock)
         with show_progress(corpus, header, kept=False) as advance:
             done = bench.run_in_memory(corpus, _say_too_long, advance)
     if not done:

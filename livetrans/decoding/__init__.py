@@ -11,6 +11,7 @@ from typing import Literal
 
 from livetrans.config import DecodingSettings
 from livetrans.decoding.bild import bild
+from livetrans.decoding.double import double
 from livetrans.decoding.drafting import DraftModel
 from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.decoding.window import final_by_worth, live_window
@@ -66,17 +67,26 @@ class Decoder:
     """How a final is decoded by worth; None where an update's decoding is the only one."""
     draft_model: DraftModelUse = "can"
     """Whether it works with a draft model: without one only, with or without, or with one only."""
+    draws: bool = False
+    """Whether it can draw tokens: not where the previous output is its draft."""
+    both_ends: bool = False
+    """Whether it needs a double-token model, which no other decoder can use."""
 
 
 DECODERS: dict[str, Decoder] = {
     row.name: row
     for row in (
-        Decoder("rt", "anew at each update", False, retranslation, draft_model="none"),
+        Decoder("rt", "anew at each update", False, retranslation, draft_model="none", draws=True),
         Decoder("ssbd", "with the previous output as a draft", True, ssbd),
         Decoder("window", "with the end of the previous output as a draft", True, live_window, final_by_worth),
         Decoder("cd", "by appending only", False, continuous),
-        Decoder("spec", "anew, with a draft model", False, speculative, draft_model="must"),
-        Decoder("bild", "anew, with a draft model that the translator corrects", False, bild, draft_model="must"),
+        Decoder("spec", "anew, with a draft model", False, speculative, draft_model="must", draws=True),
+        Decoder(
+            "bild", "anew, with a draft model that the translator corrects", False, bild, draft_model="must", draws=True
+        ),
+        Decoder(
+            "double", "from both ends, with a model made for that", True, double, draft_model="none", both_ends=True
+        ),
     )
 }
 

@@ -111,7 +111,7 @@ class Decoding:
         evaluation = self.model.move(self.prompt, len(draft.prompt), len(draft.prompt) + count)
         self._accept(draft.tokens[:count], count, "frozen")
         seconds = self.model.clock.now() - started
-        self._count(evaluation, draft_tokens=count, frozen_tokens=count, prompt_seconds=seconds)
+        self.count(evaluation, draft_tokens=count, frozen_tokens=count, prompt_seconds=seconds)
         return True
 
     def verify(
@@ -143,7 +143,7 @@ class Decoding:
             self.scores += (_score(logits[row], draft[row], int(choices[row])) for row in range(length))
         self._accept(draft, length, name)
         self._choose(logits[length - unread])
-        self._count_pass(evaluation, draft, started)
+        self.count_pass(evaluation, draft, started)
         return length
 
     def force(self, draft: Sequence[int], name: str = "previous") -> None:
@@ -197,7 +197,7 @@ class Decoding:
         accepted = length + (length == len(tokens) and proposal.end == self._next)
         rejected = accepted < len(proposal.judged)
         seconds = self.model.clock.now() - started
-        self._count(
+        self.count(
             evaluation, accepted_proposals=accepted, rejected_proposals=int(rejected), verification_seconds=seconds
         )
         if self.draft_model is not None:
@@ -220,14 +220,14 @@ class Decoding:
         """The model's choice from its logits (vocabulary,): the argmax, or a draw."""
         return int(row.argmax()) if self.sampler is None else self.sampler.draw(self.sampler.distribution(row))
 
-    def decoded(self) -> Decoded:
-        """The output as it stands."""
+    def decoded(self, *, truncated: bool | None = None) -> Decoded:
+        """The output as it stands; `truncated` where it did not end in a way that the output shows."""
         accepted = sum(span.end - span.begin for span in self.accepted if span.draft != DRAFT_MODEL)
         stats = DecodingStats(
             prompt_tokens=len(self.prompt),
             accepted_tokens=accepted,
             output_tokens=len(self.output),
-            truncated=self.is_over,
+            truncated=self.is_over if truncated is None else truncated,
             **self._counts,  # type: ignore[arg-type]
         )
         return Decoded(tuple(self.output), stats, tuple(self.accepted))
@@ -249,11 +249,11 @@ class Decoding:
         choice = self._choose(evaluation.logits[-1])
         if self.output:
             seconds = self.model.clock.now() - started
-            self._count(evaluation, decoding_steps=1, decoding_seconds=seconds)
+            self.count(evaluation, decoding_steps=1, decoding_seconds=seconds)
             if self.draft_model is not None:
                 self.draft_model.learn(0, False, evaluation.evaluated_tokens, seconds)
         else:
-            self._count_pass(evaluation, (), started)
+            self.count_pass(evaluation, (), started)
         return choice
 
     def _choose(self, row: NDArray[np.float32]) -> int:
@@ -267,12 +267,14 @@ class Decoding:
             self.accepted.append(Span(len(self.output), len(self.output) + length, name))
         self.output.extend(draft[:length])
 
-    def _count_pass(self, evaluation: Evaluation, draft: Sequence[int], started: float) -> None:
+    def count_pass(self, evaluation: Evaluation, draft: Sequence[int], started: float) -> None:
+        """Count a pass over prompt and draft that began at `started`, by the model's clock."""
         kind = "verification_seconds" if draft else "prompt_seconds"
         seconds = self.model.clock.now() - started
-        self._count(evaluation, draft_tokens=len(draft), **{kind: seconds})
+        self.count(evaluation, draft_tokens=len(draft), **{kind: seconds})
 
-    def _count(self, evaluation: Evaluation, **counts: float) -> None:
+    def count(self, evaluation: Evaluation, **counts: float) -> None:
+        """Add to the counts, named as in `DecodingStats`."""
         if "reused_tokens" not in self._counts:
             counts["reused_tokens"] = min(evaluation.reused_tokens, len(self.prompt))
         counts["forward_passes"] = evaluation.forward_passes

@@ -81,7 +81,8 @@ def plain(model: LanguageModel, request: Request) -> str:
             "choose those languages, another translator with --mt, or fetch one with `livetrans models pull small "
             f"--from {request.source_code} --to {request.target_code}`"
         )
-    return f"<|src|>{request.speech}<|tgt|>"
+    # A double-token model begins with a pair, as the paper's begins with BOS and EOS.
+    return f"<|src|>{request.speech}<|tgt|>" + ("<|tail|><|tgt|>" if model.tail_pieces else "")
 
 
 def tower(_model: LanguageModel, request: Request) -> str:

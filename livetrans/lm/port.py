@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -29,6 +30,24 @@ class Evaluation:
     forward_passes: int
 
 
+@dataclass(frozen=True)
+class TailPieces:
+    """The second set of pieces of a double-token model, with which it writes an output from its end.
+
+    Source: *Double-token bidirectional decoding*, section 3; that tokens of the tail have ids of their own is ours.
+    """
+
+    first: int
+    """Its token ids are first, first + 1, ...; those below are the pieces themselves."""
+    pieces: tuple[int, ...]
+    """Which piece each of them stands for."""
+
+    @cached_property
+    def ids(self) -> dict[int, int]:
+        """The tail piece of each piece that has one."""
+        return {piece: self.first + number for number, piece in enumerate(self.pieces)}
+
+
 class LanguageModel(Protocol):
     """A causal language model with one context, owned by one thread."""
 
@@ -51,6 +70,10 @@ class LanguageModel(Protocol):
     def beginning_tokens(self) -> tuple[int, ...]:
         """What every prompt starts with: the begin-of-sequence token where the model was trained with one."""
 
+    @property
+    def tail_pieces(self) -> TailPieces | None:
+        """None for all but double-token models."""
+
     def metadata(self, key: str) -> str | None:
         """A scalar of the model file's metadata as text, None where it has no such key."""
 
@@ -67,7 +90,8 @@ class LanguageModel(Protocol):
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
         """Logits after each of the last `last_rows` tokens of the context.
 
-        Keeps the longest common token prefix with the context of the call before and evaluates the rest.
+        Keeps the longest common token prefix with the context of the call before and evaluates the rest. A tail piece
+        shares the position of the token before it: the two are a pair, and each attends to the other.
 
         Raises:
             ContextError: the context is longer than `context_tokens`, or `last_rows` than `maximum_rows`.
@@ -122,6 +146,10 @@ class ModelWrapper(Generic[Wrapped]):
     @property
     def can_move(self) -> bool:
         return self._wrapped.can_move
+
+    @property
+    def tail_pieces(self) -> TailPieces | None:
+        return self._wrapped.tail_pieces
 
     def metadata(self, key: str) -> str | None:
         return self._wrapped.metadata(key)

@@ -10,7 +10,7 @@ import numpy as np
 
 from livetrans.clock import ManualClock
 from livetrans.errors import ContextError
-from livetrans.lm.port import Evaluation
+from livetrans.lm.port import Evaluation, TailPieces
 from livetrans.sequences import common_prefix_length
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ class ScriptedModel:
     """Words are tokens, numbered as they are met; the rule gives the logits; `evaluate` costs what the port would
     count.
 
-    `seconds_per_pass` and `seconds_per_token` make time a function of the counts.
+    `seconds_per_pass` and `seconds_per_token` make time a function of the counts. With `double` it is a double-token
+    model: each id has a tail piece, `vocabulary_size` ids behind it, and both rows of a pair see the whole pair.
     """
 
     name = "scripted"
@@ -44,8 +45,10 @@ class ScriptedModel:
         maximum_rows: int = 161,
         seconds_per_pass: float = 0.0,
         seconds_per_token: float = 0.0,
+        double: bool = False,
     ) -> None:
         self._rule = rule
+        self.tail_pieces = TailPieces(vocabulary_size, tuple(range(vocabulary_size))) if double else None
         self.vocabulary_size = vocabulary_size
         self.context_tokens = context_tokens
         self.maximum_rows = maximum_rows
@@ -88,10 +91,17 @@ class ScriptedModel:
             raise ContextError(f"{len(context)} tokens and {last_rows} rows do not fit the scripted model")
         kept = min(common_prefix_length(self._cached, context), len(context) - last_rows)
         self._cached = context
-        rows = [self._rule(self, context[: len(context) - last_rows + 1 + row]) for row in range(last_rows)]
+        rows = [self._row(context, end) for end in range(len(context) - last_rows + 1, len(context) + 1)]
         per_pass, per_token = self._seconds
         self.clock.advance(per_pass + per_token * (len(context) - kept))
         return Evaluation(np.stack(rows), kept, len(context) - kept, 1)
+
+    def _row(self, context: list[int], end: int) -> NDArray[np.float32]:
+        tails = self.tail_pieces
+        if tails is None:
+            return self._rule(self, context[:end])
+        seen = context[: end + 1] if end < len(context) and context[end] >= tails.first else context[:end]
+        return np.concatenate((self._rule(self, seen), self._rule(self, [*seen, tails.first])))
 
     def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
         block = self._cached[begin:end]

@@ -17,7 +17,7 @@ from livetrans.config import (
     Settings,
     calm_name,
 )
-from livetrans.decoding import DraftModel
+from livetrans.decoding import DECODERS, DraftModel
 from livetrans.errors import ContextError
 from livetrans.events import Caption, Notice, Transcript
 from livetrans.languages import AUTO, Language, parse_language
@@ -63,7 +63,11 @@ class Translating:
             case "mask_k", int():
                 mask = replace(mask, k=value)
             case "calm", str():
-                decoding, mask = replace(CALM[value].decoding, record=decoding.record), CALM[value].mask
+                preset = CALM[value]
+                # A double-token model is decoded by one method only.
+                method = decoding.method if DECODERS[decoding.method].both_ends else preset.decoding.method
+                decoding = replace(preset.decoding, method=method, record=decoding.record)
+                mask = preset.mask
             case "target", str():
                 self.translator.aim_at(parse_language(value))
                 self.signature["target_language"] = value

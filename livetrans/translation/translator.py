@@ -48,6 +48,7 @@ class Translator:
         if decoding.final not in FINALS:
             raise UsageError(f"finals cannot be {decoding.final!r}; choose one of {', '.join(FINALS)}")
         check_method(decoding, draft_model is not None)
+        check_both_ends(decoding, model)
         self._model = model
         self._draft_model = draft_model
         self._sampler = Sampler(decoding.sampling) if decoding.sampling else None
@@ -103,7 +104,8 @@ class Translator:
         decoded = self._decode(prompt, maximum_tokens, settings, transcript.final)
         translation = self._translation(transcript, decoded, settings.method)
         if transcript.final and settings.record == "exact" and settings.final != "exact":
-            exactly = replace(settings, method="ssbd", final="exact")
+            method = settings.method if DECODERS[settings.method].both_ends else "ssbd"
+            exactly = replace(settings, method=method, final="exact")
             text = self._render(self._decode(prompt, maximum_tokens, exactly, True).tokens)
             translation = translation if text == translation.text else replace(translation, exact=text)
         if transcript.final:
@@ -187,9 +189,24 @@ def check_method(decoding: DecodingSettings, has_draft_model: bool) -> None:
         raise UsageError(f"{decoder.name} needs a draft model; name one with --draft-model, or choose another method")
     if decoder.draft_model == "none" and has_draft_model:
         raise UsageError(f"{decoder.name} uses no draft model; drop --draft-model, or choose spec")
-    if decoding.sampling and decoder.draft_model == "can":
+    if decoding.sampling and not decoder.draws:
         raise UsageError(
             f"{decoder.name} decodes greedily; drop the options that sample, which are for rt, spec and bild"
+        )
+
+
+def check_both_ends(decoding: DecodingSettings, model: LanguageModel) -> None:
+    """Raise UsageError where a double-token model is given to another method, or another model to `double`."""
+    needs_both = DECODERS[decoding.method].both_ends
+    if needs_both and model.tail_pieces is None:
+        raise UsageError(
+            f"{decoding.method} needs a double-token model, and {model.name} is none; choose another method or another "
+            "model"
+        )
+    if model.tail_pieces and not needs_both:
+        raise UsageError(
+            f"{model.name} is a double-token model, which {decoding.method} cannot use; choose the method double or "
+            "another model"
         )
 
 

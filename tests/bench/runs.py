@@ -7,7 +7,7 @@ from pathlib import Path
 
 from livetrans.bench.corpora import Corpus, text_corpus
 from livetrans.bench.methods import parse_methods
-from livetrans.bench.run import Bench, RunWriter
+from livetrans.bench.run import Bench, MethodModels, RunWriter
 from livetrans.bench.runfile import FORMAT, Header
 from livetrans.clock import ManualClock
 from livetrans.languages import parse_language
@@ -79,4 +79,5 @@ def run_to(
 
     segments = [one.segment for one in corpus.segments]
     with RunWriter(path, header, segments, overwrite=overwrite) as writer:
-        Bench(models, {}, prompts[0], header, TickingClock()).run(corpus, writer, on_unit)
+        own = {label: MethodModels(model, prompts[0]) for label, model in models.items()}
+        Bench(own, header, TickingClock()).run(corpus, writer, on_unit)

@@ -10,7 +10,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 from livetrans.bench.cost import cost_table
-from livetrans.bench.figures import CALM, COMPARISON, DRAFTS, FIGURES, LATENCIES, METHOD
+from livetrans.bench.figures import CALM, COMPARISON, DRAFTS, FIGURES, LATENCIES, LENGTHS, METHOD, WORDS
 from livetrans.bench.runfile import Header, Segment, Update
 
 TEXT = (Path(__file__).parents[2] / "docs" / "bench.md").read_text(encoding="utf-8")
@@ -33,9 +33,12 @@ def test_every_field_is_documented_and_no_other(section: str, kind: type) -> Non
     assert set(dict(ROW.findall(SECTIONS[section]))) == _names(kind)
 
 
+GROUPS = (FIGURES, CALM, COMPARISON, LATENCIES, DRAFTS, LENGTHS)
+
+
 def test_every_column_is_documented_as_explain_says_it() -> None:
     documented = dict(ROW.findall(SECTIONS["Columns"]))
-    columns = (METHOD, *(column for figures in (FIGURES, CALM, COMPARISON, LATENCIES, DRAFTS) for column, _ in figures))
+    columns = (METHOD, WORDS, *(column for group in GROUPS for column, _ in group))
     columns += cost_table([], "").columns
     assert set(documented) == {column.name for column in columns}
     for column in columns:

@@ -217,6 +217,33 @@ def test_the_real_translator_goes_on_with_a_draft_model(
     assert run([*command, "--methods", "rt,cd"]) == 2
 
 
+def test_the_double_token_model_is_set_against_the_translator(
+    tmp_path: Path, translator_path: Path, double_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.en").write_text("My brother lives in a house near the river.\nTwo dogs run.\n")
+    (tmp_path / "a.de").write_text("Mein Bruder lebt in einem Haus am Fluss.\nZwei Hunde rennen.\n")
+    file = tmp_path / "run.jsonl"
+    command = ["bench", "run", "--source", str(tmp_path / "a.en"), "--reference", str(tmp_path / "a.de")]
+    command += ["--repeats", "1", "-o", str(file), "--mt", str(translator_path), "--double-model", str(double_path)]
+    assert run([*command, "--methods", "rt,double@0,double@0.2"]) == 0
+    done = read_run(file)
+    assert done.header.double_model and done.header.double_model.file == double_path.name
+    for segment in range(2):
+        one, two = (done.unit(0, segment, method)[-1].stats for method in ("rt", "double@0"))
+        assert two.output_tokens / two.forward_passes > one.output_tokens / one.forward_passes
+    capsys.readouterr()
+    assert run(["bench", "table", str(file), "--format", "json"]) == 0
+    page = json.loads(capsys.readouterr().out)
+    assert [table["table"] for table in page["tables"]] == ["table 3", "lengths"]
+    assert double_path.name in str(page)
+    again = ["--force", "--methods"]
+    for methods, wrong in (("rt", []), ("rt,double@0", ["--double-model", str(translator_path)])):
+        assert run([*command, *wrong, *again, methods]) == 2
+    swapped = ["--mt", str(double_path), *again, "rt,double@0"]
+    assert run([*command, *swapped]) == 2
+    assert capsys.readouterr().err.count("livetrans: ") == 3
+
+
 BAD = [
     (["run"], 2),
     (["run", "--source", "no"], 2),
@@ -224,6 +251,8 @@ BAD = [
     (["run", "--source", "{a}", "--recorded", "{a}"], 2),
     (["run", "--source", "{a}", "--methods", "beam"], 2),
     (["run", "--source", "{a}", "--methods", "spec@4"], 2),
+    (["run", "--source", "{a}", "--methods", "double@0"], 2),
+    (["run", "--source", "{a}", "--methods", "rt", "--double-model", "no"], 1),
     (["run", "--source", "{a}", "--temperature", "nan"], 2),
     (["run", "--source", "{a}", "--methods", "cd", "--top-k", "5"], 2),
     (["run", "--source", "{a}", "--methods", ""], 2),

@@ -16,6 +16,7 @@ from pylatexenc import latex2text, latexwalker
 
 from livetrans.bench.latex import as_latex
 from livetrans.bench.layout import NOTHING, Column, Table, as_csv, as_json, as_markdown, as_text, filled
+from livetrans.bench.lengths import by_length
 from livetrans.bench.runfile import Run, read_run
 from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
 from livetrans.bench.tables import (
@@ -24,6 +25,7 @@ from livetrans.bench.tables import (
     comparison_table,
     fitting_tables,
     latency_table,
+    lengths_table,
     table_2,
     table_3,
     table_4,
@@ -129,6 +131,22 @@ def test_a_bias_that_was_not_run_is_refused_with_those_that_were(scored: ScoredR
         with pytest.raises(UsageError, match=r"0, 0\.2, 0\.5"):
             make([scored], settings)
     assert fitting_tables([scored], settings) == ["3"]
+
+
+def test_by_length_every_segment_is_in_one_group(scored: ScoredRun) -> None:
+    table = lengths_table([scored], PLAIN)
+    segments = [column.name for column in table.columns].index("segments")
+    rows = [row for row in scored.rows if row.mask != "display"]
+    for row in rows:
+        groups = [cells for cells in table.rows if cells[0] == row.method]
+        assert sum(cells[segments] for cells in groups) == row.finals
+        assert len({cells[1] for cells in groups}) == len(groups)
+    assert len(table.rows) == len(rows) * len({cells[1] for cells in table.rows})
+    lengths = [len(segment.source.split()) for segment in scored.run.segments]
+    for name, part in by_length(scored):
+        begin, _, end = name.rstrip("+").partition("-")
+        inside = [length for length in lengths if int(begin) <= length <= int(end or 10**6)]
+        assert part.rows[0].finals == len(inside)
 
 
 def test_every_table_names_the_unit_and_what_produced_it(scored: ScoredRun) -> None:

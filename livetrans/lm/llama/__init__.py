@@ -20,11 +20,13 @@ from livetrans.clock import Clock, SystemClock
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import ModelError
 from livetrans.lm.llama.cells import LlamaCells
-from livetrans.lm.port import Evaluation
+from livetrans.lm.port import Evaluation, TailPieces
 
 # Where ggml aborts, it starts a debugger that writes to the terminal, unless this is set at that moment.
 os.environ.setdefault("GGML_NO_BACKTRACE", "1")
 
+TAIL_MARK = b"<|tail|>"
+"""Before the text of a piece: its tail piece."""
 _LOG_ERROR = 4
 """ggml_log_level; the binding does not name its values, and its comment on them is out of date."""
 _log: deque[str] = deque(maxlen=8)
@@ -60,12 +62,14 @@ class LlamaModel:
         self._model: Any = None
         self._owns_model = True
         self._cells: LlamaCells | None = None
+        self.tail_pieces: TailPieces | None = None
         self._pieces: dict[int, bytes] = {}
         self._ends: dict[int, bool] = {}
         self._wanted_rows = maximum_rows
         if _weights is not None:
             self._model, self._owns_model = _weights._model, False
             self._describe()
+            self.tail_pieces = _weights.tail_pieces
         else:
             check_file(self._path)
             _redirect_log()
@@ -73,7 +77,8 @@ class LlamaModel:
             if self._owns_model:
                 self._load_model(settings, on_progress)
             self.threads = settings.threads or max(1, (os.cpu_count() or 2) // 2)
-            cells = LlamaCells(self._model, settings, self.threads, maximum_rows)
+            first_tail = self.tail_pieces.first if self.tail_pieces else None
+            cells = LlamaCells(self._model, settings, self.threads, maximum_rows, first_tail)
             self._cells = cells
             if not cells.can_rewind():
                 raise self._cannot_rewind()
@@ -118,10 +123,29 @@ class LlamaModel:
             raise ModelError(f"{self._path} is an encoder-decoder model; livetrans needs a decoder-only GGUF")
         if llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model):
             raise self._cannot_rewind()
+        self.tail_pieces = self._find_tail_pieces()
 
     def _describe(self) -> None:
         self.vocabulary = llama_cpp.llama_model_get_vocab(self._model)
         self.vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(self.vocabulary)
+
+    def _find_tail_pieces(self) -> TailPieces | None:
+        """Those of a double-token model: the text of each is a mark and the text of its piece.
+
+        Raises:
+            ModelError: the file says where they begin, and they do not.
+        """
+        written = self.metadata("livetrans.first_tail")
+        if written is None:
+            return None
+        first = int(written) if written.isdecimal() else 0
+        texts = [llama_cpp.llama_vocab_get_text(self.vocabulary, token) for token in range(self.vocabulary_size)]
+        pieces = {text: token for token, text in enumerate(texts[:first])}
+        tails = [pieces.get(text.removeprefix(TAIL_MARK)) for text in texts[first:]]
+        known = tuple(piece for piece in tails if piece is not None)
+        if not 0 < len(known) == len(tails):
+            raise ModelError(f"{self._path} is a double-token model with damaged tail pieces; export it again")
+        return TailPieces(first, known)
 
     def _cannot_rewind(self) -> ModelError:
         return ModelError(

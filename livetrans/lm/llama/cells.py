@@ -32,13 +32,23 @@ def runs_on_cpu() -> bool:
 class LlamaCells:
     """One context over loaded weights, and the tokens whose cells (keys and values) it holds, at positions 0, 1, 2, ...
 
+    Token ids from `first_tail` on share the position of the token before them, which is evaluated together with them.
+
     Raises:
         ContextError: the context is too small to be of use.
         ModelError: it does not fit in memory.
     """
 
-    def __init__(self, model: Any, settings: LanguageModelSettings, threads: int, maximum_rows: int) -> None:
+    def __init__(
+        self,
+        model: Any,
+        settings: LanguageModelSettings,
+        threads: int,
+        maximum_rows: int,
+        first_tail: int | None = None,
+    ) -> None:
         self._tokens: list[int] = []
+        self._first_tail = first_tail
         self._path = settings.model
         self._sliding_window: int = llama_cpp.llama_model_n_swa(model)
         self._vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
@@ -71,7 +81,11 @@ class LlamaCells:
         self._batch_tokens: int = llama_cpp.llama_n_batch(self._context)
         self.maximum_rows = min(maximum_rows, self._batch_tokens)
         self._memory = llama_cpp.llama_get_memory(self._context)
-        self.can_move = bool(llama_cpp.llama_memory_can_shift(self._memory)) and self._sliding_window == 0
+        # llama.cpp divides a longer batch wherever it is full, and would part a pair.
+        self._pass_tokens = self._batch_tokens if first_tail is None else params.n_ubatch
+        self.can_move = (
+            bool(llama_cpp.llama_memory_can_shift(self._memory)) and self._sliding_window == 0 and first_tail is None
+        )
         self._batch = llama_cpp.llama_batch_init(self._batch_tokens, 0, 1)
         view = np.ctypeslib.as_array
         self._token_view = view(self._batch.token, shape=(self._batch_tokens,))
@@ -98,7 +112,10 @@ class LlamaCells:
             raise ContextError(
                 f"{last_rows} rows of logits cannot be read of {length} tokens; at most {self.maximum_rows}"
             )
-        kept = self._keep(min(common_prefix_length(self._tokens, context), length - last_rows))
+        kept = min(common_prefix_length(self._tokens, context), length - last_rows)
+        if self._parts_a_pair(context, kept) or self._parts_a_pair(self._tokens, kept):
+            kept -= 1
+        kept = self._keep(kept)
         logits, passes = self._evaluate_rest(context, last_rows)
         return Evaluation(logits, kept, length - kept, passes)
 
@@ -131,8 +148,10 @@ class LlamaCells:
         length = len(context)
         parts: list[NDArray[np.float32]] = []
         passes = 0
-        for begin in range(len(self._tokens), length, self._batch_tokens):
-            end = min(begin + self._batch_tokens, length)
+        while (begin := len(self._tokens)) < length:
+            end = min(begin + self._pass_tokens, length)
+            if self._parts_a_pair(context, end):
+                end -= 1
             rows = min(max(end - (length - last_rows), 0), end - begin)
             self._decode(context, begin, end, rows)
             passes += 1
@@ -147,7 +166,7 @@ class LlamaCells:
     def _decode(self, context: list[int], begin: int, end: int, rows: int) -> None:
         count = end - begin
         self._token_view[:count] = context[begin:end]
-        self._position_view[:count] = range(begin, end) if count == 1 else np.arange(begin, end)
+        self._position_view[:count] = range(begin, end) if count == 1 else self._positions(context[:end])[begin:]
         self._wanted_view[: count - rows] = 0
         self._wanted_view[count - rows : count] = 1
         self._batch.n_tokens = count
@@ -164,12 +183,22 @@ class LlamaCells:
         """Drop the cells behind the first `kept`; returns how many are truly kept."""
         if kept == len(self._tokens):
             return kept
-        removed = llama_cpp.llama_memory_seq_rm(self._memory, _CONTEXT, kept, -1)
+        position = int(self._positions(self._tokens)[kept])
+        removed = llama_cpp.llama_memory_seq_rm(self._memory, _CONTEXT, position, -1)
         if not removed or not self._sliding_window_is_whole(kept):
             self._forget()
             return 0
         del self._tokens[kept:]
         return kept
+
+    def _positions(self, tokens: Sequence[int]) -> NDArray[np.int64]:
+        if self._first_tail is None:
+            return np.arange(len(tokens))
+        return np.cumsum(np.asarray(tokens) < self._first_tail) - 1
+
+    def _parts_a_pair(self, tokens: Sequence[int], at: int) -> bool:
+        """Whether the token at `at` belongs with the one before it."""
+        return self._first_tail is not None and 0 < at < len(tokens) and tokens[at] >= self._first_tail
 
     def _sliding_window_is_whole(self, kept: int) -> bool:
         """Whether every position that the next token attends to is still there.

@@ -12,6 +12,7 @@ import numpy as np
 import sentencepiece
 
 from ..common.corpus import Sources, tidy
+from .pairs import Tails, in_pairs
 from .text import cut_pair, open_end, speech_like
 
 MAX_TOKENS = 160
@@ -77,54 +78,65 @@ def examples(sources: Sources, mixture: Mixture, rng: random.Random) -> Iterator
 
 @dataclass(frozen=True)
 class Batch:
-    """Token ids [rows, length], right-padded, and the flat positions whose next token is learnt."""
+    """Token ids and their places [rows, length], right-padded, and the flat positions with the labels learnt there."""
 
     inputs: np.ndarray
+    places: np.ndarray
     positions: np.ndarray
     labels: np.ndarray
     source_tokens: int
     tokens: int
 
 
-def pack(sequences: list[tuple[list[int], int]]) -> Batch:
-    """Batch of (token ids, index of `<|tgt|>`): the loss covers the target tokens and `</s>` only."""
-    length = max(len(ids) for ids, _ in sequences) - 1
+def pack(sequences: list[tuple[list[int], int]], step: int) -> Batch:
+    """Batch of (token ids, index of `<|tgt|>`): the loss covers what is written behind it, `step` tokens at a time.
+
+    What the model writes in one step shares a place.
+    """
+    length = max(len(ids) for ids, _ in sequences) - step
     inputs = np.zeros((len(sequences), length), dtype=np.int64)
+    places = np.tile(np.arange(length), (len(sequences), 1))
     positions: list[int] = []
     labels: list[int] = []
     for row, (ids, target_mark) in enumerate(sequences):
-        inputs[row, : len(ids) - 1] = ids[:-1]
-        positions.extend(row * length + column for column in range(target_mark, len(ids) - 1))
-        labels.extend(ids[target_mark + 1 :])
+        inputs[row, : len(ids) - step] = ids[:-step]
+        places[row, target_mark:] = target_mark + np.arange(length - target_mark) // step
+        positions.extend(row * length + column for column in range(target_mark, len(ids) - step))
+        labels.extend(ids[target_mark + step :])
     tokens = sum(len(ids) for ids, _ in sequences)
-    return Batch(inputs, np.array(positions), np.array(labels), tokens - len(labels), tokens)
+    return Batch(inputs, places, np.array(positions), np.array(labels), tokens - len(labels), tokens)
 
 
 def encode(
-    pairs: list[tuple[str, str]], tokenizer: sentencepiece.SentencePieceProcessor
+    pairs: list[tuple[str, str]], tokenizer: sentencepiece.SentencePieceProcessor, tails: Tails | None
 ) -> list[tuple[list[int], int]]:
-    """Token ids `<s><|src|>SOURCE<|tgt|>TARGET</s>` of each pair, and the index of `<|tgt|>`."""
+    """Token ids `<s><|src|>SOURCE<|tgt|>TARGET</s>` of each pair, and the index of `<|tgt|>`.
+
+    With `tails` all from `<|tgt|>` on is in double-token order; a target that needs a piece they lack is left out.
+    """
     source_mark, target_mark = tokenizer.piece_to_id("<|src|>"), tokenizer.piece_to_id("<|tgt|>")
-    sources = tokenizer.encode([pair[0] for pair in pairs])
-    targets = tokenizer.encode([pair[1] for pair in pairs])
-    return [
-        ([tokenizer.bos_id(), source_mark, *source, target_mark, *target, tokenizer.eos_id()], len(source) + 2)
-        for source, target in zip(sources, targets, strict=True)
-        if source and target and len(source) + len(target) < MAX_TOKENS
-    ]
+    begin, end = tokenizer.bos_id(), tokenizer.eos_id()
+    sequences = []
+    sources, targets = tokenizer.encode([pair[0] for pair in pairs]), tokenizer.encode([pair[1] for pair in pairs])
+    for source, target in zip(sources, targets, strict=True):
+        if source and target and len(source) + len(target) < MAX_TOKENS:
+            written = [target_mark, *target, end] if tails is None else in_pairs(target, target_mark, end, tails)
+            if written:
+                sequences.append(([begin, source_mark, *source, *written], len(source) + 2))
+    return sequences
 
 
-def batches_of(sequences: list[tuple[list[int], int]], batch_tokens: int, rng: random.Random) -> list[Batch]:
+def batches_of(sequences: list[tuple[list[int], int]], batch_tokens: int, step: int, rng: random.Random) -> list[Batch]:
     """Sequences of about equal length together, so that padding wastes next to nothing; batches in random order."""
     rng.shuffle(sequences)
     sequences.sort(key=lambda sequence: len(sequence[0]))
     batches, rows = [], []
     for sequence in sequences:
         if rows and len(sequence[0]) * (len(rows) + 1) > batch_tokens:
-            batches.append(pack(rows))
+            batches.append(pack(rows, step))
             rows = []
         rows.append(sequence)
-    batches.append(pack(rows))
+    batches.append(pack(rows, step))
     rng.shuffle(batches)
     return batches
 
@@ -132,6 +144,7 @@ def batches_of(sequences: list[tuple[list[int], int]], batch_tokens: int, rng: r
 def training_chunk(
     sources: Sources,
     tokenizer: sentencepiece.SentencePieceProcessor,
+    tails: Tails | None,
     mixture: Mixture,
     batch_tokens: int,
     seed: int,
@@ -144,4 +157,5 @@ def training_chunk(
     random.Random(f"{seed}-epoch-{epoch}").shuffle(order)
     chosen = [sources[i] for i in order[index * CHUNK_SOURCES : (index + 1) * CHUNK_SOURCES]]
     rng = random.Random(f"{seed}-chunk-{chunk}")
-    return batches_of(encode(list(examples(chosen, mixture, rng)), tokenizer), batch_tokens, rng)
+    sequences = encode(list(examples(chosen, mixture, rng)), tokenizer, tails)
+    return batches_of(sequences, batch_tokens, 2 if tails else 1, rng)

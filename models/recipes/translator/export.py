@@ -10,12 +10,19 @@ import sentencepiece
 import torch
 from gguf import GGMLQuantizationType, GGUFWriter, TokenType
 
+from .pairs import Tails, read_tails
+
+TAIL_MARK = "<|tail|>"
+"""Before the text of a piece: its tail piece."""
 CHAT_TEMPLATE = "{{ bos_token }}<|src|>{{ messages[-1]['content'] }}<|tgt|>"
 
 
-def tensors(weights: dict[str, torch.Tensor], layers: int) -> dict[str, torch.Tensor]:
+def tensors(weights: dict[str, torch.Tensor], layers: int, tails: Tails | None) -> dict[str, torch.Tensor]:
     """The checkpoint's weights under llama.cpp's names; no permutation, because the RoPE is interleaved in both."""
-    named = {"token_embd": weights["embedding.weight"], "output_norm": weights["output_norm"]}
+    tokens = weights["embedding.weight"]
+    if tails:
+        tokens = torch.cat((tokens, tokens[tails.pieces] + weights["marker"]))
+    named = {"token_embd": tokens, "output_norm": weights["output_norm"]}
     for i in range(layers):
         ours, theirs = f"blocks.{i}.", f"blk.{i}."
         query, key, value = weights[ours + "query_key_value.weight"].chunk(3)
@@ -34,8 +41,8 @@ def tensors(weights: dict[str, torch.Tensor], layers: int) -> dict[str, torch.Te
     return named
 
 
-def write_tokenizer(writer: GGUFWriter, tokenizer: sentencepiece.SentencePieceProcessor) -> None:
-    """Pieces, scores and types; `<|src|>` and `<|tgt|>` are control tokens, so text cannot contain them by accident."""
+def write_tokenizer(writer: GGUFWriter, tokenizer: sentencepiece.SentencePieceProcessor, tails: Tails | None) -> None:
+    """Pieces, scores and types; `<|src|>`, `<|tgt|>` and tail pieces are control tokens, which no text contains."""
     pieces, scores, types = [], [], []
     for i in range(tokenizer.get_piece_size()):
         pieces.append(tokenizer.id_to_piece(i))
@@ -46,6 +53,11 @@ def write_tokenizer(writer: GGUFWriter, tokenizer: sentencepiece.SentencePiecePr
             types.append(TokenType.CONTROL)
         else:
             types.append(TokenType.BYTE if tokenizer.is_byte(i) else TokenType.NORMAL)
+    if tails:
+        writer.add_string("livetrans.first_tail", str(len(pieces)))
+        pieces += [TAIL_MARK + pieces[piece] for piece in tails.pieces]
+        scores += [0.0] * len(tails)
+        types += [TokenType.CONTROL] * len(tails)
     writer.add_tokenizer_model("llama")
     writer.add_token_list(pieces)
     writer.add_token_scores(scores)
@@ -64,8 +76,9 @@ def write_gguf(work: Path, path: Path) -> None:
     state = torch.load(work / "checkpoint.pt", map_location="cpu")
     tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(work / "vocabulary.model"))
     shape, settings, progress = state["shape"], state["settings"], state["progress"]
+    tails = read_tails(work / "tails.txt", tokenizer) if shape["tails"] else None
     writer = GGUFWriter(path, "llama")
-    writer.add_name("livetrans-en-de")
+    writer.add_name("livetrans-double-en-de" if tails else "livetrans-en-de")
     writer.add_description(
         f"English to German for streaming captions; variant {settings['variant']}, seed {settings['seed']}, "
         f"{progress['step']} steps, {progress['tokens']} tokens"
@@ -86,10 +99,10 @@ def write_gguf(work: Path, path: Path) -> None:
     writer.add_layer_norm_rms_eps(shape["norm_epsilon"])
     writer.add_rope_dimension_count(shape["width"] // shape["heads"])
     writer.add_rope_freq_base(shape["rope_base"])
-    writer.add_vocab_size(shape["vocabulary"])
-    write_tokenizer(writer, tokenizer)
+    writer.add_vocab_size(shape["vocabulary"] + shape["tails"])
+    write_tokenizer(writer, tokenizer, tails)
     quantized = GGMLQuantizationType.Q8_0
-    for name, tensor in tensors(state["model"], shape["layers"]).items():
+    for name, tensor in tensors(state["model"], shape["layers"], tails).items():
         array = np.ascontiguousarray(tensor.float().numpy())
         if array.ndim == 1:
             writer.add_tensor(name + ".weight", array)

@@ -12,6 +12,8 @@ class Shape:
     """Sizes of the model; widths must be multiples of 32, the block length of Q8_0."""
 
     vocabulary: int = 8000
+    tails: int = 0
+    """Tail pieces (pairs.py) of a double-token model, numbered behind the vocabulary; 0 for any other."""
     width: int = 256
     layers: int = 4
     heads: int = 8
@@ -48,14 +50,13 @@ class Block(nn.Module):
         self.gate_up = nn.Linear(shape.width, 2 * shape.feed_forward, bias=False)
         self.down = nn.Linear(shape.feed_forward, shape.width, bias=False)
 
-    def forward(self, x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-        """[rows, length, width] to the same; rows are right-padded, so the causal mask is the only one needed."""
+    def forward(self, x: Tensor, cosine: Tensor, sine: Tensor, later: Tensor) -> Tensor:
+        """[rows, length, width] to the same; no attention where `later` [rows, 1, length, length] is true."""
         rows, length, width = x.shape
         normed = F.rms_norm(x, (width,), self.attention_norm, self.epsilon)
         mixed = self.query_key_value(normed).view(rows, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         query, key = rotate(mixed[:2], cosine, sine)
         # Written out, because on CPUs this is faster in bfloat16 than PyTorch's fused attention on short sequences.
-        later = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
         scores = (query * query.shape[-1] ** -0.5 @ key.transpose(-1, -2)).masked_fill(later, float("-inf"))
         attended = scores.softmax(-1) @ mixed[2]
         x = x + self.attention_output(attended.transpose(1, 2).reshape(rows, length, width))
@@ -70,29 +71,52 @@ class Llama(nn.Module):
         super().__init__()
         self.shape = shape
         self.embedding = nn.Embedding(shape.vocabulary, shape.width)
+        if shape.tails:
+            self.marker = nn.Parameter(torch.zeros(shape.width))
+            self.register_buffer("pieces_of_tails", torch.zeros(shape.tails, dtype=torch.long), persistent=False)
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
         self.output_norm = nn.Parameter(torch.ones(shape.width))
         cosine, sine = rotation(shape.context, shape.width // shape.heads, shape.rope_base)
         self.register_buffer("cosine", cosine, persistent=False)
         self.register_buffer("sine", sine, persistent=False)
+        if shape.tails:
+            nn.init.normal_(self.marker, std=0.04)
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2:
                 residual = name.endswith(("attention_output.weight", "down.weight"))
                 nn.init.normal_(parameter, std=0.04 / (2 * shape.layers) ** 0.5 if residual else 0.04)
 
-    def forward(self, inputs: Tensor, positions: Tensor) -> Tensor:
-        """Logits [n, vocabulary] at `positions` of the flattened [rows, length] inputs.
+    def forward(self, inputs: Tensor, places: Tensor, chosen: Tensor) -> Tensor:
+        """Hidden states [n, width] at the `chosen` of the flattened [rows, length] inputs, for `logits`.
 
-        Only there, because the vocabulary projection is the dearest layer and source tokens carry no loss.
+        A token attends to those whose place is not behind its own: two that share a place see each other. Rows are
+        right-padded, so that this is the only mask needed.
         """
-        x = self.embedding(inputs)
-        length = inputs.shape[1]
-        cosine, sine = self.cosine[:length], self.sine[:length]
+        x = F.embedding(inputs, self.token_weights())
+        cosine, sine = self.cosine[places].unsqueeze(1), self.sine[places].unsqueeze(1)
+        later = (places[:, None, :] > places[:, :, None]).unsqueeze(1)
         for block in self.blocks:
-            x = block(x, cosine, sine)
-        chosen = x.flatten(0, 1)[positions]
-        normed = F.rms_norm(chosen, (self.shape.width,), self.output_norm, self.shape.norm_epsilon)
-        return F.linear(normed, self.embedding.weight)
+            x = block(x, cosine, sine, later)
+        return F.rms_norm(x.flatten(0, 1)[chosen], (self.shape.width,), self.output_norm, self.shape.norm_epsilon)
+
+    def logits(self, hidden: Tensor) -> tuple[Tensor, ...]:
+        """Logits of the pieces, [n, vocabulary]; of a double-token model [n / 2, vocabulary] and [n / 2, tails].
+
+        There the hidden states are those of the two tokens of a pair in turn. Only where something is learnt, because
+        the vocabulary projection is the dearest layer and source tokens carry no loss.
+        """
+        weights = self.token_weights()
+        if not self.shape.tails:
+            return (F.linear(hidden, weights),)
+        pieces, tails = weights[: self.shape.vocabulary], weights[self.shape.vocabulary :]
+        return F.linear(hidden[0::2], pieces), F.linear(hidden[1::2], tails)
+
+    def token_weights(self) -> Tensor:
+        """Embeddings [vocabulary + tails, width]; a tail piece's is its piece's and the marker, one for all."""
+        weights = self.embedding.weight
+        if not self.shape.tails:
+            return weights
+        return torch.cat((weights, weights[self.pieces_of_tails] + self.marker))
 
     def parameter_count(self) -> int:
         return sum(parameter.numel() for parameter in self.parameters())

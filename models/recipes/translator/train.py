@@ -3,6 +3,8 @@
 The same command continues an interrupted run from its last checkpoint.
 """
 
+from __future__ import annotations
+
 import argparse
 import dataclasses
 import json
@@ -19,6 +21,7 @@ from ..common.corpus import Sources, read_sources, split_development
 from ..common.optimising import Checkpoint, Optimizers, RunProgress, muon_and_adamw, scheduled_rate, take_step
 from .data import VARIANTS, Batch, read_calibration, training_chunk
 from .model import Llama, Shape
+from .pairs import Tails, find_tails
 from .vocabulary import train_vocabulary
 
 Loss = Callable[[Llama, Batch, float, str, str], torch.Tensor]
@@ -46,6 +49,7 @@ class Settings:
     label_smoothing: float = 0.05
     clip: float = 1.0
     precision: str = "bfloat16"
+    double: bool = False
 
 
 @dataclass
@@ -62,39 +66,57 @@ def learning_rate(settings: Settings, progress: Progress) -> float:
 
 def batch_loss(model: Llama, batch: Batch, smoothing: float, device: str, precision: str) -> torch.Tensor:
     """Mean cross-entropy of the target tokens, with matrix products in one of `PRECISIONS`."""
-    inputs, positions, labels = (torch.from_numpy(a).to(device) for a in (batch.inputs, batch.positions, batch.labels))
+    arrays = (batch.inputs, batch.places, batch.positions, batch.labels)
+    inputs, places, positions, labels = (torch.from_numpy(array).to(device) for array in arrays)
     with torch.autocast(device, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
-        logits = model(inputs, positions)
-    return F.cross_entropy(logits.float(), labels, label_smoothing=smoothing)
+        logits = model.logits(model(inputs, places, positions))
+    if len(logits) == 1:
+        return F.cross_entropy(logits[0].float(), labels, label_smoothing=smoothing)
+    of_heads = F.cross_entropy(logits[0].float(), labels[0::2], label_smoothing=smoothing)
+    of_tails = F.cross_entropy(logits[1].float(), labels[1::2] - model.shape.vocabulary, label_smoothing=smoothing)
+    return (of_heads + of_tails) / 2
 
 
 @torch.no_grad()
-def development_losses(
-    model: Llama, development: Sources, tokenizer: sentencepiece.SentencePieceProcessor, device: str, precision: str
-) -> dict[str, float]:
+def development_losses(run: Training, development: Sources) -> dict[str, float]:
     """Loss on held-out sentences and their references, for whole ones (`plain`) and for the mixture with prefixes."""
     losses = {}
     for name in ("plain", "prefix"):
-        mixture = VARIANTS[name]
-        batches = training_chunk(development, tokenizer, mixture, Settings.batch_tokens, seed=7, chunk=0)
-        total = sum(batch_loss(model, b, 0.0, device, precision).item() * len(b.labels) for b in batches)
+        batches = training_chunk(
+            development, run.tokenizer, run.tails, VARIANTS[name], Settings.batch_tokens, seed=7, chunk=0
+        )
+        precision = run.settings.precision
+        total = sum(batch_loss(run.model, b, 0.0, run.device, precision).item() * len(b.labels) for b in batches)
         losses[name] = total / sum(len(b.labels) for b in batches)
     return losses
 
 
 @torch.no_grad()
-def translate(model: Llama, tokenizer: sentencepiece.SentencePieceProcessor, text: str, device: str) -> str:
+def translate(run: Training, text: str) -> str:
     """Greedy translation without a cache, for a look at the progress."""
-    marks = [tokenizer.piece_to_id(mark) for mark in ("<|src|>", "<|tgt|>")]
-    ids = [tokenizer.bos_id(), marks[0], *tokenizer.encode(text), marks[1]]
-    start = len(ids)
-    while len(ids) < start + 60:
-        logits = model(torch.tensor([ids], device=device), torch.tensor([len(ids) - 1], device=device))
-        token = int(logits.argmax())
-        if token == tokenizer.eos_id():
+    tokenizer, tails = run.tokenizer, run.tails
+    source_mark, target_mark = (tokenizer.piece_to_id(mark) for mark in ("<|src|>", "<|tgt|>"))
+    prompt = [tokenizer.bos_id(), source_mark, *tokenizer.encode(text), target_mark]
+    step = 2 if tails else 1
+    written = [tails[target_mark]] if tails else []
+    heads: list[int] = []
+    tail: list[int] = []
+    for _ in range(60 // step):
+        ids = [*prompt, *written]
+        places = [min(at, len(prompt) - 1 + (at - len(prompt) + 1) // step) for at in range(len(ids))]
+        inputs, where, last = (
+            torch.tensor(values, device=run.device) for values in ([ids], [places], range(len(ids) - step, len(ids)))
+        )
+        choices = [int(row.argmax()) for row in run.model.logits(run.model(inputs, where, last))]
+        heads.append(choices[0])
+        if tails:
+            tail.append(tails.pieces[choices[1]])
+            choices[1] = tails[tail[-1]]
+        if tokenizer.eos_id() in (heads[-1], *tail[-1:]):
             break
-        ids.append(token)
-    return tokenizer.decode(ids[start:])
+        written += choices
+    pieces = [piece for piece in (*heads, *reversed(tail)) if piece != tokenizer.eos_id()]
+    return tokenizer.decode(pieces)
 
 
 def optimizers_of(model: Llama, settings: Settings) -> Optimizers:
@@ -111,6 +133,8 @@ class Training:
     work: Path
     settings: Settings
     tokenizer: sentencepiece.SentencePieceProcessor
+    tails: Tails | None
+    """The tail pieces of a double-token model."""
     model: Llama
     optimizers: Optimizers
     checkpoint: Checkpoint
@@ -129,12 +153,12 @@ class Training:
 
     def report(self, development: Sources) -> None:
         """Log the held-out losses, and show a few translations."""
-        losses = development_losses(self.model, development, self.tokenizer, self.device, self.settings.precision)
+        losses = development_losses(self, development)
         with open(self.work / "log.jsonl", "a", encoding="utf-8") as log:
             log.write(json.dumps(dataclasses.asdict(self.progress) | losses) + "\n")
         print(f"saved; held-out loss: whole {losses['plain']:.3f}, with prefixes {losses['prefix']:.3f}")
         for text in SAMPLES:
-            print(f"    {text} -> {translate(self.model, self.tokenizer, text, self.device)}", flush=True)
+            print(f"    {text} -> {translate(self, text)}", flush=True)
 
     def run(self, training: Sources, development: Sources, save_seconds: float) -> None:
         """Train until the schedule is over."""
@@ -146,7 +170,7 @@ class Training:
         while progress.step < settings.steps:
             mixture = VARIANTS[settings.variant].at((progress.step - progress.batch) / settings.steps)
             chunk = training_chunk(
-                training, self.tokenizer, mixture, settings.batch_tokens, settings.seed, progress.chunk
+                training, self.tokenizer, self.tails, mixture, settings.batch_tokens, settings.seed, progress.chunk
             )
             for batch in chunk[progress.batch :]:
                 losses.append(self.learn(batch))
@@ -182,14 +206,19 @@ def start(
     if calibration:
         training = read_calibration(calibration)
     tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(work / "vocabulary.model"))
+    tails = find_tails(work / "tails.txt", training, tokenizer) if settings.double else None
+    shape = dataclasses.replace(shape, tails=len(tails) if tails else 0)
     torch.manual_seed(settings.seed)
-    model = Llama(shape).to(device)
+    model = Llama(shape)
+    if tails:
+        model.pieces_of_tails.copy_(torch.tensor(tails.pieces))
+    model.to(device)
     print(f"{model.parameter_count():,} parameters; {len(training)} sources, {len(development)} held out; {settings}")
     optimizers = optimizers_of(model, settings)
     checkpoint = Checkpoint(work, model, optimizers, shape, settings)
     progress = checkpoint.restore(Progress())
     loss = torch.compile(batch_loss, dynamic=True)
-    run = Training(work, settings, tokenizer, model, optimizers, checkpoint, progress, device, loss)
+    run = Training(work, settings, tokenizer, tails, model, optimizers, checkpoint, progress, device, loss)
     run.run(training, development, save_seconds)
 
 
@@ -198,6 +227,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder of this run: vocabulary, checkpoint, log")
     parser.add_argument("--variant", choices=VARIANTS, default=Settings.variant)
     parser.add_argument("--calibration", type=Path, help="what align.py wrote, for the variant `aligned`")
+    parser.add_argument("--double", action="store_true", help="a model that writes from both ends (pairs.py)")
     parser.add_argument("--precision", choices=PRECISIONS, default=Settings.precision)
     parser.add_argument("--steps", type=int, default=Settings.steps)
     parser.add_argument("--seed", type=int, default=Settings.seed)
@@ -221,6 +251,7 @@ def main() -> None:
         batch_tokens=options.batch_tokens,
         learning_rate=options.learning_rate,
         precision=options.precision,
+        double=options.double,
     )
     start(options.work, settings, shape, options.save_seconds, device, options.calibration)
 

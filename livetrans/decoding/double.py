@@ -1,0 +1,113 @@
+"""Double-token bidirectional decoding: a step writes two tokens, one at the head of the output and one at its tail.
+
+Source: the paper of that method, section 3 and Algorithm 1. It needs a model that was trained for it. Greedy: a beam of
+width 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from livetrans.config import DecodingSettings
+from livetrans.decoding.loop import Decoded, Decoding, Draft
+from livetrans.decoding.verification import accepted_length
+from livetrans.errors import ModelError
+from livetrans.events import Span
+from livetrans.lm.port import TailPieces
+from livetrans.sequences import loop_length
+
+
+def double(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
+    """Write pairs until one has an end of generation, which is the paper's EOD (Algorithm 1).
+
+    Both halves of the previous output are the draft, verified in one pass, as SSBD verifies a whole one.
+    """
+    tails = decoding.model.tail_pieces
+    if tails is None:
+        raise ModelError(f"{decoding.model.name} writes from the head alone; double needs a double-token model")
+    ends = _Ends(decoding, tails)
+    ends.verify(draft.tokens, settings.bias)
+    while ends.step():
+        pass
+    return ends.decoded()
+
+
+class _Ends:
+    """An output that grows from both ends, in pieces; its middle comes last."""
+
+    def __init__(self, decoding: Decoding, tails: TailPieces) -> None:
+        self._decoding = decoding
+        self._first, self._pieces, self._ids = tails.first, tails.pieces, tails.ids
+        self._heads: list[int] = []
+        self._tails: list[int] = []
+        """From the output's last token inwards."""
+        self._next: tuple[int, int] | None = None
+        self._accepted = 0, 0
+
+    def verify(self, draft: Sequence[int], bias: float) -> None:
+        """Evaluate the draft's pairs with what the cache lacks of the prompt; accept those before the divergence.
+
+        The middle token of an odd number is not drafted, because the tail's end stands beside it. In the pair that
+        diverges, the half that did not keeps its draft token.
+        """
+        decoding = self._decoding
+        pairs = min(len(draft), decoding.maximum_tokens - 1) // 2
+        heads, tails = draft[:pairs], draft[::-1][:pairs]
+        pairs = next((place for place, piece in enumerate(tails) if piece not in self._ids), pairs)
+        heads, tails = heads[:pairs], tails[:pairs]
+        started = decoding.model.clock.now()
+        evaluation = decoding.model.evaluate(self._context(heads, tails), 2 * pairs + 2)
+        of_heads, of_tails = evaluation.logits[0::2, : self._first], evaluation.logits[1::2, self._first :]
+        choices = of_heads.argmax(axis=1), of_tails.argmax(axis=1)
+        numbers = [self._ids[piece] - self._first for piece in tails]
+        kept = (
+            accepted_length(of_heads, choices[0], heads, bias),
+            accepted_length(of_tails, choices[1], numbers, bias),
+        )
+        both = min(kept)
+        self._heads, self._tails = list(heads[:both]), list(tails[:both])
+        self._accepted = both + (kept[0] > both), both + (kept[1] > both)
+        self._next = (
+            heads[both] if kept[0] > both else int(choices[0][both]),
+            tails[both] if kept[1] > both else self._pieces[int(choices[1][both])],
+        )
+        decoding.count_pass(evaluation, (*heads, *tails), started)
+
+    def step(self) -> bool:
+        """Append the next pair, evaluated unless it is known; False where the output ends with it."""
+        decoding = self._decoding
+        if self._next is None:
+            started = decoding.model.clock.now()
+            evaluation = decoding.model.evaluate(self._context(self._heads, self._tails), 2)
+            head = int(evaluation.logits[0, : self._first].argmax())
+            self._next = head, self._pieces[int(evaluation.logits[1, self._first :].argmax())]
+            seconds = decoding.model.clock.now() - started
+            decoding.count(evaluation, decoding_steps=1, decoding_seconds=seconds)
+        ended = [decoding.model.is_end_of_generation(piece) for piece in self._next]
+        for half, piece, is_end in zip((self._heads, self._tails), self._next, ended, strict=True):
+            if not is_end and not self._is_full:
+                half.append(piece)
+        self._next = None
+        return not any(ended) and not self._is_over
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._heads) + len(self._tails) >= self._decoding.maximum_tokens
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the output has reached the length cap, or one of its halves is a repetition loop."""
+        return self._is_full or loop_length(self._heads) > 0 or loop_length(self._tails) > 0
+
+    def decoded(self) -> Decoded:
+        """Both halves in reading order, and what they cost."""
+        decoding, (head, tail) = self._decoding, self._accepted
+        decoding.output = [*self._heads, *reversed(self._tails)]
+        length = len(decoding.output)
+        spans = Span(0, head), Span(length - tail, length)
+        decoding.accepted = [span for span in spans if span.begin < span.end]
+        return decoding.decoded(truncated=self._is_over)
+
+    def _context(self, heads: Sequence[int], tails: Sequence[int]) -> list[int]:
+        pairs = zip(heads, tails, strict=True)
+        return [*self._decoding.prompt, *(token for head, tail in pairs for token in (head, self._ids[tail]))]

@@ -1,0 +1,159 @@
+"""The double-token model on llama.cpp: pairs that share a position, drafts, and what is refused."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from livetrans.clock import SystemClock
+from livetrans.config import CALM, DecodingSettings, DraftModelSettings, LanguageModelSettings, MaskSettings, Settings
+from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
+from livetrans.errors import ModelError, UsageError
+from livetrans.languages import parse_language
+from livetrans.lm.llama import TAIL_MARK, LlamaModel
+from livetrans.lm.port import TailPieces
+from livetrans.lm.prompts import Prompt, build_prompt
+from livetrans.run.translating import Translating, open_translating
+from livetrans.translation.translator import Translator
+from tests.lm.test_llama import SENTENCES
+
+
+@pytest.fixture(scope="module")
+def model(double_path: Path) -> Iterator[LlamaModel]:
+    model = LlamaModel(LanguageModelSettings(double_path, threads=1))
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="module")
+def tails(model: LlamaModel) -> TailPieces:
+    assert model.tail_pieces
+    return model.tail_pieces
+
+
+@pytest.fixture(scope="module")
+def prompt(model: LlamaModel) -> Prompt:
+    return build_prompt(model, None, parse_language("en"), parse_language("de"))
+
+
+def _decode(model: LlamaModel, tokens: list[int], draft: tuple[int, ...] = (), bias: float = 0.0) -> Decoded:
+    settings = DecodingSettings(method="double", bias=bias)
+    return DECODERS["double"].decode(Decoding(model, tokens, 80), Draft(draft), settings)
+
+
+def _rows(model: LlamaModel, context: list[int], rows: int) -> np.ndarray:
+    return model.evaluate(context, rows).logits.copy()
+
+
+def test_the_prompt_ends_in_the_first_pair(model: LlamaModel, tails: TailPieces, prompt: Prompt) -> None:
+    head, tail = prompt.after
+    assert tail >= tails.first
+    assert tails.pieces[tail - tails.first] == head
+
+
+def test_the_tokens_of_a_pair_see_each_other_and_no_later_one(
+    model: LlamaModel, tails: TailPieces, prompt: Prompt
+) -> None:
+    start = prompt.tokens(model, "Good morning")
+    pairs = [300, tails.first + 20, 400, tails.first + 30]
+    whole = _rows(model, [*start, *pairs], 4)
+    other_tail = _rows(model, [*start, 300, tails.first + 21, *pairs[2:]], 4)
+    assert not np.array_equal(whole[0], other_tail[0])
+    model.evaluate([1])
+    np.testing.assert_array_equal(_rows(model, [*start, *pairs[:2]], 2), whole[:2])
+
+
+def test_no_pair_is_parted_by_passes_or_by_the_cache(model: LlamaModel, tails: TailPieces, prompt: Prompt) -> None:
+    """Long contexts take several passes; a shorter or changed one keeps a part of the cells."""
+    start = prompt.tokens(model, "It is cold")
+    pairs = [token for number in range(40) for token in (300 + number, tails.first + 2 + number)]
+    model.evaluate([1])
+    at_once = _rows(model, [*start, *pairs], 80)
+    model.evaluate([1])
+    for count in range(1, 41):
+        one_by_one = _rows(model, [*start, *pairs[: 2 * count]], 2)
+        np.testing.assert_array_equal(one_by_one, at_once[2 * count - 2 : 2 * count])
+    for count in (39, 17, 3):
+        changed = [*pairs[: 2 * count], pairs[2 * count], tails.first + 100]
+        kept = _rows(model, [*start, *changed], 2)
+        model.evaluate([1])
+        np.testing.assert_array_equal(_rows(model, [*start, *changed], 2), kept)
+
+
+def test_without_a_bias_both_halves_as_the_draft_change_nothing(model: LlamaModel, prompt: Prompt) -> None:
+    prefixes = drafted = 0
+    for sentence in SENTENCES:
+        words, draft = sentence.split(), ()
+        for length in range(1, len(words) + 1):
+            tokens = prompt.tokens(model, " ".join(words[:length]))
+            plain, fast = _decode(model, tokens), _decode(model, tokens, draft)
+            assert fast.tokens == plain.tokens
+            drafted += fast.stats.accepted_tokens
+            draft, prefixes = plain.tokens, prefixes + 1
+    assert prefixes >= 100
+    assert drafted > prefixes
+
+
+def test_a_step_writes_two_tokens(model: LlamaModel, prompt: Prompt) -> None:
+    decoded = _decode(model, prompt.tokens(model, "My brother lives in a house near the river."))
+    text = model.detokenize(decoded.tokens).decode()
+    assert "Bruder" in text
+    assert TAIL_MARK not in text.encode()
+    assert text.endswith(".")
+    assert decoded.stats.forward_passes <= len(decoded.tokens) // 2 + 1
+
+
+def test_other_methods_refuse_it_and_double_refuses_other_models(
+    model: LlamaModel, prompt: Prompt, translator_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="is a double-token model, which window cannot use"):
+        Translator(model, prompt, DecodingSettings(), MaskSettings())
+    ordinary = LlamaModel(LanguageModelSettings(translator_path, threads=1))
+    with pytest.raises(UsageError, match="double needs a double-token model"):
+        Translator(ordinary, prompt, DecodingSettings(method="double"), MaskSettings())
+    ordinary.close()
+
+
+@pytest.fixture
+def open_run(double_path: Path) -> Callable[..., Translating]:
+    def opened(target: Path = double_path, draft: Path | None = None, method: str = "double") -> Translating:
+        settings = Settings(
+            None,
+            LanguageModelSettings(target, threads=1),
+            DraftModelSettings(draft) if draft else None,
+            decoding=replace(CALM["balanced"].decoding, method=method),
+        )
+        return open_translating(settings, SystemClock(), lambda event: None)
+
+    return opened
+
+
+def test_a_calm_setting_leaves_its_method_alone(open_run: Callable[..., Translating]) -> None:
+    run = open_run()
+    run.set("calm", "still")
+    assert run.translator.settings == replace(CALM["still"].decoding, method="double")
+    run.close()
+
+
+def test_it_is_no_draft_model_and_takes_none(
+    open_run: Callable[..., Translating], double_path: Path, translator_path: Path
+) -> None:
+    with pytest.raises(ModelError, match="writes from both ends and cannot propose"):
+        open_run(translator_path, double_path, "ssbd")
+    with pytest.raises(UsageError, match="double uses no draft model"):
+        open_run(draft=translator_path)
+
+
+def test_damaged_tail_pieces_are_refused(double_path: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.gguf"
+    shutil.copyfile(double_path, damaged)
+    data = damaged.read_bytes()
+    at = data.rindex(TAIL_MARK)
+    damaged.write_bytes(data[:at] + b"<|nail|>" + data[at + len(TAIL_MARK) :])
+    with pytest.raises(ModelError, match="damaged tail pieces"):
+        LlamaModel(LanguageModelSettings(damaged, threads=1))
