@@ -21,10 +21,10 @@ from livetrans.run.spool import SpooledSource
 from livetrans.run.translating import Translating
 from livetrans.speech.recogniser import ScriptedRecogniser, speak
 from livetrans.speech.transcriber import Transcriber
-from livetrans.testing.faults import FaultyModel, FaultyRecogniser, FaultySource, ScaledClock, Schedule
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
 
+from .faults import FaultyModel, FaultyRecogniser, FaultySource, ScaledClock, Schedule
 from .sinks import Collected
 
 SPEED = 20.0

@@ -12,8 +12,8 @@ from livetrans.clock import SystemClock
 from livetrans.events import BackPressure, Caption, Notice, RunEnded, SourceProgress, Transcript, Word
 from livetrans.run import pipeline
 from livetrans.run.backpressure import STEPS
-from livetrans.testing.faults import Fault, Garbage, Hang, Raise, ScaledClock, Schedule, Slow
 
+from .faults import Fault, Garbage, Hang, Raise, ScaledClock, Schedule, Slow
 from .scripted_run import SPEED, ScriptedRun, finals_of, no_thread_left, sentences
 
 WORDS = sentences(6)

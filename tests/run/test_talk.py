@@ -18,9 +18,9 @@ from livetrans.run.backpressure import STEPS
 from livetrans.run.listening import Listening, OnAudio, open_audio
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
-from livetrans.testing.faults import FaultyModel, ScaledClock, Schedule, Slow
 from livetrans.tui.panel import draw
 
+from .faults import FaultyModel, ScaledClock, Schedule, Slow
 from .scripted_run import no_thread_left
 from .sinks import Collected
 

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from livetrans.clock import ManualClock, SystemClock
-from livetrans.errors import SessionError
-from livetrans.events import AudioChunk, Notice, Record, Word
+from livetrans.events import AudioChunk, Word
 from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 from livetrans.speech.recogniser import ScriptedRecogniser, speak
-from livetrans.testing.faults import (
+
+from .faults import (
     FaultyModel,
     FaultyRecogniser,
     FaultySource,
-    FullDisk,
     Garbage,
     Hang,
     Raise,
@@ -80,23 +79,6 @@ def test_garbage_sound_keeps_its_place_and_length() -> None:
     noise, silence = FaultySource(Sounds(), Schedule(ManualClock(), {0: Garbage()}))
     assert (noise.start_sample, len(noise.samples)) == (0, 160)
     assert noise.samples.any() and not silence.samples.any()
-
-
-def test_a_full_disk_takes_as_many_records_as_it_has_room_for() -> None:
-    taken: list[Record] = []
-
-    class Taking:
-        def write(self, record: Record) -> None:
-            taken.append(record)
-
-        def close(self) -> None: ...
-
-    disk, record = FullDisk(Taking(), 2), Record(0.0, Notice("info", "."))
-    disk.write(record)
-    disk.write(record)
-    with pytest.raises(SessionError, match="No space"):
-        disk.write(record)
-    assert len(taken) == 2
 
 
 def test_a_scaled_clock_runs_and_waits_at_its_factor() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,10 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from livetrans.clock import Clock
-from livetrans.errors import SessionError
-from livetrans.events import AudioChunk, Record, Word
+from livetrans.events import AudioChunk, Word
 from livetrans.lm.port import Evaluation, LanguageModel, ModelWrapper
-from livetrans.session.outputs import Sink
 from livetrans.speech.recogniser import Hypothesis, Recogniser
 
 if TYPE_CHECKING:
@@ -166,23 +163,6 @@ class FaultyModel(ModelWrapper[LanguageModel]):
 def _no_numbers(evaluation: Evaluation) -> Evaluation:
     logits = np.full_like(evaluation.logits, np.nan)
     return Evaluation(logits, evaluation.reused_tokens, evaluation.evaluated_tokens, evaluation.forward_passes)
-
-
-class FullDisk:
-    """A sink before another one whose disk is full after `records` records."""
-
-    def __init__(self, sink: Sink, records: int) -> None:
-        self._sink = sink
-        self._left = records
-
-    def write(self, record: Record) -> None:
-        if self._left == 0:
-            raise SessionError(f"The session cannot be recorded ({OSError(errno.ENOSPC, 'No space left').strerror}).")
-        self._left -= 1
-        self._sink.write(record)
-
-    def close(self) -> None:
-        self._sink.close()
 
 
 class ScaledClock:
