@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import TextIO
 
 from livetrans.errors import SessionError, UsageError
-from livetrans.text import nearest
+from livetrans.text import file_size, nearest
+
+LARGEST_TEXT = 64_000_000
+"""Bytes of a text file that is read whole; a device such as /dev/zero has no end."""
 
 
 def input_path(name: str) -> Path:
@@ -32,6 +35,23 @@ def missing(path: Path) -> str:
         names = []
     close = nearest(path.name, names)
     return f"There is no file {path}: " + (f"did you mean {path.parent / close}?" if close else "check the name.")
+
+
+def read_text(path: Path) -> str:
+    """The whole of a text file in UTF-8, with or without a byte order mark.
+
+    Raises:
+        UsageError: it is too large, or not UTF-8.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        data = file.read(LARGEST_TEXT + 1)
+    if len(data) > LARGEST_TEXT:
+        raise UsageError(f"{path} is larger than {file_size(LARGEST_TEXT)}; name a text file")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not UTF-8 text; save it as UTF-8") from None
 
 
 def create(path: Path, option: str, *, force: bool | None = None) -> TextIO:

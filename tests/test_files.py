@@ -9,7 +9,7 @@ import pytest
 
 from livetrans import files
 from livetrans.errors import SessionError, UsageError
-from livetrans.files import create, missing, write_new
+from livetrans.files import create, missing, read_text, write_new
 
 
 def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
@@ -63,6 +63,24 @@ def test_a_full_disk_is_a_failure() -> None:
         pytest.skip("this machine has no /dev/full")
     with pytest.raises(SessionError, match="/dev/full cannot be written"):
         write_new(full, ["text"], "--output", force=True)
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/dev/full"])
+def test_a_text_file_without_an_end_is_refused(name: str) -> None:
+    if not Path(name).exists():
+        pytest.skip(f"this machine has no {name}")
+    with pytest.raises(UsageError, match=f"{name} is larger than"):
+        read_text(Path(name))
+
+
+def test_a_text_is_read_with_or_without_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    for data in ("ü\n".encode(), b"\xef\xbb\xbf" + "ü\n".encode()):
+        path.write_bytes(data)
+        assert read_text(path) == "ü\n"
+    path.write_bytes("ü".encode("latin-1"))
+    with pytest.raises(UsageError, match="save it as UTF-8"):
+        read_text(path)
 
 
 def test_a_missing_file_is_named_with_the_nearest_in_its_folder(tmp_path: Path) -> None:

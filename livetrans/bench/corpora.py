@@ -11,7 +11,7 @@ from livetrans.bench.runfile import CorpusRecord, Segment
 from livetrans.clock import ManualClock
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Notice, Transcript
-from livetrans.files import may_be_json_lines
+from livetrans.files import may_be_json_lines, read_text
 from livetrans.languages import Language
 from livetrans.session.codec import EVENTS_FILE
 from livetrans.speech.recorded import RecordedTranscripts
@@ -89,11 +89,9 @@ def read_sentences(path: Path) -> list[str]:
         UsageError: it cannot be used; the sentence names the line.
     """
     try:
-        lines = path.read_bytes().decode("utf-8-sig").removesuffix("\n").split("\n")
+        lines = read_text(path).removesuffix("\n").split("\n")
     except FileNotFoundError:
         raise UsageError(f"there is no file {path}; name a text file with a sentence on each line") from None
-    except UnicodeDecodeError as fault:
-        raise UsageError(f"{path} is not UTF-8 text (byte {fault.start}); convert it first") from None
     except OSError as fault:
         raise UsageError(f"{path} cannot be read ({fault.strerror}); name a text file") from None
     sentences = [" ".join(line.split()) for line in lines]

@@ -49,11 +49,13 @@ class RunWriter:
         """Open the file.
 
         Raises:
-            UsageError: a file of something else is there, and `overwrite` is not set.
+            UsageError: a file of something else or no file, such as a device, is there, and `overwrite` is not set.
             SessionError: it cannot be written.
         """
         self._path = path
         self.done: frozenset[tuple[int, int, str]] = frozenset()
+        if path.exists() and not path.is_file() and not overwrite:
+            raise UsageError(f"{path} is not a file; choose another name with -o")
         try:
             if overwrite or _is_unbegun(path, to_line(header).encode()):
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +123,7 @@ def _is_unbegun(path: Path, header: bytes) -> bool:
     if not path.exists():
         return True
     with path.open("rb") as stream:
-        line = stream.readline()
+        line = stream.readline(len(header) + 1)
     return line != header and header.startswith(line)
 
 

@@ -75,6 +75,10 @@ def run(arguments: Sequence[str]) -> int:
 
     debug = bool(os.environ.get(DEBUG_VARIABLE))
     try:
+        os.getcwd()  # CTranslate2's libraries end the process where the current folder is gone.
+    except OSError as fault:
+        return _report(f"the current folder cannot be used ({fault.strerror}); change to another with cd", 1, debug)
+    try:
         with cli.make_context("livetrans", list(arguments)) as context:
             debug = debug or context.params["debug"]
             result = cli.invoke(context)

@@ -20,6 +20,7 @@ import click
 
 from livetrans.cli.common import GroupedOption
 from livetrans.errors import UsageError
+from livetrans.files import read_text
 from livetrans.text import nearest
 
 COMMANDS = ("mic", "replay")
@@ -52,9 +53,7 @@ def read_config(
         UsageError: no such file, bad TOML, an unknown key or a value of the wrong kind; names the file and the key.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError as fault:
-        raise UsageError(f"{path} is not UTF-8 text; save it as UTF-8") from fault
+        content = tomllib.loads(read_text(path))
     except (ValueError, RecursionError) as fault:  # also a number of thousands of digits, or brackets
         raise UsageError(f"{path} is not valid TOML: {fault}; correct it") from fault
     except OSError as fault:

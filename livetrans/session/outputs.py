@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable
 from datetime import datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import Protocol, TextIO
 
@@ -287,7 +288,8 @@ class Finals:
         captions = tuple(self._captions)
         if not captions:
             raise SessionError("there is no finished caption yet")
-        path = Path(f"livetrans-{datetime.now():%Y-%m-%dT%H-%M-%S}.txt")
+        stem, ends = f"livetrans-{datetime.now():%Y-%m-%dT%H-%M-%S}", chain([""], map("-{}".format, count(2)))
+        path = next(path for end in ends if not (path := Path(f"{stem}{end}.txt")).exists())
         with path.open("x", encoding="utf-8") as file:
             file.writelines(f"{one_line(caption.source)}\n{one_line(caption.recorded)}\n\n" for caption in captions)
         return path.resolve()

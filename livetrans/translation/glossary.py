@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from livetrans.errors import UsageError
+from livetrans.files import read_text
 from livetrans.lm.forms import Pairs
 from livetrans.text import has_unspaced_script, one_line
 
@@ -37,9 +38,7 @@ def read_glossary(path: Path) -> Pairs:
         UsageError: the file cannot be read, a line has no two columns, or a term comes twice.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not UTF-8 text; save it as UTF-8") from None
+        lines = read_text(path).splitlines()
     except OSError as fault:
         raise UsageError(f"the glossary {path} cannot be read ({fault.strerror}); name another file") from None
     terms: dict[str, tuple[str, str]] = {}

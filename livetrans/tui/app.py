@@ -241,7 +241,7 @@ class LivetransApp(App[str]):
 
     def _copy(self, text: str, what: str) -> None:
         if not text:
-            self._status.show("nothing to copy yet")
+            self._status.show("nothing to copy on the screen")
             return
         self.copy_to_clipboard(text)
         self._status.show(f"{what} copied (where the terminal allows it)")

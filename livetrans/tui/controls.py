@@ -109,5 +109,7 @@ def save_transcript(save: Callable[[], Path] | None, *, is_growing: bool) -> tup
         return "saved a moment ago; press w again for another file", "info"
     except OSError as error:
         reason = error.strerror or error
-        return f"{Path.cwd()} cannot be written ({reason}): `livetrans export` writes elsewhere", "warning"
-    return f"saved to {path}" + (", without the caption that still grows" if is_growing else ""), "info"
+        return f"the current folder cannot be written ({reason}): `livetrans export` writes elsewhere", "warning"
+    return f"saved as {path.name} in {path.parent}" + (
+        ", without the caption that still grows" if is_growing else ""
+    ), "info"

@@ -61,7 +61,14 @@ COMMANDS = (
         short="From language",
     ),
     Command("c", "copy", "c", "Copy last caption", "Or the text selected with the mouse.", "Copy"),
-    Command("w", "save", "w", "Save as text", "The finished captions, as a text file in the current folder.", "Save"),
+    Command(
+        "w",
+        "save",
+        "w",
+        "Save as text",
+        "All finished captions of this run, as a text file in the current folder.",
+        "Save",
+    ),
     Command("p", "panel", "p", "Next panel", "For people, for research, or none; `--panel` sets the first.", "Panel"),
     Command(
         "m,left_square_bracket",
@@ -83,13 +90,20 @@ COMMANDS = (
         "b,comma", "bias(-1)", "b  ,", "Lower the bias", "The translation changes more readily.", short="Lower bias"
     ),
     Command("B,full_stop", "bias(1)", "B  .", "Raise the bias", "The translation changes less.", short="Raise bias"),
-    Command("C", "copy_all", "C", "Copy all captions", "Everything in the history on the screen.", short="Copy all"),
+    Command(
+        "C",
+        "copy_all",
+        "C",
+        "Copy all captions",
+        "All captions on the screen, above what is in view too.",
+        short="Copy all",
+    ),
     Command(
         "ctrl+l",
         "clear",
         "ctrl+l",
         "Clear the screen",
-        "The sentence being spoken stays, and the session has all.",
+        "The sentence being spoken stays. What is cleared is still saved by w, and in the session.",
         short="Clear",
     ),
 )

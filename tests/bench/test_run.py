@@ -245,6 +245,12 @@ def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
         RunWriter(tmp_path / "file" / "run.jsonl", header_of(corpus), [])
 
 
+@pytest.mark.parametrize("name", ["/dev/full", "/dev/zero"])
+def test_a_device_is_no_run_file_and_is_not_read(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"{name} is not a file"):
+        RunWriter(Path(name), header_of(corpus_of(tmp_path)), [])
+
+
 def test_a_run_file_of_an_older_version_is_still_read_and_continued(tmp_path: Path) -> None:
     """Before, lines had no nulls, no spans, fewer counts and 7 decimals."""
     corpus = corpus_of(tmp_path)

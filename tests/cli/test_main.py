@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -208,3 +209,17 @@ def test_help_lists_options_only(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "FILE" in printed.splitlines()[0]
     assert "  FILE" not in printed.splitlines()
+
+
+def test_a_current_folder_that_was_removed_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert run(["config", "--path"]) == 1
+    assert capsys.readouterr() == (
+        "",
+        "livetrans: the current folder cannot be used (No such file or directory); change to another with cd.\n",
+    )

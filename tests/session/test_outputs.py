@@ -15,7 +15,7 @@ from livetrans.config import OutputSettings
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import BackPressure, Gap, Notice, Record
 from livetrans.session.codec import from_dict, to_dict
-from livetrans.session.outputs import JsonLinesOutput, OutputClosed, PlainOutput, open_records
+from livetrans.session.outputs import Finals, JsonLinesOutput, OutputClosed, PlainOutput, open_records
 
 from .examples import EVENTS, caption
 
@@ -176,6 +176,15 @@ def test_json_lines_are_one_event_each() -> None:
     output.close()
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert lines == [to_dict(Record(float(index), event)) for index, event in enumerate(EVENTS)]
+
+
+def test_saving_twice_at_once_makes_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    finals = Finals()
+    finals.write(Record(0.0, caption(0, "Guten Tag.", final=True)))
+    saved = [finals.save() for _ in range(3)]
+    assert sorted(tmp_path.iterdir()) == sorted(set(saved))
+    assert len(saved) == len(set(saved))
 
 
 def test_where_one_record_cannot_be_opened_nothing_is_left_of_the_other(

@@ -12,8 +12,9 @@ from textual.pilot import Pilot
 
 from livetrans.config import OutputSettings
 from livetrans.errors import SessionError
-from livetrans.events import Event, Gap, Notice
+from livetrans.events import Event, Gap, Notice, Record
 from livetrans.metrics.monitor import Snapshot
+from livetrans.session.outputs import Finals
 from livetrans.tui import captions
 from livetrans.tui.app import LivetransApp
 from livetrans.tui.captions import Current, History
@@ -354,7 +355,7 @@ async def test_copy_takes_the_last_caption_and_copy_all_takes_everything() -> No
         assert app.clipboard == "Erstens.\nZweitens"
 
 
-async def test_save_says_the_whole_path_and_what_is_left_out() -> None:
+async def test_save_says_the_name_and_the_folder_and_what_is_left_out() -> None:
     screenplay = Screenplay(started())
     path = Path("/home/someone/a folder with a long name/and another one/livetrans-2026 [1].txt")
     app = make_app(screenplay, save=lambda: path)
@@ -363,7 +364,7 @@ async def test_save_says_the_whole_path_and_what_is_left_out() -> None:
         await pilot.press("w")
         await settle(pilot)
         shown = "".join(line.strip() for line in screen_text(app).splitlines())
-        assert str(path).replace(" ", "") in shown.replace(" ", "")
+        assert f"saved as {path.name} in {path.parent}".replace(" ", "") in shown.replace(" ", "")
         assert "grows" not in shown
         await play(pilot, screenplay, caption(1, "Noch nicht"))
         await pilot.press("w")
@@ -389,6 +390,23 @@ async def test_save_says_why_not(fault: Exception, said: str) -> None:
         await settle(pilot)
         columns = [line[:55] for line in screen_text(app).splitlines()]
         assert said in " ".join(" ".join(columns).split())
+
+
+async def test_a_folder_that_was_removed_costs_the_saved_text_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screenplay, finals = Screenplay(started()), Finals()
+    finals.write(Record(0.0, caption(0, "Fertig.", final=True)))
+    app = make_app(screenplay, save=finals.save)
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    async with app.run_test() as pilot:
+        await pilot.press("w")
+        await play(pilot, screenplay, caption(1, "Danach."))
+        assert "the current folder cannot be written" in " ".join(screen_text(app).split())
+        assert "Danach." in screen_text(app)
 
 
 async def test_clear_empties_the_history_and_keeps_what_is_being_spoken() -> None:
