@@ -134,7 +134,7 @@ def _leave_at_once(exit_code: int) -> NoReturn:
 
 
 def _report_system_error(fault: OSError, debug: bool) -> int:
-    """An error of a named file or of stdout is for the user to mend; any other is internal."""
+    """An error of a named file or of stdout is the user's to correct; any other is internal."""
     if fault.filename is not None:
         return _report(f"{fault.filename} cannot be used ({fault.strerror}); check its permissions", 1, debug)
     if fault.errno in _FULL:

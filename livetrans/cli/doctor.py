@@ -186,7 +186,7 @@ def _wait_for_sound(meter: LevelMeter) -> None:
 
 
 def _tell(text: str) -> None:
-    """What takes the time, for somebody who waits at a terminal."""
+    """Say on a terminal what is being measured."""
     if sys.stderr.isatty():
         say(text)
 

@@ -25,7 +25,7 @@ def command(options: RunOptions, device: str | None, yes: bool) -> None:
     from livetrans.audio.microphone import Microphone
 
     clock, notices = SystemClock(), PostponedNotices()
-    # Before the models: nobody should fetch gigabytes for a microphone that is not there. It listens from the run on.
+    # Before the models, so that no gigabytes are fetched for a microphone that is missing. It captures from the run on.
     with contextlib.closing(Microphone(device, clock, notices)) as microphone:
         offer_models(options.source, options.target, options.asr, options.mt, yes=yes)
         settings = settings_from(options)

@@ -44,7 +44,7 @@ def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) ->
     `offered`: the user did not ask for them, so that Enter alone is a no.
 
     Raises:
-        UsageError: a restricted licence, and nobody to accept it; or no such model.
+        UsageError: a restricted licence, without a terminal or --yes to accept it; or no such model.
         ModelError: a model cannot be fetched.
         click.Abort: the question was left with Ctrl-C.
     """

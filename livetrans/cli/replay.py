@@ -23,6 +23,7 @@ from livetrans.files import input_path
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_recorded
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
+from livetrans.session.codec import EVENTS_FILE
 from livetrans.session.store import path_or_session
 
 STDIN = "-"
@@ -112,7 +113,7 @@ def _refuse_without_compare(compare: str | None) -> None:
 
 def is_recorded(path: Path) -> bool:
     """Whether the path is a session folder or a .jsonl file; anything else is opened as audio."""
-    return path.suffix == ".jsonl" or (path / "events.jsonl").is_file()
+    return path.suffix == ".jsonl" or (path / EVENTS_FILE).is_file()
 
 
 def open_source(
@@ -140,16 +141,10 @@ def open_source(
         if sys.stdin.isatty():
             raise UsageError("standard input is a terminal; pipe raw PCM into `livetrans replay -` or name a file")
         # Unbuffered: a reading thread would hold the buffer's lock, and the interpreter could not exit.
-        source: AudioSource = PcmStream(
-            open(sys.stdin.fileno(), "rb", 0, closefd=False), clock, partial(_notify, notices, notice)
-        )
+        stream = open(sys.stdin.fileno(), "rb", 0, closefd=False)
+        source: AudioSource = PcmStream(stream, clock, partial(notices, notice) if notice else None)
     else:
         from livetrans.audio.file import AudioFile
 
         source = AudioFile(Path(file), clock, real_time, notices)
     return from_audio(source, settings, clock, notices, live=file == STDIN and real_time)
-
-
-def _notify(notices: PostponedNotices, notice: Notice | None) -> None:
-    if notice is not None:
-        notices(notice)

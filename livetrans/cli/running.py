@@ -171,7 +171,7 @@ def _run_as_lines(run: Run) -> None:
             if count():
                 run.stop()
     if _reader_has_gone():
-        # The interpreter's last flush must not fail on a pipe that nobody reads.
+        # The interpreter's last flush must not fail on a pipe without a reader.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -210,7 +210,7 @@ def _run_on_screen(
     if embedded:
         say(embedded.text)
     pipeline.stop()
-    # After a second q nobody waits for the last captions; everything until now is in the session file.
+    # A second q does not wait for the last captions; the session file has everything until then.
     pipeline.join(timeout=_LAST_WAIT)
     if failure or app.return_code:
         raise LivetransError(failure or "The screen failed, as printed above; please report it.")

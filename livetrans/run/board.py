@@ -24,7 +24,7 @@ class Board:
         self._finished: deque[int] = deque(maxlen=REMEMBERED_FINALS)
 
     def feed_caption(self, caption: Caption) -> list[Caption]:
-        """Take a segment's newer caption; returns the captions that are history now."""
+        """Take a segment's newer caption; returns the captions that became history."""
         if caption.segment_id in self._finished:
             return []
         if caption.final:
@@ -45,7 +45,7 @@ class Board:
         return [current] if current.final else []
 
     def feed_transcript(self, transcript: Transcript) -> list[Caption]:
-        """Take a newer hypothesis; returns the captions that are history now."""
+        """Take a newer hypothesis; returns the captions that became history."""
         if self._transcript is not None and transcript.segment_id < self._transcript.segment_id:
             return []
         self._transcript = transcript
@@ -58,7 +58,7 @@ class Board:
         return [current]
 
     def feed_gap(self, gap: Gap) -> list[Caption]:
-        """Take a gap; returns what is history now: a final that was current, and what stands for the gap."""
+        """Take a gap; returns what became history: a final that was current, and what stands for the gap."""
         current = self.current
         if current is None or not current.final:
             return [gap.caption()]

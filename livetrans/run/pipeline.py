@@ -30,7 +30,7 @@ from livetrans.translation.translator import LatestPerSegment
 WATCH_SECONDS = 0.25
 """Seconds between two checks of how far behind the run is."""
 HUNG_SECONDS = 30.0
-"""A native call that takes longer may never return: the user is told, and the end does not wait for it."""
+"""A native call that takes longer may never return: a warning is published, and the end does not wait for it."""
 FINALS_IN_HAND = 1
 """Finals that may wait while the recogniser goes on, in the last step of back-pressure."""
 

@@ -112,7 +112,7 @@ class Run(ABC):
 
     @property
     def _is_abandoned(self) -> bool:
-        """Whether the run was stopped while models load: a native call cannot be ended, so nobody waits for it."""
+        """Whether the run was stopped while models load: a native call cannot be ended, so it is not waited for."""
         return self._is_stopping and bool(self._loading)
 
     def _loaded(self) -> bool:
@@ -150,12 +150,12 @@ class Run(ABC):
         self._ended.set()
 
     def _last_events(self) -> list[Event]:
-        """What is published before the end, once nothing works any more."""
+        """What is published before the end, after the threads have ended."""
         return []
 
     def _sink_failed(self, sink: Sink, error: BaseException) -> None:
         if isinstance(error, OutputClosed):
-            self.stop()  # Nobody reads the output any more: the run ends well, and its record is finished.
+            self.stop()  # The output has no reader: the run ends well, and its record is finished.
             return
         is_record = any(sink is record for record in self._records)
         if isinstance(error, SinkTooSlow):

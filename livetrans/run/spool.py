@@ -1,4 +1,4 @@
-"""Sound that cannot wait at its source waits here: in memory for a while, then on disk, so that none is dropped."""
+"""Live sound that is not recognised yet is kept here: in memory for a while, then on disk, so that none is dropped."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class SpooledSource:
             self._change.notify_all()
 
     def _add(self, chunk: AudioChunk) -> bool:
-        """Add a chunk behind the others; False where nobody listens any more."""
+        """Add a chunk behind the others; False once the source is closed."""
         full = round(MEMORY_SECONDS * SAMPLE_RATE)
         failure: OSError | None = None
         with self._change:

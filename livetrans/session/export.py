@@ -83,7 +83,7 @@ _WRITERS: dict[str, Callable[[Iterable[Spoken], Which], Iterator[str]]] = {
 
 
 def _srt_text(line: str) -> str:
-    """SRT has no escapes, and players obey tags: what would be one is written with a look-alike that they show."""
+    """SRT has no escapes, and players interpret tags: what would begin one is replaced by a look-alike."""
     line = line.replace("-->", "-- >")
     line = re.sub(r"<(?=[/A-Za-z])", "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", line)
     return line.replace("{", "(").replace("}", ")")

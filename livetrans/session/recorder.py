@@ -56,7 +56,7 @@ def make_session_folder(sessions: Path, now: datetime) -> Path:
 class SessionRecorder:
     """A sink that records a session in a folder: `events.jsonl`, and `audio.wav` with `keep_audio`.
 
-    Each event is handed to the system before `write` returns. The first fault is raised; after it nothing more is
+    Each event is handed to the system before `write` returns. The first error is raised; after it nothing more is
     written.
     """
 

@@ -32,7 +32,7 @@ from livetrans.tui.messages import (
 from livetrans.tui.panel import ROOMY_HEIGHT, Loading, Panel, Phase, StatusLine, Strip, TopBar
 
 POLL_SECONDS = 0.25
-"""How often numbers and signals are read: faster than this nobody reads numbers."""
+"""How often numbers and signals are read, in seconds: numbers that change more often cannot be read."""
 
 WIDTHS = [(0, "-narrow"), (76, "-normal"), (120, "-wide")]
 """Widths from which the style sheet's classes hold; below 76 a panel at the side would leave captions no room."""

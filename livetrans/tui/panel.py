@@ -76,7 +76,7 @@ def meter_row(snapshot: Snapshot, width: int) -> Content:
 
 
 def hearing(snapshot: Snapshot) -> str:
-    """Whether sound is heard now, in eight cells."""
+    """Whether speech is heard, in eight cells."""
     return "‖ paused" if snapshot.paused else "● speech" if snapshot.speaking else "○ silent"
 
 
