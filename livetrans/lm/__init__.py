@@ -1,1 +1,1 @@
-"""The language-model port over token ids, its llama.cpp adapter, prompt templates, and a scripted model for tests."""
+"""The language-model port over token ids, its llama.cpp adapter, and prompt templates."""

@@ -12,8 +12,8 @@ from livetrans.bench.runfile import FORMAT, Header
 from livetrans.clock import ManualClock
 from livetrans.languages import parse_language
 from livetrans.lm.prompts import build_prompt
-from livetrans.lm.scripted import Rule, ScriptedModel, word_by_word_rule
 from livetrans.signature import ModelRecord
+from tests.lm.scripted import Rule, ScriptedModel, word_by_word_rule
 
 METHODS = "rt,ssbd@0,ssbd@0.2,ssbd@0.5,cd,ssbd@0.2+mask3"
 SENTENCES = (

@@ -17,8 +17,8 @@ from livetrans.bench.runfile import Run, read_run
 from livetrans.clock import ProcessorClock
 from livetrans.errors import UsageError
 from livetrans.events import Span
-from livetrans.lm.scripted import ScriptedModel, hashed_rule
 from tests.bench.runs import METHODS, corpus_of, header_of, run_to
+from tests.lm.scripted import ScriptedModel, hashed_rule
 
 
 @pytest.fixture(scope="module")

@@ -18,10 +18,10 @@ from livetrans.bench.run import RunWriter, units
 from livetrans.bench.runfile import Header, Segment, Update, read_run, to_line
 from livetrans.errors import LivetransError, SessionError, UsageError
 from livetrans.languages import parse_language
-from livetrans.lm.scripted import hashed_rule
 from livetrans.session.codec import without_times
 from livetrans.stats import DecodingStats
 from tests.bench.runs import METHODS, SCRIPTED, SENTENCES, corpus_of, header_of, run_to
+from tests.lm.scripted import hashed_rule
 
 
 def _untimed(path: Path) -> list[dict[str, object]]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from livetrans.config import DecodingSettings
 from livetrans.decoding import DECODERS, Decode, Decoded, Decoding, Draft
-from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
+from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
 
 TREE = Path(__file__).parents[2]
 SECTION = (TREE / "docs" / "adding.md").read_text(encoding="utf-8").partition("## A decoder")[2].partition("\n## ")[0]

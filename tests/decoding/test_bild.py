@@ -12,7 +12,7 @@ from livetrans.decoding.bild import MOST_SMALL_TOKENS, bild
 from livetrans.decoding.sampling import Sampler
 from livetrans.decoding.verification import log_probability
 from livetrans.events import DRAFT_MODEL
-from livetrans.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, noisy_rule
+from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, noisy_rule
 
 _PROMPT = [BEGIN, SOURCE, 5, 6, TARGET]
 _seeds = st.integers(0, 999)

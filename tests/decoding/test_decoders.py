@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from livetrans.config import DecodingSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
-from livetrans.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
 from livetrans.sequences import LOOP_REPEATS, loop_length
+from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
 
 ANEW = ("rt", "spec", "bild")
 """Decoders that do not use the previous output; without a draft model they are re-translation."""

@@ -15,8 +15,8 @@ from livetrans.decoding import Decoded, Decoding, Draft
 from livetrans.decoding.double import double
 from livetrans.errors import ModelError
 from livetrans.lm.port import TailPieces
-from livetrans.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule
 from livetrans.sequences import LOOP_REPEATS
+from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule
 
 V = 24
 _seeds = st.integers(0, 999)

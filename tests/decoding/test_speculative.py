@@ -16,7 +16,7 @@ from livetrans.decoding.drafting import MOST_PROPOSED, Proposal, Worth, expected
 from livetrans.decoding.sampling import Sampler
 from livetrans.decoding.speculative import rejection_sampling
 from livetrans.events import DRAFT_MODEL
-from livetrans.lm.scripted import BEGIN, END, SOURCE, TARGET, Rule, ScriptedModel, hashed_rule, noisy_rule
+from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, Rule, ScriptedModel, hashed_rule, noisy_rule
 
 _sources = st.lists(st.integers(4, 20), min_size=1, max_size=8)
 _DRAFTED = sorted(name for name, row in DECODERS.items() if row.draft_model != "none" and name != "bild")

@@ -16,8 +16,8 @@ from livetrans.config import DecodingSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
 from livetrans.decoding.verification import log_probability
 from livetrans.decoding.window import MOVED_AT_LEAST, REWRITTEN_TOKENS, final_by_worth
-from livetrans.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule
 from livetrans.sequences import common_prefix_length
+from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule
 
 _sources = st.lists(st.integers(4, 20), min_size=1, max_size=12)
 _EVERYTHING = 100

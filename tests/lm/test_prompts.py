@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import parse_language
 from livetrans.lm.prompts import build_prompt, choose_template, without_thinking
-from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
+from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 
 ENGLISH, GERMAN, FRENCH = parse_language("en"), parse_language("de"), parse_language("fr")
 

@@ -12,17 +12,17 @@ from livetrans.clock import Clock, SystemClock
 from livetrans.config import DecodingSettings, MaskSettings, TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, SpeechChunk, Transcript, Word
 from livetrans.lm.prompts import Prompt, renderer
-from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 from livetrans.run.listening import Listener, Listening, OnAudio, listen
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel, RestartingRecogniser
 from livetrans.run.spool import SpooledSource
 from livetrans.run.translating import Translating
-from livetrans.speech.recogniser import ScriptedRecogniser, speak
 from livetrans.speech.transcriber import Transcriber
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
+from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
+from tests.speech.scripted import ScriptedRecogniser, speak
 
 from .faults import FaultyModel, FaultyRecogniser, FaultySource, ScaledClock, Schedule
 from .sinks import Collected

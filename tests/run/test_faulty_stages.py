@@ -9,8 +9,8 @@ import pytest
 
 from livetrans.clock import ManualClock, SystemClock
 from livetrans.events import AudioChunk, Word
-from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
-from livetrans.speech.recogniser import ScriptedRecogniser, speak
+from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
+from tests.speech.scripted import ScriptedRecogniser, speak
 
 from .faults import (
     FaultyModel,

@@ -12,8 +12,8 @@ from livetrans.config import TranscriberSettings
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, SourceProgress, SpeechChunk, Word
 from livetrans.run.listening import listen
-from livetrans.speech.recogniser import ScriptedRecogniser, speak
 from livetrans.speech.transcriber import Transcriber
+from tests.speech.scripted import ScriptedRecogniser, speak
 
 WORDS = (Word("nothing", 0.1, 0.5), Word("is", 0.5, 0.7), Word("lost.", 0.7, 1.2))
 

@@ -25,7 +25,6 @@ from livetrans.events import (
     Word,
 )
 from livetrans.lm.prompts import Prompt, renderer
-from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 from livetrans.run.listening import Listening, OnAudio, Stages, listen
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingRecogniser
@@ -36,10 +35,11 @@ from livetrans.session.codec import EVENTS_FILE, read_records
 from livetrans.session.last import LastCaptions
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.unfinished import read_unfinished
-from livetrans.speech.recogniser import ScriptedRecogniser, speak
 from livetrans.speech.transcriber import Transcriber
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
+from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
+from tests.speech.scripted import ScriptedRecogniser, speak
 
 from .scripted_run import SilenceGate, sentences
 from .sinks import Collected

@@ -24,7 +24,6 @@ from livetrans.events import (
     Translation,
 )
 from livetrans.lm.prompts import Prompt, renderer
-from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
@@ -34,6 +33,7 @@ from livetrans.session.codec import to_dict, without_times
 from livetrans.session.outputs import OutputClosed
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
+from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 
 from .sinks import Collected, Stalled
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from livetrans.clock import ManualClock
 from livetrans.config import TranscriberSettings
 from livetrans.events import SAMPLE_RATE, SpeechChunk, Transcript, Word
-from livetrans.speech.recogniser import Hypothesis, ScriptedRecogniser, speak
+from livetrans.speech.recogniser import Hypothesis
 from livetrans.speech.transcriber import Transcriber
+from tests.speech.scripted import ScriptedRecogniser, speak
 
 STEADY = TranscriberSettings(step=1.0, adaptive=False)
 LIMIT = ScriptedRecogniser.maximum_length

@@ -12,11 +12,11 @@ from livetrans.config import CALM, DecodingSettings, MaskSettings
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
 from livetrans.lm.prompts import Prompt, renderer
-from livetrans.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 from livetrans.metrics.rates import ScreenErasure
 from livetrans.run.translating import translate
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
+from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 
 PROMPT = Prompt("plain", (BEGIN, SOURCE), (TARGET,), False)
 

@@ -1,0 +1,77 @@
+"""A recogniser without a model, and sound that it recognises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from livetrans.events import FULL_SCALE, SAMPLE_RATE, Word
+from livetrans.speech.recogniser import Hypothesis
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def speak(words: Sequence[Word], length: float | None = None) -> NDArray[np.int16]:
+    """Sound of at most 32,767 words at their times, shape (n,); `length` seconds, or to the last word's end.
+
+    Each word is a block of one constant sample value, its number, for `ScriptedRecogniser` to find.
+    """
+    total = max((word.end for word in words), default=0.0) if length is None else length
+    samples = np.zeros(round(total * SAMPLE_RATE), dtype=np.int16)
+    for number, word in enumerate(words, start=1):
+        samples[round(word.start * SAMPLE_RATE) : round(word.end * SAMPLE_RATE)] = number
+    return samples
+
+
+class ScriptedRecogniser:
+    """Recognises what `speak` wrote; it errs only where a real recogniser does, at the buffer's unstable end.
+
+    For tests, and for a run without a model. It has no idea of time: it recognises whatever the buffer holds, wherever
+    the buffer was cut.
+    """
+
+    maximum_length = 28.0
+    hot_words = ()
+
+    def __init__(self, words: Sequence[Word], *, unstable: float = 0.0) -> None:
+        """`unstable`: seconds before the buffer's end in which words are misread, anew in each pass."""
+        self._words = tuple(words)
+        self._unstable = unstable
+        self.passes: list[tuple[float, str, bool]] = []
+        """Seconds of sound, prompt and `final` of every pass so far."""
+        self.language: str | None = None
+        """What every hypothesis says of its language."""
+
+    def listen_for(self, language: str | None) -> None:
+        self.language = language
+
+    def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
+        numbers = np.rint(samples * FULL_SCALE).astype(np.int64)
+        self.passes.append((len(numbers) / SAMPLE_RATE, prompt, final))
+        edges = np.flatnonzero(np.diff(numbers)) + 1
+        bounds = [0, *edges.tolist(), len(numbers)]
+        found = [
+            self._word(int(numbers[start]), start, stop, len(numbers), final)
+            for start, stop in pairwise(bounds)
+            if stop > start and numbers[start] != 0
+        ]
+        words = tuple(word for word in found if word is not None)
+        ends = tuple(word.end for word in words if word.text.endswith((".", "!", "?")))
+        return Hypothesis(words, ends, self.language if words else None)
+
+    def _word(self, number: int, start: int, stop: int, total: int, final: bool) -> Word | None:
+        spoken = self._words[number - 1]
+        whole = round(spoken.end * SAMPLE_RATE) - round(spoken.start * SAMPLE_RATE)
+        cut_at_start = start == 0 and stop < total and stop - start < whole
+        if cut_at_start and 2 * (stop - start) < whole:
+            return None
+        text = spoken.text
+        if stop == total and stop - start < whole:
+            text = text[: max(1, len(text) * (stop - start) // whole)]
+        elif not final and total - stop < self._unstable * SAMPLE_RATE:
+            text = f"{text}~{len(self.passes)}"
+        return Word(text, start / SAMPLE_RATE, stop / SAMPLE_RATE)
