@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from livetrans.bench.duration import ENOUGH_SECONDS, Expectation, in_words, work
 from livetrans.cli.expecting import show_progress
 from livetrans.clock import ManualClock
 from tests.bench.runs import corpus_of, header_of
+from tests.terminal import as_standard_error
 
 
 @given(
@@ -45,19 +45,11 @@ def test_work_is_the_text_of_all_updates(tmp_path: Path) -> None:
     assert work_of(corpus.segments) == len("a b c") + len("a b c d") + len("e f")
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def test_a_bar_begins_at_the_share_done_and_makes_room_for_notices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, terminal = ManualClock(), Terminal()
+    clock, terminal = ManualClock(), as_standard_error(monkeypatch)
     monkeypatch.setattr("livetrans.cli.expecting.SystemClock", lambda: clock)
-    for name, value in {"TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "80"}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr("sys.stderr", terminal)
     corpus = corpus_of(tmp_path, ["a b c d e f"] * 40)
     header = header_of(corpus, "rt,cd", repeats=1)
     done = {(0, number, method) for number in range(20) for method in ("rt", "cd")}

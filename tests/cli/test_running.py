@@ -22,6 +22,7 @@ from livetrans.run.runner import Run
 from livetrans.session.outputs import Heard, PlainOutput
 from livetrans.session.recorder import SessionRecorder
 from livetrans.tui import app as tui_app
+from tests.terminal import as_standard_error
 
 
 class InterruptedRun(Run):
@@ -65,14 +66,8 @@ def test_a_second_signal_leaves_at_once() -> None:
     assert run.stops == 1
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def test_the_bar_shows_how_much_was_heard_and_warnings_stand_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    terminal = as_standard_error(monkeypatch)
     monkeypatch.setattr(sys, "stdout", lines := io.StringIO())
     with progress_bar() as progress:
         output, bar = PlainOutput(sys.stdout), HeardProgress(progress)

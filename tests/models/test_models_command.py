@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
@@ -25,6 +24,7 @@ from livetrans.models import local
 from livetrans.models.catalogue import Entry, read_catalogue
 from livetrans.models.pulled import Progress
 from tests.models.hub import Hub
+from tests.terminal import as_standard_error
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = read_catalogue(ROOT / "models/catalogue.toml")
@@ -286,17 +286,12 @@ def test_the_embedded_recogniser_says_what_it_is_unless_a_shipped_recording_is_h
 
 
 def test_the_bar_says_what_arrived_and_ctrl_c_that_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     def interrupted(entry: Entry, folder: Path, progress: Progress, wait: Callable[[], None]) -> Path:
         progress(4_000_000, 10_000_000)
         wait()
         raise KeyboardInterrupt
 
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    terminal = as_standard_error(monkeypatch)
     monkeypatch.setattr(pulling, "pull", interrupted)
     with pytest.raises(KeyboardInterrupt):
         pulling._pull_one(CATALOGUE.entries[0])
