@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from livetrans.errors import ModelError, UsageError
 from livetrans.languages import LANGUAGES, parse_language
 from livetrans.lm.templates import TEMPLATES
 from livetrans.session.codec import decode
+from livetrans.text import nearest
 
 RECOGNISER = "recogniser"
 TRANSLATOR = "translator"
@@ -122,8 +122,8 @@ class Catalogue:
         entry = self.named(name)
         if entry is None and "/" not in name:
             names = [*self.purposes, *(known.name for known in self.entries)]
-            close = difflib.get_close_matches(name.lower(), names, n=1)
-            advice = f"did you mean {close[0]}?" if close else "`livetrans models` lists them"
+            close = nearest(name, names)
+            advice = f"did you mean {close}?" if close else "`livetrans models` lists them"
             raise UsageError(f"there is no model {name!r} in the catalogue; {advice}")
         return entry or entry_of(name)
 
