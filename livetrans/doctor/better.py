@@ -10,8 +10,8 @@ from pathlib import Path
 from livetrans.config import Settings
 from livetrans.doctor.machine import OK, WARNING, Finding
 from livetrans.doctor.measuring import MeasuredRecogniser, MeasuredTranslator, contention
+from livetrans.doctor.prediction import Load, predict_load
 from livetrans.languages import AUTO
-from livetrans.metrics.prediction import Load, predict_load
 from livetrans.models.catalogue import RECOGNISER, TRANSLATOR, Catalogue
 from livetrans.models.local import FoundModel, find_elsewhere, find_models, is_embedded, known_models, size_on_disk
 

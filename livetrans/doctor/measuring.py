@@ -1,4 +1,4 @@
-"""What a pass and an update of a run's models cost on this machine, and the lag and load that follow from it."""
+"""What a pass and an update of the run's models cost on this machine, and the findings about them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from livetrans.bench.cost import Cost, measure_cost
 from livetrans.clock import Clock
 from livetrans.config import MaskSettings, RecogniserSettings, Settings
 from livetrans.doctor.machine import OK, WARNING, Finding
+from livetrans.doctor.prediction import Costs, Load, predict_load
 from livetrans.events import FULL_SCALE, SAMPLE_RATE
 from livetrans.installation import data_folder
-from livetrans.metrics.prediction import Costs, Load, predict_load
 from livetrans.speech.recogniser import Recogniser
 
 if TYPE_CHECKING:

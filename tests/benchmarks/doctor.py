@@ -31,9 +31,9 @@ from livetrans.cli import run
 from livetrans.clock import SystemClock
 from livetrans.config import GateSettings, LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
 from livetrans.doctor.measuring import measure_recogniser, measure_translator, predict
+from livetrans.doctor.prediction import Costs, Load, predict_load
 from livetrans.events import Caption, Transcript, Translation
 from livetrans.metrics.latency import caption_lag
-from livetrans.metrics.prediction import Costs, Load, predict_load
 from livetrans.models.local import find_recogniser, find_translator
 from livetrans.session.codec import from_dict
 from livetrans.signature import machine

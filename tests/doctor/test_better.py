@@ -15,7 +15,7 @@ from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.doctor.better import Candidate, Predicted, candidates, choose, predict_loads
 from livetrans.doctor.machine import OK, WARNING
 from livetrans.doctor.measuring import MeasuredRecogniser, MeasuredTranslator
-from livetrans.metrics.prediction import Costs, Load
+from livetrans.doctor.prediction import Costs, Load
 from livetrans.models.catalogue import RECOGNISER, TRANSLATOR, Catalogue, Entry, Purpose
 from livetrans.models.local import FoundModel, known_models
 

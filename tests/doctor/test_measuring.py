@@ -22,8 +22,8 @@ from livetrans.doctor.measuring import (
     speech_of,
     update_costs,
 )
+from livetrans.doctor.prediction import Costs
 from livetrans.events import SAMPLE_RATE
-from livetrans.metrics.prediction import Costs
 from livetrans.speech.recogniser import Hypothesis
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"

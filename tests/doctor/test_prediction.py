@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.config import GateSettings, TranscriberSettings
-from livetrans.metrics.prediction import NEWEST_WORD_AGE, PAUSE_BEGINS, Costs, Load, predict_load
+from livetrans.doctor.prediction import NEWEST_WORD_AGE, PAUSE_BEGINS, Costs, Load, predict_load
 
 STEP, PAUSE = TranscriberSettings().step, GateSettings().pause
 SECONDS = st.floats(0, 5)
