@@ -163,14 +163,12 @@ def checked_jsonl(context: click.Context, option: click.Parameter, value: str | 
 def progress_bar(*, hidden: bool = False) -> Progress:
     """A bar on standard error that is cleared at its end, Ctrl-C included; none where that is not a terminal."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("·"),
         TimeRemainingColumn(),
         TextColumn("left"),
         console=console,
