@@ -56,7 +56,8 @@ def command(session: str, asr: str | None, mt: str | None) -> None:
 def _settings(unfinished: Unfinished, asr: str | None, mt: str | None) -> Settings:
     """The settings that the session was recorded with."""
     signed = unfinished.signature
-    source, target = str(signed.get("source_language", AUTO)), str(signed.get("target_language", "de"))
+    source = str(signed.get("source_language", AUTO))
+    target = parse_language(str(signed.get("target_language", "de"))).code
     translator = find_translator(mt or _text(signed, "translator"), target=target)
     recogniser = None
     if unfinished.has_sound:
