@@ -15,9 +15,9 @@ from textual.widgets import Footer
 from livetrans.config import PANELS, DecodingSettings, MaskSettings, OutputSettings
 from livetrans.errors import UsageError
 from livetrans.metrics.monitor import Snapshot
-from livetrans.run.board import Board
 from livetrans.run.pipeline import Pipeline
 from livetrans.text import counted, unknown, visible
+from livetrans.tui.board import Board
 from livetrans.tui.captions import Current, History
 from livetrans.tui.controls import Controls, LanguageSwitch, save_transcript
 from livetrans.tui.keys import HelpScreen, bindings, palette

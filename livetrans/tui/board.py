@@ -1,4 +1,4 @@
-"""Which caption is current and which are history: what any display shows, also one that joins late."""
+"""Which caption is current and which are history: the state of the screen, without its widgets."""
 
 from __future__ import annotations
 

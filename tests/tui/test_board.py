@@ -1,8 +1,8 @@
-"""What is current and what is history."""
+"""The current caption and the history, without a screen."""
 
 from __future__ import annotations
 
-from livetrans.run.board import Board
+from livetrans.tui.board import Board
 from tests.tui.scripted import caption, transcript
 
 
