@@ -114,6 +114,13 @@ def parse_language(text: str) -> Language:
     return found
 
 
+def check_different(spoken: str, shown: str) -> None:
+    """Raises UsageError where both are the same language; each is a code or a name, or `auto`."""
+    language = None if spoken.strip().lower() == AUTO else parse_language(spoken)
+    if language == parse_language(shown):
+        raise UsageError(f"--from and --to are both {language.name}; choose another language for one of them")
+
+
 def _by_code(code: str) -> Language | None:
     subtags = code.lower().split("-")
     prefixes = ("-".join(subtags[:count]) for count in range(len(subtags), 0, -1))

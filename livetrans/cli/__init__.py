@@ -91,7 +91,10 @@ def run(arguments: Sequence[str]) -> int:
         return fault.exit_code
     except click.UsageError as fault:
         command = fault.ctx.command_path if fault.ctx else _command_path(arguments)
-        return _report(f"{fault.format_message().rstrip('.')}; see `{command} --help`", fault.exit_code, debug)
+        message = fault.format_message().rstrip(".")
+        if isinstance(fault, click.NoSuchOption) and fault.possibilities:
+            message = f"there is no option {fault.option_name} (did you mean {fault.possibilities[0]}?)"
+        return _report(f"{message}; see `{command} --help`", fault.exit_code, debug)
     except click.ClickException as fault:
         return _report(fault.format_message(), fault.exit_code, debug)
     except LivetransError as fault:

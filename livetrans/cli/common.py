@@ -72,6 +72,19 @@ def confirmed(question: str, *, default: bool) -> bool:
         say("livetrans: answer y or n.")
 
 
+def require_yes(question: str, refusal: str) -> None:
+    """Go on only after a yes at a terminal.
+
+    Raises:
+        UsageError: there is no terminal to ask at; `refusal` is its text.
+        click.Abort: the answer is no.
+    """
+    if not sys.stdin.isatty():
+        raise UsageError(refusal)
+    if not confirmed(question, default=False):
+        raise click.Abort
+
+
 class CommandEntry(NamedTuple):
     """A command before it is imported."""
 
@@ -157,7 +170,12 @@ def checked_jsonl(context: click.Context, option: click.Parameter, value: str | 
     """Accept .jsonl files only, because `--jsonl demo.flac` would overwrite the recording."""
     if value in (None, "-") or str(value).endswith(".jsonl"):
         return value
-    raise UsageError(f"--jsonl writes to stdout or to a file that ends in .jsonl, not to {value!r}; write --jsonl=-")
+    if Path(str(value)).exists():
+        raise UsageError(
+            f"--jsonl took {value!r} for the file to write; "
+            "write --jsonl behind it, or name a new file with --jsonl=FILE.jsonl"
+        )
+    raise UsageError(f"--jsonl writes to a file that ends in .jsonl; write --jsonl {shlex.quote(f'{value}.jsonl')}")
 
 
 def progress_bar(*, hidden: bool = False) -> Progress:

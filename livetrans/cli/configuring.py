@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from livetrans.cli.common import GroupedOption, confirmed, say, started_as
+from livetrans.cli.common import GroupedOption, require_yes, say, started_as
 from livetrans.cli.configfile import COMMAND_LINE_ONLY, COMMANDS, apply_config, default_config_file, option_key
-from livetrans.errors import SessionError, UsageError
+from livetrans.errors import SessionError
 from livetrans.text import visible
 
 WIDTH = 80
@@ -156,10 +155,8 @@ def _commented(entry: Entry) -> Iterator[str]:
 
 def _write(path: Path, yes: bool) -> None:
     if path.exists() and not yes:
-        if not sys.stdin.isatty():
-            raise UsageError(f"{path} exists already; give --yes to overwrite it, or --config for another file")
-        if not confirmed(f"{path} exists already. Overwrite it?", default=False):
-            raise click.Abort
+        refusal = f"{path} exists already; give --yes to overwrite it, or --config for another file"
+        require_yes(f"{path} exists already. Overwrite it?", refusal)
     text = template()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ import click
 
 from livetrans.cli.common import AdvisingGroup, say, started_as
 from livetrans.errors import ModelError, UsageError
-from livetrans.languages import AUTO, parse_language
+from livetrans.languages import AUTO, check_different, parse_language
 from livetrans.models.catalogue import RECOGNISER, Entry
 from livetrans.models.local import (
     FoundModel,
@@ -69,6 +69,7 @@ def pull_command(name: str, source: str, target: str, yes: bool) -> None:
 
     catalogue = known_models()
     if name in catalogue.purposes:
+        check_different(source, target)
         spoken = None if source.lower() == AUTO else parse_language(source).code
         shown = parse_language(target).code
         if not pull_all(catalogue.pair(name, spoken, shown), yes=yes):

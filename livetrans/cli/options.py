@@ -252,7 +252,8 @@ _OUTPUT = [
         flag_value="-",
         callback=checked_jsonl,
         show_default=False,
-        help="Write every event as a JSON line to FILE, which ends in .jsonl; without FILE to standard output.",
+        help="Write every event as a JSON line to FILE, which ends in .jsonl; without FILE, or with -, to standard "
+        "output.",
     ),
     _output(
         "--session",

@@ -34,11 +34,12 @@ from livetrans.config import (
     Settings,
     TranscriberSettings,
 )
+from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.events import Notice
 from livetrans.files import input_path
 from livetrans.installation import data_folder
-from livetrans.languages import AUTO, Language, parse_language
+from livetrans.languages import AUTO, Language, check_different, parse_language
 from livetrans.models.local import find_draft_model, find_recogniser, find_translator, is_embedded
 from livetrans.translation.glossary import read_glossary
 
@@ -101,6 +102,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
             given = {name: value for name in names if (value := values.pop(name)) is not None}
             return dataclasses.replace(settings, **given)  # type: ignore[type-var]
 
+        check_different(values["source"].split(",")[0], values["target"].split(",")[0])
         preset = CALM[values.pop("calm")]
         if values["method"] == "paper":
             preset, values["method"] = PAPER, PAPER.decoding.method
@@ -116,6 +118,9 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
             mask=change(preset.mask),
             output=change(OutputSettings(record_session=record_session)),
         )
+        # The methods of --compare take what they need of these.
+        if values.get("compare") is None:
+            _refuse_without_effect(options.decoding, options.mask)
         if options.draft_model is None and was_given("gamma"):
             raise UsageError("--gamma is for a draft model; name one with --draft-model, or drop --gamma")
         if options.output.keep_audio and not record_session:
@@ -134,6 +139,25 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def was_given(name: str) -> bool:
     """Whether an option stands on the command line; a configuration file may set what a run has no use for."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def _refuse_without_effect(decoding: DecodingSettings, mask: MaskSettings) -> None:
+    """Refuse single options that stand on the command line and have no meaning with the others.
+
+    Raises:
+        UsageError: it says which.
+    """
+    method = decoding.method
+    biased = [decoder.name for decoder in DECODERS.values() if decoder.biased]
+    for name, option, without_effect, others in (
+        ("bias", "--bias", method not in biased, biased),
+        ("window", "--live-window", method != "window", ["window"]),
+    ):
+        if without_effect and was_given(name):
+            instead = " or ".join(others)
+            raise UsageError(f"{option} has no effect with --method {method}; drop it, or choose --method {instead}")
+    if mask.mode == "none" and was_given("k"):
+        raise UsageError("--mask-k has no effect with --mask none; drop one of them")
 
 
 def wants_screen(output: OutputSettings) -> bool:

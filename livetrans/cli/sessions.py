@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from livetrans.cli.common import AdvisingGroup, confirmed, say, started_as
+from livetrans.cli.common import AdvisingGroup, require_yes, say, started_as
 from livetrans.errors import SessionError, UsageError
 from livetrans.session.codec import dump
 from livetrans.session.recorder import sessions_folder
@@ -88,11 +87,9 @@ def remove_command(names: tuple[str, ...], empty: bool, days: int | None, yes: b
     if not chosen:
         say("No session was removed: none matches.")
         return
-    several = len(chosen) > 1 or days is not None
-    if not yes and (several or sys.stdin.isatty()):
-        which = counted(len(chosen), "session") if several else _described(min(chosen))
-        if not confirmed(f"Remove {which}?", default=False):
-            raise click.Abort
+    if not yes:
+        which = counted(len(chosen), "session") if len(chosen) > 1 else _described(min(chosen))
+        require_yes(f"Remove {which}?", f"give --yes to remove {which} without being asked")
     for folder in sorted(chosen):
         remove(folder)
         say(f"{folder.name} was removed.")

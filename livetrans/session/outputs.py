@@ -282,7 +282,6 @@ class Finals:
 
         Raises:
             SessionError: there is no final yet.
-            FileExistsError: one was written in this second.
             OSError: the folder cannot be written.
         """
         captions = tuple(self._captions)

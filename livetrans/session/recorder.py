@@ -213,8 +213,11 @@ def _error(folder: Path, error: OSError, *, append: bool = False) -> SessionErro
     if append:
         advice = "free space" if error.errno == errno.ENOSPC else "check its permissions"
         return SessionError(f"Nothing can be added to the session {folder} ({reason}): {advice}.")
-    advice = "free space, or choose" if error.errno == errno.ENOSPC else "choose"
-    return SessionError(f"The session cannot be recorded in {folder} ({reason}): {advice} a folder with --session.")
+    advice = "free space, choose" if error.errno == errno.ENOSPC else "choose"
+    return SessionError(
+        f"The session cannot be recorded in {folder} ({reason}): "
+        f"{advice} a folder with --session, or record none with --no-session."
+    )
 
 
 class _WaveFile:

@@ -105,11 +105,8 @@ def save_transcript(save: Callable[[], Path] | None, *, is_growing: bool) -> tup
         path = save()
     except LivetransError as error:
         return f"nothing was saved: {error}", "warning"
-    except FileExistsError:  # Its name has the second in it.
-        return "saved a moment ago; press w again for another file", "info"
     except OSError as error:
         reason = error.strerror or error
         return f"the current folder cannot be written ({reason}): `livetrans export` writes elsewhere", "warning"
-    return f"saved as {path.name} in {path.parent}" + (
-        ", without the caption that still grows" if is_growing else ""
-    ), "info"
+    without = ", without the caption that still grows" if is_growing else ""
+    return f"saved as {path.name} in {path.parent}{without}", "info"

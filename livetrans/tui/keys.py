@@ -39,7 +39,14 @@ class Command:
 COMMANDS = (
     Command("question_mark", "help", "?", "Explain everything", "Keys and numbers, one sentence each.", "Help"),
     Command("q", "stop", "q", "Quit", "The last captions are finished first; a second press quits at once.", "Quit"),
-    Command("space", "pause", "space", "Pause or resume", "Sound is ignored while paused.", "Pause"),
+    Command(
+        "space",
+        "pause",
+        "space",
+        "Pause or resume",
+        "While paused, nothing is heard from a microphone; a file waits.",
+        "Pause",
+    ),
     Command("s", "source", "s", "Show, hide source", "The recognised text beside each translation.", "Source"),
     Command(
         "a", "calm", "a", "Next calm setting", "Still, balanced or faithful: what may change on the screen.", "Calm"

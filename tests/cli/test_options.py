@@ -89,7 +89,7 @@ def test_defaults_are_those_of_the_settings(seen: Seen, models: Path) -> None:
 def test_every_option_reaches_its_setting(seen: Seen, models: Path) -> None:
     line = (
         "--from French --to zh-tw --asr whisper-small --mt tower --prompt tower --context 512 --threads 3"
-        " --asr-threads 2 --method rt --bias 0.5 --mask output --mask-k 5 --vad 3 --pause 1.5 --step 2"
+        " --asr-threads 2 --method ssbd --bias 0.5 --mask output --mask-k 5 --vad 3 --pause 1.5 --step 2"
         " --window partials --draft-model livetrans-en-de --gamma auto"
     )
     settings = settings_from(parsed(seen, *line.split()))
@@ -101,7 +101,7 @@ def test_every_option_reaches_its_setting(seen: Seen, models: Path) -> None:
     assert settings.language_model.prompt == "tower"
     assert settings.draft_model == DraftModelSettings(models / "livetrans-en-de.q8_0.gguf", None)
     assert (settings.language_model.context_tokens, settings.language_model.threads) == (512, 3)
-    assert (settings.decoding.method, settings.decoding.bias) == ("rt", 0.5)
+    assert (settings.decoding.method, settings.decoding.bias) == ("ssbd", 0.5)
     assert settings.mask == MaskSettings(mode="output", k=5)
     assert (settings.gate.aggressiveness, settings.gate.pause) == (3, 1.5)
     assert settings.transcriber.step == 2
@@ -192,7 +192,9 @@ def test_jsonl_takes_a_file_or_nothing(seen: Seen, line: str, expected: str) -> 
 
 def test_jsonl_never_takes_the_recording_for_its_file(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", "--jsonl", "demo.flac"]) == 2
-    assert "demo.flac" in capsys.readouterr().err
+    assert "write --jsonl demo.flac.jsonl" in capsys.readouterr().err
+    assert run(["replay", "--jsonl", "recordings/demo.flac"]) == 2
+    assert "--jsonl took 'recordings/demo.flac'" in capsys.readouterr().err
 
 
 def test_gamma_is_refused_without_a_draft_model(seen: Seen, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -203,6 +205,34 @@ def test_gamma_is_refused_without_a_draft_model(seen: Seen, tmp_path: Path, caps
     config.write_text('gamma = "3"')
     assert parsed(seen, "--config", str(config)).draft_model is None
     assert parsed(seen, "--config", str(config), "--draft-model", "livetrans-en-de").draft_model is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("--method rt --bias 0.5", "--bias has no effect with --method rt"),
+        ("--method ssbd --live-window 9", "--live-window has no effect with --method ssbd"),
+        ("--method paper --live-window 9", "--live-window has no effect with --method ssbd"),
+        ("--mask none --mask-k 100", "--mask-k has no effect with --mask none"),
+    ],
+)
+def test_options_without_effect_are_refused(
+    seen: Seen, tmp_path: Path, line: str, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["replay", "demo.flac", *line.split()]) == 2
+    assert word in capsys.readouterr().err
+    config = tmp_path / "mine.toml"  # A file may hold what only some runs use.
+    config.write_text("bias = 0.5\nlive-window = 9\nmask-k = 100\n")
+    parsed(seen, "--config", str(config), *line.split()[:2])
+
+
+@pytest.mark.parametrize("line", ["--from en --to English", "--from de,auto --to de", "--from en --to en-GB"])
+def test_captions_in_the_language_that_is_spoken_are_refused(
+    seen: Seen, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["replay", "demo.flac", *line.split()]) == 2
+    said = capsys.readouterr().err
+    assert "--from and --to are both" in said and "pull" not in said
 
 
 def test_keeping_sound_without_a_session_is_refused(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:

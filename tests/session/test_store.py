@@ -145,13 +145,13 @@ def test_the_list_and_removing_by_the_command(sessions: Path, capsys: pytest.Cap
     assert "livetrans resume NAME" in lines[-1]
     assert run(["sessions", "list", "--json"]) == 0
     assert capsys.readouterr().out.count('"state": ') == 3
-    assert run(["sessions", "rm", "--empty"]) == 0
+    assert run(["sessions", "rm", "--empty", "--yes"]) == 0
     assert not empty.exists() and old.exists() and crashed.exists()
     weeks = time.time() - 21 * 86_400
     os.utime(old / "events.jsonl", (weeks, weeks))
     assert run(["sessions", "rm", "--older-than", "20", "--yes"]) == 0
     assert not old.exists() and crashed.exists()
-    assert run(["sessions", "rm", "2026-03"]) == 0
+    assert run(["sessions", "rm", "2026-03", "--yes"]) == 0
     assert not crashed.exists()
     assert run(["sessions", "rm"]) == 2
 
@@ -168,6 +168,17 @@ def test_at_a_terminal_one_session_is_removed_only_after_a_yes(
     assert kept.exists()
     assert run(["sessions", "rm", "last", "--yes"]) == 0
     assert not kept.exists()
+
+
+@pytest.mark.parametrize("chosen", [["last"], ["2026-01-01"], ["2026-01", "2026-02"], ["--empty"]])
+def test_without_a_terminal_nothing_is_removed_without_yes(
+    chosen: list[str], sessions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(sessions, "2026-01-01T10-00-00", STARTED, caption(0, "Guten Tag."), ENDED)
+    record(sessions, "2026-02-01T10-00-00", STARTED, ENDED)
+    assert run(["sessions", "rm", *chosen]) == 2
+    assert "--yes" in capsys.readouterr().err
+    assert len(list(sessions.iterdir())) == 2
 
 
 def test_a_path_elsewhere_is_never_removed(sessions: Path, tmp_path: Path) -> None:

@@ -376,7 +376,6 @@ async def test_save_says_the_name_and_the_folder_and_what_is_left_out() -> None:
     ("fault", "said"),
     [
         (PermissionError(13, "Permission denied"), "cannot be written (Permission denied): `livetrans export`"),
-        (FileExistsError(17, "File exists"), "saved a moment ago; press w again"),
         (SessionError("there is no finished caption yet"), "nothing was saved: there is no finished caption yet"),
     ],
 )
