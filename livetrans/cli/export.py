@@ -56,7 +56,7 @@ def command(session: str, format_: Format | None, which: Which, output: Path | N
         write_new(output, pieces, "--output", force=force)
     if (path / EVENTS_FILE).is_file() and summarise(path).state == "unfinished":
         say(
-            "livetrans: the session is unfinished, its last captions may be too: "
+            "livetrans: the run of this session was cut off, so its last captions may be missing; to finish it: "
             f"{started_as()} resume {shell_name(path)}"
         )
 

@@ -18,7 +18,7 @@ from livetrans.run.listening import PostponedNotices
 @click.option(
     "--device", metavar="DEVICE", help="Microphone: its number or a part of its name, see `livetrans devices`."
 )
-@click.option("--yes", is_flag=True, help="Fetch the models that captions of people need, if they are not here.")
+@click.option("--yes", is_flag=True, help="Fetch missing models for the languages without asking.")
 @run_options
 def command(options: RunOptions, device: str | None, yes: bool) -> None:
     """Show captions for what is spoken into the microphone, until q or Ctrl-C."""

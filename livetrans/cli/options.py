@@ -139,7 +139,8 @@ _TRANSLATION = [
         "--bias",
         metavar="0..1",
         type=NumberRange(0, 1),
-        help=f"Preference for the draft, for {_BIASED}: 0 gives the output of rt, more is calmer and faster.",
+        help=f"Preference for the draft, for {_BIASED}: more is calmer and faster; from 0.5 on the whole draft is "
+        "accepted. With ssbd, 0 gives the output of rt; with window, only the live window can change at any bias.",
     ),
     _single(
         "--live-window",
@@ -151,8 +152,8 @@ _TRANSLATION = [
     _single(
         "--final",
         type=click.Choice(FINALS),
-        help="Finals: rewritten only where the model scores the new text clearly higher, as rt would write them, or "
-        "like partials.",
+        help="How a final is decoded: worth (with window only) keeps what is shown unless the model gives another text "
+        "a clearly higher probability; exact writes what rt would write; partial decodes it like any update.",
     ),
     _translation(
         "--record",
@@ -173,7 +174,7 @@ _TRANSLATION = [
         metavar="FILE",
         type=click.Path(dir_okay=False),
         help="Terms: a line each, with a tab or a comma and the translation. Those that occur are put into the "
-        "translator's prompt; the recogniser gets the terms as hot words.",
+        "translator's prompt; the recogniser gets the terms as hot words, which can also change how it writes others.",
     ),
     _single(
         "--mask",
@@ -206,8 +207,8 @@ _LISTENING = [
         "encoder_window",
         type=click.Choice(WINDOWS),
         show_default="what the recogniser was trained for; full for OpenAI's models",
-        help="Sound that each pass encodes: full, 30 s with silence; always, as long as the speech; partials, as long "
-        "as the speech except for finals.",
+        help="Length of sound that the recogniser encodes in a pass: full is 30 s; always is the length of "
+        "the speech, which is faster; partials is that too, but full for the last pass of a segment.",
     ),
 ]
 

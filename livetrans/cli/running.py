@@ -115,10 +115,12 @@ def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> Non
 
 def _remove_old(days: int | None) -> None:
     """Remove the sessions that are older than the user keeps them, and say so."""
-    for folder in older_than(days) if days else ():
+    if days is None:
+        return
+    for folder in older_than(days):
         with contextlib.suppress(SessionError):
             remove(folder)
-            say(f"The session {folder.name} was removed: it is older than {days} days (--keep-sessions).")
+            say(f"The session {folder.name} was removed: it is older than {counted(days, 'day')} (--keep-sessions).")
 
 
 @contextlib.contextmanager

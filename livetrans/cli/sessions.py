@@ -60,7 +60,7 @@ def _list(as_json: bool) -> None:
     click.echo(f"\n{counted(len(summaries), 'session')}, {size}, in {place}")
     click.echo(f"Subtitles: {started_as()} export NAME -o captions.srt")
     if any(summary.state == "unfinished" for summary in summaries):
-        click.echo(f"Unfinished, its run did not end in order: {started_as()} resume NAME")
+        click.echo(f"To finish an unfinished session, whose run was cut off: {started_as()} resume NAME")
 
 
 @command.command("path", short_help="Print a session's folder, or that of all.")

@@ -47,7 +47,8 @@ class Prompts:
         if history and not template.history:
             notify(Notice("warning", f"{model.name} translates sentences that stand alone; --history has no effect."))
         if glossary and not template.terms:
-            notify(Notice("warning", f"{model.name} follows no instructions about terms; it gets no glossary."))
+            text = f"{model.name} follows no instructions about terms; only the recogniser gets the glossary."
+            notify(Notice("warning", text))
         self._pairs: deque[tuple[str, str]] = deque(maxlen=history if template.history else 0)
         self._glossary = Glossary(glossary if template.terms else ())
         self._said: set[str] = set()

@@ -11,6 +11,8 @@ from livetrans.languages import AUTO, LANGUAGES
 from livetrans.run.pipeline import Pipeline
 
 BIAS_STEP = 0.05
+MOST_BIAS = 0.5
+"""From here on every draft token is accepted (`livetrans.decoding.verification`)."""
 
 
 class Controls:
@@ -39,7 +41,9 @@ class Controls:
         return f"mask-k {self._mask_k}" + ("" if is_masking else " (masking is off in this run)")
 
     def move_bias(self, step: int) -> str:
-        self._calm, self._bias = None, min(1.0, max(0.0, round(self._bias + step * BIAS_STEP, 2)))
+        if step > 0 and self._bias >= MOST_BIAS:
+            return f"bias {self._bias:.2f}: more changes nothing, the whole draft is accepted"
+        self._calm, self._bias = None, min(MOST_BIAS, max(0.0, round(self._bias + step * BIAS_STEP, 2)))
         self._run.set_bias(self._bias)
         return f"bias {self._bias:.2f}"
 

@@ -146,7 +146,8 @@ def bindings() -> list[BindingType]:
 def palette() -> Iterator[tuple[str, str, str]]:
     """Title, meaning and action of every line of the command palette."""
     for command in COMMANDS:
-        yield command.title, f"{command.meaning} ({command.written})", command.action
+        keys = " or ".join(command.written.split())
+        yield command.title, f"{command.meaning} ({keys})", command.action
     for number in {number.label: number for group in GROUPS for number in group.numbers}.values():
         yield f"What is {number.label}?", number.meaning, f"help({number.label!r})"
     yield "Theme", "Change colours: light, dark, the terminal's own.", "change_theme"
@@ -194,7 +195,7 @@ class HelpScreen(ModalScreen[None]):
 def reading() -> Content:
     """How to read the current caption."""
     return Content.assemble(
-        "In the last caption, plain words were accepted from the draft and ",
+        "In the last caption, plain words were there in the update before, and ",
         ("underlined words", "underline"),
         " (coloured, where the terminal has colours) are new in this update. In the source, ",
         ("words in italics", "italic"),

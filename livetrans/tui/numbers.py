@@ -122,13 +122,13 @@ LISTENER = Group(
         Number(
             "lag growing",
             lambda s: seconds(s.lag_growing),
-            "Median seconds from the end of a spoken word to a growing caption that shows what came of it. "
-            "A dash where a recorded stream has no such times.",
+            "Median seconds from the end of a spoken word until its translation is shown, where that is in a caption "
+            "that still grows. A dash where a recorded stream has no such times.",
         ),
         Number(
             "lag finals",
             lambda s: seconds(s.lag_finals),
-            "The same for words that were hidden until the final, which waits for a pause (0.8 s, `--pause`).",
+            "The same where that is in the finished caption, which waits for a pause (0.8 s, `--pause`).",
         ),
         Number(
             "keeping up",
@@ -153,7 +153,8 @@ RESEARCH = (
             Number(
                 "bias",
                 lambda s: ratio(s.bias),
-                "Preference for the draft, the previous translation; 0 gives what a translation from scratch gives.",
+                "Preference for the draft, the previous translation. With ssbd, 0 gives what a translation from "
+                "scratch gives; with window, only the end of the draft can change at any bias.",
             ),
             Number("mask-k", mask, "How many last tokens of an unfinished caption are hidden."),
         ),
@@ -164,7 +165,8 @@ RESEARCH = (
             Number(
                 "NE",
                 lambda s: f"{ratio(s.ne_raw)} → {ratio(s.ne_shown)}",
-                "Normalized erasure in a segment: tokens taken back per token of the finals; by the model → as shown. "
+                "Normalized erasure in a segment: tokens taken back per token of the finals. First the model's output, "
+                "then what the mask lets through. "
                 "The tokens are the model's own; `bench` counts 13a tokens, so that its NE differs.",
             ),
             Number(
@@ -211,7 +213,7 @@ RESEARCH = (
             Number(
                 "seen median",
                 lambda s: seconds(s.seen_lag_median),
-                "Median seconds from the end of a spoken word until the mask no longer hides what came of it.",
+                "Median seconds from the end of a spoken word until its translation is shown, not hidden by the mask.",
             ),
             Number("seen p95", lambda s: seconds(s.seen_lag_p95), "The same, the 95th percentile: 95 % took less."),
         ),

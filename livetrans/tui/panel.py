@@ -212,6 +212,7 @@ class StatusLine(Static):
         super().__init__("", id="status", markup=False)
         self._state_text = ""
         self._is_passing = False
+        self._warnings: list[str] = []
         self._timer: Timer | None = None
 
     def show_state(self, text: str) -> None:
@@ -221,10 +222,13 @@ class StatusLine(Static):
             self._end_passing()
 
     def show(self, text: str, level: str = "info") -> None:
-        """Show a sentence for a while; `level` is `info`, `warning` or `error`."""
+        """Show a sentence for a while; `level` is `info`, `warning` or `error`. A warning stays above the next one."""
+        before = [warning for warning in self._warnings if warning != text]
         self._end_passing()
         self._is_passing = True
-        self._draw(text, level)
+        if level == "warning":
+            self._warnings = [*before[-1:], text]
+        self._draw(self._warnings or [text], level)
         shown = SECONDS_SHOWN.get(level)
         self._timer = self.set_timer(shown, self._end_passing) if shown else None
 
@@ -232,10 +236,11 @@ class StatusLine(Static):
         if self._timer is not None:
             self._timer.stop()
         self._is_passing = False
-        self._draw(self._state_text, "standing")
+        self._warnings = []
+        self._draw([self._state_text], "standing")
 
-    def _draw(self, text: str, level: str) -> None:
+    def _draw(self, lines: list[str], level: str) -> None:
         for name in ("info", "warning", "error", "standing"):
             self.set_class(name == level, f"-{name}")
         sign = {"warning": "! ", "error": "error: "}.get(level, "")
-        self.update(sign + visible(text) if text else "")
+        self.update("\n".join(sign + visible(line) for line in lines if line))

@@ -151,12 +151,25 @@ async def test_keys_move_the_run_within_their_range() -> None:
     ]
 
 
-async def test_bias_stops_at_one() -> None:
+async def test_bias_stops_where_more_changes_nothing_and_says_so() -> None:
     run = ScriptedRun()
-    app = make_app(Screenplay(started()), run, bias=0.93)
+    app = make_app(Screenplay(started()), run, bias=0.43)
     async with app.run_test() as pilot:
         await pilot.press("B", "B", "B")
-    assert run.calls == [("bias", 0.98), ("bias", 1.0), ("bias", 1.0)]
+        await settle(pilot)
+        assert "more changes nothing" in " ".join(screen_text(app).split())
+        await pilot.press("b")
+    assert run.calls == [("bias", 0.48), ("bias", 0.5), ("bias", 0.45)]
+
+
+async def test_two_warnings_are_both_shown() -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test() as pilot:
+        await play(pilot, screenplay, Notice("warning", "One thing."), Notice("warning", "Another thing."))
+        assert "! One thing." in screen_text(app) and "! Another thing." in screen_text(app)
+        await play(pilot, screenplay, Notice("info", "Something else."))
+        assert "thing." not in screen_text(app).replace("Something", "")
 
 
 async def test_every_command_is_in_the_palette_under_its_name() -> None:
