@@ -121,7 +121,6 @@ class Decoding:
         *,
         forced_tokens: int = 0,
         to_end: bool = False,
-        name: str = "previous",
     ) -> int:
         """Evaluate what the cache lacks of prompt and output, and the draft, in one pass; accept up to the divergence.
 
@@ -141,14 +140,14 @@ class Decoding:
         length = forced + accepted_length(logits[rest], choices[rest], draft[forced:], bias)
         if self.scores is not None:
             self.scores += (_score(logits[row], draft[row], int(choices[row])) for row in range(length))
-        self._accept(draft, length, name)
+        self._accept(draft, length)
         self._choose(logits[length - unread])
         self.count_pass(evaluation, draft, started)
         return length
 
-    def force(self, draft: Sequence[int], name: str = "previous") -> None:
+    def force(self, draft: Sequence[int]) -> None:
         """Accept the whole draft; one row of logits is read, the one behind it."""
-        self.verify(draft, 0.0, forced_tokens=len(draft), name=name)
+        self.verify(draft, 0.0, forced_tokens=len(draft))
 
     def step(self) -> bool:
         """Append the model's next choice; False, and nothing appended, where the output ends instead."""
@@ -221,7 +220,7 @@ class Decoding:
         return int(row.argmax()) if self.sampler is None else self.sampler.draw(self.sampler.distribution(row))
 
     def decoded(self, *, truncated: bool | None = None) -> Decoded:
-        """The output as it stands; `truncated` where it did not end in a way that the output shows."""
+        """The output as it stands; `truncated` says how it ended where the output itself does not show it."""
         accepted = sum(span.end - span.begin for span in self.accepted if span.draft != DRAFT_MODEL)
         stats = DecodingStats(
             prompt_tokens=len(self.prompt),
@@ -262,7 +261,7 @@ class Decoding:
             self._next_score = _score(row, choice, choice)
         return choice
 
-    def _accept(self, draft: Sequence[int], length: int, name: str) -> None:
+    def _accept(self, draft: Sequence[int], length: int, name: str = "previous") -> None:
         if length:
             self.accepted.append(Span(len(self.output), len(self.output) + length, name))
         self.output.extend(draft[:length])
