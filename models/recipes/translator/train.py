@@ -97,13 +97,13 @@ def translate(run: Training, text: str) -> str:
     tokenizer, tails = run.tokenizer, run.tails
     source_mark, target_mark = (tokenizer.piece_to_id(mark) for mark in ("<|src|>", "<|tgt|>"))
     prompt = [tokenizer.bos_id(), source_mark, *tokenizer.encode(text), target_mark]
-    step = 2 if tails else 1
+    mark, step = len(prompt) - 1, 2 if tails else 1
     written = [tails[target_mark]] if tails else []
     heads: list[int] = []
     tail: list[int] = []
     for _ in range(60 // step):
         ids = [*prompt, *written]
-        places = [min(at, len(prompt) - 1 + (at - len(prompt) + 1) // step) for at in range(len(ids))]
+        places = [min(at, mark + (at - mark) // step) for at in range(len(ids))]
         inputs, where, last = (
             torch.tensor(values, device=run.device) for values in ([ids], [places], range(len(ids) - step, len(ids)))
         )
@@ -111,10 +111,9 @@ def translate(run: Training, text: str) -> str:
         heads.append(choices[0])
         if tails:
             tail.append(tails.pieces[choices[1]])
-            choices[1] = tails[tail[-1]]
         if tokenizer.eos_id() in (heads[-1], *tail[-1:]):
             break
-        written += choices
+        written += [heads[-1], *(tails[piece] for piece in tail[-1:])]
     pieces = [piece for piece in (*heads, *reversed(tail)) if piece != tokenizer.eos_id()]
     return tokenizer.decode(pieces)
 
