@@ -29,9 +29,9 @@ class SystemClock:
 
 
 def seconds_asleep() -> float:
-    """How long this machine has slept since it was started, which `SystemClock` does not count.
+    """Return for how long this machine has slept since its start, which `SystemClock` does not count.
 
-    0 where the system does not tell: Windows, whose clock counts it.
+    0 on Windows, whose clock counts it.
     """
     for counts_sleep, stands_still in (("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"), ("CLOCK_MONOTONIC", "CLOCK_UPTIME_RAW")):
         if hasattr(time, counts_sleep) and hasattr(time, stands_still):
@@ -49,11 +49,11 @@ class ProcessorClock:
         return time.thread_time()
 
     def sleep(self, seconds: float) -> None:
-        """Waiting takes no processor time."""
+        """Do nothing: waiting takes no processor time."""
 
 
 class ManualClock:
-    """Time that moves only by `sleep` and `advance`: for tests, and for results that no machine's speed changes."""
+    """Time that passes only by `sleep` and `advance`: for tests, and for results independent of the machine's speed."""
 
     def __init__(self, start: float = 0.0) -> None:
         self._now = start

@@ -1,6 +1,6 @@
 """Settings, one frozen dataclass for each stage, passed explicitly. Defaults are for a listener.
 
-Source time in seconds, counts of windows, words or tokens as named.
+Times are source time in seconds; counts are of windows, words or tokens, as named.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class RecogniserSettings:
     language: str | None = "en"
     """Whisper language code, or None to let the recogniser detect it."""
     beam_size: int | None = None
-    """Hypotheses kept while a pass is decoded; None takes what the model states, else 1."""
+    """Beams of a pass; None takes the number that the model states, or else 1."""
     threads: int = 0
     """0 leaves the choice to CTranslate2."""
     window: str | None = None
@@ -82,16 +82,16 @@ class LanguageModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class PromptSettings:
-    """What a prompt holds beside the speech (`livetrans.translation.prompting`)."""
+    """Parts of a prompt besides the speech (`livetrans.translation.prompting`)."""
 
     history: int = 0
-    """Most sentences before, each with its translation."""
+    """Most earlier sentences, each with its translation."""
     glossary: tuple[tuple[str, str], ...] = ()
     """Terms and their translations."""
 
 
 RECORDS = ("shown", "exact")
-"""What session and exports keep of a final: what was shown, or what re-translation would have written."""
+"""The final that session and exports keep: the shown one, or what re-translation would have written."""
 
 FINALS = ("worth", "exact", "partial")
 """Finals: rewritten only where the model finds it worth it; as re-translation would write them (the bias is 0); as any
@@ -100,13 +100,13 @@ update."""
 
 @dataclass(frozen=True, slots=True)
 class SamplingSettings:
-    """How tokens are drawn (`livetrans.decoding.sampling`), in this order."""
+    """How tokens are sampled (`livetrans.decoding.sampling`), in this order."""
 
     temperature: float = 1.0
     top_k: int = 0
-    """Only the k most likely tokens are drawn; 0 for all."""
+    """Only the k most likely tokens are sampled; 0 for all."""
     top_p: float = 1.0
-    """Only the fewest most likely tokens are drawn whose probabilities add up to this (nucleus sampling)."""
+    """Only the fewest most likely tokens whose probabilities add up to this are sampled (nucleus sampling)."""
     seed: int = 0
 
 
@@ -126,7 +126,7 @@ class DecodingSettings:
     final_margin: float = 1.5
     """Log-probability, in nats for each shown token taken back, by which another final has to be better, by worth."""
     record: str = "shown"
-    """What session and exports keep of a final, see `RECORDS`; an exact record costs a second decoding."""
+    """The final that session and exports keep, see `RECORDS`; an exact record costs a second decoding."""
     fallback: float = 0.6
     """The draft model's highest probability, 0..1, up to which the target writes the token (`bild` only)."""
     rollback: float = 3.0
@@ -162,11 +162,11 @@ CALM = {
 """How calm captions are: shown words stay unless the source was rewritten; a final may change them; best text."""
 
 PAPER = Preset(DecodingSettings("ssbd", bias=0.2, final="partial"), MaskSettings("display", 3))
-"""The paper's SSBD with its settings (arXiv 2509.21740v2, Table 4): what `--method paper` stands for."""
+"""The paper's SSBD with its settings (arXiv 2509.21740v2, Table 4), which `--method paper` chooses."""
 
 
 def calm_name(decoding: DecodingSettings, mask: MaskSettings) -> str | None:
-    """The name in `CALM` of these settings; None where a single one was set to something else."""
+    """Return the name in `CALM` of these settings; None if a single one was changed."""
     same = replace(decoding, record=DecodingSettings().record)
     return next((name for name, preset in CALM.items() if preset == Preset(same, mask)), None)
 
@@ -202,7 +202,7 @@ class OutputSettings:
     source_line: str = "above"
     """Where the source stands, see `SOURCE_LINES`."""
     panel: str = "people"
-    """What the screen shows first, see `PANELS`."""
+    """The panel that the screen shows first, see `PANELS`."""
     theme: str | None = None
     """A name of Textual's themes; None for its default."""
     jsonl: str | None = None
@@ -217,7 +217,7 @@ class OutputSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything one run needs."""
+    """All settings of a run."""
 
     recogniser: RecogniserSettings | None
     """None for a recorded transcript stream, which needs no recogniser."""
@@ -226,7 +226,7 @@ class Settings:
     source_language: str = "en"
     target_language: str = "de"
     sources: tuple[str, ...] = ()
-    """Codes of the languages between which a key switches, `auto` among them; empty where there is no choice."""
+    """Codes of the languages between which a key switches, possibly `auto`; empty without a choice."""
     targets: tuple[str, ...] = ()
     prompt: PromptSettings = field(default_factory=PromptSettings)
     gate: GateSettings = field(default_factory=GateSettings)

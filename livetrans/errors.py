@@ -40,5 +40,5 @@ class SessionError(LivetransError):
 
 
 def sentence(error: BaseException) -> str:
-    """The text of any error for the user; one that is not a LivetransError gets its type in front."""
+    """Return the error's text for the user, after its type if it is not a LivetransError."""
     return str(error) if isinstance(error, LivetransError) else f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""What flows through livetrans, from left to right. Read this first.
+"""The events of a run, in the order in which they are made. Read this first.
 
     AudioChunk -> SpeechChunk -> Transcript -> Translation -> Caption
 
@@ -55,7 +55,7 @@ class AudioChunk(_Sound):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpeechChunk(_Sound):
-    """Sound that the voice-activity gate let through; `pause` marks the end of a stretch of speech.
+    """Sound that the voice-activity gate passed on; `pause` marks the end of a stretch of speech.
 
     Between two pauses chunks are contiguous: each starts at the sample where the one before ended. A chunk that only
     marks a pause has no samples.
@@ -120,7 +120,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class _OfUpdate:
-    """What was made of one update."""
+    """A result of one update."""
 
     transcript: Transcript
     language: str | None = field(default=None, kw_only=True)
@@ -145,7 +145,7 @@ class _OfUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Translation(_OfUpdate):
-    """What the model wrote for one update."""
+    """The model's output for one update."""
 
     text: str
     tokens: tuple[int, ...]
@@ -156,14 +156,14 @@ class Translation(_OfUpdate):
     accepted: tuple[Span, ...] = ()
     """Which of `tokens` came from a draft, in order."""
     exact: str | None = None
-    """What re-translation would have written, at a final with an exact record; None where that is `text`."""
+    """The text of re-translation, at a final with an exact record; None if it is `text`."""
     terms: tuple[str, ...] = ()
-    """Terms of the glossary that its prompt named."""
+    """Terms of the glossary in its prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caption(_OfUpdate):
-    """What is shown now for a segment; replaces the segment's earlier caption."""
+    """The text shown for a segment; replaces the segment's earlier caption."""
 
     text: str
     tokens: tuple[int, ...] = ()
@@ -173,7 +173,7 @@ class Caption(_OfUpdate):
     masked_tokens: int = 0
     """Output tokens held back by mask-k and by the cut to a word boundary."""
     exact: str | None = None
-    """The exact final, for the record; None where it is `text` or was not asked for."""
+    """The exact final, for the record; None if it is `text` or not recorded."""
 
     @property
     def right_to_left(self) -> bool:
@@ -182,7 +182,7 @@ class Caption(_OfUpdate):
 
     @property
     def recorded(self) -> str:
-        """What exports write."""
+        """The text that exports write."""
         return self.text if self.exact is None else self.exact
 
     @property
@@ -223,7 +223,7 @@ class Gap:
     reason: str  # `microphone` (the device was gone), `sleep` (of the machine), `overflow`, `too slow` or `full disk`.
 
     def caption(self) -> Caption:
-        """What stands for it among the captions; it belongs to no segment."""
+        """Return a caption that marks the gap; it belongs to no segment."""
         marked = Transcript(-1, 0, "", "", True, self.start, self.end)
         return Caption(marked, f"[{self.end - self.start:.0f} s without sound]")
 
@@ -243,7 +243,7 @@ class SourceProgress:
     skipped: float = 0.0
     """Source time lost so far because the machine could not keep up."""
     passes: int = 0
-    """Passes of the recogniser so far, those included that changed no text."""
+    """Passes of the recogniser so far, with those that changed no text."""
     recognition_seconds: float = 0.0
     """Measured duration of all of them."""
 
@@ -253,7 +253,7 @@ class RunStarted:
     """Models are loaded and listening begins."""
 
     signature: dict[str, str | int | float | bool | None]
-    """What produced the numbers: method, bias, mask, models, versions, threads, machine."""
+    """The settings of the run, its models, versions, threads and machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ LARGEST_TEXT = 64_000_000
 
 
 def input_path(name: str) -> Path:
-    """The path of an input that a user named.
+    """Return the path of an input that a user named.
 
     Raises:
         UsageError: it is an address such as https://...: livetrans reads nothing from the network.
@@ -28,7 +28,7 @@ def input_path(name: str) -> Path:
 
 
 def missing(path: Path) -> str:
-    """The sentence for a file that is not there, with the nearest name in its folder."""
+    """Return the message for a missing file, with the nearest name in its folder."""
     try:
         names = sorted(entry.name for entry in path.parent.iterdir()) if path.name else []
     except OSError:
@@ -101,7 +101,7 @@ def _cannot_write(path: Path, option: str, fault: OSError) -> SessionError:
 
 
 def may_be_json_lines(path: Path) -> bool:
-    """Whether a file begins as a line of JSON; True also where it is empty or cannot be read, which its reader says."""
+    """Return whether a file begins like a line of JSON; True also if empty or unreadable, which its reader reports."""
     try:
         with path.open("rb") as file:
             # Zeros are what a power cut leaves of lines.

@@ -12,19 +12,19 @@ from typing import IO, Any
 
 
 def source_tree() -> Path | None:
-    """The checkout that this package runs from; None for an installed one."""
+    """Return the checkout that this package runs from; None for an installed one."""
     tree = Path(__file__).resolve().parent.parent
     return tree if (tree / "pyproject.toml").is_file() else None
 
 
 def data_folder(name: str) -> Path:
-    """`models` or `recordings` of the source tree or of the installed package; it need not exist."""
+    """Return the folder `models` or `recordings` of the checkout or of the installed package; it need not exist."""
     tree = source_tree()
     return tree / name if tree else Path(__file__).resolve().parent / "data" / name
 
 
 def install_command(extra: str) -> str:
-    """A command line that adds an extra of pyproject.toml to the environment of this interpreter.
+    """Return a command line that adds an extra of pyproject.toml to the environment of this interpreter.
 
     It names the checkout, or the extra's own packages; never livetrans by name, which no package index has.
     """

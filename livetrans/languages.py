@@ -12,7 +12,7 @@ AUTO = "auto"
 
 
 def _names(table: str) -> dict[str, str]:
-    """`de German, en English` as names by code."""
+    """Parse `de German, en English` into names by code."""
     return {code: name for code, _, name in (entry.strip().partition(" ") for entry in table.split(","))}
 
 
@@ -71,7 +71,7 @@ _RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language by its code, its name and what depends on it here."""
+    """A language: its code, its name, and how it is written."""
 
     code: str
     """The code in its usual spelling: `de`, `pt-BR`."""
@@ -88,7 +88,7 @@ class Language:
 
 
 def _table() -> dict[str, Language]:
-    """Every language by its code in small letters."""
+    """Return every language by its code in small letters."""
     languages = [Language(code, name, code not in _UNSPACED, code) for code, name in _WHISPER_NAMES.items()]
     languages += [Language(code, name, code[:2] not in _UNSPACED, code[:2]) for code, name in _VARIANTS.items()]
     languages += [Language(code, name, True, None) for code, name in _TRANSLATED_ONLY.items()]
@@ -99,9 +99,9 @@ LANGUAGES = _table()
 
 
 def parse_language(text: str) -> Language:
-    """The language meant by a BCP-47 code (`de`, `pt_BR`) or by its name in any language (`German`, `Deutsch`).
+    """Return the language of a BCP-47 code (`de`, `pt_BR`) or of a name in any language (`German`, `Deutsch`).
 
-    Case makes no difference. Subtags that make none here are left out: `en-GB` is `en`, `zh-Hant-TW` is `zh-Hant`.
+    Case is ignored, and so are subtags without an effect here: `en-GB` is `en`, `zh-Hant-TW` is `zh-Hant`.
 
     Raises:
         UsageError: no such language; the message names languages spelled like it.
@@ -128,7 +128,7 @@ def _by_code(code: str) -> Language | None:
 
 
 def _code_named(name: str) -> str:
-    """The code of the language that has this name in any language; empty where none has."""
+    """Return the code of the language with this name in any language; empty if there is none."""
     # Imported here because few runs need it.
     import langcodes
 
@@ -149,7 +149,7 @@ def _advice(wanted: str, names: list[str]) -> str:
 
 
 def _spelled(word: str) -> str:
-    """`de (German)` for a code, an alias or a name in small letters."""
+    """Return `de (German)` for a code, an alias or a name in small letters."""
     language = LANGUAGES.get(_ALIASES.get(word, word).lower())
     if language is None:
         language = next(language for language in LANGUAGES.values() if language.name.lower() == word)

@@ -1,4 +1,4 @@
-"""Common prefixes and repetition loops of token sequences: each written once, used everywhere."""
+"""Common prefixes and repetition loops of token sequences."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 LONGEST_PHRASE = 8
-"""Tokens of the longest phrase that is looked for in a loop."""
+"""Tokens of the longest phrase that makes a loop."""
 LOOP_REPEATS = 8
 """Times in a row that make a loop: neither speech nor a number with thousands separators repeats anything so often."""
 
 
 def common_prefix_length(left: Sequence[Item], right: Sequence[Item]) -> int:
-    """Number of leading items in which the two sequences agree; a sequence agrees with itself to its end."""
+    """Return the number of leading items in which the two sequences agree."""
     shorter = min(len(left), len(right))
     if left[:shorter] == right[:shorter]:
         return shorter
@@ -25,10 +25,10 @@ def common_prefix_length(left: Sequence[Item], right: Sequence[Item]) -> int:
 
 
 def loop_length(output: Sequence[int]) -> int:
-    """Tokens at the tail that only repeat what stands before them; 0 where the output does not loop.
+    """Return the number of tokens at the tail that repeat the phrase before them; 0 if the output does not loop.
 
-    The first occurrence is not counted: what remains without the tail has it once. The answer depends on the output
-    alone, so every decoder that writes the same tokens ends at the same one.
+    The first occurrence of the phrase is not counted. The number depends on the output alone, so every decoder that
+    writes the same tokens ends at the same one.
     """
     for size in range(1, LONGEST_PHRASE + 1):
         repeated = size * (LOOP_REPEATS - 1)

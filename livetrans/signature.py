@@ -1,4 +1,4 @@
-"""What produced the numbers of a run, live or of a benchmark: the translator, the versions and the machine."""
+"""The signature of a run, live or of a benchmark: the translator, the versions and the machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Setting = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """The translator, and how it ran."""
+    """The translator, its context and its threads."""
 
     file: str
     """File name, without its folder."""
@@ -49,7 +49,7 @@ class Signature:
     machine: dict[str, str]
 
     def flat(self, settings: Mapping[str, Setting]) -> dict[str, Setting]:
-        """For a `run_started` event: `settings` of the run, then what is known here, one name a value."""
+        """Return the signature of a `run_started` event: the run's `settings`, then the fields of this one by name."""
         return {
             **settings,
             "translator": self.model.file,
@@ -66,7 +66,7 @@ class Signature:
 
 
 def sign(model: LanguageModel, file: Path, prompt: Prompt, threads: int, *packages: str) -> Signature:
-    """The signature of a run of the model, loaded from `file`, on this machine; `packages` are named with versions."""
+    """Return the signature of a run of the model, loaded from `file`, here; with the versions of `packages`."""
     record = ModelRecord(
         file=file.name,
         size_bytes=file.stat().st_size,
@@ -81,13 +81,13 @@ def sign(model: LanguageModel, file: Path, prompt: Prompt, threads: int, *packag
 
 
 def quantisation(model: LanguageModel) -> str:
-    """How most of the model's weights are stored, by llama.cpp's name."""
+    """Return llama.cpp's name of the type of most of the model's weights."""
     file_type = model.metadata("general.file_type") or ""
     return QUANTISATIONS.get(int(file_type), f"type {file_type}") if file_type.isdigit() else "unknown"
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """Of livetrans, of what every run computes with, of the packages named and of Python."""
+    """Return the versions of livetrans, of the packages that every run uses, of those named, and of Python."""
     names = ("llama-cpp-python", "numpy", *packages)
     return {
         "livetrans": __version__,
@@ -97,7 +97,7 @@ def versions(*packages: str) -> dict[str, str]:
 
 
 def machine() -> dict[str, str]:
-    """System, architecture, processor and number of cores."""
+    """Return the system, architecture, processor and number of cores."""
     return {
         "system": platform.system(),
         "architecture": platform.machine(),
@@ -107,7 +107,7 @@ def machine() -> dict[str, str]:
 
 
 def _processor() -> str:
-    """The processor's trade name where the system has it."""
+    """Return the processor's trade name, if the system has it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

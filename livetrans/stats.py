@@ -1,4 +1,4 @@
-"""What a pass of the recogniser and a decoding counted and measured; part of the events."""
+"""Counts and durations of a pass of the recogniser and of a decoding; part of the events."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RecognitionStats:
-    """What one pass of the recogniser cost."""
+    """The cost of one pass of the recogniser."""
 
     audio_seconds_in_pass: float
     """Length of the sound that was recognised (source time, hence not a measured duration)."""
@@ -16,7 +16,7 @@ class RecognitionStats:
 
 @dataclass(frozen=True, slots=True)
 class DecodingStats:
-    """What the decoding loop counted and measured in one decoding; rates are computed where they are shown.
+    """Counts and durations of one decoding; rates are computed where they are shown.
 
     Seconds are taken around the evaluation, the reading of the logits and the arithmetic on them together (llama.cpp
     may return before the logits are there).

@@ -1,4 +1,4 @@
-"""Recognised and translated text: joined, and for a screen or a file without control characters, measured, wrapped."""
+"""Recognised and translated text: joined, freed of control characters, measured and wrapped."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ LONGEST_WORD = 1000
 _TOO_LONG = re.compile(rf"(\S{{{LONGEST_WORD - 1}}})\S{{2,}}")
 
 LEFT_TO_RIGHT, RIGHT_TO_LEFT, END_ISOLATE = "\u2066", "\u2067", "\u2069"
-"""What `visible` removes from text of others, and only livetrans adds."""
+"""Directional isolates: `visible` removes those of other text; only livetrans adds them."""
 
 _NEAR = 0.6
-"""Likeness from which a name is offered instead of another."""
+"""Likeness from which a name is suggested."""
 
 _CLOSING = frozenset(")]}」』】〕》〉）］｝。、，．！？：；ー…ぁぃぅぇぉっゃゅょァィゥェォッャュョๆฯ")
 
 
 def join_text(left: str, right: str) -> str:
-    """Two parts of a hypothesis with a space between, unless one is empty or the script writes none there."""
+    """Join two parts of a hypothesis with a space, unless one is empty or the script has none there."""
     if not left or not right:
         return left or right
     if _IN_UNSPACED.match(left[-1]) and _IN_UNSPACED.match(right[0]):
@@ -56,7 +56,7 @@ def join_text(left: str, right: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text as one line without anything that a terminal would execute or that hides what it says.
+    """Return the text as one line, without characters that a terminal executes or that hide text.
 
     ANSI escape sequences and `UNSEEN` characters are removed, line breaks and tabs become a space, lone surrogates
     (which no stream can encode) become U+FFFD; of zero-width characters `MOST_MARKS` in a row stay, of a word
@@ -73,14 +73,14 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The visible text, with one space between words and none around."""
+    """Return the visible text, with one space between words and none around."""
     return " ".join(visible(text).split())
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant; None where none is near.
+    """Return the known name nearest to `name`; None if none is near.
 
-    As `difflib` has it, but names of the same length and beginning come first: in a short name a wrong letter is
+    Nearness is `difflib`'s, with a preference for the same length and beginning: in a short name a wrong letter is
     likelier than a missing one.
     """
 
@@ -93,25 +93,25 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def unknown(what: str, name: str, known: Sequence[str]) -> str:
-    """The sentence for a name that is not among those `known`, with the nearest of them, or all where none is near."""
+    """Return the message for a name that is not `known`, with the nearest name, or all if none is near."""
     close = nearest(name, known)
     return f"there is no {what} {name}; " + (f"did you mean {close}?" if close else f"choose {', '.join(known)}")
 
 
 def duration(seconds: float) -> str:
-    """Seconds as minutes and seconds, with hours from the first hour on."""
+    """Format seconds as minutes and seconds, with hours from the first hour on."""
     minutes, second = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
 def has_unspaced_script(text: str) -> bool:
-    """Whether some of the text is in a script that is written without spaces between words."""
+    """Return whether some of the text is in a script that is written without spaces between words."""
     return _IN_UNSPACED.search(text) is not None
 
 
 def graphemes(text: str) -> list[str]:
-    """The text in grapheme clusters (Unicode UAX 29): a letter with its marks, which nothing may be put between."""
+    """Split the text into grapheme clusters (Unicode UAX 29): letters with their marks."""
     import regex
 
     found: list[str] = regex.findall(r"\X", text)
@@ -119,7 +119,7 @@ def graphemes(text: str) -> list[str]:
 
 
 def cluster_start(text: str, index: int) -> int:
-    """The last index up to `index` at which a grapheme cluster of the text begins or the text ends."""
+    """Return the last index up to `index` at which a grapheme cluster begins or the text ends."""
     start = 0
     for cluster in graphemes(text):
         if start + len(cluster) > index:
@@ -129,13 +129,13 @@ def cluster_start(text: str, index: int) -> int:
 
 
 def reads_right_to_left(text: str) -> bool:
-    """Whether most of its letters are of scripts that are written from right to left."""
+    """Return whether most letters of the text are of scripts that are written from right to left."""
     kinds = [unicodedata.bidirectional(character) for character in text]
     return sum(kind in ("R", "AL") for kind in kinds) > kinds.count("L")
 
 
 def isolated(line: str, right_to_left: bool) -> str:
-    """The line, in a directional isolate (UAX 9) where its first letter would give it the other direction.
+    """Return the line, in a directional isolate (UAX 9) if its first letter has the other direction.
 
     A terminal or a player orders a line by its first letter: an Arabic sentence that begins with a Latin name would
     have its parts in the wrong order.
@@ -147,7 +147,7 @@ def isolated(line: str, right_to_left: bool) -> str:
 
 
 def display_width(text: str) -> int:
-    """Terminal columns of the text, as Textual counts them: two for wide characters and emoji, none for marks."""
+    """Return the terminal columns of the text, as Textual counts them: two for wide characters, none for marks."""
     # Imported here because a light command measures nothing.
     from rich.cells import cell_len
 
@@ -155,9 +155,9 @@ def display_width(text: str) -> int:
 
 
 def line_spans(text: str, width: int) -> list[tuple[int, int]]:
-    """Lines of at most `width` columns, each from an index to before another. No text, no lines.
+    """Break the text into lines of at most `width` columns; return begin and end of each. No text has no lines.
 
-    They are broken at spaces, between wide characters, and inside a word if it must be, never in a grapheme cluster.
+    Lines break at spaces, between wide characters, and inside a word if it is too long, never in a grapheme cluster.
     Closing punctuation stays with the character before it.
     """
     spans: list[tuple[int, int]] = []
@@ -180,7 +180,7 @@ def _with_few_marks(text: str) -> str:
 
 
 def break_spans(text: str, width: int) -> Iterator[tuple[int, int]]:
-    """The parts between which a line may break; they do not overlap, and only spaces are left out."""
+    """Yield the parts between which a line may break; only spaces are left out."""
     for word in re.finditer(r"\S+", text):
         # A run of Thai or Burmese is a clause of many words: where it needs several lines, each is filled.
         is_long = display_width(word.group()) > width
@@ -201,12 +201,12 @@ def break_spans(text: str, width: int) -> Iterator[tuple[int, int]]:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 caption`, `2 captions`: for nouns whose plural takes an s."""
+    """Return `1 caption` or `2 captions`, for nouns whose plural takes an s."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def file_size(size_bytes: float) -> str:
-    """Decimal units, as file managers show them."""
+    """Format bytes in decimal units, as file managers do."""
     for unit, name in ((1e9, "GB"), (1e6, "MB")):
         if size_bytes >= unit:
             return f"{size_bytes / unit:.1f} {name}"

@@ -1,4 +1,4 @@
-"""Captures a device in a process of its own, and hands its sound to this one.
+"""Captures a device in another process, and passes its sound to this one.
 
 Sound libraries crash or hang when a sound server dies, write lines of their own to standard error, and see a device
 that was plugged in later only when they start anew: none of this reaches the process that shows captions.
@@ -113,7 +113,7 @@ class CaptureProcess:
 
 
 def _read_exactly(stream: IO[bytes], count: int) -> bytes:
-    """That many bytes; none where the stream ends before."""
+    """Read `count` bytes; return none if the stream ends before."""
     parts: list[bytes] = []
     while count:
         part = stream.read(count)
@@ -132,7 +132,7 @@ def capture(
     start_seconds: float = START_SECONDS,
     dead_seconds: float = DEAD_SECONDS,
 ) -> None:
-    """The child's side: open the wanted device, say so, wait for the byte, write sound until the device ends."""
+    """Run in the child: open the device, write the line, wait for the byte, write sound until the device ends."""
     from livetrans.audio.portaudio import PortAudio, choose_device
 
     blocks: SimpleQueue[Captured | None] = SimpleQueue()
@@ -167,7 +167,7 @@ def capture(
 
 
 def _main() -> None:
-    """Leaves without closing the stream or the library: both calls may hang where the device is gone."""
+    """Capture, and exit without closing the stream or the library: both calls may hang if the device is gone."""
     wanted = sys.argv[1] if len(sys.argv) > 1 else None
     with suppress(OSError):  # the other process has gone
         capture(wanted, open(0, "rb", 0), open(1, "wb"))

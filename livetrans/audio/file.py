@@ -36,7 +36,7 @@ _LOWEST_RATE, _HIGHEST_RATE = 1_000, 1_000_000
 
 
 class AudioFile:
-    """Any file that PyAV decodes, as mono 16 kHz int16, in real time or as fast as the listener reads.
+    """Any file that PyAV decodes, as mono 16 kHz int16, in real time or as fast as it is read.
 
     In real time a chunk is due when the clock reaches the end of its audio; everything that is due comes as one chunk,
     which ends on the 60 ms grid. `captured_at` is the time at which it was due, however late it is read.
@@ -45,7 +45,7 @@ class AudioFile:
     def __init__(
         self, path: Path, clock: Clock, real_time: bool, notify: Callable[[Notice], None] = lambda notice: None
     ) -> None:
-        """Opens the file and decodes its beginning, so that every fault of the file is a SourceError here."""
+        """Open the file and decode its beginning, so that every fault of the file is a SourceError here."""
         self._path = path
         self._real_time = real_time
         self._notify = notify
@@ -67,11 +67,11 @@ class AudioFile:
 
     @property
     def skipped(self) -> float:
-        """Nothing: a file waits for its listener."""
+        """Always 0: a file waits until it is read."""
         return 0.0
 
     def __iter__(self) -> Iterator[AudioChunk]:
-        """Reads the file once."""
+        """Read the file, once."""
         position = 0
         try:
             self._pace.start()
@@ -91,7 +91,7 @@ class AudioFile:
             self._decoder.close()
 
     def pause(self, paused: bool) -> None:
-        """While paused the file is not read: nothing of it is lost."""
+        """Stop or resume reading; nothing of the file is lost."""
         self._pace.pause(paused)
         self._pause.set(paused)
 
@@ -99,7 +99,7 @@ class AudioFile:
         self._pause.close()
 
     def _due_samples(self, position: int) -> int:
-        """Samples due now: whole chunks, or what is left; 0 after a wait, in which a pause may have begun."""
+        """Return the number of samples due: whole chunks, or the rest; 0 after a wait, as a pause may have begun."""
         if not self._real_time:
             return CHUNK
         due = int(self._pace.elapsed() * SAMPLE_RATE + 0.5) // CHUNK * CHUNK - position
@@ -124,7 +124,7 @@ class AudioFile:
 
 
 class Resampler:
-    """Turns blocks of any rate and layout into mono 16 kHz int16."""
+    """Resamples blocks of any rate and layout to mono 16 kHz int16."""
 
     def __init__(self) -> None:
         import av
@@ -132,7 +132,7 @@ class Resampler:
         self._resampler = av.AudioResampler(format="s16", layout="mono", rate=SAMPLE_RATE)
 
     def feed(self, frame: Any) -> NDArray[np.int16]:
-        """`frame`: an `av.AudioFrame`, or None to get what is still inside."""
+        """Resample `frame`, an `av.AudioFrame`, or return the buffered rest if it is None."""
         if frame is not None:
             # Source time counts samples: gaps and jumps in a file's time stamps are not gaps in it.
             frame.pts = None
@@ -140,7 +140,7 @@ class Resampler:
         return np.concatenate(parts).astype(np.int16, copy=False) if parts else np.zeros(0, dtype=np.int16)
 
     def feed_samples(self, samples: NDArray[np.int16], rate: int) -> NDArray[np.int16]:
-        """`samples`: mono, shape (n,), at `rate` per second."""
+        """Resample mono `samples`, shape (n,), of `rate` per second."""
         import av
 
         frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(samples)[None, :], format="s16", layout="mono")
@@ -152,7 +152,7 @@ class Resampler:
 
 
 class _Decoder:
-    """Decodes the file, no further than is read."""
+    """Decodes a file step by step, as it is read."""
 
     def __init__(self, path: Path) -> None:
         self._container, self._stream = _open(path)
@@ -163,7 +163,7 @@ class _Decoder:
         self.duration = self._stated_duration()
 
     def read(self, count: int) -> NDArray[np.int16]:
-        """The next `count` samples, fewer at the end of the file, none after it."""
+        """Return the next `count` samples, fewer at the end of the file, none after it."""
         parts, length = [self._rest], len(self._rest)
         while length < count:
             block = next(self._blocks, None)
@@ -209,7 +209,7 @@ class _Decoder:
 
 
 def _riff_is_cut_off(path: Path) -> bool:
-    """Whether a WAV is shorter than its header says: FFmpeg then takes the file's size and reports nothing."""
+    """Return whether a WAV is shorter than its header says: FFmpeg uses the file's size then and reports nothing."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -221,7 +221,7 @@ def _riff_is_cut_off(path: Path) -> bool:
 
 
 def _open_pipe(path: Path) -> BinaryIO:
-    """A named pipe into which something was written; without a writer FFmpeg's own opening would wait for ever."""
+    """Open a named pipe once something was written into it; FFmpeg would wait for a writer for ever."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     readable, _, _ = select.select([descriptor], [], [], _PIPE_SECONDS)
     if not readable:

@@ -17,12 +17,12 @@ BLOCK_SECONDS = 0.1
 
 
 def level_of(samples: np.ndarray) -> float:
-    """Root mean square of int16 samples, 0..1 of full scale; 0 of none."""
+    """Return the root mean square of int16 samples, 0..1 of full scale; 0 for none."""
     return float(np.sqrt(np.mean(np.square(samples / FULL_SCALE)))) if len(samples) else 0.0
 
 
 def decibels(level: float) -> float:
-    """A level above 0, relative to full scale."""
+    """Return a level above 0 in decibels relative to full scale."""
     return 20 * math.log10(level)
 
 
@@ -65,7 +65,7 @@ class LevelMeter:
         capture.close()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the end of the sound, or until the time is over; True where it ended."""
+        """Wait at most `seconds` for the end of the sound; return whether it ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 

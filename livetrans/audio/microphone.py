@@ -78,7 +78,7 @@ class Microphone:
         return self._skipped_samples / SAMPLE_RATE
 
     def __iter__(self) -> Iterator[AudioChunk]:
-        """Starts listening. While the device is gone, empty chunks say how far the source time is."""
+        """Start listening. While the device is gone, empty chunks carry the source time."""
         threading.Thread(target=self._keep, name="livetrans-microphone", daemon=True).start()
         expected = 0
         while (blocks := self._channel.take(_TICK)) is not None:
@@ -102,7 +102,7 @@ class Microphone:
             self._report(expected, self._lost_until(), "microphone")
 
     def pause(self, paused: bool) -> None:
-        """While paused, audio is discarded, and its time passes."""
+        """Stop or resume listening; audio is discarded meanwhile, and source time goes on."""
         self._paused = paused
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class Microphone:
         self._capture.close()
 
     def _keep(self) -> None:
-        """Runs in the microphone's thread."""
+        """Capture and open again until closed; runs in the microphone's thread."""
         while True:
             self._take_all()
             if self._closed:
@@ -137,7 +137,7 @@ class Microphone:
             self._heard_at, self._asleep_before = self._now(), self._asleep()
 
     def _gap_before(self, captured: Captured, rate: int) -> str | None:
-        """Move the position over what is missing before a block; returns why it is."""
+        """Advance the position by the sound missing before a block; return the reason of the gap, if any."""
         has_slept = self._asleep() - self._asleep_before > SHORTEST_SLEEP
         if self._lost is not None or (has_slept and self._heard_at is not None):
             position, lost_at = self._lost or (self._position, self._heard_at or 0.0)
@@ -153,7 +153,7 @@ class Microphone:
         return "overflow" if lost else None
 
     def _open_again(self) -> bool:
-        """Try until the device is back; False once the microphone was closed."""
+        """Try to open the device until it is back; return False if the microphone was closed."""
         for wait in chain(self._retry_seconds, repeat(self._retry_seconds[-1])):
             with suppress(Empty):
                 self._woken.get(timeout=wait)
@@ -167,12 +167,12 @@ class Microphone:
         return not self._closed
 
     def _lost_until(self) -> int:
-        """The position that a device which is gone would have reached."""
+        """Return the position that the lost device would have reached."""
         position, lost_at = self._lost or (self._position, self._now())
         return position + int((self._now() - lost_at) * SAMPLE_RATE)
 
     def _now(self) -> float:
-        """The clock, with the time that the machine has slept."""
+        """Return the clock's time plus the time that the machine has slept."""
         return self._clock.now() + self._asleep()
 
     def _report_dropped(self) -> bool:
@@ -190,7 +190,7 @@ class Microphone:
 
 
 def _chunk(run: list[Block]) -> Iterator[AudioChunk]:
-    """Blocks that follow each other, as one chunk."""
+    """Join consecutive blocks into one chunk."""
     samples = np.concatenate([block.samples for block in run]) if run else ()
     if len(samples):
         yield AudioChunk(np.asarray(samples), run[0].start_frame, run[-1].captured_at)

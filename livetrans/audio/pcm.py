@@ -50,7 +50,7 @@ class PcmStream:
 
     @property
     def skipped(self) -> float:
-        """Nothing: the program at the other end of the pipe waits."""
+        """Always 0: the program at the other end of the pipe waits."""
         return 0.0
 
     def __iter__(self) -> Iterator[AudioChunk]:
@@ -102,7 +102,7 @@ class PcmStream:
 
 
 def _not_raw(beginning: bytes) -> str | None:
-    """What a stream that begins so is, and what to do with it; None for raw PCM."""
+    """Return the error message for a stream with this beginning; None for raw PCM."""
     if beginning.startswith(_FILE_BEGINNINGS):
         return _AUDIO_FILE
     if len(beginning) < _LEAST_TEXT:

@@ -38,7 +38,7 @@ class Device:
 
 
 class PortAudio:
-    """PortAudio as it found the devices when this was made: devices that come later are not seen by this process.
+    """PortAudio with the devices that it found at construction: this process does not see later ones.
 
     Its errors become SourceErrors; tests pass a class with the same methods.
     """
@@ -54,7 +54,7 @@ class PortAudio:
         self._sounddevice: Any = sounddevice
 
     def devices(self) -> list[Device]:
-        """Devices that can record."""
+        """Return the devices that can record."""
         try:
             listed = self._sounddevice.query_devices()
             default = self._sounddevice.default.device[0]
@@ -73,10 +73,10 @@ class PortAudio:
         ]
 
     def open(self, device: Device, on_sound: OnSound, on_end: Callable[[], None]) -> PortAudioStream:
-        """The device at 16 kHz in mono, or else at a rate and with the channels that it takes.
+        """Open the device at 16 kHz in mono, or else at a rate and with channels that it supports.
 
         Raises:
-            SourceError: it takes none, or another program has it.
+            SourceError: it supports none, or another program has it.
         """
         rates = dict.fromkeys((SAMPLE_RATE, device.default_rate, *COMMON_RATES))
         channels = (1, 2) if device.channels > 1 else (1,)
@@ -112,8 +112,10 @@ class PortAudioStream:
         )
 
     def start(self) -> None:
-        """Raises:
-        SourceError: the device does not start.
+        """Start the capture.
+
+        Raises:
+            SourceError: the device does not start.
         """
         try:
             self._stream.start()
@@ -134,7 +136,7 @@ class PortAudioStream:
 
 
 def portaudio_version() -> str | None:
-    """What PortAudio says of itself, in a process of its own, because its start may print or hang; None without it."""
+    """Return PortAudio's version, asked in another process because its start may print or hang; None without it."""
     question = "import sounddevice; print(sounddevice.get_portaudio_version()[1])"
     try:
         asked = subprocess.run([sys.executable, "-P", "-c", question], capture_output=True, text=True, timeout=10)
@@ -144,12 +146,12 @@ def portaudio_version() -> str | None:
 
 
 def list_devices(backend: PortAudio | None = None) -> list[Device]:
-    """The input devices, for `livetrans devices`."""
+    """Return the input devices."""
     return (PortAudio() if backend is None else backend).devices()
 
 
 def choose_device(devices: list[Device], wanted: str | int | None) -> Device:
-    """The device with that number or with that in its name, upper and lower case alike; None: the default."""
+    """Return the device with this number, or this text in its name in any case; None chooses the default."""
     if not devices:
         raise SourceError(NO_MICROPHONE)
     if wanted is None:

@@ -1,4 +1,4 @@
-"""The audio-source port, and what its implementations share: the pause, the pace of a replay, the bounded channel."""
+"""The audio-source port, and parts of its implementations: the pause, the pace of a replay, the bounded channel."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class Pause:
         self._changed.put(None)
 
     def wait(self) -> bool:
-        """Wait while paused; False once the source was closed."""
+        """Wait while paused; return False if the source was closed."""
         while self._paused and not self.closed:
             self._changed.get()
         return not self.closed
 
 
 class Pace:
-    """Seconds since `start` on the injected clock, standing still while paused; another thread may pause."""
+    """Seconds since `start` on the injected clock, without pauses; another thread may pause."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -89,12 +89,12 @@ class Pace:
             return now - self._origin
 
     def instant(self, elapsed: float) -> float:
-        """The clock's time at which `elapsed` seconds have been played."""
+        """Return the clock's time at which `elapsed` seconds have been played."""
         with self._lock:
             return self._origin + elapsed
 
     def wait_until(self, elapsed: float) -> None:
-        """Sleep until then; returns early where a pause begins meanwhile, and the caller checks again."""
+        """Sleep until then, or less if a pause begins meanwhile: the caller checks again."""
         self._clock.sleep(elapsed - self.elapsed())
 
     def pause(self, paused: bool) -> None:
@@ -108,7 +108,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Audio as the device or stream gave it; `start_frame` counts at its own rate."""
+    """Audio as the device or stream gave it; `start_frame` is counted at its own rate."""
 
     samples: NDArray[np.int16]
     start_frame: int
@@ -135,7 +135,7 @@ class AudioChannel:
         self._emptied: SimpleQueue[None] = SimpleQueue()
 
     def put(self, block: Block) -> bool:
-        """Wait for room and add; False once the channel has ended."""
+        """Wait for room and add the block; return False if the channel has ended."""
         while not self._ends:
             with self._lock:
                 if self._frames < self._maximum:
@@ -145,7 +145,7 @@ class AudioChannel:
         return False
 
     def offer(self, block: Block) -> None:
-        """Add at once, at the cost of the oldest audio if there is no room."""
+        """Add the block at once, and drop the oldest ones if there is no room."""
         with self._lock:
             if self._ends:
                 return
@@ -156,7 +156,7 @@ class AudioChannel:
                 self._dropped_frames += dropped
 
     def take(self, timeout: float | None = None) -> list[Block] | None:
-        """Everything that has arrived, waiting for the first; empty after `timeout` seconds; None at the end."""
+        """Wait for blocks and return all that have arrived; none after `timeout` seconds, None at the end."""
         while True:
             ended = bool(self._ends)  # before the blocks: what came before the end is still returned
             with self._lock:
@@ -176,13 +176,13 @@ class AudioChannel:
                 return []
 
     def take_dropped_frames(self) -> int:
-        """Frames dropped since the last call."""
+        """Return the number of frames dropped since the last call."""
         with self._lock:
             dropped, self._dropped_frames = self._dropped_frames, 0
             return dropped
 
     def end(self, error: SourceError | None = None) -> None:
-        """Nothing more comes; the first call's reason counts."""
+        """End the channel, with an error or without; later calls change nothing."""
         self._ends.append(error)
         self._arrived.put(None)
         self._emptied.put(None)

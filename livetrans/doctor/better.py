@@ -1,4 +1,4 @@
-"""Another pair of models that suits this machine better, predicted from the sizes of their files."""
+"""A pair of models that suits this machine better than the one in use, predicted from the sizes of their files."""
 
 from __future__ import annotations
 
@@ -39,29 +39,29 @@ class Candidate:
 
     @property
     def command(self) -> str:
-        """The command that fetches it, or the option that names it."""
+        """The command that fetches the model, or the option that names it."""
         option = "--asr" if self.kind == RECOGNISER else "--mt"
         return f"{option} {self.name}" if self.here else f"`livetrans models pull {self.name}`"
 
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What a pair would need here."""
+    """The predicted load of a pair."""
 
     recogniser: Candidate
     translator: Candidate
     load: Load
     with_step: tuple[float, Load] | None = None
-    """The shortest of STEPS with which it should keep up, and its load then; None where there is none."""
+    """The shortest of STEPS with which it should keep up, with the load then; None without one."""
 
 
 def candidates(
     settings: Settings, catalogue: Catalogue, found: Iterable[FoundModel]
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """Recognisers and translators for the run's languages, the preferred ones first; no embedded ones.
+    """Return recognisers and translators for the run's languages, the preferred ones first, without embedded ones.
 
-    Preferred is what the catalogue's purposes name, the best purpose first, then what is larger. Models whose licence
-    restricts their use are named only where they are here already.
+    The models of the catalogue's purposes come first, best purpose first, then the others by size. Models whose licence
+    restricts their use are included only if they are here already.
     """
     source = None if settings.source_language == AUTO else settings.source_language
     here = [model for model in found if not model.embedded and model.fits(source, settings.target_language)]
@@ -96,7 +96,7 @@ def predict_loads(
     translator: MeasuredTranslator,
     pairs: Iterable[tuple[Candidate, Candidate]],
 ) -> list[Predicted]:
-    """The load of each pair, from what the measured pair costs and from sizes."""
+    """Predict the load of each pair from the costs of the measured pair and the sizes of the files."""
     assert settings.recogniser is not None
     recogniser_size = size_on_disk(settings.recogniser.model)
     translator_size = size_on_disk(settings.language_model.model)
@@ -124,7 +124,7 @@ def predict_loads(
 def better_pair(
     settings: Settings, recogniser: MeasuredRecogniser, translator: MeasuredTranslator, load: Load, free_memory: int
 ) -> Finding | None:
-    """The preferred pair that should keep up here and fits in memory; None where the one in use is as good.
+    """Name the preferred pair that should keep up and fits in memory; None if the pair in use is as good.
 
     `load` is that of the pair in use, `free_memory` is in bytes.
     """
@@ -136,7 +136,7 @@ def better_pair(
 
 
 def _in_use(settings: Settings) -> tuple[str | None, str | None]:
-    """Names of the models in use, as candidates have them; None for an embedded one."""
+    """Return the names of the models in use, as of candidates; None for an embedded one."""
     assert settings.recogniser is not None
     paths, catalogue = (settings.recogniser.model, settings.language_model.model), known_models()
     names = [None if is_embedded(path) else _name(path, catalogue) for path in paths]
@@ -182,7 +182,7 @@ def choose(
 
 
 def _lightest(pair: Predicted, embedded: bool) -> Finding:
-    """Where no pair keeps up with the step in use."""
+    """Name the lightest pair, as none keeps up with the step in use."""
     text = f"no pair of the catalogue should keep up here; the lightest, {_named(pair)}, "
     if pair.with_step is None:
         text += f"not even with --step {STEPS[-1]:g}: by their sizes they need about {_needs(pair.load)}"

@@ -1,4 +1,4 @@
-"""What the doctor finds on the machine without loading a model: versions, builds, microphone, memory, disk."""
+"""The doctor's checks that load no model: versions, builds, microphone, memory, disk."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ class Finding:
     """`ok`; `warning`: captions run, but not as well as they could, or not from every source; `broken`: they do not."""
     text: str
     advice: str | None = None
-    """What to do about it; None where nothing has to be done."""
+    """What to do about it, if anything."""
 
 
 def fault(name: str, error: LivetransError) -> Finding:
-    """Something that does not work: the error's sentence says what to do."""
+    """Report an error, whose sentence says what to do."""
     return Finding(name, BROKEN, str(error))
 
 
 def check_versions(portaudio: str | None) -> Finding:
-    """Of livetrans and what it works with; None for a PortAudio that is not there."""
+    """Report the versions of livetrans and of its main packages; `portaudio` is None if it is missing."""
     named = [f"livetrans {__version__}", f"Python {platform.python_version()}"]
     for package in PACKAGES:
         try:
@@ -68,7 +68,7 @@ def check_versions(portaudio: str | None) -> Finding:
 
 
 def processor_flags(path: Path = Path("/proc/cpuinfo")) -> frozenset[str] | None:
-    """What the processor can do, in Linux's words; None on other systems."""
+    """Return Linux's names of the processor's features; None on other systems."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -78,7 +78,7 @@ def processor_flags(path: Path = Path("/proc/cpuinfo")) -> frozenset[str] | None
 
 
 def check_llama(info: str, offloads: bool, flags: frozenset[str] | None, system: str) -> Finding:
-    """The translator's engine. `info` is what llama.cpp says of itself, `offloads` whether it uses a GPU."""
+    """Check the translator's engine. `info` is llama.cpp's system info, `offloads` whether it uses a GPU."""
     built = set(re.findall(r"(\w+) = 1", info))
     fast = [name for name in CPU_FEATURES if name in built]
     where = "runs on the GPU" if offloads else "runs on the processor"
@@ -93,7 +93,7 @@ def check_llama(info: str, offloads: bool, flags: frozenset[str] | None, system:
 
 
 def check_ctranslate2(types: Sequence[str], cuda_devices: int) -> Finding:
-    """The recogniser's engine; `types` are the arithmetics that it has on this processor."""
+    """Check the recogniser's engine; `types` are the types that it computes with on this processor."""
     where = "runs on CUDA" if cuda_devices else "runs on the processor"
     text = f"{where}, computes with {', '.join(sorted(types))}"
     if not any(name.startswith("int8") for name in types):
@@ -102,7 +102,7 @@ def check_ctranslate2(types: Sequence[str], cuda_devices: int) -> Finding:
 
 
 def check_microphone(listen: Callable[[], tuple[str, float]]) -> Finding:
-    """`listen` gives the microphone's name and the level of its loudest moment, 0..1, or raises SourceError.
+    """Check the microphone. `listen` returns its name and its highest level, 0..1, or raises SourceError.
 
     A microphone that fails is a warning only: recordings and piped sound need none.
     """
@@ -124,7 +124,7 @@ def check_microphone(listen: Callable[[], tuple[str, float]]) -> Finding:
 
 
 def check_disk(folder: Path) -> Finding:
-    """Room for sessions, on the disk of `folder`, which need not exist."""
+    """Check the room for sessions on the disk of `folder`, which need not exist."""
     there = next((parent for parent in (folder, *folder.parents) if parent.is_dir()), Path("/"))
     free = shutil.disk_usage(there).free
     hour = file_size(SESSION_BYTES_AN_HOUR)
@@ -138,7 +138,7 @@ def check_disk(folder: Path) -> Finding:
 
 
 def check_memory(needed: int, free: int) -> Finding:
-    """Bytes that the models need, from their files' sizes, against what is free."""
+    """Compare the bytes that the models need, by their files' sizes, with the free memory."""
     text = f"the models need about {file_size(needed)}; {file_size(free)} is free"
     if needed > free:
         return Finding("memory", BROKEN, text, "close other programs, or choose smaller models with --asr and --mt")
@@ -146,7 +146,7 @@ def check_memory(needed: int, free: int) -> Finding:
 
 
 def check_load_average(load: float, cores: int) -> Finding | None:
-    """None on a machine that is quiet enough to measure on."""
+    """Warn of other programs that keep the cores busy; None if the machine is quiet enough to measure on."""
     if load < cores / 2:
         return None
     text = f"other programs keep {min(load, cores):.1f} of {cores} cores busy: the figures below are too high"

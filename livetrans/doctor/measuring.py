@@ -44,10 +44,10 @@ MOST_DEFAULT_THREADS = 4
 
 @dataclass(frozen=True, slots=True)
 class UpdateShape:
-    """What an update evaluates, in the embedded translator's tokens."""
+    """The tokens that an update evaluates, of the embedded translator."""
 
     verified: float
-    """Tokens of the one pass over the end of the prompt and the draft."""
+    """Tokens of the pass over the end of the prompt and the draft."""
     steps: float
     """Passes over a single token."""
 
@@ -60,24 +60,24 @@ TOKENS_A_WORD = 1.26
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRecogniser:
-    """What a pass costs, and the threads it takes."""
+    """The cost of passes, and the threads of a pass."""
 
     passes: tuple[tuple[float, float], ...]
-    """Seconds of sound, and of a partial's pass over it."""
+    """Seconds of sound, with the seconds of a partial's pass over it."""
     final_seconds: float
-    """Of a final's pass."""
+    """Duration of a final's pass."""
     threads: int
 
     @property
     def costs(self) -> Costs:
-        """A partial's pass, between the measured lengths, and a final's."""
+        """The cost of a partial's pass, interpolated between the measured lengths, and of a final's."""
         lengths, seconds = zip(*self.passes, strict=True)
         return Costs(float(np.interp(PARTIAL_LENGTH, lengths, seconds)), self.final_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTranslator:
-    """What an update costs, and the processor's threads it takes: none on a GPU."""
+    """The cost of updates, and the processor's threads that they use: none on a GPU."""
 
     curve: tuple[Cost, ...]
     updates: Costs
@@ -105,7 +105,7 @@ def measure_recogniser(settings: RecogniserSettings, clock: Clock) -> MeasuredRe
 
 
 def speech_of(path: Path, clock: Clock, length: float = PASS_LENGTHS[-1]) -> NDArray[np.float32]:
-    """The first `length` seconds of a recording, -1..1, shape (n,)."""
+    """Return the first `length` seconds of a recording, -1..1, shape (n,)."""
     from livetrans.audio.file import AudioFile
 
     parts: list[NDArray[np.int16]] = []
@@ -121,9 +121,10 @@ def speech_of(path: Path, clock: Clock, length: float = PASS_LENGTHS[-1]) -> NDA
 def measure_passes(
     recogniser: Recogniser, speech: NDArray[np.float32], prompt: str, clock: Clock
 ) -> tuple[list[tuple[float, float]], float]:
-    """Seconds of sound and of a partial's pass over it, for each of `PASS_LENGTHS`; and seconds of a final's pass.
+    """Measure a partial's pass over each of `PASS_LENGTHS`, and a final's pass.
 
-    The median of three where a pass is quick. The first pass is slower than the others, and is not counted.
+    Returns pairs of a length and the seconds of its pass, and the seconds of the final's. A quick pass is measured
+    three times, for the median. The first pass is slower than the others, and is not counted.
 
     Raises:
         ModelError: the recogniser fails.
@@ -166,7 +167,7 @@ def measure_translator(settings: Settings, clock: Clock) -> MeasuredTranslator:
 
 
 def update_costs(curve: Sequence[Cost], tokens_a_word: float, template_tokens: int) -> Costs:
-    """A partial's and a final's update, from the curve.
+    """Estimate the cost of a partial's and of a final's update from the curve.
 
     `tokens_a_word`: of the model's tokenizer; `template_tokens`: those of the prompt behind the speech, which every
     update evaluates again.
@@ -184,13 +185,13 @@ def update_costs(curve: Sequence[Cost], tokens_a_word: float, template_tokens: i
 
 
 def predict(recogniser: MeasuredRecogniser, translator: MeasuredTranslator, settings: Settings) -> Load:
-    """The lag and load of a run with both."""
+    """Predict the lag and load of a run with both models."""
     slowed = contention(recogniser, translator)
     return predict_load(recogniser.costs, translator.updates, settings.transcriber, settings.gate, slowed)
 
 
 def contention(recogniser: MeasuredRecogniser, translator: MeasuredTranslator) -> float:
-    """How many times slower one runs while the other does too."""
+    """Return how many times slower one model runs while the other runs too."""
     return max((recogniser.threads + translator.threads) / _cores(), 1.0)
 
 

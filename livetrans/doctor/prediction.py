@@ -1,4 +1,4 @@
-"""Lag and load that a pair of models will have on a machine, from what a pass and an update cost there.
+"""Lag and load of a pair of models on a machine, predicted from the costs of a pass and of an update.
 
 Passes fall on the step, or follow each other where one takes longer than the step (`livetrans.speech.transcriber`).
 Each gives an update. The translator takes the newest that waits; coalescing drops the others. Lag counts from the end
@@ -28,7 +28,7 @@ ROOM = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a stage takes, in seconds: a partial's mean, and a final's."""
+    """The cost of a stage in seconds: of a partial, as a mean, and of a final."""
 
     partial: float
     final: float
@@ -58,7 +58,7 @@ class Load:
 
     @property
     def advice(self) -> str | None:
-        """What to do about the busier stage, beginning with a small letter; None where both keep up."""
+        """What to do about the busier stage, without a capital at its beginning; None if both keep up."""
         if self.keeps_up:
             return None
         if self.recogniser >= self.translator:
@@ -79,9 +79,9 @@ def predict_load(
     gate: GateSettings,
     contention: float = 1.0,
 ) -> Load:
-    """The load of a live run with these settings.
+    """Predict the load of a live run with these settings.
 
-    `passes` and `updates` are measured with nothing beside them. `contention`, at least 1, is how many times slower a
+    `passes` and `updates` are costs of a stage that runs alone. `contention`, at least 1, is how many times slower a
     stage runs while the other one does too: the threads of both over the cores, where there are fewer cores.
     """
     step = transcriber.step

@@ -20,21 +20,21 @@ MAXIMUM_VALUES = 10_000
 
 
 def caption_lag(record: Record) -> float | None:
-    """Seconds from hearing the end of a caption's last word to publishing it; None where lag has no meaning."""
+    """Return the seconds from the end of a caption's last word to its publication; None if lag has no meaning."""
     if not isinstance(record.event, Caption) or record.event.captured_at is None:
         return None
     return record.at - record.event.captured_at
 
 
 def percentile(ordered: Sequence[float], share: float) -> float | None:
-    """Nearest-rank percentile of sorted values: the smallest that at least `share` (0..1) of them do not exceed."""
+    """Return the nearest-rank percentile of sorted values: the least that `share` (0..1) of them do not exceed."""
     if not ordered:
         return None
     return ordered[max(math.ceil(share * len(ordered)) - 1, 0)]
 
 
 class Spread(NamedTuple):
-    """A figure that was measured several times."""
+    """The spread of repeated measurements."""
 
     median: float
     least: float
@@ -42,7 +42,7 @@ class Spread(NamedTuple):
 
 
 def spread_of(values: Iterable[float | None]) -> Spread | None:
-    """Median, least and greatest of the values that there are; None without one."""
+    """Return the median, least and greatest of the values that are not None; None without any."""
     known = [value for value in values if value is not None]
     return Spread(statistics.median(known), min(known), max(known)) if known else None
 
@@ -85,13 +85,13 @@ class Distribution:
 
 
 def stable_delays(times: Sequence[float], outputs: Sequence[Sequence[Hashable]]) -> list[float]:
-    """Delay of every unit of the last output: the time of the first update from which on it was never taken back.
+    """Return the delay of every unit of the last output: the time of the first update since which it has stayed.
 
-    A unit is taken back when it, or one before it, changes: what equation (3) erases, so that delays never fall along
-    the output, as AL and LAAL need. `outputs[i]` is the whole output of the update at `times[i]`.
+    A unit is taken back when it, or one before it, changes, as in equation (3). So delays never fall along the output,
+    which AL and LAAL need. `outputs[i]` is the whole output of the update at `times[i]`.
 
     Raises:
-        ValueError: not one time an output.
+        ValueError: the numbers of times and outputs differ.
     """
     delays: list[float] = []
     previous: Sequence[Hashable] = ()
@@ -103,9 +103,9 @@ def stable_delays(times: Sequence[float], outputs: Sequence[Sequence[Hashable]])
 
 
 def unit_lags(delays: Sequence[float], source_length: float, target_length: int) -> list[float]:
-    """How far each target unit is behind an ideal translator: d(i) - (i - 1) |X| / |Y|, in the delays' own unit.
+    """Return each target unit's lag behind an ideal translator: d(i) - (i - 1) |X| / |Y|, in the unit of the delays.
 
-    The ideal one writes the target at an even pace from the source's first moment to its last.
+    The ideal translator writes the target at an even pace from the beginning of the source to its end.
     """
     pace = source_length / target_length
     return [delay - index * pace for index, delay in enumerate(delays)]
@@ -155,7 +155,7 @@ class SeenLag:
         self._heard = 0.0
 
     def add(self, caption: Caption, at: float) -> list[float]:
-        """The lags that a caption published at `at` ends, oldest first."""
+        """Take a caption published at `at`; return the lags that end with it, oldest first."""
         if caption.segment_id != self._segment_id:
             self._segment_id, self._hidden, self._heard = caption.segment_id, [], caption.start
         shown = len(caption.tokens)
@@ -182,7 +182,7 @@ class TimeToStability:
         self._changed_at: list[float] = []
 
     def add(self, caption: Caption, at: float) -> list[float]:
-        """The times of a segment's units, in order, at its final; otherwise nothing."""
+        """Take a caption published at `at`; at a final, return the times of the segment's units, in order."""
         if caption.segment_id != self._segment_id:
             self._segment_id, self._units, self._changed_at = caption.segment_id, [], []
         units = screen_units(caption.text)

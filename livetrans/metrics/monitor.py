@@ -1,4 +1,4 @@
-"""Folds the events of a run into the numbers of the side panel."""
+"""Computes the figures of the side panel from the events of a run."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from livetrans.metrics.rates import Acceptance, NormalizedErasure, ScreenErasure
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Numbers of a run so far; None where nothing was measured yet (shown as a dash, never as zero).
+    """Figures of a run so far; None if nothing was measured yet (shown as a dash, never as zero).
 
-    Corpus figures are ratios of sums over finished segments. The unit of erasure is the model's own tokens, but for the
-    screen, whose units are words (characters in scripts without spaces).
+    Corpus figures are ratios of sums over finished segments. Erasure is counted in the model's own tokens, that of the
+    screen in words (characters in scripts without spaces).
     """
 
     calm: str | None = "balanced"
@@ -42,9 +42,9 @@ class Snapshot:
     updates: int = 0
     """Translations made."""
     ne_raw: float | None = None
-    """Normalized erasure of what the model wrote."""
+    """Normalized erasure of the model's output."""
     ne_shown: float | None = None
-    """Normalized erasure of what was shown."""
+    """Normalized erasure of the captions."""
     ne_screen: float | None = None
     """Normalized erasure of the screen: all captions as one text."""
     changes_per_minute: float | None = None
@@ -90,7 +90,7 @@ class Snapshot:
 
 
 def resident_memory() -> int | None:
-    """Resident memory of this process in bytes; None where the system does not tell."""
+    """Return the resident memory of this process in bytes; None if the system does not tell."""
     # Imported here because only a running panel asks, and psutil costs start-up time.
     import psutil  # type: ignore[import-untyped]
 
@@ -133,10 +133,10 @@ class Monitor:
             self._fold(record)
 
     def close(self) -> None:
-        """Nothing to release: the last snapshot stays readable."""
+        """Do nothing: the last snapshot stays readable."""
 
     def snapshot(self) -> Snapshot:
-        """The numbers now; cheap enough for several calls a second."""
+        """Return the current figures; cheap enough for several calls a second."""
         memory_bytes = self._memory()
         with self._lock:
             shown = self._shown

@@ -1,7 +1,7 @@
 """Quality of finished translations, and the tokens in which erasure is counted: everything that uses sacrebleu.
 
-Nothing here downloads: sacrebleu would fetch its SentencePiece models and unbabel-comet its own, so what is not on
-disk is refused with a sentence before they are called.
+Nothing here downloads: sacrebleu and unbabel-comet would fetch models that are not on disk, so these are refused
+before the libraries are called.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SUBWORD_UNITS = ("flores200", "flores101")
 """Units of sacrebleu's SentencePiece models, the same for every language: what the authors count erasure in."""
 UNITS = (*SUBWORD_UNITS, "13a", "zh", "ja-mecab", "char", "word")
-"""sacrebleu's tokenizers by their own names, and `word`: what stands between spaces, with its punctuation."""
+"""sacrebleu's tokenizers by their own names, and `word`: words with their punctuation, split at spaces."""
 
 _WORD_MARKER = "\N{LOWER ONE EIGHTH BLOCK}"
 
@@ -49,7 +49,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A corpus figure, the same of each resample of the sentences, and what produced it."""
+    """A corpus figure, that of each resample of the sentences, and its signature."""
 
     value: float
     """0..100 for BLEU and chrF; COMET's own scale."""
@@ -60,11 +60,11 @@ class Score:
 
     @property
     def interval(self) -> Interval:
-        """By a bootstrap: the 2.5th to the 97.5th percentile of the resamples."""
+        """The figure with the 2.5th and 97.5th percentiles of the resamples (bootstrap)."""
         return _interval(self.value, self.samples)
 
     def less(self, other: Score) -> Interval:
-        """How much higher this is than `other` on the same sentences, by a paired bootstrap."""
+        """Return the difference to `other` on the same sentences, by a paired bootstrap."""
         return _interval(self.value - other.value, self.samples - other.samples)
 
 
@@ -74,10 +74,10 @@ def _interval(value: float, samples: NDArray[np.float64]) -> Interval:
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> Score:
-    """Corpus BLEU by sacrebleu, tokenized as `language_unit` says for the language.
+    """Return corpus BLEU by sacrebleu, tokenized with the `language_unit` of the language.
 
     Raises:
-        UsageError: no sentences, not one reference a hypothesis, or an unknown language.
+        UsageError: no sentences, another number of references than hypotheses, or an unknown language.
         ModelError: sacrebleu is not installed.
     """
     _require_sacrebleu()
@@ -88,10 +88,10 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], target_language: 
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str], sentences: Sequence[int] | None = None) -> Score:
-    """Corpus chrF2 by sacrebleu; `sentences` says to which one each hypothesis belongs, where one has several.
+    """Return corpus chrF2 by sacrebleu; `sentences` numbers the sentence of each hypothesis, if one has several.
 
     Raises:
-        UsageError: no sentences, or not one reference a hypothesis.
+        UsageError: no sentences, or another number of references than hypotheses.
         ModelError: sacrebleu is not installed.
     """
     _require_sacrebleu()
@@ -127,10 +127,10 @@ def _scored(
 
 
 def comet(sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], model: Path | None) -> Score:
-    """Corpus COMET by unbabel-comet with a model from disk: a checkpoint, or the folder that holds `checkpoints/`.
+    """Return corpus COMET by unbabel-comet with a model on disk: a checkpoint, or the folder of `checkpoints/`.
 
     Raises:
-        UsageError: no sentences, or not one source and one reference a hypothesis.
+        UsageError: no sentences, or another number of sources or references than hypotheses.
         ModelError: no model, unbabel-comet is not installed, or the model cannot be loaded without a download.
     """
     _check_paired(hypotheses, references)
@@ -161,9 +161,9 @@ def comet(sources: Sequence[str], hypotheses: Sequence[str], references: Sequenc
 
 
 def tokenizer(unit: str) -> Callable[[str], list[str]]:
-    """What cuts a text into tokens of the unit, in which erasure, delays and exports are counted.
+    """Return the function that splits a text into tokens of the unit, in which erasure, delays and exports are counted.
 
-    No token is empty or has a space in it.
+    Tokens are not empty and have no spaces.
 
     Raises:
         UsageError: no such unit.
@@ -177,9 +177,9 @@ def tokenizer(unit: str) -> Callable[[str], list[str]]:
 
 
 def default_unit(target_language: str) -> str:
-    """The unit that comes nearest to the authors' on this machine.
+    """Return the unit on this machine that is nearest to the authors'.
 
-    `flores200` or `flores101` where sacrebleu's model is on disk already, else what `language_unit` says.
+    `flores200` or `flores101` if sacrebleu's model is on disk, else the `language_unit`.
 
     Raises:
         UsageError: no such language.
@@ -189,9 +189,9 @@ def default_unit(target_language: str) -> str:
 
 
 def language_unit(target_language: str) -> str:
-    """sacrebleu's tokenizer for a language: `zh`, `ja-mecab` where its extra is installed, `char`, or `13a`.
+    """Return sacrebleu's tokenizer for a language: `zh`, `ja-mecab` if its extra is installed, `char`, or `13a`.
 
-    Characters for Japanese without MeCab, and for other languages written without spaces.
+    `char` is for Japanese without MeCab and for other languages written without spaces.
 
     Raises:
         UsageError: no such language.
@@ -205,7 +205,7 @@ def language_unit(target_language: str) -> str:
 
 
 def subword_model(unit: str) -> Path:
-    """Where sacrebleu keeps the SentencePiece model of a subword unit; it may not be there."""
+    """Return the path of the SentencePiece model that sacrebleu uses for a subword unit; it need not exist."""
     _require_sacrebleu()
     from sacrebleu.tokenizers import tokenizer_spm
 
@@ -213,12 +213,12 @@ def subword_model(unit: str) -> Path:
 
 
 def subwords_ready(unit: str) -> bool:
-    """Whether a subword unit can be used without a download."""
+    """Return whether a subword unit can be used without a download."""
     return find_spec("sentencepiece") is not None and subword_model(unit).is_file()
 
 
 def subword_tokenizer(unit: str) -> Callable[[str], list[str]]:
-    """Text to the pieces of `flores200` or `flores101`, without the first word's marker, as the authors count.
+    """Return the tokenizer of `flores200` or `flores101`, without the first word's marker, as the authors count.
 
     Raises:
         ModelError: sentencepiece or the model is not there, or the model cannot be read.
@@ -239,7 +239,7 @@ def subword_tokenizer(unit: str) -> Callable[[str], list[str]]:
 
 
 def line_tokenizer(unit: str) -> Callable[[str], list[str]]:
-    """Text to the tokens of sacrebleu's `13a`, `zh`, `ja-mecab` or `char`.
+    """Return sacrebleu's tokenizer `13a`, `zh`, `ja-mecab` or `char`.
 
     Raises:
         ModelError: sacrebleu, or MeCab for `ja-mecab`, is not installed.
@@ -274,7 +274,7 @@ def _mecab_installed() -> bool:
 
 
 def _comet_name(checkpoint: Path) -> str:
-    """The model's name from its place: a hub snapshot's repository, the folder above `checkpoints`, or the file."""
+    """Return the model's name: its repository in a hub snapshot, the folder above `checkpoints`, or the file's name."""
     hub = [part.rpartition("--")[2] for part in checkpoint.parts if part.startswith("models--")]
     folder = checkpoint.parent
     return hub[-1] if hub else folder.parent.name if folder.name == "checkpoints" else checkpoint.stem

@@ -23,10 +23,10 @@ OPEN_SEGMENTS = 64
 
 
 def erasure(previous: Sequence[Hashable], current: Sequence[Hashable]) -> int:
-    """Tokens deleted from the end of `previous` to write `current`: E(i) = |Y(i-1)| - |LCP(Y(i-1), Y(i))|.
+    """Return the tokens deleted from the end of `previous` to write `current`: |Y(i-1)| - |LCP(Y(i-1), Y(i))|.
 
-    Works on any sequence of tokens: model token ids, sacrebleu tokens, words, characters. A number is only comparable
-    with another in the same unit.
+    Tokens are of any unit: model token ids, sacrebleu tokens, words, characters. Only numbers of the same unit are
+    comparable.
     """
     return len(previous) - common_prefix_length(previous, current)
 
@@ -47,7 +47,7 @@ class NormalizedErasure:
         self._open: dict[int, tuple[Sequence[Hashable], int]] = {}
 
     def add(self, segment_id: int, tokens: Sequence[Hashable], *, final: bool) -> int:
-        """Take in one update's whole output; gives its erasure E(i), 0 for a segment's first."""
+        """Take the whole output of an update; return its erasure E(i), 0 for a segment's first."""
         previous, erased_before = self._open.pop(segment_id, ((), 0))
         erased = erasure(previous, tokens)
         if not final:
@@ -75,9 +75,9 @@ class NormalizedErasure:
 
 
 def screen_units(text: str) -> list[str]:
-    """Words and punctuation marks; each character of a script without spaces is one.
+    """Split a text into words and punctuation marks, and scripts without spaces into characters.
 
-    A mark that is added behind the last shown word takes nothing back.
+    Punctuation is a unit of its own, so that a mark added to the last shown word erases nothing.
     """
     units: list[str] = _UNITS.findall(text)
     return units
@@ -86,8 +86,8 @@ def screen_units(text: str) -> list[str]:
 class ScreenErasure:
     """Normalized erasure of the screen: units taken back / units of the end.
 
-    A unit is erased when it, or one before it, changes; what comes back unchanged at its place with the very next
-    caption was moved from one segment to the next and is not erased. Memory is constant: old segments are only counted.
+    A unit is erased when it, or one before it, changes. Units that the very next caption shows again at the same place
+    were moved from one segment to the next, and are not erased. Memory is constant: old segments are only counted.
     """
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class ScreenErasure:
         self._lost: tuple[int, list[str]] = (0, [])
 
     def add(self, caption: Caption) -> None:
-        """Take in the segment's newest caption."""
+        """Take the segment's newest caption."""
         before = self._tail(caption.segment_id)
         self._segments[caption.segment_id] = screen_units(caption.text)
         after = self._tail(caption.segment_id)
@@ -116,7 +116,7 @@ class ScreenErasure:
 
     @property
     def units(self) -> int:
-        """Units on the screen now."""
+        """Units on the screen."""
         return self._settled_units + sum(map(len, self._segments.values()))
 
     @property
@@ -125,11 +125,11 @@ class ScreenErasure:
         return self.erased_units / self.units if self.units else None
 
     def _tail(self, segment_id: int) -> list[str]:
-        """What stands on the screen from the segment on."""
+        """Return the units on the screen from the segment on."""
         return [unit for key in sorted(self._segments) if key >= segment_id for unit in self._segments[key]]
 
     def _uncount(self, place: int, shown: list[str]) -> None:
-        """Do not count what the last caption took back and this one, which begins at `place`, shows again."""
+        """Subtract the units that the last caption took back and that are `shown` again, from `place` on."""
         begin, lost = self._lost
         if lost and begin == place:
             back = common_prefix_length(lost, shown)

@@ -20,7 +20,7 @@ TRANSLATOR = "translator"
 WEIGHTS = "model.bin"
 """The file of a recogniser's folder that holds its weights."""
 RECOGNISER_FILES = ("config.json", WEIGHTS, "preprocessor_config.json", "tokenizer.json", "vocabulary.*")
-"""What faster-whisper reads of a folder, as patterns."""
+"""Patterns of the files that faster-whisper reads."""
 
 _NAMED = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?::(?P<file>[^:]+))?")
 _PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
@@ -57,7 +57,7 @@ class Entry:
 
     @property
     def local_name(self) -> str:
-        """The name of its file or folder once it is on this machine."""
+        """The name of its file or folder on this machine."""
         return PurePosixPath(self.file if self.kind == TRANSLATOR else self.repository).name
 
     @property
@@ -87,7 +87,7 @@ class Entry:
         return self.languages or tuple(sorted(whisper - set(self.lacks)))
 
     def knows(self, *codes: str | None) -> bool:
-        """Whether it knows all of the languages; None stands for a language to be detected."""
+        """Return whether it knows all of the languages; None is a language to be detected."""
         if self.kind == RECOGNISER:
             return all(
                 parse_language(code).whisper_code in self.codes if code else len(self.codes) > 1 for code in codes
@@ -114,10 +114,10 @@ class Catalogue:
         return next((entry for entry in self.entries if entry.name == name.lower()), None)
 
     def wanted(self, name: str) -> Entry:
-        """The model that a user named: by its name here, or as `entry_of` reads it.
+        """Return the model that a user named: by its name here, or in a form that `entry_of` reads.
 
         Raises:
-            UsageError: it is neither.
+            UsageError: the name is neither.
         """
         entry = self.named(name)
         if entry is None and "/" not in name:
@@ -128,13 +128,13 @@ class Catalogue:
         return entry or entry_of(name)
 
     def resembling(self, name: str, sha256: str | None = None) -> Entry | None:
-        """The entry whose file or folder has this name, or whose weights have this hash."""
+        """Return the entry whose file or folder has this name, or whose weights have this hash."""
         return next(
             (entry for entry in self.entries if entry.local_name == name or (sha256 and entry.sha256 == sha256)), None
         )
 
     def pair(self, purpose: str, source: str | None, target: str) -> tuple[Entry, Entry]:
-        """The recogniser and the translator of a purpose for a language pair; None is a language to be detected.
+        """Return the recogniser and the translator of a purpose for a language pair; None is a language to be detected.
 
         Raises:
             UsageError: none of them knows the languages.
@@ -153,13 +153,13 @@ class Catalogue:
 
 
 def knows_pair(family: str | None, *codes: str | None) -> bool:
-    """Whether translators of the family know the languages; without a family, or a published list, they may."""
+    """Return whether translators of the family know the languages; True without a family or a published list."""
     template = TEMPLATES[family or "chat"]
     return all(template.spelling(parse_language(code)) is not None for code in codes if code)
 
 
 def entry_of(wanted: str) -> Entry:
-    """The model that a user named as `owner/repository:file.gguf`, or as the repository of a recogniser.
+    """Return the model named as `owner/repository:file.gguf`, or as the repository of a recogniser.
 
     Raises:
         UsageError: the text has another form, or the file cannot be used.
@@ -188,7 +188,7 @@ class _File:
 
 @cache
 def read_catalogue(path: Path) -> Catalogue:
-    """The catalogue file; an empty catalogue where there is none.
+    """Read the catalogue file; return an empty catalogue if there is none.
 
     Raises:
         ModelError: it cannot be read; the sentence says what is wrong.

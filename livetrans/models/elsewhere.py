@@ -34,7 +34,7 @@ class ModelElsewhere:
 
 
 def models_elsewhere() -> list[ModelElsewhere]:
-    """Every model in those folders that could run here, as far as its metadata says; each file once."""
+    """Return every model in those folders that could run here, as far as its metadata says; each file once."""
     found = [*_hub_cache(), *_llama_cpp(), *_lm_studio(), *_ollama()]
     return list({model.path.resolve(): model for model in reversed(found)}.values())[::-1]
 
@@ -117,7 +117,7 @@ def _ggufs(paths: Iterator[Path], program: str) -> Iterator[ModelElsewhere]:
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """What is in a folder, sorted; nothing where it cannot be read."""
+    """Yield the entries of a folder, sorted; none if it cannot be read."""
     try:
         yield from sorted(folder.iterdir())
     except OSError:
@@ -125,7 +125,7 @@ def _entries(folder: Path) -> Iterator[Path]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """The files below a folder, in the order of their paths."""
+    """Yield the files below a folder, in the order of their paths."""
     count = 0
     for root, folders, files in os.walk(folder):
         folders.sort()
@@ -144,7 +144,7 @@ def _text(path: Path) -> str:
 
 
 def _json(path: Path) -> dict[str, object]:
-    """The object in a JSON file; an empty one where there is none."""
+    """Return the object in a JSON file; an empty one if there is none."""
     try:
         content = json.loads(_text(path) or "{}")
     except (ValueError, RecursionError):

@@ -49,11 +49,11 @@ class Snapshot:
 
 
 class WrongHash(ModelError):
-    """What arrived is not what the hub, or the catalogue, says the file is."""
+    """A fetched file has another hash than the hub or the catalogue states."""
 
 
 def look_up(repository: str, revision: str) -> Snapshot:
-    """The commit of a revision, and its files with sizes and hashes.
+    """Return the commit of a revision, and its files with sizes and hashes.
 
     Raises:
         UsageError: there is no such repository or revision.
@@ -72,7 +72,7 @@ def look_up(repository: str, revision: str) -> Snapshot:
 
 
 def fetch(snapshot: Snapshot, file: RemoteFile, target: Path, arrived: Arrived) -> None:
-    """Bring a file to `target`, which may hold its beginning already; what arrived stays there when it is cut.
+    """Fetch a file to `target`, which may hold its beginning; if the fetch is cut, what arrived stays there.
 
     Raises:
         ModelError: as `look_up`, or the disk is full; the sentence says what was kept.
@@ -99,10 +99,10 @@ def sha256_of(path: Path) -> str:
 
 
 def check(path: Path, file: RemoteFile, expected_sha256: str | None = None) -> str:
-    """The SHA-256 of a fetched file, compared with what was published for it.
+    """Return the SHA-256 of a fetched file, after a comparison with the published hash.
 
     Raises:
-        WrongHash: it differs.
+        WrongHash: they differ.
     """
     found = sha256_of(path)
     wanted = [published for published in (file.sha256, expected_sha256) if published]
@@ -115,7 +115,7 @@ def check(path: Path, file: RemoteFile, expected_sha256: str | None = None) -> s
 
 
 def is_offline() -> bool:
-    """Whether HF_HUB_OFFLINE forbids the network."""
+    """Return whether HF_HUB_OFFLINE forbids the network."""
     from huggingface_hub import constants
 
     return constants.is_offline_mode()
@@ -130,7 +130,7 @@ def _git_sha1(path: Path) -> str:
 
 
 class _Counter:
-    """As much of tqdm as the library calls on its progress bar."""
+    """The part of tqdm's interface that the library uses."""
 
     def __init__(self, begun: int, arrived: Arrived) -> None:
         self._bytes = begun
@@ -148,7 +148,7 @@ class _Counter:
 
 
 def _library() -> Any:
-    """huggingface_hub, quiet, and with a client that refuses unencrypted addresses of other machines.
+    """Return huggingface_hub, without its log, and with a client that refuses unencrypted addresses elsewhere.
 
     Raises:
         ModelError: the network is forbidden.
@@ -170,7 +170,7 @@ def _refuse_unencrypted(request: httpx2.Request) -> None:
 
 
 def _refuse_to_wait(response: httpx2.Response) -> None:
-    """Report a rate limit at once: the library would wait for minutes without a word."""
+    """Report a rate limit at once: the library would wait for minutes without a message."""
     if response.status_code != 429:
         return
     from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]
@@ -192,7 +192,7 @@ def _endpoint() -> str:
 
 @contextlib.contextmanager
 def _plain_errors(repository: str, target: Path | None = None) -> Iterator[None]:
-    """Errors of the library as one sentence that says what to do."""
+    """Turn errors of the library into one sentence that says what to do."""
     import httpx2
     from huggingface_hub import errors
 

@@ -57,7 +57,7 @@ class FoundModel:
     called: str | None = None
     """Its name where that is not the file's: in another program's folder."""
     entry: Entry | None = None
-    """What the catalogue file says about it."""
+    """Its entry in the catalogue file."""
     record: PullRecord | None = None
     """Of a model that was pulled."""
 
@@ -67,7 +67,7 @@ class FoundModel:
 
     @property
     def embedded(self) -> bool:
-        """Whether it is one of the small models that ship with livetrans."""
+        """Whether it ships with livetrans."""
         return is_embedded(self.path)
 
     @property
@@ -76,9 +76,9 @@ class FoundModel:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The one language of an embedded recogniser, or the one pair of an embedded translator.
+        """The language of an embedded recogniser, or the pair of an embedded translator; empty for any other model.
 
-        Empty for any other model. Their names end in it: `livetrans-recogniser-en`, `livetrans-en-de.q8_0.gguf`.
+        It is at the end of the name: `livetrans-recogniser-en`, `livetrans-en-de.q8_0.gguf`.
         """
         if not self.embedded:
             return ()
@@ -87,18 +87,18 @@ class FoundModel:
 
     @property
     def family(self) -> str | None:
-        """The family of a translator's prompt; None where nothing tells it."""
+        """The family of a translator's prompt; None if unknown."""
         if self.kind != TRANSLATOR or self.embedded:
             return None
         return self.entry.prompt if self.entry and self.entry.prompt else family(self.path)
 
     def is_called(self, name: str) -> bool:
-        """Whether a user who writes this name means the model: with or without the ends, or as in the catalogue."""
+        """Return whether the name means this model: its file, with or without endings, or its entry."""
         names = (self.name, self.path.stem, self.name.split(".")[0], self.entry.name if self.entry else None)
         return name in names
 
     def fits(self, source: str | None, target: str | None) -> bool:
-        """Whether the model may serve these languages; None stands for any."""
+        """Return whether the model may serve these languages; None is any language."""
         if self.kind == TRANSLATOR and not self.embedded:
             return knows_pair(self.family, source, target)
         if self.entry is not None:
@@ -109,30 +109,30 @@ class FoundModel:
 
 
 def size_on_disk(model: Path) -> int:
-    """Bytes of a GGUF file, or of the files in a recogniser's folder."""
+    """Return the bytes of a GGUF file, or of the files in a recogniser's folder."""
     files = model.iterdir() if model.is_dir() else [model]
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def is_embedded(path: Path) -> bool:
-    """Whether a model is one of the small ones that ship with livetrans, by its name."""
+    """Return whether a model ships with livetrans, by its name."""
     return path.name.startswith(_OWN_PREFIX)
 
 
 def known_models() -> Catalogue:
-    """The catalogue file that ships with livetrans."""
+    """Return the catalogue that ships with livetrans."""
     return read_catalogue(data_folder("models") / "catalogue.toml")
 
 
 def pull_folder() -> Path:
-    """Where models are fetched to; it need not exist."""
+    """Return the folder that models are fetched to; it need not exist."""
     import platformdirs
 
     return platformdirs.user_data_path("livetrans", appauthor=False) / "models"
 
 
 def search_folders() -> list[ModelFolder]:
-    """The folders searched, first to last; each need not exist."""
+    """Return the folders to search, first to last; they need not exist."""
     named = os.environ.get(MODELS_VARIABLE, "")
     folders = [ModelFolder(Path(part), MODELS_VARIABLE) for part in named.split(os.pathsep) if part]
     folders.append(ModelFolder(data_folder("models"), "livetrans"))
@@ -141,13 +141,13 @@ def search_folders() -> list[ModelFolder]:
 
 
 def find_models(kind: str | None = None) -> list[FoundModel]:
-    """Every model in the search folders, in the order in which they are preferred."""
+    """Return every model in the search folders, the preferred ones first."""
     found = [model for folder in search_folders() for model in _models_in(folder) if kind in (None, model.kind)]
     return sorted(found, key=lambda model: model.embedded)
 
 
 def find_elsewhere(kind: str | None = None) -> list[FoundModel]:
-    """Models that other programs have fetched and that are in no search folder; the catalogue's first."""
+    """Return models that other programs have fetched, in no search folder; those of the catalogue first."""
     catalogue, searched = known_models(), [folder.path.resolve() for folder in search_folders()]
     found = [
         FoundModel(
@@ -164,7 +164,7 @@ def find_elsewhere(kind: str | None = None) -> list[FoundModel]:
 
 
 def find_recogniser(name: str | None = None, *, language: str | None = None) -> FoundModel:
-    """The recogniser `name` (path or name), else that of LIVETRANS_ASR_MODEL, else the first for `language`.
+    """Return the recogniser `name` (path or name), else that of LIVETRANS_ASR_MODEL, else the first for `language`.
 
     Raises:
         ModelError: there is none; the sentence lists what was found.
@@ -173,7 +173,7 @@ def find_recogniser(name: str | None = None, *, language: str | None = None) -> 
 
 
 def find_translator(name: str | None = None, *, source: str | None = None, target: str | None = None) -> FoundModel:
-    """The translator `name` (path or name), else that of LIVETRANS_MT_MODEL, else the first for the pair.
+    """Return the translator `name` (path or name), else that of LIVETRANS_MT_MODEL, else the first for the pair.
 
     Raises:
         ModelError: there is none; the sentence lists what was found.
@@ -182,7 +182,7 @@ def find_translator(name: str | None = None, *, source: str | None = None, targe
 
 
 def find_draft_model(name: str) -> Path:
-    """The draft model `name`: a path, a translator's name, or a name in a folder `drafts` beside the translators.
+    """Return the draft model `name`: a path, a translator's name, or a name in a folder `drafts` beside translators.
 
     Raises:
         ModelError: there is none; the sentence lists what was found.
@@ -212,7 +212,7 @@ def _find(kind: str, name: str | None, source: str | None, target: str | None) -
 
 
 def _known_elsewhere(kind: str) -> Iterator[FoundModel]:
-    """A generator, so that other programs' folders are searched only when nothing before them fits."""
+    """Yield the catalogue's models in other programs' folders, which are searched only if nothing before them fits."""
     yield from (model for model in find_elsewhere(kind) if model.entry is not None)
 
 
@@ -249,7 +249,7 @@ def _advice(kind: str, found: list[FoundModel], source: str | None = None, targe
 
 
 def _models_in(folder: ModelFolder) -> Iterator[FoundModel]:
-    """The models of a folder: those pulled last first, then those without a record by name."""
+    """Yield the models of a folder: pulled ones, the last pulled first, then those without a record, by name."""
     try:
         entries = sorted(folder.path.iterdir())
     except OSError:  # a folder that is not there holds no models
@@ -264,7 +264,7 @@ def _models_in(folder: ModelFolder) -> Iterator[FoundModel]:
 
 
 def _is_gguf(path: Path) -> bool:
-    """Whether a file begins like a GGUF, whatever its name is."""
+    """Return whether a file begins like a GGUF, whatever its name is."""
     try:
         with path.open("rb") as file:
             return file.read(4) == MAGIC
@@ -273,7 +273,7 @@ def _is_gguf(path: Path) -> bool:
 
 
 def _kind_of(path: Path) -> str | None:
-    """The kind of model at a path, by its name and files alone."""
+    """Return the kind of the model at a path, by its name and files alone; None if there is no model."""
     if path.suffix == ".gguf" and path.is_file():
         return TRANSLATOR
     if (path / WEIGHTS).is_file():

@@ -1,4 +1,4 @@
-"""Models that were pulled: fetched into one folder, each with a record beside it, checked and removed by it."""
+"""Pulled models: fetched into one folder, each with a record beside it, by which it is verified and removed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PulledFile:
 
 @dataclass(frozen=True, slots=True)
 class PullRecord:
-    """What was fetched: enough to check it without the network."""
+    """The files of a pulled model, with what verifies them without the network."""
 
     name: str
     kind: str
@@ -46,12 +46,12 @@ class PullRecord:
 
 
 def record_path(model: Path) -> Path:
-    """Where the record of a model stands."""
+    """Return the path of a model's record."""
     return model.with_name(model.name + _RECORD_SUFFIX)
 
 
 def read_record(model: Path) -> PullRecord | None:
-    """The record of a model; None where it has none.
+    """Read the record of a model; None if it has none.
 
     Raises:
         ModelError: the record cannot be read.
@@ -66,10 +66,10 @@ def read_record(model: Path) -> PullRecord | None:
 
 
 def pull(entry: Entry, folder: Path, progress: Progress, wait: Callable[[], None]) -> Path:
-    """Fetch a model into a folder, or go on with a fetch that was cut; gives the path of its file or folder.
+    """Fetch a model into a folder, or continue a fetch that was cut; return the path of its file or folder.
 
-    It is written beside its place and moved there when it is whole. `wait` is called once if another process fetches
-    the same model; then this one waits for it.
+    The files are moved to their place once all are complete. If another process fetches the same model, `wait` is
+    called once, and this process waits for the other.
 
     Raises:
         UsageError: there is no such model, or another of its name is here.
@@ -100,7 +100,7 @@ def pull(entry: Entry, folder: Path, progress: Progress, wait: Callable[[], None
 
 
 def size_on_hub(entry: Entry) -> int:
-    """Bytes of all files of a model whose size the catalogue does not know; asks the hub.
+    """Ask the hub for the bytes of all files of a model, for one whose size the catalogue does not have.
 
     Raises:
         UsageError, ModelError: as `pull`.
@@ -109,7 +109,7 @@ def size_on_hub(entry: Entry) -> int:
 
 
 def verify(model: Path, record: PullRecord) -> list[str]:
-    """The files of a model that are missing or differ from the record."""
+    """Return the files of a model that are missing or differ from the record."""
     paths = {name: model / name if model.is_dir() else model for name in record.files}
     return [
         name
@@ -127,14 +127,14 @@ def remove(model: Path) -> None:
 
 
 def unfinished_pulls(folder: Path) -> dict[str, int]:
-    """Names of models whose fetch was cut, with the bytes that are here."""
+    """Return the names of models whose fetch was cut, with the bytes that arrived."""
     found = (folder / _UNFINISHED).glob("*/*")
     sizes = {path.parent.name: sum(file.stat().st_size for file in path.iterdir()) for path in found if path.is_dir()}
     return {name: size for name, size in sorted(sizes.items()) if size}
 
 
 def remove_unfinished(folder: Path, name: str) -> None:
-    """Delete what arrived of a fetch that was cut."""
+    """Delete the files of a fetch that was cut."""
     shutil.rmtree(folder / _UNFINISHED / name)
 
 
@@ -151,7 +151,7 @@ def _already(target: Path, entry: Entry) -> Path:
 
 
 def _chosen(snapshot: Snapshot, entry: Entry) -> list[RemoteFile]:
-    """The files of the repository that make the model."""
+    """Return the files of the repository that belong to the model."""
     if entry.kind == TRANSLATOR:
         files = [file for file in snapshot.files if file.path in entry.files]
     else:

@@ -1,4 +1,4 @@
-"""LocalAgreement-2 on words: what two passes in a row recognise alike is committed.
+"""LocalAgreement-2 on words: words on which two passes in a row agree are committed.
 
 Macháček, Dabre and Bojar, "Turning Whisper into Real-Time Transcription System" (2023), section 3: the longest common
 prefix of this pass's and the last pass's uncommitted words. Committed words never change.
@@ -26,7 +26,7 @@ class LocalAgreement:
 
     def __init__(self) -> None:
         self.committed: list[Word] = []
-        """Newest committed words: all whose sound is in the buffer, and a few before, to compare with."""
+        """Newest committed words: all whose sound is in the buffer, and a few before these, for comparison."""
         self._forgotten = 0
         self.tail: tuple[Word, ...] = ()
         """Uncommitted words of the newest hypothesis, in its spelling."""
@@ -36,7 +36,7 @@ class LocalAgreement:
         return self.committed[-1].end if self.committed else None
 
     def update(self, words: Sequence[Word], buffer_start: float = 0.0) -> tuple[Word, ...]:
-        """Take a whole hypothesis of the sound from `buffer_start` on and return the words that it commits."""
+        """Take the hypothesis of the sound from `buffer_start` on; return the words that it commits."""
         new = self._uncommitted(words, buffer_start)
         agreed = common_prefix_length(_forms(self.tail), _forms(new))
         self.tail = new
@@ -49,7 +49,7 @@ class LocalAgreement:
         return newly
 
     def forget_before(self, cut: float) -> tuple[Word, ...]:
-        """Return each committed word once, when its sound leaves the buffer, which now begins at `cut` seconds."""
+        """Take the buffer's new beginning, `cut` seconds; return the committed words whose sound left it, each once."""
         leaving = [word for word in self.committed[self._forgotten :] if word.end <= cut]
         self._forgotten += len(leaving)
         unneeded = max(min(self._forgotten, len(self.committed) - CONTEXT_WORDS), 0)
@@ -58,7 +58,7 @@ class LocalAgreement:
         return tuple(leaving)
 
     def _uncommitted(self, words: Sequence[Word], buffer_start: float) -> tuple[Word, ...]:
-        """The words after the committed ones."""
+        """Return the words after the committed ones."""
         if not self.committed:
             return tuple(words)
         end = self.committed[-1].end
@@ -69,11 +69,11 @@ class LocalAgreement:
         )
 
     def _border(self, words: Sequence[Word], buffer_start: float) -> int:
-        """How many leading words of the hypothesis are the committed ones.
+        """Return how many leading words of the hypothesis are committed ones.
 
-        By time, then moved to where the committed words line up best. Times alone lose a word whose start moved before
-        the committed end and repeat one whose start moved past it; up to eight words around the border tell both from a
-        speaker's "very, very".
+        The border is found by time, then moved to where the committed words match best. Times alone lose a word whose
+        start moved before the committed end, and repeat one whose start moved past it. The words around the border
+        tell both from a real repetition ("very, very").
         """
         last = self.committed[-1]
         border = last.end - TOLERANCE
@@ -95,9 +95,9 @@ class LocalAgreement:
 
 
 def _matches(forms: Sequence[str], committed: Sequence[str]) -> int:
-    """In how many places, counted from the last word back, a hypothesis's beginning repeats the committed words.
+    """Return in how many places the beginning of a hypothesis equals the committed words, compared from the last back.
 
-    0 unless its last word is the last committed word: then it is no better than what the times say.
+    0 unless the last words are equal.
     """
     if not forms or forms[-1] != committed[-1]:
         return 0

@@ -1,4 +1,4 @@
-"""The spoken language, as the passes of a recogniser detect it, or as the user sets it."""
+"""The spoken language, detected by the passes of a recogniser or set by the user."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SpokenLanguage:
         self._other, self._passes = None, 0
 
     def choose(self, detected: str, probability: float) -> str:
-        """The language to recognise a pass in, given what it detects."""
+        """Return the language to recognise a pass in, from the language that it detects and its probability."""
         if probability < CERTAIN or detected == self.code:
             self._other, self._passes = None, 0
             return self.code or detected
@@ -38,6 +38,6 @@ class SpokenLanguage:
         return self.code or detected
 
     def found_words(self, language: str, probability: float) -> None:
-        """A pass in that language had words: the first certain one is kept."""
+        """Note that a pass in this language had words: the first certain language is kept."""
         if self.code is None and probability >= CERTAIN:
             self.code = language

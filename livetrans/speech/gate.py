@@ -43,7 +43,7 @@ class _Window:
 
 
 class VoiceActivityGate:
-    """Cuts sound into windows of 30 ms, aligned to the sample count, and passes on those of speech.
+    """Cuts sound into windows of 30 ms, aligned to the sample count, and passes on the windows of speech.
 
     Chunks between pauses are contiguous; no sample comes twice. `open` is whether speech is passing.
     """
@@ -52,7 +52,7 @@ class VoiceActivityGate:
         """`is_speech` replaces webrtcvad: called once for each window of 480 samples, in order.
 
         Raises:
-            UsageError: the aggressiveness is none of webrtcvad's.
+            UsageError: webrtcvad has no such aggressiveness.
         """
         self._is_speech = is_speech or _webrtc(settings.aggressiveness)
         self._pause_windows = max(_windows(settings.pause), 1)
@@ -70,7 +70,7 @@ class VoiceActivityGate:
         self.open = False
 
     def feed(self, chunk: AudioChunk) -> list[SpeechChunk]:
-        """The speech that is ready now; a hole in the sound ends the stretch before it."""
+        """Take sound; return the speech that is ready. A gap in the sound ends the stretch before it."""
         out = _Output(chunk)
         self._last = chunk
         if chunk.start_sample != self._next_sample:
@@ -86,7 +86,7 @@ class VoiceActivityGate:
         return out.chunks()
 
     def flush(self) -> list[SpeechChunk]:
-        """End of the source: what an open gate still holds back, and a pause."""
+        """End the source; return the speech that is still held back, and a pause."""
         out = _Output(self._last)
         self._end_stretch(out)
         return out.chunks()
@@ -105,7 +105,7 @@ class VoiceActivityGate:
             self._open(out)
 
     def _open(self, out: _Output) -> None:
-        """Release the sound from the first window with voice on, and its pre-roll."""
+        """Release the sound since the first window with voice, and its pre-roll."""
         self.open = True
         self._unvoiced_windows = 0
         held = list(self._held)
@@ -138,7 +138,7 @@ class VoiceActivityGate:
         self._recent.clear()
 
     def _end_stretch(self, out: _Output) -> None:
-        """End what is open, at the source's end or at a hole in it."""
+        """End an open stretch, at the end of the source or at a gap."""
         if self.open:
             # Too short for a window, but the last word may end in it.
             if self._unvoiced_windows < self._hang_over_windows and len(self._rest):
@@ -184,7 +184,7 @@ class _Output:
 
 
 def _webrtc(aggressiveness: int) -> Callable[[NDArray[np.int16]], bool]:
-    """webrtcvad's test of one window; it adapts to the sound so far, hence windows in order."""
+    """Return webrtcvad's test of a window; it adapts to the sound before, so windows come in order."""
     if aggressiveness not in range(4):
         raise UsageError(f"The gate's aggressiveness is {aggressiveness}; choose 0, 1, 2 or 3.")
     import webrtcvad

@@ -1,4 +1,4 @@
-"""The folder of a recogniser: the files that it needs, and what its model was trained for."""
+"""The folder of a recogniser: its files, and the traits of its model."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ OPENAI_PIECES = 51_000
 """OpenAI's Whisper models have 51,864 pieces or more, and all of them were trained with previous text as a prompt."""
 
 STATED = "livetrans"
-"""Key in config.json under which a model of our own states what it was trained for, see `ModelTraits`."""
+"""Key in config.json under which a model states its traits, see `ModelTraits`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTraits:
-    """What a model was trained for. Any but OpenAI's has to state it, under `livetrans` in its config.json."""
+    """How a model was trained. OpenAI's are known; others state it under `livetrans` in their config.json."""
 
     takes_prompt: bool
     """`"previous_text": true`. A model that was trained without it treats a prompt as noise."""
@@ -34,7 +34,7 @@ class ModelTraits:
 
 
 def model_traits(config: dict[str, Any], pieces: int) -> ModelTraits:
-    """The traits of a model with that config.json and number of pieces; a value of a wrong type counts as absent."""
+    """Return the traits of a model by its config.json and number of pieces; values of a wrong type are ignored."""
     own = config.get(STATED)
     stated: dict[str, Any] = own if isinstance(own, dict) else {}
     rest, beam_size, length = (stated.get(name) for name in ("short_window_rest", "beam_size", "maximum_length"))
@@ -47,7 +47,7 @@ def model_traits(config: dict[str, Any], pieces: int) -> ModelTraits:
 
 
 def checked_config(model: Path) -> dict[str, Any]:
-    """The folder's config.json, once the other files are known to be there."""
+    """Return the folder's config.json, after a check that all files are there."""
     advice = "give the folder of a Whisper model converted for CTranslate2"
     if not model.is_dir():
         raise ModelError(f"There is no recogniser at {model}; {advice}.")
@@ -64,5 +64,5 @@ def checked_config(model: Path) -> dict[str, Any]:
 
 
 def as_clause(error: Exception) -> str:
-    """The error's text as a part of a sentence."""
+    """Return the error's text as a part of a sentence."""
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__

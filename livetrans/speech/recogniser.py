@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """What one pass recognised in the whole buffer; times in seconds from the buffer's start."""
+    """The words of one pass over the whole buffer; times in seconds from the buffer's start."""
 
     words: tuple[Word, ...]
     segment_ends: tuple[float, ...] = ()
-    """Ends of the recogniser's own segments: where the buffer may be trimmed."""
+    """Ends of the recogniser's own segments, where the buffer may be trimmed."""
     language: str | None = None
     """Code of the spoken language, where it was detected or the user changed it; None without words."""
 
@@ -33,7 +33,7 @@ class Recogniser(Protocol):
 
     @property
     def hot_words(self) -> tuple[str, ...]:
-        """Those of the wanted ones that it expects; none where its model takes none."""
+        """The hot words of the settings that it uses; none if its model takes none."""
 
     def listen_for(self, language: str | None) -> None:
         """Expect a language, by its code, from the next pass on; None detects it. From any thread.
@@ -49,7 +49,7 @@ class Recogniser(Protocol):
 
 
 def open_recogniser(settings: RecogniserSettings) -> Recogniser:
-    """Load the recogniser that the settings name; its library is imported only now.
+    """Import the library of the settings' recogniser, and load the recogniser.
 
     Raises:
         ModelError: the model is absent or cannot be loaded.

@@ -1,4 +1,4 @@
-"""Recorded transcripts as a source: a run without a recogniser, and the same updates for every method compared."""
+"""Recorded transcripts as a source: for runs without a recogniser, and for the same updates with every method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST_SLEEP = 0.05
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    """A transcript, and when it was published and its last word heard, in seconds since the recorded run began."""
+    """A transcript, with the instants of its publication and of its last word, in seconds of the recorded run."""
 
     transcript: Transcript
     due: float
@@ -43,8 +43,7 @@ class RecordedTranscripts:
         real_time: bool,
         notify: Callable[[Notice], None] | None = None,
     ) -> None:
-        """Read the whole file, so that a bad one is reported before models are loaded; it is read again, line by line,
-        when its transcripts are taken.
+        """Read the whole file, so that a bad one is reported before models are loaded; iterating reads it again.
 
         Raises:
             SessionError: it cannot be read, or holds no transcript.
@@ -83,15 +82,15 @@ class RecordedTranscripts:
             yield replace(last, revision=last.revision + 1, committed=last.text, partial="", final=True)
 
     def pause(self, paused: bool) -> None:
-        """Hold the transcripts back or let them go on; the time between does not count."""
+        """Stop or resume the transcripts; the time between does not count."""
         self._paused = paused
 
     def close(self) -> None:
-        """End the iteration soon, with a final for what was given; from any thread, any number of times."""
+        """End the iteration soon, with finals of the open segments; from any thread, any number of times."""
         self._closed = True
 
     def _wait(self, origin: float, due: float) -> float:
-        """Block until `due`; gives the instant at which the recorded run began on our clock, moved by pauses."""
+        """Wait until `due`; return the instant on our clock at which the recorded run began, moved by pauses."""
         while not self._closed:
             if self._paused:
                 paused_at = self._clock.now()

@@ -1,4 +1,4 @@
-"""What the transcriber keeps between two passes: the sound, the prompt, and the segment that is being spoken."""
+"""The transcriber's state between two passes: the sound, the prompt, and the open segment."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class OpenSegment:
     def update(
         self, settings: TranscriberSettings, captured: tuple[float, float] | None, final: bool
     ) -> list[Transcript]:
-        """Finals of the segments that end within the words, then the update of the one that goes on, if it changed."""
+        """Return finals of the segments that end within the words, then the update of the open one, if it changed."""
         transcripts: list[Transcript] = []
         caps = (settings.maximum_words, settings.maximum_length)
         while count := find_endpoint(self.committed, self.partial, *caps, self.shown_committed):
@@ -132,17 +132,17 @@ class OpenSegment:
         return transcripts
 
     def finish(self, captured: tuple[float, float] | None) -> list[Transcript]:
-        """The final of what is left.
+        """Return the final of the remaining words.
 
-        A segment whose words have all disappeared again ends as it was last shown: its caption is on the screen, and an
-        empty one would mean that nobody spoke.
+        A segment whose words have all disappeared ends as it was last shown: its caption is on the screen, and an empty
+        one would mean that nobody spoke.
         """
         words = (*self.committed, *self.partial) or self.shown
         self.partial = ()
         return [self._final(words, captured)] if words else []
 
     def finish_committed(self, captured: tuple[float, float] | None) -> list[Transcript]:
-        """The final of the committed words; what else was shown is recognised again."""
+        """Return the final of the committed words; the others are recognised again."""
         self.partial = ()
         return [self._final(self.committed, captured)] if self.committed else []
 

@@ -28,7 +28,7 @@ STALL = 3.0
 
 
 class Transcriber:
-    """Turns speech into updates; none is lost, because at a pause and at `flush` every word becomes final."""
+    """Turns speech into updates. At a pause and at `flush` every word becomes final."""
 
     def __init__(self, recogniser: Recogniser, settings: TranscriberSettings, clock: Clock) -> None:
         self._recogniser = recogniser
@@ -48,13 +48,13 @@ class Transcriber:
         """Source time and measured time of the same sample: the newest that came with both."""
 
     def restore(self, segment_id: int, words: Sequence[Word], end_sample: int) -> None:
-        """Go on at a pause of an earlier run: the next segment's id, the last words, the end of their sound."""
+        """Continue an earlier run at a pause: with the next segment's id, the last words and the end of their sound."""
         self._segment.segment_id = segment_id
         self._prompt.extend(words)
         self._buffer.restart(end_sample)
 
     def feed(self, chunk: SpeechChunk) -> list[Transcript]:
-        """Take speech and return the updates that it caused."""
+        """Take speech; return the updates that follow."""
         transcripts: list[Transcript] = []
         if len(self._buffer) and len(chunk.samples) and chunk.start_sample != self._buffer.end_sample:
             transcripts += self.flush()  # Sound was lost in between: the two sides are not one utterance.
@@ -79,7 +79,7 @@ class Transcriber:
     def flush(self, *, recognise: bool = True) -> list[Transcript]:
         """End the stretch of speech: one final pass, whose every word becomes final.
 
-        `recognise=False` is for a recogniser that has failed: what it recognised before becomes final.
+        `recognise=False` is for a recogniser that has failed: the words of its last pass become final.
         """
         transcripts = self._pass(final=True) if recognise and len(self._buffer) else []
         transcripts += self._segment.finish(self._captured)
@@ -97,17 +97,17 @@ class Transcriber:
         self._buffer.restart(start_sample)
 
     def _step_samples(self) -> int:
-        """New sound that triggers a pass: on a slow machine as much as the last pass took, so lag does not grow."""
+        """Return the samples of new sound that trigger a pass: a step, or as long as the last pass took if longer."""
         step = self._settings.step
         if self._settings.adaptive:
             step = max(step, self._last_pass_seconds)
         return max(round(step * self.step_factor * SAMPLE_RATE), 1)
 
     def _wanted_samples(self, waiting: int) -> int:
-        """How much of the waiting sound to take before looking whether a pass is due.
+        """Return how many of the waiting samples to take before the next check for a pass.
 
-        Exactly up to the next step, so that passes depend neither on the chunks' sizes nor, on a machine that keeps up,
-        on its speed; but all that fits where whole steps wait, so that a listener who fell behind catches up at once.
+        Those up to the next step, so that passes do not depend on the sizes of chunks, nor on the speed of a machine
+        that keeps up. If whole steps wait, all that fit, so that a machine that fell behind catches up at once.
         """
         step = self._step_samples()
         missing = max(step - self._new_samples, 1)
@@ -140,7 +140,7 @@ class Transcriber:
         return self._segment.update(self._settings, self._captured, final)
 
     def _end_committed(self) -> list[Transcript]:
-        """Another language is spoken: end the segment with its committed words, and recognise what follows again."""
+        """End the segment of another language with its committed words; the sound after them is recognised again."""
         end = self._agreement.committed_end
         transcripts = self._segment.finish_committed(self._captured)
         self._agreement = LocalAgreement()
@@ -150,7 +150,7 @@ class Transcriber:
         return transcripts
 
     def _source_words(self, hypothesis: Hypothesis) -> tuple[Word, ...]:
-        """The hypothesis in source time, within the buffer, without control characters and loops."""
+        """Return the hypothesis in source time, within the buffer, without control characters and loops."""
         start, end = self._buffer.start, self._buffer.end
         words: list[Word] = []
         for word in hypothesis.words:
@@ -161,7 +161,7 @@ class Transcriber:
         return drop_loops(words)
 
     def _stalled(self) -> bool:
-        """Whether speech goes on and the words have stopped; the buffer is then cut where they stopped.
+        """Return whether speech goes on and the words have stopped; the buffer is then cut at their end.
 
         Whisper sometimes ends a window early, and every later pass over the same sound would do the same.
         """
@@ -169,7 +169,7 @@ class Transcriber:
         return end is not None and not self._agreement.tail and self._buffer.end - end > STALL
 
     def _trim(self, segment_ends: Sequence[float]) -> tuple[Word, ...]:
-        """Shorten the buffer; returns words that had to be committed without agreement because it is full."""
+        """Shorten the buffer; return words that had to be committed without agreement because it is full."""
         forced: tuple[Word, ...] = ()
         cut = self._trimming_point(segment_ends)
         if cut is None and self._buffer.full:
@@ -181,7 +181,7 @@ class Transcriber:
         return forced
 
     def _trimming_point(self, segment_ends: Sequence[float]) -> float | None:
-        """Where everything before is committed: the end of a recogniser's segment, else of the last committed word."""
+        """Return a time before which all is committed: the end of a segment of the recogniser, or of the last word."""
         committed_end, start = self._agreement.committed_end, self._buffer.start
         if committed_end is None or committed_end <= start + self._settings.step:
             return None
@@ -193,7 +193,7 @@ class Transcriber:
         return max(committed_end, min((committed_end + following) / 2, committed_end + 0.2))
 
     def _forced_words(self) -> int:
-        """All uncommitted words but the last, which may still be cut off, unless it ended long ago."""
+        """Count the uncommitted words without the last, which may be cut off, unless it ended long ago."""
         tail = self._agreement.tail
         last_is_old = bool(tail) and tail[-1].end < self._buffer.start + self._recogniser.maximum_length / 2
         return len(tail) if last_is_old else max(len(tail) - 1, 0)

@@ -127,7 +127,7 @@ class WhisperRecogniser:
         return self.traits.maximum_length
 
     def _fitting(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """The first of the words, as many as leave room for the other text of the prompt and for the output."""
+        """Return the first of the words that leave room for the other text of the prompt and for the output."""
         if not self.traits.takes_prompt:
             return ()
         encode = self._tokenizer(self.language or "en").encode
@@ -142,9 +142,9 @@ class WhisperRecogniser:
         return tuple(code for code in self._model.supported_languages if pieces.token_to_id(f"<|{code}|>") is not None)
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
-        """One pass; there is no second try at a higher temperature, because the next pass corrects a bad partial.
+        """Recognise the buffer once, without a retry at a higher temperature: the next pass corrects a bad partial.
 
-        A hypothesis that reaches the limit of new tokens is a loop, and is dropped whole.
+        A hypothesis that reaches the limit of new tokens is a loop, and is dropped.
         """
         if len(samples) == 0:
             return Hypothesis(())
@@ -198,12 +198,12 @@ class WhisperRecogniser:
         return Hypothesis(found, ends, self.language if self._reports and found else None)
 
     def _detected(self, encoded: Any) -> tuple[str, float]:
-        """The likeliest language and its probability; CTranslate2 gives its token, the code in `<|` and `|>`."""
+        """Return the likeliest language and its probability; CTranslate2 gives its token, the code in `<|` and `|>`."""
         token, probability = self._model.model.detect_language(encoded)[0][0]
         return token[2:-2], probability
 
     def _window_frames(self, frames: int, final: bool) -> int:
-        """Frames to encode for that many frames of sound; all of 30 s while the language has still to be detected."""
+        """Return how many frames to encode for `frames` of sound; 30 s until the language is detected."""
         if self._window == "full" or (self._window == "partials" and final) or self.language is None:
             return FULL_WINDOW
         rest = OPENAI_REST if self.traits.rest is None else self.traits.rest
@@ -221,17 +221,17 @@ class WhisperRecogniser:
 
 
 def usual_threads(model: Path) -> int:
-    """One for a small model, which more threads make slower; otherwise 0, CTranslate2's own choice."""
+    """Return 1 for a small model, which more threads make slower; otherwise 0, CTranslate2's own choice."""
     return 1 if (model / "model.bin").stat().st_size < SMALL_MODEL_BYTES else 0
 
 
 def most_tokens(length: float) -> int:
-    """Limit of new tokens in a pass over `length` seconds of sound."""
+    """Return the limit of new tokens in a pass over `length` seconds of sound."""
     return SPARE_TOKENS + round(TOKENS_PER_SECOND * length)
 
 
 def split_at_timestamps(tokens: Sequence[int], end: int, timestamp_begin: int, length: float) -> list[dict[str, Any]]:
-    """The segments of a pass, cut between two timestamps, as faster-whisper's `add_word_timestamps` takes them.
+    """Split a pass into segments between two timestamps, in the form of faster-whisper's `add_word_timestamps`.
 
     Tokens below `end` are text, those from `timestamp_begin` on are times in steps of 0.02 s. A segment without a time
     at its end lasts as long as the sound, `length` seconds.
@@ -248,14 +248,14 @@ def split_at_timestamps(tokens: Sequence[int], end: int, timestamp_begin: int, l
 
 
 def compute_types() -> tuple[str, ...]:
-    """CTranslate2's names of the types that it computes with on this processor."""
+    """Return CTranslate2's names of the types that it computes with on this processor."""
     import ctranslate2
 
     return tuple(sorted(ctranslate2.get_supported_compute_types("cpu")))
 
 
 def cuda_devices() -> int:
-    """How many CUDA devices CTranslate2 can use."""
+    """Return how many CUDA devices CTranslate2 can use."""
     import ctranslate2
 
     count: int = ctranslate2.get_cuda_device_count()
@@ -263,9 +263,9 @@ def cuda_devices() -> int:
 
 
 def _keep_freed_memory() -> None:
-    """Let glibc keep the blocks that a pass frees: given back, they cost page faults in the next pass.
+    """Make glibc keep the blocks that a pass frees: returned to the system, they cost page faults in the next pass.
 
-    Other C libraries have no such call, and are left alone.
+    Other C libraries have no such call.
     """
     try:
         is_glibc = (os.confstr("CS_GNU_LIBC_VERSION") or "").startswith("glibc")

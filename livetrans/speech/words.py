@@ -38,24 +38,24 @@ _ABBREVIATIONS = frozenset(
 
 
 def comparison_form(text: str) -> str:
-    """The word without case and punctuation; a word of punctuation alone stays as it is."""
+    """Return the word without case and punctuation; a word of punctuation alone stays as it is."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     kept = "".join(c for c in folded if c.isalnum() or unicodedata.category(c).startswith("M"))
     return kept or folded
 
 
 def words_text(words: Iterable[Word]) -> str:
-    """The words as running text: spaces between them where their script has any."""
+    """Join the words, with spaces if their script has them."""
     return reduce(join_text, (word.text for word in words), "")
 
 
 def is_spoken(text: str) -> bool:
-    """Whether the text has anything to pronounce: letters, digits, signs with a name; not punctuation or notes."""
+    """Return whether the text has anything to pronounce: letters, digits, signs with a name."""
     return any(c.isalnum() or c in "%&‰" or unicodedata.category(c) in ("Sc", "Sm") for c in text)
 
 
 def drop_loops(words: Sequence[Word]) -> tuple[Word, ...]:
-    """The words with one occurrence kept of each loop: of one word anywhere, of a 2- to 8-gram at the tail."""
+    """Keep one occurrence of each loop: of one word anywhere, of a 2- to 8-gram at the tail."""
     return _drop_phrase_loop(_drop_word_loops(words))
 
 
@@ -84,7 +84,7 @@ def _drop_phrase_loop(words: Sequence[Word]) -> tuple[Word, ...]:
 def find_endpoint(
     committed: Sequence[Word], partial: Sequence[Word], maximum_words: int, maximum_length: float, shown_words: int = 0
 ) -> int | None:
-    """How many leading committed words end the segment here, or None where it goes on; `maximum_length` in seconds.
+    """Return how many leading committed words end the segment, or None if it goes on; `maximum_length` in seconds.
 
     It ends at the first sentence end that more words follow; past the caps at the last clause boundary of its latter
     half, or else at the last committed word there. It goes on while its latter half is not yet committed; the limit of
@@ -114,7 +114,7 @@ def find_endpoint(
 
 
 def ends_sentence(text: str, following: str) -> bool:
-    """Whether a word ends its sentence, seen with the word that follows it."""
+    """Return whether a word ends its sentence, by the word and the one after it."""
     bare = text.rstrip(_CLOSING).lstrip("\"'“‘«‹([{„¿¡「『")
     if not bare.endswith(_STRONG):
         return False

@@ -1,4 +1,4 @@
-"""A glossary: terms and how they are to be translated, read from a file of two columns."""
+"""A glossary: terms and their translations, from a file of two columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Glossary:
         self._pattern = re.compile("|".join(map(_whole_words, longest_first)) or r"(?!)")
 
     def occurring(self, text: str) -> Pairs:
-        """The terms in the text, each once, in its order; a longer term hides the shorter ones in it."""
+        """Return the terms in the text, each once, in order; a longer term hides shorter ones in it."""
         found = (" ".join(match.group().split()).casefold() for match in self._pattern.finditer(text.casefold()))
         return tuple(self._terms[term] for term in dict.fromkeys(found))
 
@@ -32,7 +32,7 @@ def _whole_words(term: str) -> str:
 
 
 def read_glossary(path: Path) -> Pairs:
-    """Terms and their translations: a line each, with a tab or a comma between; quotes as in CSV, `#` for comments.
+    """Read terms and their translations: one a line, with a tab or a comma between; quotes as in CSV, `#` for comments.
 
     Raises:
         UsageError: the file cannot be read, a line has no two columns, or a term comes twice.

@@ -2,8 +2,8 @@
 
 In a script without spaces a caption is cut between grapheme clusters instead.
 
-A word that is shown is not swapped for another form of it while its caption grows: a change of case, punctuation or
-spacing alone waits for the final, which shows what the model wrote, as it is what is read later and recorded.
+A shown word keeps its form while its caption grows: a change of case, punctuation or spacing alone waits for the final,
+which is read later and recorded.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from livetrans.text import cluster_start
 
 
 class Presenter:
-    """Turns what the model wrote into what is shown; `mask` may be set between updates, from any thread.
+    """Turns translations into captions; `mask` may be set between updates, from any thread.
 
     Both masks hide the same tokens here. With an output mask the translator takes them out of the draft too.
     """
 
     def __init__(self, render: Render, mask: MaskSettings, *, spaced: bool) -> None:
-        """`spaced`: whether words are separated by spaces, in a translation that does not say its language."""
+        """`spaced`: whether words are separated by spaces, for translations without a language."""
         self._render = render
         self.mask = mask
         self._spaced = spaced
@@ -33,7 +33,7 @@ class Presenter:
         self._shown_text = ""
 
     def present(self, translation: Translation) -> Caption:
-        """The caption of an update; updates come in order."""
+        """Return the caption of an update; updates come in order."""
         if translation.segment_id != self._segment_id:
             self._segment_id, self._shown_text = translation.segment_id, ""
         language = LANGUAGES.get((translation.language or "").lower())
@@ -54,7 +54,7 @@ class Presenter:
         )
 
     def _spans(self, translation: Translation, text: str) -> tuple[Span, ...]:
-        """The accepted tokens as characters of the shown text, in whole grapheme clusters."""
+        """Return the accepted tokens as characters of the shown text, in whole grapheme clusters."""
 
         def characters(tokens: int) -> int:
             return cluster_start(text, len(self._render(translation.tokens[:tokens])))
@@ -63,7 +63,7 @@ class Presenter:
         return tuple(span for span in spans if span.begin < span.end)
 
     def _shown(self, translation: Translation, spaced: bool) -> tuple[str, int]:
-        """The visible text and the number of tokens wholly in it."""
+        """Return the visible text and the number of tokens wholly in it."""
         tokens = translation.tokens
         mask = self.mask
         masked = 0 if translation.final or mask.mode == "none" else mask.k
@@ -79,7 +79,7 @@ class Presenter:
 
 
 def cut_to_word(text: str, whole: str) -> str:
-    """The longest part of `text` that ends where a word of `whole` ends.
+    """Return the longest prefix of `text` that ends where a word of `whole` ends.
 
     A word ends at a space; what follows up to the next space without a letter, a mark or a digit
     is its punctuation.
@@ -91,9 +91,9 @@ def cut_to_word(text: str, whole: str) -> str:
 
 
 def _with_shown_forms(shown: str, text: str, accepted: tuple[Span, ...], spaced: bool) -> tuple[str, tuple[Span, ...]]:
-    """The text with its first words as they are `shown`, as far as letters and digits are the same, and its spans.
+    """Return the text and its spans, with its first words as `shown` as far as letters and digits are the same.
 
-    The last shown word is at the end of the line and takes its new form, where a full stop becomes a comma.
+    The last shown word takes its new form: there a full stop becomes a comma.
     """
     old, new = _letters(shown), _letters(text)
     same = common_prefix_length([letter for letter, _ in old], [letter for letter, _ in new])
@@ -112,7 +112,7 @@ def _with_shown_forms(shown: str, text: str, accepted: tuple[Span, ...], spaced:
 
 
 def _letters(text: str) -> list[tuple[str, int]]:
-    """Letters, marks and digits without their case, and the points inside numbers, each with the index behind it."""
+    """Return letters, marks and digits without case, and points inside numbers, each with the index after it."""
     marked = f" {text} "
     return [
         (character.casefold(), index + 1)
@@ -122,6 +122,6 @@ def _letters(text: str) -> list[tuple[str, int]]:
 
 
 def _ends_word(text: str, letters: list[tuple[str, int]], count: int) -> bool:
-    """Whether a space stands somewhere between the letter numbered `count`, from 1, and the next one."""
+    """Return whether a space is between letter number `count`, counted from 1, and the next one."""
     following = letters[count][1] - 1 if count < len(letters) else len(text)
     return " " in text[letters[count - 1][1] : following]

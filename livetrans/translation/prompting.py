@@ -1,4 +1,4 @@
-"""Which prompt an update gets: its languages, the sentences before it, and the glossary's terms that occur in it."""
+"""The prompt of an update: its languages, the sentences before it, and the glossary's terms in it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from livetrans.translation.glossary import Glossary
 class Prompts:
     """The prompts of a run; `target` may be set from any thread, and holds from the next segment on.
 
-    What stands before the terms changes when a segment ends, and not between, so that the model's cache keeps it.
-    Where a prompt leaves no room in the model's context for what it is for, the oldest sentences go first.
+    The text before the terms changes only when a segment ends, so that the model's cache keeps it. If a prompt leaves
+    too little room in the model's context, the oldest sentences are dropped first.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Prompts:
     ) -> None:
         """`prompt` is the one without context; `room`: tokens for the longest source and output; `history`: most pairs.
 
-        Warns once where the template takes no sentences before, or no terms.
+        Warns once if the template takes no sentences before, or no terms.
         """
         self._model = model
         self._name = prompt.name
@@ -57,7 +57,7 @@ class Prompts:
 
     @property
     def current(self) -> Prompt:
-        """The last one that was chosen."""
+        """The last prompt that was chosen."""
         return self._made[1]
 
     @property
@@ -67,11 +67,11 @@ class Prompts:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The terms that the last prompt named."""
+        """The terms in the last prompt."""
         return tuple(term for term, _ in self._made[0][2].terms)
 
     def begin_segment(self) -> bool:
-        """Take the target that was set; whether it is another one, in which no earlier output may be used."""
+        """Take the target that was set; return whether it changed, so that no earlier output may be used."""
         self._said.clear()
         if self.target == self._target:
             return False
@@ -80,7 +80,7 @@ class Prompts:
         return True
 
     def choose(self, transcript: Transcript) -> Prompt:
-        """The prompt of an update."""
+        """Return the prompt of an update."""
         source = self._spoken(transcript)
         if source != self._source:
             self._source = source
@@ -93,12 +93,12 @@ class Prompts:
         return self._made_for(tuple(self._pairs), terms)
 
     def remember(self, source: str, translation: str) -> None:
-        """Take a final into the sentences before."""
+        """Add a final to the sentences before."""
         if translation:
             self._pairs.append((source, translation))
 
     def _spoken(self, transcript: Transcript) -> Language:
-        """The detected language, where there is one and the model knows it."""
+        """Return the detected language if the model knows it, else the language so far."""
         if transcript.language is None or transcript.language in (self._source.whisper_code, *self._unknown):
             return self._source
         try:

@@ -1,4 +1,4 @@
-"""The translating stage: what waits to be translated, and each update decoded with the segment's previous output."""
+"""The translating stage: coalescing, and each update decoded with the segment's previous output as the draft."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _OUTPUT_AT_LEAST = 32
 class Translator:
     """Translates updates in order, and keeps the draft of the current segment.
 
-    The draft is kept when the recogniser rewrites the source's tail, because verification protects the output. Where a
-    segment was split, what the final left of the draft is the next segment's first draft. `settings` and `mask` may be
+    The draft is kept when the recogniser rewrites the source's tail, because verification protects the output. After a
+    split, the rest of the draft is the next segment's first draft. `settings` and `mask` may be
     set between updates, from any thread.
     """
 
@@ -63,18 +63,18 @@ class Translator:
         self._cap = 0
 
     def aim_at(self, target: Language) -> None:
-        """Write in another language from the next segment on; from any thread.
+        """Translate into another language from the next segment on; from any thread.
 
-        A translator of one prompt, as a benchmark has it, stays with its language.
+        A translator with one prompt, as in a benchmark, keeps its language.
         """
         if self._prompts:
             self._prompts.target = target
 
     def carried(self, transcript: Transcript) -> Translation | None:
-        """The part of the last segment's output that a split left to this new segment; None where there is none.
+        """Return the part of the last segment's output that a split left to this new segment, if any.
 
-        It stands for the words until they are translated in their own segment. It is not what the model wrote for this
-        update, so it has no instant of hearing, and never is a final.
+        It is shown until the words are translated in their own segment. The model did not write it for this update, so
+        it has no `captured_at`, and is never a final.
         """
         self._begin(transcript)
         tokens = () if self._draft.prompt else self._draft.tokens
@@ -117,7 +117,7 @@ class Translator:
         return translation
 
     def _begin(self, transcript: Transcript) -> None:
-        """Make ready for the update's segment, where it is a new one."""
+        """Prepare for the update's segment, if it is new."""
         if transcript.segment_id == self._segment_id:
             return
         self._segment_id, self._cap = transcript.segment_id, 0
@@ -144,7 +144,7 @@ class Translator:
         return (by_worth or decoder.decode)(decoding, self._draft, settings)
 
     def _leave(self, tokens: tuple[int, ...], source: str) -> None:
-        """Keep what a final has of neither the output nor the source before: a split gave it to the next segment."""
+        """Keep the rest of draft and source that is not in the final: after a split it belongs to the next segment."""
         drafted, hidden = self._draft.tokens, self._draft.hidden_tokens
         self._source = self._source[len(source) :].strip() if self._source.startswith(source) else ""
         left = drafted[len(tokens) :] if self._source and drafted[: len(tokens)] == tokens else ()
@@ -211,14 +211,14 @@ def check_both_ends(decoding: DecodingSettings, model: LanguageModel) -> None:
 
 
 def _first_word(source: str) -> str:
-    """The first word without its case and punctuation, which a split changes; a letter where no spaces are written."""
+    """Return the first word without case and punctuation, which a split changes; a letter in scripts without spaces."""
     word = source.partition(" ")[0]
     first = graphemes(word)[0] if has_unspaced_script(word) else word
     return "".join(filter(str.isalnum, first)).casefold()
 
 
 def _unchanged(draft: Draft) -> Decoded:
-    """The output again, for an update whose source did not change: nothing is computed."""
+    """Return the output again, for an update whose source did not change: nothing is computed."""
     count = len(draft.tokens)
     stats = DecodingStats(draft_tokens=count, accepted_tokens=count, output_tokens=count)
     return Decoded(draft.tokens, stats, (Span(0, count),))
@@ -238,11 +238,11 @@ class LatestPerSegment:
         return len(self._waiting)
 
     def __iter__(self) -> Iterator[Transcript | Gap]:
-        """What waits, oldest first."""
+        """Iterate over the waiting updates, oldest first."""
         return iter(self._waiting)
 
     def put(self, update: Transcript | Gap) -> Coalesced | None:
-        """Add an update, or a gap behind those that wait; returns what an update replaced, if anything."""
+        """Add an update or a gap; return the waiting update that it replaced, if any."""
         replaced = None
         if isinstance(update, Transcript) and self._waiting:
             last = self._waiting[-1]
@@ -253,7 +253,7 @@ class LatestPerSegment:
         return replaced
 
     def take(self) -> Transcript | Gap:
-        """The oldest waiting update.
+        """Remove and return the oldest waiting update.
 
         Raises:
             IndexError: nothing waits.
