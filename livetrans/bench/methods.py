@@ -60,13 +60,20 @@ def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[Met
 
     A display-only mask (`+display3`) changes nothing but what is shown: its method is run plain, and tables mask it.
     Bias and window that are not written are those of `usual`, and so are finals where neither is written; else finals
-    are decoded like any update, as in the paper. A name in `METHOD_SETS` stands for its methods.
+    are decoded like any update, as in the paper. A name in `METHOD_SETS`, alone, stands for its methods.
 
     Raises:
         UsageError: a method, bias or mask that does not exist.
     """
     written = METHOD_SETS.get(text.strip(), _BETWEEN.split(text))
-    methods = [parse_method(part.strip(), usual) for part in written if part.strip()]
+    parts = [part.strip() for part in written if part.strip()]
+    named = next((part for part in parts if part in METHOD_SETS), None)
+    if named:
+        raise UsageError(
+            f"{named!r} is a set of methods, which stands alone; in a list write methods, such as ssbd@0.2 (the "
+            "paper's) or window3@0.2+worth (the default)"
+        )
+    methods = [parse_method(part, usual) for part in parts]
     if not methods:
         raise UsageError("no method is named; write for example rt,ssbd@0.2,cd")
     if BASELINE not in {method.label for method in methods}:

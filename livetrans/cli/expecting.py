@@ -56,7 +56,7 @@ def show_progress(
                 return
             text = f"this takes about {in_words(seconds)}"
             if kept:
-                text += "; stopped and started again, it goes on from there"
+                text += "; after Ctrl-C the same command continues it"
             if kept and not header.quick and not done and seconds >= WORTH_QUICK and quick < work_of(left):
                 text += f"; --quick takes about {in_words(seconds * quick / work_of(left))}"
             say_above(progress, text)

@@ -57,7 +57,7 @@ def test_methods_with_a_draft_model_are_written_with_their_numbers() -> None:
     "text",
     ["", "beam", "ssbd@", "ssbd@2", "ssbd@-0.1", "ssbd@nan", "ssbd@x", "rt@0.2", "cd@0", "ssbd+mask", "ssbd+mask0",
      "ssbd@0.2+hide3", "ssbd@0.2+mask3+mask5", "RT", "spec@0", "spec@17", "spec@x", "spec@", "bild@0.6", "bild@2,3",
-     "bild@0.6,-1", "bild@nan,3", "bild@x,3", "rt+draft", "spec@4+draft", "cd+draft99", "spec@4+worth"],
+     "bild@0.6,-1", "bild@nan,3", "bild@x,3", "rt+draft", "spec@4+draft", "cd+draft99", "spec@4+worth", "rt,paper"],
 )  # fmt: skip
 def test_what_does_not_exist_is_one_sentence(text: str) -> None:
     with pytest.raises(UsageError) as fault:
