@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from livetrans.bench.drafting import Drafting
 from livetrans.bench.layout import Column, Value
-from livetrans.bench.paper import PaperRow
+from livetrans.bench.paper import NE_UNIT, PaperRow
 from livetrans.bench.rows import TableRow
 from livetrans.bench.viewing import Latency
 from livetrans.metrics.latency import Spread, percentile, spread_of
@@ -83,7 +83,7 @@ _ALL: dict[str, tuple[str, int, Callable[[TableRow], Value]]] = {
     ),
     "TPS ratio": (f"TPS / TPS of rt {SPREAD}", 2, lambda row: row.speed.tps_ratio),
     "TPS ratio*": (
-        f"TPS ratio less the prompt's share of a pass: the paper's speedup {SPREAD}",
+        f"estimates the paper's speedup: the prompt's share left out {SPREAD}",
         2,
         lambda row: row.speed.tps_ratio_shared,
     ),
@@ -95,9 +95,17 @@ _ALL: dict[str, tuple[str, int, Callable[[TableRow], Value]]] = {
     "tokens/update": ("output tokens, an update", 1, lambda row: row.output_tokens / row.updates),
     "finals as rt": ("finals with the same text as rt's / finals", 0, lambda row: f"{row.equal_finals}/{row.finals}"),
     "AL s": ("average lagging, as if translating took no time", 2, lambda row: row.latencies[0].average_lagging),
-    "AL-CA s": (f"AL with what updates took {SPREAD}", 2, _of_repeats(lambda latency: latency.average_lagging_aware)),
+    "AL-CA s": (
+        f"AL with the time of recognising and translating {SPREAD}",
+        2,
+        _of_repeats(lambda latency: latency.average_lagging_aware),
+    ),
     "LAAL s": ("length-adaptive average lagging, as AL", 2, lambda row: row.latencies[0].laal),
-    "LAAL-CA s": (f"LAAL with what updates took {SPREAD}", 2, _of_repeats(lambda latency: latency.laal_aware)),
+    "LAAL-CA s": (
+        f"LAAL with the time of recognising and translating {SPREAD}",
+        2,
+        _of_repeats(lambda latency: latency.laal_aware),
+    ),
     "lag p50 s": (
         f"median from a word to its translation, of live streams {SPREAD}",
         2,
@@ -164,7 +172,7 @@ LENGTHS = _chosen(
 )  # fmt: skip
 PAPER_FIGURES: Figures[PaperRow] = (
     (Column("COMET", decimals=3), lambda row: row.comet),
-    (Column("NE", decimals=2), lambda row: row.ne),
+    (Column("NE", decimals=2, unit=NE_UNIT), lambda row: row.ne),
     (Column("A/D %", decimals=1), lambda row: row.accepted_per_draft),
     (Column("A/O %", decimals=1), lambda row: row.accepted_per_output),
     (Column("TPS"), lambda row: row.tokens_per_second),

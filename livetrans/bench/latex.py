@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import groupby
 
 from livetrans.bench.layout import NOTHING, Table, capitalized, filled, side, written
 from livetrans.errors import UsageError
@@ -22,24 +23,36 @@ def as_latex(table: Table, notes: Sequence[str] = ()) -> str:
     from tabulate import tabulate
 
     columns = filled(table)
-    quick = ", quick run" if table.name.endswith(", quick") else ""
+    caveats = table.every_caveat()
+    title = capitalized(table.title) + (", quick run." if table.name.endswith(", quick") else ".")
     grid = tabulate(
         [[written(row[index], table.columns[index]).replace(NOTHING, "--") for index in columns] for row in table.rows],
-        [table.columns[index].title for index in columns],
+        [table.columns[index].name for index in columns],
         tablefmt="latex_booktabs",
         colalign=[side(table, index) for index in columns],
         disable_numparse=True,
     )
     lines = [
-        *(f"% {visible(note)}" for note in ("needs \\usepackage{booktabs}", *notes) if note not in table.caveats),
+        *(f"% {visible(note)}" for note in ("needs \\usepackage{booktabs}", *notes) if note not in caveats),
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{latex_literal(' '.join([f'{capitalized(table.title)}{quick}.', *table.caveats]))}}}",
+        rf"\caption{{{latex_literal(' '.join(part for part in (title, table.about(), *caveats) if part))}}}",
         rf"\label{{tab:{table.stem}}}",
-        grid,
+        grid.replace("\\toprule\n", f"\\toprule\n{_groups(table, columns)}", 1),
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _groups(table: Table, columns: Sequence[int]) -> str:
+    """A line above the names of the columns that says whose figures they are; empty where all are of one."""
+    cells, rules, place = [], "", 1
+    for group, block in groupby(columns, key=lambda index: table.columns[index].group):
+        width = len(list(block))
+        cells.append(rf"\multicolumn{{{width}}}{{c}}{{{latex_literal(group)}}}" if group else " &" * (width - 1))
+        rules += rf"\cmidrule(lr){{{place}-{place + width - 1}}}" if group else ""
+        place += width
+    return f"{' & '.join(cells)} \\\\\n{rules}\n" if rules else ""
 
 
 def latex_literal(text: str) -> str:

@@ -9,12 +9,15 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from livetrans.errors import UsageError
 from livetrans.metrics.latency import Spread
 from livetrans.metrics.quality import Interval
 from livetrans.text import unknown, visible
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
 
 Value = str | int | float | Interval | Spread | None
 NOTHING = "–"
@@ -37,6 +40,10 @@ class Column:
     """Whose figures these are, where a table has more than one model."""
     beside: str = ""
     """Another name by which `Table.only` takes the column: that of the figure it is compared with."""
+    unit: str = ""
+    """Of erasure: in what it is counted."""
+    caveats: tuple[str, ...] = ()
+    """Sentences without which the figures of this column would be misread."""
 
     @property
     def title(self) -> str:
@@ -53,9 +60,11 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
     caveats: tuple[str, ...] = ()
-    """Sentences without which the figures would be misread."""
+    """Sentences without which the figures would be misread; those of a column stand there."""
     signature: tuple[str, ...] = ()
     """Sentences: what produced the figures."""
+    scope: str = ""
+    """A sentence: how many sentences of which corpus, in which languages, by which model."""
 
     @property
     def stem(self) -> str:
@@ -65,6 +74,22 @@ class Table:
     @property
     def heading(self) -> str:
         return visible(f"{self.name.capitalize()}: {self.title}" if self.name else capitalized(self.title))
+
+    def about(self, places: Sequence[int] | None = None) -> str:
+        """What the figures are of, and the units of erasure in the columns at `places`, or in all with figures."""
+        shown = [self.columns[index] for index in (filled(self) if places is None else places)]
+        names: dict[str, dict[str, None]] = {}
+        for column in shown:
+            if column.unit:
+                other = any(one.name == column.name and one.unit != column.unit for one in shown)
+                names.setdefault(column.unit, {})[column.title if other else column.name] = None
+        units = "; ".join(f"{', '.join(own)} in {unit}" for unit, own in names.items())
+        return visible(" ".join(part for part in (self.scope, f"{units}." if units else "") if part))
+
+    def every_caveat(self) -> list[str]:
+        """Of the table, then of its columns that have figures."""
+        own = (caveat for index in filled(self) for caveat in self.columns[index].caveats)
+        return list(dict.fromkeys((*self.caveats, *own)))
 
     def only(self, names: Sequence[str]) -> Table:
         """The table with the first column, named or not, and those of these names, in that order within each group.
@@ -111,9 +136,10 @@ class Table:
         return {
             "table": self.name,
             "title": self.title,
+            "about": self.about(),
             "columns": {column.title: column.meaning for column in self.columns},
             "rows": [dict(zip(titles, map(_plain, row), strict=True)) for row in self.rows],
-            "caveats": list(self.caveats),
+            "caveats": self.every_caveat(),
             "signature": list(self.signature),
         }
 
@@ -141,14 +167,15 @@ def as_text(table: Table, notes: Sequence[str] = (), width: int = UNLIMITED, *, 
     if left_out:
         names = ", ".join(name.replace(" ", _NO_BREAK) for name in dict.fromkeys(reversed(left_out)))
         notes.insert(0, f"Left out at {width} columns: {names}. A wider terminal or another --format shows them.")
-    folded = [
-        line.replace(_NO_BREAK, " ")
-        for note in notes
-        for line in textwrap.wrap(
-            visible(note), width, break_long_words=False, break_on_hyphens=False, subsequent_indent="  "
-        )
-    ]
-    return "\n\n".join([table.heading, *blocks, *(["\n".join(folded)] if folded else [])]) + "\n"
+    heading = [table.heading, *(_folded(about, width) if (about := table.about(shown)) else [])]
+    folded = [line for note in notes for line in _folded(note, width)]
+    return "\n\n".join(["\n".join(heading), *blocks, *(["\n".join(folded)] if folded else [])]) + "\n"
+
+
+def _folded(note: str, width: int) -> list[str]:
+    """The note in lines, broken between words."""
+    lines = textwrap.wrap(visible(note), width, break_long_words=False, break_on_hyphens=False, subsequent_indent="  ")
+    return [line.replace(_NO_BREAK, " ") for line in lines]
 
 
 def _meanings(table: Table, columns: Sequence[int]) -> list[str]:
@@ -162,7 +189,6 @@ def capitalized(text: str) -> str:
 
 
 def _block(table: Table, columns: Sequence[int]) -> str:
-    from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -171,9 +197,16 @@ def _block(table: Table, columns: Sequence[int]) -> str:
         grid.add_column(Text(table.columns[index].name), justify=side(table, index), no_wrap=True)
     for row in table.rows:
         grid.add_row(*(Text(written(row[index], table.columns[index])) for index in columns))
+    return rendered(grid).rstrip("\n")
+
+
+def rendered(grid: RichTable) -> str:
+    """The grid without colours, for a page that is not a terminal: no line is folded or ends in spaces."""
+    from rich.console import Console
+
     page = io.StringIO()
     Console(file=page, width=UNLIMITED, color_system=None).print(grid)
-    return "\n".join(line.rstrip() for line in page.getvalue().splitlines())
+    return "".join(f"{line.rstrip()}\n" for line in page.getvalue().splitlines())
 
 
 def _width(text: str) -> int:
@@ -184,7 +217,7 @@ def _width(text: str) -> int:
 
 def as_markdown(table: Table, notes: Sequence[str] = ()) -> str:
     """A pipe table a group with the title above and the notes below."""
-    lines = [f"**{table.heading}**"]
+    lines = [f"**{table.heading}**", *(["", about] if (about := table.about()) else [])]
     first, *others = filled(table)
     for group, block in groupby(others, key=lambda index: table.columns[index].group):
         columns = [first, *block]

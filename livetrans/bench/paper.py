@@ -1,7 +1,7 @@
 """The paper's own figures, for `--paper`.
 
 *Self-Speculative Biased Decoding for Faster Re-translation* (arXiv 2509.21740v2), Tables 2, 3, 4 and 6; Apple M2 Pro
-with Metal, Q4_K_M, NE in Flores-101 tokens, mean per utterance.
+with Metal, Q4_K_M, NE as a mean per utterance.
 """
 
 from __future__ import annotations
@@ -9,8 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 TOWER, QWEN = "Tower+ 2B", "Qwen3 4B"
-SWEEP_PAIR = "en-zh"
-"""Tables 3 and 4 are of this pair, by Tower+ 2B, on Flores."""
+FLORES, ACL_60_60 = "FLORES", "ACL 60/60"
+"""Corpora of Table 2 and Table 6 (section 4.1)."""
+SWEEP = f"{FLORES} en-zh, {TOWER}"
+"""What Tables 3 and 4 are of."""
+NE_UNIT = "Flores-101 tokens"
+"""In which the paper counts NE (A.1): sacrebleu's tokenizer `flores101`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,7 @@ class PaperRow:
     """What the paper calls speedup: the ratio of tokens per second."""
 
 
-FLORES: dict[tuple[str, str, str], PaperRow] = {
+TABLE_2: dict[tuple[str, str, str], PaperRow] = {
     ("en-de", "rt", TOWER): PaperRow(0.877, 1.17, tokens_per_second=60),
     ("en-de", "rt", QWEN): PaperRow(0.843, 1.26, tokens_per_second=48),
     ("en-de", "ssbd@0.2", TOWER): PaperRow(0.877, 0.77, 79.0, 63.1, 101, 1.69),
@@ -40,9 +44,9 @@ FLORES: dict[tuple[str, str, str], PaperRow] = {
     ("en-ja", "ssbd@0.2", TOWER): PaperRow(0.911, 1.49, 60.4, 48.5, 82, 1.36),
     ("en-ja", "ssbd@0.2", QWEN): PaperRow(0.888, 1.49, 57.7, 45.9, 64, 1.33),
 }
-"""Table 2."""
+"""By pair, method and model, on FLORES."""
 
-ACL_60_60: dict[tuple[str, str, str], PaperRow] = {
+TABLE_6: dict[tuple[str, str, str], PaperRow] = {
     ("en-de", "rt", TOWER): PaperRow(0.796, 2.53, tokens_per_second=60),
     ("en-de", "rt", QWEN): PaperRow(0.766, 2.22, tokens_per_second=48),
     ("en-de", "ssbd@0.2", TOWER): PaperRow(0.796, 1.82, 76.3, 55.3, 90, 1.50),
@@ -56,9 +60,9 @@ ACL_60_60: dict[tuple[str, str, str], PaperRow] = {
     ("en-ja", "ssbd@0.2", TOWER): PaperRow(0.854, 2.39, 60.9, 42.5, 78, 1.31),
     ("en-ja", "ssbd@0.2", QWEN): PaperRow(0.841, 2.46, 56.3, 40.8, 61, 1.39),
 }
-"""Table 6."""
+"""By pair, method and model, on ACL 60/60."""
 
-BIAS_SWEEP: dict[str, PaperRow] = {
+TABLE_3: dict[str, PaperRow] = {
     "rt": PaperRow(0.882, 1.72),
     "ssbd@0": PaperRow(0.882, 1.53, 53.8, 42.7, tps_ratio=1.28),
     "ssbd@0.1": PaperRow(0.881, 1.19, 66.2, 52.6, tps_ratio=1.40),
@@ -69,13 +73,13 @@ BIAS_SWEEP: dict[str, PaperRow] = {
     "ssbd@1": PaperRow(0.742, 0.0, 100.0, 77.5, tps_ratio=2.10),
     "cd": PaperRow(0.742, 0.0, 100.0, 77.5, tps_ratio=2.60),
 }
-"""Table 3."""
+"""By method."""
 
-MASKS: dict[str, PaperRow] = {
+TABLE_4: dict[str, PaperRow] = {
     "ssbd@0.2": PaperRow(0.880, 1.01, 71.7, 57.0, tps_ratio=1.48),
     "ssbd@0.2+mask3": PaperRow(0.880, 0.52, 80.6, 52.3, tps_ratio=1.42),
     "ssbd@0.2+mask5": PaperRow(0.881, 0.34, 84.5, 47.2, tps_ratio=1.39),
     "ssbd@0.2+display3": PaperRow(0.880, 0.53, 71.7, 57.0, tps_ratio=1.48),
     "ssbd@0.2+display5": PaperRow(0.880, 0.35, 71.7, 57.0, tps_ratio=1.48),
 }
-"""Table 4."""
+"""By method."""

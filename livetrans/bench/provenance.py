@@ -1,14 +1,104 @@
-"""What produced the figures of a table, in sentences."""
+"""Tables with what a reader must know of their figures: what they are of, their units, what would mislead, and what
+produced them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from livetrans.bench.labels import origin_of, tell_apart
+from livetrans.bench.layout import Column, Table, Value
 from livetrans.bench.runfile import Header
 from livetrans.bench.scoring import ScoredRun
+from livetrans.languages import parse_language
+
+_IN_THE_RUNS_UNIT = ("NE", "NE sums", "NE raw")
+_IN_MODEL_TOKENS = ("NE shown",)
+_ON_SCREEN = ("NE screen", "NE screen raw")
+_QUALITY = ("COMET", "COMET - rt", "BLEU", "BLEU - rt", "chrF", "chrF - rt")
+_DELAYS = ("AL-CA s", "LAAL-CA s", "stable s")
+_LAGS = ("lag p50 s", "lag p95 s")
 
 
-def signatures(runs: Sequence[ScoredRun]) -> list[str]:
+def make_table(
+    name: str, title: str, columns: Sequence[Column], rows: Sequence[tuple[Value, ...]], runs: Sequence[ScoredRun]
+) -> Table:
+    """A table of runs; `title` says what it shows."""
+    name += ", quick" if name and any(run.run.header.quick for run in runs) else ""
+    own = ", ".join(dict.fromkeys(unit_name(run.unit) for run in runs))
+    told = tuple(_told(column, columns, own, runs) for column in columns)
+    scope = f"{'; '.join(dict.fromkeys(map(_scope, runs)))}."
+    caveats = tuple(f"{run.run.path.name}: {note}" for run in runs for note in run.notes)
+    return Table(name, title, told, tuple(rows), caveats, tuple(_signatures(runs)), scope)
+
+
+def labels(runs: Sequence[ScoredRun]) -> list[str]:
+    """What stands before a method of each run, where a table has several."""
+    origins = [origin_of(run.run) for run in runs]
+    names = tell_apart(origins)
+    return [f"{names[origin]} " if names[origin] else "" for origin in origins]
+
+
+def _scope(run: ScoredRun) -> str:
+    """How much of which corpus, the language pair and the model."""
+    corpus, count, streams = run.run.header.corpus, len(run.segments), len(_streams(run))
+    what = ("sentence" if corpus.kind == "text" else "segment") + ("s" if count > 1 else "")
+    place = f"{streams} streams in {corpus.name}" if streams > 1 else corpus.name
+    return f"{count} {what} of {place}, {corpus.source_language}-{corpus.target_language}, {run.run.model_name}"
+
+
+def _streams(run: ScoredRun) -> set[str]:
+    return {segment.stream for segment in run.segments if segment.stream}
+
+
+def _told(column: Column, columns: Sequence[Column], own: str, runs: Sequence[ScoredRun]) -> Column:
+    """The column with its unit and its caveats; `own` is the unit of the runs."""
+    if column.unit:
+        # The paper's.
+        differ = ("The paper's NE cannot be compared with ours: the units differ.",)
+        return replace(column, caveats=differ) if column.unit != own else column
+    if column.name in _IN_THE_RUNS_UNIT:
+        return replace(column, unit=own)
+    if column.name in _IN_MODEL_TOKENS:
+        return replace(column, unit=unit_name("model"))
+    if column.name in _ON_SCREEN:
+        spaced = (parse_language(run.run.header.corpus.target_language).spaced for run in runs)
+        return replace(column, unit=" and ".join(dict.fromkeys("words" if each else "characters" for each in spaced)))
+    if column.name in _QUALITY:
+        return replace(column, caveats=tuple(_unscored(runs)))
+    if column.name in (*_DELAYS, *_LAGS):
+        return replace(column, caveats=tuple(_unheard(columns, runs)))
+    return column
+
+
+def _unscored(runs: Sequence[ScoredRun]) -> Iterable[str]:
+    """Which parts have a reference, for each run where not all segments have one of their own."""
+    for run in runs:
+        own = sum(segment.reference is not None for segment in run.segments)
+        whole = sum(segment.stream_reference is not None for segment in run.segments)
+        parts = [f"{own} of {len(run.segments)} segments"] if own else []
+        parts += [f"{whole} of {len(_streams(run))} streams as wholes"] if whole else []
+        if parts and own < len(run.segments):
+            yield f"{run.run.path.name}: quality is of what has a reference, {' and '.join(parts)}."
+
+
+def _unheard(columns: Sequence[Column], runs: Sequence[ScoredRun]) -> Iterable[str]:
+    """Which delays lack the recogniser's time, for each run with streams that were recorded at full speed."""
+    names = [column.name.removesuffix(" s") for column in columns if column.name in _DELAYS]
+    no_lag = ", no lag" if any(column.name in _LAGS for column in columns) else ""
+    for run in runs:
+        live_segments = {update.segment_id for update in run.run.updates if update.captured is not None}
+        known = _streams(run)
+        live = {segment.stream for segment in run.segments if segment.segment_id in live_segments}
+        if known != live:
+            yield (
+                f"{run.run.path.name}: {len(known - live)} of {len(known)} streams were recorded at full speed: "
+                f"{' and '.join(names)} without the recogniser's time{no_lag}."
+            )
+
+
+def _signatures(runs: Sequence[ScoredRun]) -> list[str]:
     """What produced the figures, a sentence a run."""
     notes = []
     for run in runs:
@@ -47,15 +137,7 @@ def _other_models(header: Header) -> str:
     return text
 
 
-def caveats(runs: Sequence[ScoredRun]) -> list[str]:
-    """What would mislead a reader who did not know it, a file's name in front."""
-    return [f"{run.run.path.name}: {note}" for run in runs for note in run.notes]
-
-
-def units(runs: Sequence[ScoredRun]) -> str:
-    """For a title: the unit in which erasure is counted."""
-    return f"NE in {', '.join(dict.fromkeys(unit_name(run.unit) for run in runs))}"
-
-
 def unit_name(unit: str) -> str:
-    return "the model's own tokens" if unit == "model" else f"{unit} tokens"
+    """A unit of erasure in words."""
+    names = {"model": "the model's own tokens", "flores101": "Flores-101 tokens", "flores200": "Flores-200 tokens"}
+    return names.get(unit, f"{unit} tokens")

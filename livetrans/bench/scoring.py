@@ -42,6 +42,8 @@ class ScoredRun:
     rows: tuple[TableRow, ...]
     """In the order of the method table, behind each plain method its display-only masks."""
     unit: str
+    segments: tuple[Segment, ...]
+    """Those that every method did."""
     signatures: tuple[str, ...]
     """Of the quality metrics."""
     notes: tuple[str, ...]
@@ -116,7 +118,8 @@ def score(run: Run, settings: ScoringSettings) -> ScoredRun:
         rows.append(row)
         if not method.output_mask_k:
             rows += (_masked(row, k, segments, repeats, tokenize) for k in settings.display_masks)
-    return ScoredRun(run, tuple(rows), unit, tuple(scorer.signatures), tuple(_notes(run, segments, repeats)))
+    notes = tuple(_notes(run, segments, repeats))
+    return ScoredRun(run, tuple(rows), unit, tuple(segments), tuple(scorer.signatures), notes)
 
 
 _Done = dict[int, dict[str, list[Update]]]
@@ -261,9 +264,10 @@ def _with_references(segments: Sequence[Segment], finals: Sequence[str]) -> Iter
 
 def _notes(run: Run, segments: Sequence[Segment], repeats: Sequence[_Done]) -> Iterable[str]:
     if not run.complete:
+        whole = sum(len(done) == run.header.corpus.segments for done in repeats)
         yield (
-            f"The run is not whole: the figures are of the {len(segments)} of {run.header.corpus.segments} segments "
-            f"that every method did, in {len(repeats)} of {run.header.repeats} repeats or fewer."
+            f"the run is not finished: figures are of the {len(segments)} of {run.header.corpus.segments} segments "
+            f"that every method did; {whole} of {run.header.repeats} repeats are whole."
         )
     first = repeats[0]
     changed = sum(

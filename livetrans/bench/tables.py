@@ -20,12 +20,11 @@ from livetrans.bench.figures import (
     cells_of,
     columns_of,
 )
-from livetrans.bench.labels import origin_of, tell_apart
-from livetrans.bench.layout import Column, Table, Value
+from livetrans.bench.layout import Table, Value
 from livetrans.bench.lengths import by_length
 from livetrans.bench.methods import BASELINE, PAPER_DECODER, parse_method
-from livetrans.bench.paper import ACL_60_60, BIAS_SWEEP, FLORES, MASKS, QWEN, SWEEP_PAIR, TOWER, PaperRow
-from livetrans.bench.provenance import caveats, signatures, units
+from livetrans.bench.paper import ACL_60_60, FLORES, QWEN, SWEEP, TABLE_2, TABLE_3, TABLE_4, TABLE_6, TOWER, PaperRow
+from livetrans.bench.provenance import labels, make_table
 from livetrans.bench.rows import TableRow
 from livetrans.bench.scoring import ScoredRun, partials_beside_baseline
 from livetrans.decoding import DECODERS
@@ -47,13 +46,14 @@ class TableSettings:
 
 def table_2(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     """Methods x language pairs x models on text."""
-    return _overview("table 2", "re-translation and SSBD on text", _of_kind(runs, "text", 2), FLORES, settings)
+    title = "re-translation and SSBD on text"
+    return _overview("table 2", title, _of_kind(runs, "text", 2), FLORES, TABLE_2, settings)
 
 
 def table_6(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     """The same on recorded transcript streams."""
     title = "re-translation and SSBD on recorded transcripts"
-    return _overview("table 6", title, _of_kind(runs, "recorded", 6), ACL_60_60, settings)
+    return _overview("table 6", title, _of_kind(runs, "recorded", 6), ACL_60_60, TABLE_6, settings)
 
 
 def table_3(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
@@ -66,7 +66,7 @@ def table_3(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
         others = [row for row in plain if row.bias is None and row.method != BASELINE]
         return [*(row for row in plain if row.method == BASELINE), *sweep, *others]
 
-    return _sweep("table 3", "the effect of the bias", runs, wanted, BIAS_SWEEP, settings)
+    return _sweep("table 3", "the effect of the bias", runs, wanted, TABLE_3, settings)
 
 
 def table_4(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
@@ -83,19 +83,13 @@ def table_4(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
         # Output masks first, as in the paper.
         return [plain, *sorted(masked, key=lambda row: (row.mask == "display", row.mask_k))]
 
-    return _sweep("table 4", "mask-k on the output and on the display only", runs, wanted, MASKS, settings)
+    return _sweep("table 4", "mask-k on the output and on the display only", runs, wanted, TABLE_4, settings)
 
 
 def latency_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     """How late recorded streams are translated."""
     runs = _of_kind(runs, "recorded", 0)
-    table = _by_file("latency", "latency on recorded transcripts", runs, LATENCIES, lambda run: run.rows)
-    unheard = [
-        f"{run.run.path.name}: no lag, since its streams were recorded at full speed."
-        for run in runs
-        if not any(latency.lags for latency in run.rows[0].latencies)
-    ]
-    return replace(table, caveats=(*table.caveats, *unheard))
+    return _by_file("latency", "latency on recorded transcripts", runs, LATENCIES, lambda run: run.rows)
 
 
 def calm_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
@@ -117,12 +111,12 @@ def lengths_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     """Speed and quality by the length of the source, file after file."""
     rows = [
         (f"{label}{row.method}", length, *cells_of(LENGTHS, row))
-        for run, label in zip(runs, _labels(runs), strict=True)
+        for run, label in zip(runs, labels(runs), strict=True)
         for length, part in by_length(run)
         for row in part.rows
     ]
     columns = [METHOD, WORDS, *columns_of(LENGTHS)]
-    return _table("lengths", "speed and quality by the length of the source", columns, rows, runs)
+    return make_table("lengths", "speed and quality by the length of the source", columns, rows, runs)
 
 
 def comparison_table(run: ScoredRun, signature: Sequence[str]) -> Table:
@@ -141,30 +135,11 @@ def _by_file(
     """A line for each method, display-only masks left out, file after file."""
     rows = [
         (f"{label}{row.method}", *cells_of(figures, row))
-        for run, label in zip(runs, _labels(runs), strict=True)
+        for run, label in zip(runs, labels(runs), strict=True)
         for row in rows_of(run)
         if row.mask != "display"
     ]
-    return _table(name, title, [METHOD, *columns_of(figures)], rows, runs)
-
-
-def _labels(runs: Sequence[ScoredRun]) -> list[str]:
-    """What stands before a method of each run, where a table has several."""
-    origins = [origin_of(run.run) for run in runs]
-    names = tell_apart(origins)
-    return [f"{names[origin]} " if names[origin] else "" for origin in origins]
-
-
-def _table(
-    name: str,
-    title: str,
-    columns: Sequence[Column],
-    rows: Sequence[tuple[Value, ...]],
-    runs: Sequence[ScoredRun],
-) -> Table:
-    name += ", quick" if name and any(run.run.header.quick for run in runs) else ""
-    about = f"{title} ({units(runs)})" if any(column.name.startswith("NE") for column in columns) else title
-    return Table(name, about, tuple(columns), tuple(rows), tuple(caveats(runs)), tuple(signatures(runs)))
+    return make_table(name, title, [METHOD, *columns_of(figures)], rows, runs)
 
 
 TABLES: dict[str, Callable[[Sequence[ScoredRun], TableSettings], Table]] = {
@@ -179,30 +154,31 @@ TABLES: dict[str, Callable[[Sequence[ScoredRun], TableSettings], Table]] = {
 }
 
 
-def fitting_tables(runs: Sequence[ScoredRun], settings: TableSettings) -> list[str]:
-    """The tables that runs of this kind have the material for."""
-    if all(any(row.drafting for row in run.rows) for run in runs):
-        return ["drafts"]
-    if all(run.run.header.double_model for run in runs):
-        return ["3", "lengths"] if len({_identity(run) for run in runs}) == 1 else ["lengths"]
-    kinds = {run.run.header.corpus.kind for run in runs}
-    calm = ["calm"] if all(any(DECODERS[row.decoder].final for row in run.rows) for run in runs) else []
-    if kinds == {"recorded"}:
-        return ["6", "latency", *calm]
-    if len(kinds) > 1 or len({_identity(run) for run in runs}) > 1:
-        return calm or ["2"]
-    whole = [run for run in runs if run.row(settings.method)]
-    names = ["2"] if len(whole) == len(runs) else []
-    names.append("3")
-    if len(whole) == len(runs) and any(row.mask != "none" for run in runs for row in run.rows):
-        names.append("4")
-    return [*names, *calm]
+def possible_tables(runs: Sequence[ScoredRun]) -> list[tuple[str, list[ScoredRun]]]:
+    """Each table that some of the runs are of the kind for, and those runs."""
+    drafted = [run for run in runs if any(row.drafting for row in run.rows)]
+    both_ends = [run for run in runs if run.run.header.double_model and run not in drafted]
+    others = [run for run in runs if run not in drafted and run not in both_ends]
+    texts, recorded = ([run for run in others if run.run.header.corpus.kind == kind] for kind in _KINDS)
+    windowed = [run for run in others if any(DECODERS[row.decoder].final for row in run.rows)]
+    found = {
+        "2": texts,
+        "3": [*texts, *both_ends],
+        "4": texts,
+        "6": recorded,
+        "latency": recorded,
+        "calm": windowed,
+        "drafts": drafted,
+        "lengths": both_ends,
+    }
+    return [(name, own) for name, own in found.items() if own]
 
 
 def _overview(
     name: str,
     title: str,
     runs: Sequence[ScoredRun],
+    corpus_of_paper: str,
     paper: Mapping[tuple[str, str, str], PaperRow],
     settings: TableSettings,
 ) -> Table:
@@ -231,7 +207,7 @@ def _overview(
     for model in models:
         columns += columns_of(_figures(settings), model if grouped else "")
     for model in papers:
-        columns += columns_of(PAPER_FIGURES, f"paper: {model}")
+        columns += columns_of(PAPER_FIGURES, f"paper: {corpus_of_paper}, {model}")
     rows = []
     for pair in dict.fromkeys(pair for pair, _ in by_place):
         for label in (BASELINE, settings.method):
@@ -242,7 +218,7 @@ def _overview(
             for model in papers:
                 cells += cells_of(PAPER_FIGURES, paper.get((pair, label, model)))
             rows.append(tuple(cells))
-    return _table(name, title, columns, rows, runs)
+    return make_table(name, title, columns, rows, runs)
 
 
 def _figures(settings: TableSettings) -> Figures[TableRow]:
@@ -260,28 +236,28 @@ def _sweep(
     """A line for each method, file after file."""
     columns = [METHOD, *columns_of(_figures(settings), "ours" if settings.paper else "")]
     if settings.paper:
-        columns += columns_of(PAPER_FIGURES, f"paper: {TOWER} {SWEEP_PAIR}")
+        columns += columns_of(PAPER_FIGURES, f"paper: {SWEEP}")
     rows = []
-    for run, label in zip(runs, _labels(runs), strict=True):
+    for run, label in zip(runs, labels(runs), strict=True):
         for row in wanted(run):
             cells: list[Value] = [f"{label}{row.method}"]
             cells += cells_of(FIGURES, row)
             if settings.paper:
                 cells += cells_of(PAPER_FIGURES, paper.get(row.method))
             rows.append(tuple(cells))
-    return _table(name, title, columns, rows, runs)
+    return make_table(name, title, columns, rows, runs)
 
 
 def _of_kind(runs: Sequence[ScoredRun], kind: str, number: int) -> Sequence[ScoredRun]:
     for run in runs:
         if run.run.header.corpus.kind != kind:
             name = f"Table {number}" if number else "the latency table"
-            wanted = "text (`bench run --source`)" if kind == "text" else "recorded streams (`bench run --recorded`)"
-            raise UsageError(f"{run.run.path} is a run on {_KINDS[run.run.header.corpus.kind]}; {name} is of {wanted}")
+            own = run.run.header.corpus.kind.replace("recorded", "recorded streams")
+            raise UsageError(f"{run.run.path} is a run on {own}; {name} is of {_KINDS[kind]}")
     return runs
 
 
-_KINDS = {"text": "text", "recorded": "recorded streams"}
+_KINDS = {"text": "text (`bench run --source`)", "recorded": "recorded streams (`bench run --recorded`)"}
 
 
 def _identity(run: ScoredRun) -> ModelRecord:

@@ -14,11 +14,11 @@ from rich.text import Text
 
 from livetrans.bench.case import Case, Pieces, as_json, as_latex, as_markdown, as_marks, case_of
 from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, cost_values, measure_cost, store_cost
-from livetrans.bench.layout import Table
+from livetrans.bench.layout import Table, rendered
 from livetrans.bench.methods import clock_for, masks_of, parse_method
 from livetrans.bench.runfile import read_run
 from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
-from livetrans.bench.tables import TABLES, TableSettings, fitting_tables
+from livetrans.bench.tables import TABLES, TableSettings, possible_tables
 from livetrans.cli.common import progress_bar, say
 from livetrans.cli.pages import Page, put, write_tables
 from livetrans.config import LanguageModelSettings, MaskSettings
@@ -71,9 +71,9 @@ def _every_table(runs: list[ScoredRun], settings: TableSettings) -> list[Table]:
     """The tables that can be made of the runs; says which cannot, and why. Fails where none can."""
     tables: list[Table] = []
     left_out: dict[str, UsageError] = {}
-    for name in fitting_tables(runs, settings):
+    for name, own in possible_tables(runs):
         try:
-            tables.append(TABLES[name](runs, settings))
+            tables.append(TABLES[name](own, settings))
         except UsageError as reason:
             left_out[name] = reason
     if not tables:
@@ -92,11 +92,13 @@ def show_case(file: Path, segment_id: int, methods: str, format_: str) -> None:
     """
     labels = [parse_method(part.strip()).label for part in methods.split(",") if part.strip()]
     case = case_of(read_run(file), segment_id, labels)
-    if format_ == "text":
-        console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 120)
+    if format_ != "text":
+        put(CASE_PAGES[format_](case))
+    elif sys.stdout.isatty():
+        console = Console(file=sys.stdout, highlight=False)
         console.print(_case_table(case, coloured=console.color_system is not None and not console.no_color))
     else:
-        put(CASE_PAGES[format_](case))
+        put(rendered(_case_table(case, coloured=False)))
 
 
 def _case_table(case: Case, *, coloured: bool) -> RichTable:

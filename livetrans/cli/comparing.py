@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -33,11 +32,14 @@ def compare_methods(
     settings: Settings,
     clock: Clock,
     open_listening: OpenListening,
+    name: str,
     written: str,
     repeats: int,
     format_: str,
 ) -> None:
     """Recognise once, then translate every update by every method, each with a cache of its own, and print a table.
+
+    `name` is the source's, `written` the methods as the user wrote them.
 
     Raises:
         UsageError: a method that does not exist, or fewer than two.
@@ -47,7 +49,7 @@ def compare_methods(
     if len(methods) < 2:
         raise UsageError("--compare needs two methods or more, for example rt,ssbd")
     check_models(methods, settings.draft_model is not None, has_double_model=False)
-    corpus = transcript_corpus(_hear(clock, open_listening), "source", languages(settings))
+    corpus = transcript_corpus(_hear(clock, open_listening), name, languages(settings))
     if not corpus.segments:
         raise SourceError("nothing was recognised, so there is nothing to compare; choose a recording with speech")
     updates = sum(len(one.updates) for one in corpus.segments)
@@ -74,8 +76,8 @@ def compare_methods(
     mask_k = settings.mask.k if settings.mask.mode == "display" else 0
     segments = tuple(one.segment for one in corpus.segments)
     scored = score(Run(Path(), header, segments, done, 0), ScoringSettings(MODEL_UNIT, shown_mask_k=mask_k))
-    page = Page(format_, explain=format_ == "text", signature=format_ == "text")
-    write_tables([comparison_table(scored, _signature(settings, mask_k, repeats))], page)
+    page = Page(format_, explain=format_ == "text", signature=format_ == "text", choosable=False)
+    write_tables([comparison_table(scored, [_signature(mask_k, repeats)])], page)
 
 
 def _masked(method: MethodRecord, settings: Settings) -> MethodRecord:
@@ -110,10 +112,9 @@ def _say_too_long(segment: Segment, error: ContextError) -> None:
     say(f"segment {segment.segment_id + 1} is left out of the comparison: {error}")
 
 
-def _signature(settings: Settings, mask_k: int, repeats: int) -> Sequence[str]:
+def _signature(mask_k: int, repeats: int) -> str:
     masked = f"the last {mask_k} tokens of partials hidden" if mask_k else "nothing hidden"
     times = "once" if repeats == 1 else f"{repeats} times, medians"
-    return [
-        f"Translator {settings.language_model.model.name}, {settings.source_language} to {settings.target_language}; "
-        f"measured {times}, on the same updates, methods taking turns by segment; NE shown and NE screen with {masked}."
-    ]
+    return (
+        f"Measured {times}, on the same updates, methods taking turns by segment; NE shown and NE screen with {masked}."
+    )

@@ -32,6 +32,8 @@ class Page:
     columns: str | None = None
     output: Path | None = None
     force: bool = False
+    choosable: bool = True
+    """Whether the command has --columns."""
 
 
 _OPTIONS = (
@@ -65,7 +67,7 @@ def page_options(columns: str) -> Callable[[Callable[..., Any]], Callable[..., A
     def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def command(**values: Any) -> Any:
-            page = Page(**{field.name: values.pop(field.name) for field in fields(Page)})
+            page = Page(**{field.name: values.pop(field.name) for field in fields(Page) if field.name in values})
             return function(page=page, **values)
 
         for option in reversed(options):
@@ -99,13 +101,14 @@ def _rendered(table: Table, page: Page) -> str:
         return as_text(table, notes, UNLIMITED if page.output else terminal_width(), explain=page.explain)
     if page.format_ == "latex" and page.columns is None:
         table, left_out = table.most_important(LATEX_COLUMNS)
-        notes += [f"left out: {', '.join(left_out)}; --columns chooses"] if left_out else []
+        advice = "--columns chooses" if page.choosable else "--format json has them"
+        notes += [f"left out: {', '.join(left_out)}; {advice}"] if left_out else []
     explained = table.explained() if page.explain else []
     return (as_latex if page.format_ == "latex" else as_markdown)(table, [*explained, *notes])
 
 
 def _notes(table: Table, page: Page) -> list[str]:
-    return [*table.caveats, *(table.signature if page.signature else ())]
+    return [*table.every_caveat(), *(table.signature if page.signature else ())]
 
 
 def _write_csv(tables: Sequence[Table], page: Page) -> None:
@@ -122,7 +125,8 @@ def _write_csv(tables: Sequence[Table], page: Page) -> None:
         if place is not None and (len(tables) > 1 or place.is_dir()):
             file = place / f"{table.stem}.csv"
         put(as_csv(table), file, force=page.force)
-        for note in (*(table.explained() if page.explain else ()), *_notes(table, page)):
+        about = [about] if (about := table.about()) else []
+        for note in (*about, *(table.explained() if page.explain else ()), *_notes(table, page)):
             say(note)
 
 

@@ -90,14 +90,14 @@ def command(
         settings = replace(settings, transcriber=replace(settings.transcriber, step=OFFLINE_STEP))
     notice = None if recorded else embedded_notice(settings, None if file == STDIN else Path(file))
     open_listening = open_source(file, settings, clock, notice, recorded=recorded, real_time=real_time)
+    title = "standard input" if file == STDIN else Path(file).name
     if compare is not None:
         if options.output.jsonl or options.output.session or options.output.keep_audio:
             raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
         from livetrans.cli.comparing import compare_methods
 
-        compare_methods(settings, clock, open_listening, compare, repeats, format_)
+        compare_methods(settings, clock, open_listening, title, compare, repeats, format_)
     elif real_time:
-        title = "standard input" if file == STDIN else Path(file).name
         run_live(settings, clock, title, open_listening, notice)
     else:
         run_at_once(settings, clock, open_listening)

@@ -70,7 +70,8 @@ def test_only_the_table_is_on_stdout(run_file: Path, format_: str, capsys: pytes
     command = ["bench", "table", str(run_file), "--table", "3", "--format", format_]
     assert run(command) == 0
     plain = capsys.readouterr()
-    assert plain.err == "" and "ssbd@0.5" in plain.out
+    about = "4 sentences of source.en, en-de, scripted. NE, NE sums in 13a tokens.\n"
+    assert plain.err == (about if format_ == "csv" else "") and "ssbd@0.5" in plain.out
     assert ("scripted.gguf" in plain.out) == (format_ == "json")
     assert run([*command, "--signature", "--explain"]) == 0
     signed = capsys.readouterr()
@@ -121,6 +122,29 @@ def test_a_table_that_was_not_asked_for_is_skipped_with_a_sentence(
     assert run([*command, "--table", "2"]) == 2
 
 
+def test_what_a_chosen_bias_leaves_out_is_said(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "table", str(run_file), "--bias", "0.15", "--format", "json"]) == 0
+    done = capsys.readouterr()
+    assert [table["table"] for table in json.loads(done.out)["tables"]] == ["table 3"]
+    first, second = done.err.splitlines()
+    for number, line in ((2, first), (4, second)):
+        assert line.startswith(f"table {number} is left out: ") and "choose its --bias from 0, 0.2, 0.5" in line
+
+
+def test_text_and_recorded_runs_together_give_the_tables_of_both(
+    run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header, *lines = run_file.read_text(encoding="utf-8").splitlines()
+    values = json.loads(header)
+    values["corpus"] |= {"kind": "recorded", "name": "talks"}
+    recorded = tmp_path / "recorded.jsonl"
+    recorded.write_text("\n".join([json.dumps(values), *lines]) + "\n", encoding="utf-8")
+    assert run(["bench", "table", str(recorded), str(run_file), "--format", "json"]) == 0
+    done = capsys.readouterr()
+    names = ["table 2", "table 3", "table 4", "table 6", "latency"]
+    assert [table["table"] for table in json.loads(done.out)["tables"]] == names and done.err == ""
+
+
 def test_a_table_file_is_not_overwritten_without_being_asked(
     run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,6 +165,7 @@ def test_a_case_is_shown_in_colour_and_as_markdown(run_file: Path, capsys: pytes
     assert run(command) == 0
     printed = capsys.readouterr().out
     assert "two dogs sleep [.]" in printed and "draft model" not in printed
+    assert all(line == line.rstrip() for line in printed.splitlines())
     for format_, kept in (("markdown", "<u>two dogs sleep</u> **.**"), ("latex", r"two dogs sleep \textbf{.}")):
         assert run([*command, "--format", format_]) == 0
         assert kept in capsys.readouterr().out
@@ -291,6 +316,7 @@ BAD = [
     [
         (["run", "--source", "{a}", "--methods", "sbd@0.2"], "did you mean ssbd@0.2?"),
         (["run", "--source", "{a}", "--methods", "papr"], "did you mean paper?"),
+        (["run", "--source", "{a}", "--methods", "calm,paper"], "'calm' is a set of methods, which stands alone"),
         (["run", "--source", "{a}", "--methods", "ssbd@7"], "write for example ssbd@0.2"),
         (["run", "a.en", "a.de"], "write `bench run --source a.en --reference a.de`"),
         (["run", "--source", "https://x.org/a.txt"], "https://x.org/a.txt is an address"),

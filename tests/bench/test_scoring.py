@@ -194,7 +194,7 @@ def test_an_unfinished_run_is_scored_on_what_every_method_did(run: Run) -> None:
     kept = [update for update in run.updates if update.unit != gone and update.repeat != 2]
     part = score(replace(run, updates=tuple(kept)), ScoringSettings("word"))
     assert {row.finals for row in part.rows} == {len(run.segments) - 1}
-    assert any("not whole" in note for note in part.notes)
+    assert any("not finished" in note for note in part.notes)
     with pytest.raises(UsageError):
         score(replace(run, updates=()), ScoringSettings("word"))
 

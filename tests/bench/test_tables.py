@@ -23,9 +23,9 @@ from livetrans.bench.tables import (
     TableSettings,
     calm_table,
     comparison_table,
-    fitting_tables,
     latency_table,
     lengths_table,
+    possible_tables,
     table_2,
     table_3,
     table_4,
@@ -119,10 +119,9 @@ def test_text_and_recorded_runs_have_their_own_tables(scored: ScoredRun) -> None
             make([wrong], PLAIN)
     assert table_6([recorded], PLAIN).rows
     assert latency_table([recorded], PLAIN).rows
-    assert "recorded at full speed" in latency_table([recorded], PLAIN).caveats[-1]
-    assert fitting_tables([recorded], PLAIN) == ["6", "latency"]
-    assert fitting_tables([scored], PLAIN) == ["2", "3", "4"]
-    assert fitting_tables([scored, _of_another_model(scored)], PLAIN) == ["2"]
+    assert possible_tables([recorded]) == [("6", [recorded]), ("latency", [recorded])]
+    assert possible_tables([scored]) == [(name, [scored]) for name in ("2", "3", "4")]
+    assert possible_tables([recorded, scored]) == [*possible_tables([scored]), *possible_tables([recorded])]
 
 
 def test_a_bias_that_was_not_run_is_refused_with_those_that_were(scored: ScoredRun) -> None:
@@ -130,7 +129,6 @@ def test_a_bias_that_was_not_run_is_refused_with_those_that_were(scored: ScoredR
     for make in (table_2, table_4):
         with pytest.raises(UsageError, match=r"0, 0\.2, 0\.5"):
             make([scored], settings)
-    assert fitting_tables([scored], settings) == ["3"]
 
 
 def test_by_length_every_segment_is_in_one_group(scored: ScoredRun) -> None:
@@ -155,7 +153,80 @@ def test_every_table_names_the_unit_and_what_produced_it(scored: ScoredRun) -> N
         signature = " ".join(table.signature)
         for part in ("scripted.gguf", "run.jsonl", "2 repeats", "BLEU|", "COMET was not computed"):
             assert part in signature
-        assert table.title.endswith("(NE in word tokens)") and table.caveats == ()
+        assert "NE, NE sums in word tokens." in table.about() and table.every_caveat() == []
+    assert table_3([scored], PLAIN).only(["speedup"]).about().endswith("scripted.")
+    calm = calm_table([scored], PLAIN)
+    assert calm.about().endswith("NE sums in word tokens; NE screen, NE screen raw in words.")
+    assert calm.only(["NE screen"]).about().endswith("scripted. NE screen in words.")
+    assert (
+        "NE screen raw in characters." in calm_table([_of_another_corpus(scored, target_language="ja")], PLAIN).about()
+    )
+    compared = comparison_table(scored, []).about()
+    assert "NE raw in word tokens; NE shown in the model's own tokens; NE screen in words." in compared
+
+
+def test_every_format_says_what_its_figures_are_of(scored: ScoredRun) -> None:
+    about = "4 sentences of source.en, en-de, scripted."
+    for table in (table_3([scored], PLAIN), calm_table([scored], PLAIN)):
+        for page in (as_text(table), as_markdown(table), as_json([table]), as_latex(table)):
+            assert about in page
+    assert about in next(line for line in as_latex(table).splitlines() if line.startswith(r"\caption"))
+    two = table_3([scored, _of_another_corpus(scored, name="b.en", sha256="x")], PLAIN).about()
+    assert two.startswith("4 sentences of source.en, en-de, scripted; 4 sentences of b.en, en-de, scripted. ")
+
+
+def test_the_papers_erasure_is_not_compared_in_another_unit(scored: ScoredRun) -> None:
+    beside = TableSettings(paper=True)
+    for make, names in ((table_2, ("FLORES, Tower+ 2B", "FLORES, Qwen3 4B")), (table_3, ("FLORES en-zh, Tower+ 2B",))):
+        table = make([scored], beside)
+        for page in (as_text(table, table.every_caveat()), as_json([table]), as_latex(table)):
+            assert "cannot be compared" in " ".join(page.split()) and "Flores-101 tokens" in page
+            assert all(f"paper: {name}" in page for name in names)
+        assert table.only(["COMET", "A/D %"]).every_caveat() == []
+    same = table_3([replace(scored, unit="flores101")], beside)
+    assert "NE, NE sums in Flores-101 tokens." in same.about() and same.every_caveat() == []
+    recorded = _of_another_corpus(scored, kind="recorded")
+    assert "paper: ACL 60/60, Tower+ 2B" in as_text(table_6([recorded], beside))
+
+
+def _as_recorded(scored: ScoredRun, streams: str, *, live: str = "") -> ScoredRun:
+    """The run as of recorded streams, one a segment in the order of the letters, those in `live` in real time."""
+    recorded = _of_another_corpus(scored, kind="recorded")
+    segments = tuple(
+        replace(segment, stream=name, start=0.0) for segment, name in zip(scored.segments, streams, strict=True)
+    )
+    updates = tuple(
+        replace(update, end=1.0 + update.update, due=2.0 + update.update, captured=1.5 + update.update)
+        if streams[update.segment_id] in live
+        else replace(update, end=1.0 + update.update, due=1.0 + update.update)
+        for update in scored.run.updates
+    )
+    run = replace(recorded.run, segments=segments, updates=updates)
+    return score(run, ScoringSettings("word"))
+
+
+def test_delays_without_the_recognisers_time_are_named(scored: ScoredRun) -> None:
+    table = latency_table([_as_recorded(scored, "aabc", live="b")], PLAIN)
+    [caveat] = table.every_caveat()
+    assert "2 of 3 streams were recorded at full speed" in caveat and "AL-CA and LAAL-CA without" in caveat
+    assert table.about().startswith("4 segments of 3 streams in source.en, ")
+    assert table.only(["AL s"]).every_caveat() == []
+    assert latency_table([_as_recorded(scored, "aabc", live="abc")], PLAIN).every_caveat() == []
+    assert "stable without" in calm_table([_as_recorded(scored, "aabc")], PLAIN).every_caveat()[0]
+
+
+def test_what_part_has_a_reference_is_said_beside_quality(scored: ScoredRun) -> None:
+    first, second, third, last = scored.segments
+    bare = replace(second, reference=None), replace(third, reference=None)
+    some = replace(scored, segments=(first, *bare, last))
+    table = table_3([some], PLAIN)
+    assert table.every_caveat() == ["run.jsonl: quality is of what has a reference, 2 of 4 segments."]
+    assert table.only(["speedup"]).every_caveat() == []
+    whole = replace(_as_recorded(scored, "aabb"), segments=tuple(
+        replace(segment, stream=name, reference=None, stream_reference="x" if segment is last else None)
+        for segment, name in zip(scored.segments, "aabb", strict=True)
+    ))  # fmt: skip
+    assert "quality is of what has a reference, 1 of 2 streams as wholes" in table_6([whole], PLAIN).every_caveat()[0]
 
 
 def test_one_file_gives_one_table_byte_by_byte(run: Run) -> None:
@@ -237,7 +308,7 @@ def test_a_comparison_has_the_benchs_own_figures(scored: ScoredRun) -> None:
         screen = getattr(scored.row(label), "screen", None)
         assert screen is not None and (row["NE shown"], row["NE screen"]) == (screen.segment_erasure, screen.erasure)
     assert rows["ssbd@0"]["finals as rt"] == "4/4"
-    assert as_text(table).splitlines()[2].split()[0] == "method"
+    assert as_text(table).splitlines()[3].split()[0] == "method"
 
 
 def test_markdown_escapes_its_bars() -> None:
@@ -276,7 +347,7 @@ def test_intervals_and_spreads_are_told_apart_and_one_value_has_no_spread() -> N
 def test_columns_are_chosen_by_name_and_in_order(scored: ScoredRun) -> None:
     table = table_3([scored], TableSettings(paper=True)).only(["speedup", "NE"])
     assert [(column.name, column.group) for column in table.columns[1:]] == [
-        ("speedup", "ours"), ("NE", "ours"), ("NE", "paper: Tower+ 2B en-zh"),
+        ("speedup", "ours"), ("NE", "ours"), ("NE", "paper: FLORES en-zh, Tower+ 2B"),
     ]  # fmt: skip
     assert [row[0] for row in table.rows] == ["rt", "ssbd@0", "ssbd@0.2", "ssbd@0.5", "cd"]
     assert all(len(row) == 4 for row in table.rows) and table.rows[0][1] == (1.0, 1.0, 1.0)
@@ -288,7 +359,7 @@ def test_columns_are_chosen_by_name_and_in_order(scored: ScoredRun) -> None:
 def test_beside_the_papers_speedup_stands_what_compares_with_it(scored: ScoredRun) -> None:
     table = table_3([scored], TableSettings(paper=True))
     assert [(column.name, column.group) for column in table.only(["TPS ratio*"]).columns[1:]] == [
-        ("TPS ratio*", "ours"), ("TPS ratio", "paper: Tower+ 2B en-zh"),
+        ("TPS ratio*", "ours"), ("TPS ratio", "paper: FLORES en-zh, Tower+ 2B"),
     ]  # fmt: skip
     both = table.only(["TPS ratio", "TPS ratio*"])
     assert [column.name for column in both.columns[1:]] == ["TPS ratio", "TPS ratio*", "TPS ratio"]
@@ -338,6 +409,14 @@ def test_latex_is_parsed_back_with_every_name() -> None:
         ["ssbd_1 50%", "-0.5 [-1.2, 0.0]", "1.50 (1.25-1.75)"],
     ]
     assert r"\caption{Intervals \& spreads.}" in text and "% made & 100 % true" in text.splitlines()
+
+
+def test_latex_says_whose_columns_are_whose(scored: ScoredRun) -> None:
+    whose, names, first, *_ = latex_cells(
+        as_latex(table_3([scored], TableSettings(paper=True)).only(["speedup", "NE"]))
+    )
+    assert whose == ["", "2cours", "1cpaper: FLORES en-zh, Tower+ 2B"]  # how many columns, centred
+    assert names[0].endswith("method") and names[1:] == ["speedup", "NE", "NE"] and first[0] == "rt"
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1).map(lambda name: f"x{name}x"))
@@ -394,5 +473,7 @@ def test_the_calm_table_is_made_of_runs_with_a_live_window(tmp_path: Path) -> No
     corpus = corpus_of(tmp_path)
     run_to(tmp_path / "run.jsonl", corpus, header_of(corpus, "rt,ssbd@0.2,window3@0.2+worth", 1))
     windowed = score(read_run(tmp_path / "run.jsonl"), ScoringSettings("word"))
-    assert fitting_tables([windowed], PLAIN)[-1] == "calm"
-    assert fitting_tables([_of_another_corpus(windowed, kind="recorded")], PLAIN) == ["6", "latency", "calm"]
+    assert possible_tables([windowed])[-1] == ("calm", [windowed])
+    recorded = _of_another_corpus(windowed, kind="recorded")
+    assert [name for name, _ in possible_tables([recorded])] == ["6", "latency", "calm"]
+    assert possible_tables([windowed, recorded])[-1] == ("calm", [windowed, recorded])

@@ -70,6 +70,9 @@ def test_repeats_show_as_spread_and_a_comparison_has_every_format(
     [base, cd] = table["rows"]
     assert base["speedup"] == {"median": 1.0, "least": 1.0, "most": 1.0}
     assert cd["speedup"]["least"] < cd["speedup"]["median"] < cd["speedup"]["most"]
+    assert table["about"].startswith("1 segment of s.jsonl, en-de, ")
+    assert run([*command, "--format", "latex"]) == 0
+    assert "--format json has them" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("option", [["--repeats", "3"], ["--format", "csv"]])
@@ -102,6 +105,7 @@ def test_a_segment_too_long_for_the_context_is_left_out(tmp_path: Path, capfd: p
         ("very " * 2000 + "long.", "rt,cd", "no segment fits", 1),
         ("We go home.", "rt", "two methods or more", 2),
         ("We go home.", "rt,beam", "there is no method 'beam'", 2),
+        ("We go home.", "rt,window,paper", "such as ssbd@0.2 (the paper's)", 2),
         ("We go home.", "rt,spec", "spec@4 needs a draft model", 2),
     ],
 )
