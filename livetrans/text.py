@@ -148,7 +148,9 @@ def isolated(line: str, right_to_left: bool) -> str:
 
 def display_width(text: str) -> int:
     """Return the terminal columns of the text, as Textual counts them: two for wide characters, none for marks."""
-    # Imported here because a light command measures nothing.
+    if text.isascii():
+        return len(text)
+    # Imported here because a light command measures nothing else.
     from rich.cells import cell_len
 
     return cell_len(text)

@@ -145,9 +145,9 @@ def portaudio_version() -> str | None:
     return asked.stdout.partition(",")[0].strip() or None
 
 
-def list_devices(backend: PortAudio | None = None) -> list[Device]:
+def list_devices() -> list[Device]:
     """Return the input devices."""
-    return (PortAudio() if backend is None else backend).devices()
+    return PortAudio().devices()
 
 
 def choose_device(devices: list[Device], wanted: str | int | None) -> Device:

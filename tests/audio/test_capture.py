@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from livetrans.audio.capture import CaptureProcess, capture
-from livetrans.audio.portaudio import Device, PortAudio, choose_device, list_devices
+from livetrans.audio.portaudio import Device, PortAudio, choose_device
 from livetrans.errors import LivetransError, SourceError, UsageError
 from livetrans.events import SAMPLE_RATE
 
@@ -139,7 +139,7 @@ def test_devices_are_chosen_by_number_or_part_of_the_name() -> None:
 
 
 def test_only_devices_that_record_are_listed() -> None:
-    found = list_devices(port_audio(FakeSoundDevice()))
+    found = port_audio(FakeSoundDevice()).devices()
     assert [(device.number, device.name, device.default) for device in found] == [
         (1, "USB Headset", True),
         (2, "Camera", False),
