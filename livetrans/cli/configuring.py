@@ -13,17 +13,38 @@ from click.core import ParameterSource
 
 from livetrans.cli.common import GroupedOption, require_yes, say, started_as
 from livetrans.cli.configfile import COMMAND_LINE_ONLY, COMMANDS, apply_config, default_config_file, option_key
+from livetrans.cli.options import BY_CALM
+from livetrans.config import CALM, PAPER, Preset
 from livetrans.errors import SessionError
 from livetrans.text import visible
 
 WIDTH = 80
 
 _INTRODUCTION = """\
-# Settings of livetrans, in TOML. Remove the # in front of a key to set it.
-# An option on the command line goes before this file, and so does an
-# environment variable where the option has one.
+# Settings of livetrans, in TOML. Each line such as #step = 0.8 holds a key with
+# its default; remove the # and change the value. A key that has no value by
+# default stands in an example; write the line without "# Example: ".
+# Options on the command line override this file, and so do environment
+# variables where an option has one.
 # Keys at the top are for every command; [mic] and [replay] are for one.
 """
+
+EXAMPLES: dict[str, Any] = {
+    "asr": "whisper-small",
+    "mt": "hy-mt2-1.8b",
+    "prompt": "hymt",
+    "draft-model": "/models/Qwen3-0.6B-Q8_0.gguf",
+    "glossary": "/home/me/terms.tsv",
+    "window": "partials",
+    "show-source": True,
+    "theme": "textual-light",
+    "jsonl": "events.jsonl",
+    "session": "/home/me/talk",
+    "keep-sessions": 365,
+    "device": "USB",
+    "compare": "rt,window",
+}
+"""Values of the keys that have none by default."""
 
 
 class Entry(NamedTuple):
@@ -47,7 +68,7 @@ class Entry(NamedTuple):
 
     @property
     def default(self) -> Any:
-        """The option's own default; None where the default is described in words."""
+        """The option's own default; None where it has none, or the default is described in words."""
         value = self.option.to_info_dict()["default"]
         return False if value is None and self.option.is_flag and not isinstance(self.described, str) else value
 
@@ -56,24 +77,17 @@ class Entry(NamedTuple):
         """The default in words, where the option says it so."""
         return self.option.show_default if isinstance(self.option.show_default, str) else None
 
-    @property
-    def sample(self) -> Any:
-        """A value that the key accepts: its default, or where that is none, one of the right kind."""
-        if self.default is not None:
-            return self.default
-        kind = self.option.type
-        if isinstance(kind, click.Choice):
-            return kind.choices[0]
-        if self.option.is_flag:
-            return True
-        if isinstance(kind, click.IntRange | click.FloatRange):
-            return kind.min
-        return self.option.metavar or ""
+    def of_preset(self, preset: Preset) -> Any:
+        """The key's value in a calm setting; None for a key that no calm setting chooses."""
+        if self.described != BY_CALM:
+            return None
+        settings = preset.decoding if hasattr(preset.decoding, self.option.name or "") else preset.mask
+        return getattr(settings, self.option.name or "")
 
 
 @click.command()
 @click.option("--show", "action", flag_value="show", default=True, help="Print each value, and where it came from.")
-@click.option("--init", "action", flag_value="init", help="Write the file: every key with its default, as comments.")
+@click.option("--init", "action", flag_value="init", help="Write the file: every key with its default or an example.")
 @click.option("--path", "action", flag_value="path", help="Print where the file is.")
 @click.option(
     "--config",
@@ -146,11 +160,16 @@ def _commented(entry: Entry) -> Iterator[str]:
     choices = entry.option.type
     if isinstance(choices, click.Choice):
         text += f" One of: {', '.join(choices.choices)}."
-    if entry.described:
-        text += f" Default: {entry.described}."
+    values = {name: entry.of_preset(preset) for name, preset in CALM.items()}
+    default = entry.default if entry.default is not None else values["balanced"]
+    if entry.described == BY_CALM:
+        text += f" Default: by calm, {', '.join(f'{name} {value}' for name, value in values.items())}."
+    elif default is None:
+        text += f" Default: {entry.described or 'none'}."
     yield from textwrap.wrap(text, WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
     # JSON's numbers, truth values and strings are TOML's too.
-    yield f"#{entry.key} = {json.dumps(entry.sample, ensure_ascii=False)}\n"
+    line = f"{entry.key} = {json.dumps(EXAMPLES[entry.key] if default is None else default, ensure_ascii=False)}"
+    yield f"# Example: {line}\n" if default is None else f"#{line}\n"
 
 
 def _write(path: Path, yes: bool) -> None:
@@ -169,6 +188,12 @@ def _write(path: Path, yes: bool) -> None:
 
 def _show(path: Path, file: Path | None) -> None:
     found = entries_in_force(file)
+    values = {entry.key: entry.given[0] for entry in found if not entry.table}
+    if values["theme"] is not None:
+        from livetrans.tui.app import check_theme
+
+        check_theme(values["theme"])
+    preset = PAPER if values["method"] == "paper" else CALM[values["calm"]]
     click.echo(visible(str(path)))
     if not path.is_file():
         click.echo(f"(not there; `{started_as()} config --init` writes it)")
@@ -178,7 +203,11 @@ def _show(path: Path, file: Path | None) -> None:
             click.echo(f"\n[{entry.table}]")
             table = entry.table
         value, source = entry.given
-        shown = f"({entry.described})" if value is None and entry.described else _shown(value)
+        chosen = entry.of_preset(preset)
+        if value is not None or not entry.described:
+            shown = _shown(value)
+        else:
+            shown = f"({entry.described})" if chosen is None else f"{_shown(chosen)} ({entry.described})"
         first = f"{entry.key:<13} {_origin(entry, source):<20} "
         lines = textwrap.wrap(visible(shown) or "-", WIDTH - len(first), break_on_hyphens=False)
         click.echo(first + f"\n{' ' * len(first)}".join(lines))

@@ -120,11 +120,11 @@ def _examine(options: RunOptions, measured: dict[str, Any]) -> Iterator[Finding]
     if busy:
         yield busy
     if memory.state != BROKEN:
-        yield from _measure(settings, measured)
+        yield from _measure(settings, measured, suggests=busy is None)
 
 
-def _measure(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
-    """The pair's findings: each model by itself, then both together."""
+def _measure(settings: Settings, measured: dict[str, Any], *, suggests: bool) -> Iterator[Finding]:
+    """The pair's findings: each model by itself, then both together; `suggests`: then a pair that suits better."""
     import psutil
 
     from livetrans.doctor import measuring
@@ -154,9 +154,10 @@ def _measure(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     load = measuring.predict(recogniser, translator, settings)
     measured["predicted"] = {"step": settings.transcriber.step, **asdict(load), "keeps_up": load.keeps_up}
     yield measuring.captions_finding(load, settings.mask)
-    another = better_pair(settings, recogniser, translator, load, psutil.virtual_memory().available)
-    if another:
-        yield another
+    if suggests:
+        another = better_pair(settings, recogniser, translator, load, psutil.virtual_memory().available)
+        if another:
+            yield another
 
 
 def _listen() -> tuple[str, float]:

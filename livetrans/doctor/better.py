@@ -171,7 +171,7 @@ def choose(
         is_better = load.keeps_up and None not in in_use and place(*names) < place(in_use[0] or "", in_use[1] or "")
         if names == in_use or not (embedded or is_better or not load.keeps_up):
             return None
-        text = f"{_named(best)} should keep up here: by their sizes they need about {_needs(best.load)}"
+        text = f"{_named(best)} should keep up here. Predicted from their sizes: {_needs(best.load)}"
         return Finding(_title(embedded), OK if load.keeps_up else WARNING, text, _commands(best))
     if load.keeps_up and not embedded:
         return None
@@ -183,14 +183,19 @@ def choose(
 
 def _lightest(pair: Predicted, embedded: bool) -> Finding:
     """Name the lightest pair, as none keeps up with the step in use."""
-    text = f"no pair of the catalogue should keep up here; the lightest, {_named(pair)}, "
     if pair.with_step is None:
-        text += f"not even with --step {STEPS[-1]:g}: by their sizes they need about {_needs(pair.load)}"
+        text = (
+            f"no known pair of models should keep up here, even with --step {STEPS[-1]:g}. "
+            f"Predicted from their sizes, the lightest, {_named(pair)}, needs {_needs(pair.load)}"
+        )
         return Finding(
             _title(embedded), WARNING, text, "--window partials makes passes shorter; or use a faster machine"
         )
     step, load = pair.with_step
-    text += f"should with --step {step:g}: by their sizes they then need about {_needs(load)}"
+    text = (
+        f"no known pair of models should keep up here with the step in use; {_named(pair)} should with "
+        f"--step {step:g}. Predicted from their sizes: {_needs(load)}"
+    )
     return Finding(_title(embedded), WARNING, text, f"{_commands(pair)}, --step {step:g}")
 
 
@@ -203,7 +208,9 @@ def _named(pair: Predicted) -> str:
 
 
 def _needs(load: Load) -> str:
-    return f"{load.recogniser:.0%} of the step and {load.translator:.0%} of the time between updates"
+    return (
+        f"recognition {load.recogniser:.0%} of the step, translation {load.translator:.0%} of the time between updates"
+    )
 
 
 def _commands(pair: Predicted) -> str:

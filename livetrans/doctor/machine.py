@@ -138,8 +138,8 @@ def check_disk(folder: Path) -> Finding:
 
 
 def check_memory(needed: int, free: int) -> Finding:
-    """Compare the bytes that the models need, by their files' sizes, with the free memory."""
-    text = f"the models need about {file_size(needed)}; {file_size(free)} is free"
+    """Compare the bytes of the models' files, which are less than a run needs, with the free memory."""
+    text = f"{file_size(free)} is free; the models' files have {file_size(needed)}, and a run needs more than that"
     if needed > free:
         return Finding("memory", BROKEN, text, "close other programs, or choose smaller models with --asr and --mt")
     return Finding("memory", OK, text)
@@ -150,4 +150,4 @@ def check_load_average(load: float, cores: int) -> Finding | None:
     if load < cores / 2:
         return None
     text = f"other programs keep {min(load, cores):.1f} of {cores} cores busy: the figures below are too high"
-    return Finding("other load", WARNING, text, "close them, and run the doctor again")
+    return Finding("other load", WARNING, f"{text}, and no other models are suggested", "close them, and try again")

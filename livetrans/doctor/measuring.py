@@ -212,7 +212,7 @@ def captions_finding(load: Load, mask: MaskSettings) -> Finding:
     needs = f"the recogniser needs {load.recogniser:.0%} of its step, the translator {load.translator:.0%}"
     if load.falls_behind:
         return Finding("captions", WARNING, f"{needs}; captions fall further and further behind", load.advice)
-    hidden = "" if mask.mode == "none" or mask.k == 0 else ", and longer until the mask no longer hides it"
+    hidden = "" if mask.mode == "none" or mask.k == 0 else ", and longer for words that the mask hides at first"
     text = (
         f"{needs}; from the end of a word to the update that translates it about {load.lag:.1f} s{hidden}; a final "
         f"{load.final_lag:.1f} s after a sentence"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -22,8 +23,8 @@ def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def uncommented(text: str) -> str:
-    """The template with every key set; a comment has a space behind its #."""
-    return "\n".join(line[1:] if line.startswith("#") and line[1:2].isalpha() else line for line in text.split("\n"))
+    """The template with every key set, examples too; another comment has a space behind its #."""
+    return re.sub(r"^#( Example: )?(?=[a-z-]+ = )", "", text, flags=re.MULTILINE)
 
 
 def test_every_key_of_the_template_is_valid_once_it_is_set(config_file: Path) -> None:
@@ -49,6 +50,33 @@ def test_the_written_file_changes_nothing(config_file: Path, capsys: pytest.Capt
     assert capsys.readouterr().out.splitlines() == [str(config_file), *before]
 
 
+def test_a_key_set_to_its_default_changes_no_run(config_file: Path, tmp_path: Path) -> None:
+    """Examples stay comments: to take the # away must not remove sessions or write files."""
+    config_file.parent.mkdir()
+    config_file.write_text(re.sub(r"^#(?=[a-z-]+ = )", "", template(), flags=re.MULTILINE))
+    lines = config_file.read_text().splitlines()
+    for key in ("keep-sessions", "jsonl", "session", "asr", "mt", "show-source", "window", "theme"):
+        assert any(line.startswith(f"# Example: {key} = ") for line in lines)
+    for setting in ("bias = 0.2", "live-window = 3", "mask-k = 3", 'mask = "display"', 'final = "worth"'):
+        assert setting in lines
+
+
+def test_values_chosen_by_calm_are_those_in_force(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config_file.parent.mkdir()
+    for content, bias, window in (('calm = "faithful"', "0.1", "7"), ('method = "paper"\nlive-window = 5', "0.2", "5")):
+        config_file.write_text(content)
+        assert run(["config"]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert f"bias default {bias} (by --calm)" in said and f" {window}" in said.partition("live-window")[2]
+
+
+def test_a_theme_that_no_run_takes_is_refused(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config_file.parent.mkdir()
+    config_file.write_text('theme = "textual-ligt"')
+    assert run(["config"]) == 2
+    assert "did you mean textual-light" in capsys.readouterr().err
+
+
 def test_each_value_says_where_it_came_from(
     config_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,7 +91,7 @@ def test_each_value_says_where_it_came_from(
     assert origins["device"] == ["file", "USB"]
     assert origins["asr"] == [RECOGNISER_VARIABLE, "/models/whisper"]
     assert origins["from"] == ["default", "en"]
-    assert origins["bias"] == ["default", "(by", "--calm)"]
+    assert origins["bias"] == ["default", "0.2", "(by", "--calm)"]
     assert max(map(len, lines[1:])) <= 80
 
 

@@ -100,9 +100,20 @@ def test_no_microphone_leaves_the_machine_ready(
         raise SourceError("There is no microphone: plug one in.")
 
     monkeypatch.setattr(doctor, "_listen", listen)
-    monkeypatch.setattr(doctor, "_measure", lambda settings, measured: iter(()))
+    monkeypatch.setattr(doctor, "_measure", lambda settings, measured, suggests: iter(()))
     assert run(["doctor"]) == 0
     assert "look    microphone    There is no microphone: plug one in." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_no_models_are_suggested_from_figures_that_are_too_high(
+    busy: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("psutil.getloadavg", lambda: (1000.0 if busy else 0.0, 0.0, 0.0))
+    assert run(["doctor"]) == 0
+    printed = capsys.readouterr().out
+    assert ("the figures below are too high" in " ".join(printed.split())) == busy
+    assert ("for people" in printed) != busy
 
 
 def test_too_little_memory_is_broken_and_nothing_is_loaded(

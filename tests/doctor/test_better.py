@@ -62,7 +62,7 @@ def test_memory_limits_the_choice() -> None:
 def test_where_none_keeps_up_the_lightest_is_named_with_what_helps() -> None:
     found = chosen(set(), (None, None))
     assert found is not None and found.state == WARNING
-    assert "no pair of the catalogue" in found.text and "--window partials" in (found.advice or "")
+    assert "no known pair of models" in found.text and "--window partials" in (found.advice or "")
     one = [replace(pair, with_step=(2.0, FAST)) for pair in pairs(set())]
     found = choose(one, (RECOGNISERS, TRANSLATORS), (None, None), FAST, 99 * GB)
     assert found is not None and "should with --step 2" in found.text and "--step 2" in (found.advice or "")
