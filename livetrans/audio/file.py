@@ -51,6 +51,8 @@ class AudioFile:
         self._notify = notify
         self._pace = Pace(clock)
         self._pause = Pause()
+        self.damage = ""
+        """After the last sample: the sentence that says how much could be read; empty for a whole file."""
         self._decoder = _Decoder(path)
         self._pending = self._decoder.read(CHUNK)
         if not len(self._pending):
@@ -118,9 +120,8 @@ class AudioFile:
         missing = expected is not None and expected - heard > max(_MISSING_SECONDS, _MISSING_SHARE * expected)
         if missing or self._decoder.damaged:
             length = f" of {expected:.1f} s" if missing and expected is not None else ""
-            self._notify(
-                Notice("warning", f"{self._path} is damaged or cut off: only {heard:.1f} s{length} could be read.")
-            )
+            self.damage = f"{self._path} is damaged or cut off: only {heard:.1f} s{length} could be read."
+            self._notify(Notice("warning", self.damage))
 
 
 class Resampler:

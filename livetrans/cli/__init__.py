@@ -32,9 +32,9 @@ COMMANDS = {
     "models": CommandEntry("livetrans.cli.models", "List the models; fetch, check and remove them."),
     "config": CommandEntry("livetrans.cli.configuring", "Show the settings in force, or write a configuration file."),
     "doctor": CommandEntry("livetrans.cli.doctor", "Check this machine, and say how far behind captions will be."),
-    "languages": CommandEntry("livetrans.cli.listing", "List the languages for --from and --to."),
+    "languages": CommandEntry("livetrans.cli.languages", "List the languages for --from and --to."),
     "devices": CommandEntry("livetrans.cli.devices", "List the microphones."),
-    "completion": CommandEntry("livetrans.cli.listing", "Print the completion script of your shell."),
+    "completion": CommandEntry("livetrans.cli.completing", "Print the completion script of your shell."),
 }
 
 COMPLETION_VARIABLE = "_LIVETRANS_COMPLETE"

@@ -8,6 +8,7 @@ from typing import get_args
 import click
 
 from livetrans.cli.common import say, started_as, warn
+from livetrans.cli.completing import complete_session
 from livetrans.errors import UsageError
 from livetrans.files import write_new
 from livetrans.session.codec import EVENTS_FILE
@@ -17,7 +18,7 @@ from livetrans.session.store import LAST, find_session, shell_name, summarise
 
 
 @click.command()
-@click.argument("session", default=LAST)
+@click.argument("session", default=LAST, shell_complete=complete_session)
 @click.option(
     "--format",
     "format_",

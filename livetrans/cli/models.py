@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from livetrans.cli.common import AdvisingGroup, say, started_as
+from livetrans.cli.completing import complete_language
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import AUTO, check_different, parse_language
 from livetrans.models.catalogue import RECOGNISER, Entry
@@ -56,8 +57,24 @@ def list_command(as_json: bool) -> None:
 
 @command.command("pull", short_help="Fetch a model, or a pair for a purpose.")
 @click.argument("name", metavar="NAME")
-@click.option("--from", "source", metavar="LANGUAGE", default="en", show_default=True, help="For a purpose: spoken.")
-@click.option("--to", "target", metavar="LANGUAGE", default="de", show_default=True, help="For a purpose: captions.")
+@click.option(
+    "--from",
+    "source",
+    metavar="LANGUAGE",
+    default="en",
+    show_default=True,
+    shell_complete=complete_language,
+    help="For a purpose: spoken.",
+)
+@click.option(
+    "--to",
+    "target",
+    metavar="LANGUAGE",
+    default="de",
+    show_default=True,
+    shell_complete=complete_language,
+    help="For a purpose: captions.",
+)
 @click.option("--yes", is_flag=True, help="Fetch without asking, also where the licence restricts the use.")
 def pull_command(name: str, source: str, target: str, yes: bool) -> None:
     """Fetch NAME: small, good or best, which are a recogniser and a translator for --from and --to; or one model.

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from livetrans.cli.common import GroupedOption, NumberRange, checked_jsonl
+from livetrans.cli.completing import complete_language
 from livetrans.cli.configfile import config_option
 from livetrans.config import (
     CALM,
@@ -71,6 +72,7 @@ _LANGUAGES = [
         "source",
         metavar="LANGUAGE",
         default="en",
+        shell_complete=complete_language,
         help="Spoken language: a code or a name; auto detects it. A key switches between several, as in en,fr,auto.",
     ),
     _language(
@@ -78,6 +80,7 @@ _LANGUAGES = [
         "target",
         metavar="LANGUAGE",
         default="de",
+        shell_complete=complete_language,
         help="Language of the captions: a code or a name. A key switches between several, as in de,fr.",
     ),
 ]

@@ -6,14 +6,15 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
-from livetrans.audio.source import AudioSource
 from livetrans.bench.layout import FORMATS
-from livetrans.cli.common import GroupedCommand
-from livetrans.cli.run_options import RunOptions, embedded_notice, run_options, settings_from, was_given
+from livetrans.cli.common import GroupedCommand, say
+from livetrans.cli.completing import complete_file_or_session
+from livetrans.cli.run_options import RunOptions, embedded_notice, run_options, settings_from, wants_screen, was_given
 from livetrans.cli.running import from_audio, run_at_once, run_live
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import Settings
@@ -26,13 +27,16 @@ from livetrans.run.runner import OpenListening
 from livetrans.session.codec import EVENTS_FILE
 from livetrans.session.store import path_or_session
 
+if TYPE_CHECKING:
+    from livetrans.audio.file import AudioFile
+
 STDIN = "-"
 OFFLINE_STEP = 8.0
 """Seconds of new audio per recognition pass; pauses end segments before it is reached."""
 
 
 @click.command(cls=GroupedCommand)
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", shell_complete=complete_file_or_session)
 @click.option(
     "--speed",
     type=click.Choice(["real", "max"]),
@@ -69,11 +73,12 @@ OFFLINE_STEP = 8.0
 @run_options
 def command(
     options: RunOptions, file: str, speed: str, offline: bool, compare: str | None, repeats: int, format_: str
-) -> None:
+) -> int:
     """Show captions for FILE: audio or video, a session or .jsonl of transcripts, or - for raw PCM on standard input.
 
     A session is named as `livetrans sessions` lists it, or by the beginning of that; `last` is the newest. Raw PCM is
-    16 kHz, mono, signed 16 bits, little-endian.
+    16 kHz, mono, signed 16 bits, little-endian. The exit code is 1 where the file is damaged, after all that could be
+    read.
     """
     _refuse_without_compare(compare)
     if offline and speed == "real" and was_given("speed"):
@@ -89,7 +94,7 @@ def command(
     if offline and click.get_current_context().get_parameter_source("step") is ParameterSource.DEFAULT:
         settings = replace(settings, transcriber=replace(settings.transcriber, step=OFFLINE_STEP))
     notice = None if recorded else embedded_notice(settings, None if file == STDIN else Path(file))
-    open_listening = open_source(file, settings, clock, notice, recorded=recorded, real_time=real_time)
+    open_listening, audio = open_source(file, settings, clock, notice, recorded=recorded, real_time=real_time)
     title = "standard input" if file == STDIN else Path(file).name
     if compare is not None:
         if options.output.jsonl or options.output.session or options.output.keep_audio:
@@ -101,6 +106,11 @@ def command(
         run_live(settings, clock, title, open_listening, notice)
     else:
         run_at_once(settings, clock, open_listening)
+    if audio is None or not audio.damage:
+        return 0
+    if real_time and wants_screen(settings.output):
+        say(f"livetrans: {audio.damage}")  # The screen has gone, and its warning with it.
+    return 1
 
 
 def _refuse_without_compare(compare: str | None) -> None:
@@ -118,9 +128,11 @@ def is_recorded(path: Path) -> bool:
 
 def open_source(
     file: str, settings: Settings, clock: Clock, notice: Notice | None, *, recorded: bool, real_time: bool
-) -> OpenListening:
+) -> tuple[OpenListening, AudioFile | None]:
     """Open the source now, so that a bad file is reported before anything is loaded; the rest is built on its own
     thread.
+
+    The second is the source where it is a file of sound.
     """
     notices = PostponedNotices()
     if recorded:
@@ -132,7 +144,7 @@ def open_source(
             notices.publish_to(publish)
             return open_recorded(transcripts, publish)
 
-        return open_listening
+        return open_listening, None
     if notice is not None and file != STDIN:
         notices(notice)
     if file == STDIN:
@@ -142,9 +154,9 @@ def open_source(
             raise UsageError("standard input is a terminal; pipe raw PCM into `livetrans replay -` or name a file")
         # Unbuffered: a reading thread would hold the buffer's lock, and the interpreter could not exit.
         stream = open(sys.stdin.fileno(), "rb", 0, closefd=False)
-        source: AudioSource = PcmStream(stream, clock, partial(notices, notice) if notice else None)
-    else:
-        from livetrans.audio.file import AudioFile
+        pcm = PcmStream(stream, clock, partial(notices, notice) if notice else None)
+        return from_audio(pcm, settings, clock, notices, live=real_time), None
+    from livetrans.audio.file import AudioFile
 
-        source = AudioFile(Path(file), clock, real_time, notices)
-    return from_audio(source, settings, clock, notices, live=file == STDIN and real_time)
+    audio = AudioFile(Path(file), clock, real_time, notices)
+    return from_audio(audio, settings, clock, notices), audio

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from livetrans.cli.common import say, warn
+from livetrans.cli.completing import complete_session
 from livetrans.cli.running import run_resumed
 from livetrans.clock import SystemClock
 from livetrans.config import (
@@ -35,7 +36,7 @@ _SHORTEST_STEP = 0.1
 
 
 @click.command()
-@click.argument("session", default=LAST)
+@click.argument("session", default=LAST, shell_complete=complete_session)
 @click.option("--asr", metavar="MODEL", help="Recogniser; by default the one that the session was recognised with.")
 @click.option("--mt", metavar="MODEL", help="Translator; by default the one that the session was translated with.")
 def command(session: str, asr: str | None, mt: str | None) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from livetrans.cli.common import AdvisingGroup, require_yes, say, started_as
+from livetrans.cli.completing import complete_session
 from livetrans.errors import SessionError, UsageError
 from livetrans.session.codec import dump
 from livetrans.session.recorder import sessions_folder
@@ -64,14 +65,14 @@ def _list(as_json: bool) -> None:
 
 
 @command.command("path", short_help="Print a session's folder, or that of all.")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_session)
 def path_command(name: str | None) -> None:
     """Print the folder of the session NAME; without NAME, the folder of all sessions."""
     click.echo(visible(str(sessions_folder() if name is None else find_session(name).resolve())))
 
 
 @command.command("rm", short_help="Remove sessions.")
-@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_session)
 @click.option("--empty", is_flag=True, help="Remove those without captions.")
 @click.option("--older-than", "days", metavar="DAYS", type=click.IntRange(min=0), help="Remove those older than that.")
 @click.option("--yes", is_flag=True, help="Remove without asking.")

@@ -155,6 +155,32 @@ def test_completion_completes_commands(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "models" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("replay --to de,f", "de,fr"),
+        ("mic --from Germ", "German"),
+        ("export 2026", "2026-01-01T10-00-00"),
+        ("resume la", "last"),
+        ("sessions rm 2026-01", "2026-01-01T10-00-00"),
+        ("replay 2026", "2026-01-01T10-00-00"),
+        ("replay rec", "file,rec"),
+    ],
+)
+def test_completion_completes_languages_sessions_and_files(
+    typed: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path)
+    session = tmp_path / "sessions" / "2026-01-01T10-00-00"
+    session.mkdir(parents=True)
+    (session / "events.jsonl").touch()
+    monkeypatch.setenv("_LIVETRANS_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", f"livetrans {typed}")
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split())))
+    assert run([]) == 0
+    assert expected in "\n".join(line.removeprefix("plain,") for line in capsys.readouterr().out.splitlines()).split()
+
+
 def test_completion_needs_a_known_shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("SHELL", "/bin/tcsh")
     assert run(["completion"]) == 2

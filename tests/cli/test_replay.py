@@ -64,6 +64,18 @@ def test_offline_takes_fewer_passes_to_the_same_words(short_recording: Path, cap
     assert passes_and_words("--offline", "--step", "0.8")[0] == online
 
 
+def test_a_file_that_was_cut_off_keeps_what_was_heard_and_fails(
+    short_recording: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cut = tmp_path / "cut.wav"
+    cut.write_bytes(short_recording.read_bytes()[: 6 * 2 * SAMPLE_RATE])
+    assert run(["replay", str(cut), "--speed", "max"]) == 1
+    printed, errors = capfd.readouterr()
+    assert printed and "could be read" in errors and "kept in" in errors
+    assert run(["export", "--format", "txt"]) == 0
+    assert capfd.readouterr().out.split() == printed.split()
+
+
 def test_offline_at_the_pace_of_speech_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", "talk.flac", "--offline", "--speed", "real"]) == 2
     assert "drop --speed real, or --offline" in capsys.readouterr().err
