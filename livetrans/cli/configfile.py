@@ -57,7 +57,7 @@ def read_config(
     except (ValueError, RecursionError) as fault:  # also a number of thousands of digits, or brackets
         raise UsageError(f"{path} is not valid TOML: {fault}; correct it") from fault
     except OSError as fault:
-        raise UsageError(f"the configuration file {path} cannot be read: {fault.strerror}; name another") from fault
+        raise UsageError(f"the configuration file {path} cannot be read ({fault.strerror}); name another") from fault
 
     values: dict[str, dict[str, Value]] = {"": {}}
     for key, value in content.items():

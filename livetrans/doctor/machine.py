@@ -130,7 +130,12 @@ def check_disk(folder: Path) -> Finding:
     hour = file_size(SESSION_BYTES_AN_HOUR)
     text = f"{file_size(free)} free for sessions in {folder}; an hour with --keep-audio takes {hour}"
     if not os.access(there, os.W_OK):
-        return Finding("disk", BROKEN, f"{there} cannot be written", "change its permissions, or give --session FOLDER")
+        return Finding(
+            "disk",
+            BROKEN,
+            f"{there} cannot be written",
+            "change its permissions, or give --session FOLDER or --no-session",
+        )
     if free < LITTLE_DISK:
         advice = "free some space, or give --session FOLDER on another disk"
         return Finding("disk", BROKEN if free < NO_DISK else WARNING, text, advice)

@@ -60,7 +60,7 @@ def test_a_folder_that_cannot_be_is_reported_in_one_sentence(tmp_path: Path) -> 
     file = tmp_path / "file"
     file.write_text("x")
     for folder in (file, file / "below"):
-        with pytest.raises(SessionError, match="choose a folder with --session"):
+        with pytest.raises(SessionError, match="choose a folder with --session, or record none with --no-session"):
             SessionRecorder(folder)
     assert file.read_text() == "x"
 
