@@ -1,39 +1,63 @@
-"""Plots of a benchmark, from table rows alone: figures over the bias, lag, and calm over speed. PNG and SVG.
-
-A plot has a white background, so that it reads the same on a light and on a dark page. Curves differ in marker as
-well as in colour. The same rows and date give the same bytes.
-"""
+"""Plots of a benchmark, from table rows alone: figures over the bias, lag, calm over speed, quality over latency."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
-from io import BytesIO
-from itertools import count, cycle
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from livetrans.bench.figures import times
-from livetrans.bench.labels import tell_apart
+from livetrans.bench.methods import BASELINE
 from livetrans.bench.rows import TableRow
+from livetrans.bench.sheet import (
+    COLOURS,
+    DASHES,
+    INK,
+    PALE_INK,
+    SHEET,
+    curve_styles,
+    curves_of,
+    legend,
+    name_panel,
+    named,
+    rendered,
+    sheet,
+    style,
+)
+from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.installation import install_command
+from livetrans.metrics.latency import percentile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Figure
+    from matplotlib.figure import Figure
 
-SHEET, INK, PALE_INK, GRID = "#ffffff", "#1f2328", "#59636e", "#e4e8ec"
-COLOURS = ("#0072b2", "#d55e00", "#000000", "#882255")
-"""Blue and vermilion of Okabe and Ito, black, and Tol's wine: apart for every kind of colour blindness."""
-MARKERS = ("o", "s", "^", "D")
-DASHES = ((0, (5, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
-"""Of the methods that have no bias, in their order."""
-DOTS_PER_INCH = 160
-
-Dashes = tuple[float, tuple[float, ...]]
 Value = Callable[[TableRow], float | None]
+Panel = tuple[str, str, Value]
+"""Name, unit and figure."""
+
+
+def speedup_of(row: TableRow) -> float | None:
+    return row.speed.speedup.median if row.speed.speedup else None
+
+
+ERASURE: Panel = ("Normalized erasure", "erased / final tokens, mean per utterance", lambda row: row.ne_mean)
+ACCEPTED: Panel = ("Draft accepted (A/D)", "% of the draft's tokens", lambda row: times(100, row.accepted_per_draft))
+SPEEDUP: Panel = ("Speedup", "update time of rt / of the method", speedup_of)
+COMET: Panel = ("COMET", "of finals", lambda row: row.quality.comet)
+BLEU: Panel = ("BLEU", "of finals, 0 to 100", lambda row: row.quality.bleu)
+CHRF: Panel = ("chrF", "of finals, 0 to 100", lambda row: row.quality.chrf)
+LEAST_SPAN = {"COMET": 0.04, "BLEU": 4.0, "chrF": 4.0}
+"""Of a quality axis: less would make noise look like a fall."""
+LINEAR = 0.1
+"""NE of the screen up to which the axis is linear; a calm method's 0 has no place on a logarithmic one."""
+CALM_TICKS = (0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
+DEGRADATION = 1.0
+"""Points below re-translation at which the second level line is, as in the paper."""
+LEVELS = {"rt (the cross) and its quality": DASHES[0], f"{DEGRADATION:g} point less": DASHES[1]}
 
 
 def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = False) -> list[Path]:
@@ -47,22 +71,19 @@ def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = Fal
     Raises:
         UsageError: no matplotlib, nothing to plot, or a file that exists without `force` or cannot be written.
     """
-    from livetrans.bench.plot_drafts import over_latency
-    from livetrans.bench.plot_viewing import calm, lag
-
     if find_spec("matplotlib") is None:
         raise UsageError(f"plots need matplotlib, which is not installed; run {install_command('bench')}")
     plain = [row for row in rows if row.mask == "none"]
-    with _style():
+    with style():
         drawn = {
-            "bias": _over_bias(plain, date, BIAS_PANELS, "What the bias does"),
-            "quality": _over_bias(plain, date, QUALITY_PANELS, "What the bias costs"),
-            "lag": lag(plain, date),
-            "calm": calm(plain, date),
+            "bias": _over_bias(plain, date, (ERASURE, ACCEPTED, SPEEDUP), "What the bias does"),
+            "quality": _over_bias(plain, date, (COMET, BLEU, CHRF), "What the bias costs"),
+            "lag": _lag(plain, date),
+            "calm": calm_over_speed(plain, date),
             "drafts": over_latency(plain, date),
         }
         files = {
-            folder / f"{name}.{kind}": _rendered(figure, kind)
+            folder / f"{name}.{kind}": rendered(figure, kind)
             for name, figure in drawn.items()
             if figure is not None
             for kind in ("png", "svg")
@@ -84,29 +105,7 @@ def plot(rows: Sequence[TableRow], folder: Path, *, date: str, force: bool = Fal
     return list(files)
 
 
-def speedup_of(row: TableRow) -> float | None:
-    return row.speed.speedup.median if row.speed.speedup else None
-
-
-BIAS_PANELS: tuple[tuple[str, str, Value], ...] = (
-    ("Normalized erasure", "erased / final tokens, mean per utterance", lambda row: row.ne_mean),
-    ("Draft accepted (A/D)", "% of the draft's tokens", lambda row: times(100, row.accepted_per_draft)),
-    ("Speedup", "update time of rt / of the method", speedup_of),
-)
-QUALITY_PANELS: tuple[tuple[str, str, Value], ...] = (
-    ("COMET", "of finals", lambda row: row.quality.comet),
-    ("BLEU", "of finals", lambda row: row.quality.bleu),
-    ("chrF", "of finals", lambda row: row.quality.chrf),
-)
-MEASURED = (("model", "models"), ("pair", "language pairs"), ("corpus", "corpora"))
-"""What a title names, and what it is called where there is too much to name."""
-LEAST_SPAN = {"COMET": 0.04, "BLEU": 4.0, "chrF": 4.0}
-"""Of a quality axis: less would make noise look like a fall."""
-
-
-def _over_bias(
-    rows: Sequence[TableRow], date: str, panels: Sequence[tuple[str, str, Value]], title: str
-) -> Figure | None:
+def _over_bias(rows: Sequence[TableRow], date: str, panels: Sequence[Panel], title: str) -> Figure | None:
     """A panel a figure over the bias, methods without one as level lines; None where no two biases have it."""
     curves = curves_of(rows, by_method=True)
     # A single point is no curve.
@@ -117,7 +116,7 @@ def _over_bias(
     levels = dict(zip(unbiased, cycle(DASHES), strict=False))
     figure, axes = sheet(len(measured), title, rows, date, lines=1 if len(curves) == 1 else len(curves) + len(levels))
     for panel, (name, unit, value) in zip(axes, measured, strict=True):
-        name_panel(panel, name, f"{unit} ({_named(rows, 'ne_unit', 'units')})" if value is BIAS_PANELS[0][2] else unit)
+        name_panel(panel, name, f"{unit} ({named(rows, 'ne_unit', 'units')})" if name == ERASURE[0] else unit)
         panel.set_xlabel("bias β")
         for own, (colour, marker) in zip(curves.values(), curve_styles(), strict=False):
             points = _points(own, value)
@@ -133,74 +132,10 @@ def _over_bias(
     return figure
 
 
-def curves_of(rows: Sequence[TableRow], *, by_method: bool = False) -> dict[str, list[TableRow]]:
-    """Rows by run, named by what tells the runs apart: nothing where there is one.
-
-    With `by_method` each biased method has a curve over its biases, named by it too (`window3+worth`); methods without
-    a bias are on the first of their run.
-    """
-    biased = list(dict.fromkeys(map(_unbiased, (row for row in rows if row.bias is not None)))) if by_method else []
-
-    def method_of(row: TableRow) -> str:
-        return _unbiased(row) if row.bias is not None else biased[0]
-
-    curves = {
-        " ".join(part for part in (method, name) if part): [
-            row for row in rows if row.origin == origin and (not method or method_of(row) == method)
-        ]
-        for origin, name in tell_apart(row.origin for row in rows).items()
-        for method in biased or [""]
-    }
-    return {name: own for name, own in curves.items() if own}
-
-
-def _unbiased(row: TableRow) -> str:
-    """The method's label without its bias."""
-    return row.method.replace(f"@{row.bias:g}", "")
-
-
 def _points(rows: Sequence[TableRow], value: Value) -> list[tuple[float, float]]:
     """(bias, figure) of the rows that have both, from the least bias to the greatest."""
     found = ((row.bias, value(row)) for row in rows)
     return sorted((bias, figure) for bias, figure in found if bias is not None and figure is not None)
-
-
-def sheet(
-    panels: int,
-    title: str,
-    rows: Sequence[TableRow],
-    date: str,
-    *,
-    tall: float = 2.35,
-    left: float = 0.7,
-    lines: int = 0,
-) -> tuple[Figure, list[Axes]]:
-    """Panels side by side, `tall` inches high with `left` for the scale, a title, and room for a legend of `lines`."""
-    from matplotlib.figure import Figure
-
-    each, above, below = max(3.2, 5.8 / panels - left), 1.2, 0.65 + 0.25 * lines
-    width, height = panels * (each + left) + 0.25, above + tall + below
-    figure = Figure(figsize=(width, height))
-    axes = list(figure.subplots(1, panels, squeeze=False)[0])
-    figure.subplots_adjust(
-        left=left / width, right=1 - 0.25 / width, bottom=below / height, top=1 - above / height, wspace=left / each
-    )
-    subtitle = " · ".join([*(_named(rows, *names) for names in MEASURED), date])
-    size = min(10.0, 118 * (width - 0.5) / len(subtitle))  # a letter is 0.0085 inches wide a point
-    edge = 0.25 / width
-    figure.text(edge, 1 - 0.18 / height, title, fontsize=15, fontweight="bold", va="top")
-    figure.text(edge, 1 - 0.52 / height, subtitle, fontsize=size, color=PALE_INK, va="top", parse_math=False)
-    return figure, axes
-
-
-def _named(rows: Sequence[TableRow], field: str, plural: str) -> str:
-    names = list(dict.fromkeys(str(getattr(row, field)) for row in rows))
-    return ", ".join(names) if len(names) <= 3 else f"{len(names)} {plural}"
-
-
-def name_panel(panel: Axes, name: str, unit: str) -> None:
-    panel.set_title(f"{name}\n", loc="left", fontsize=11, fontweight="bold", parse_math=False)
-    panel.text(0, 1.03, unit, transform=panel.transAxes, fontsize=9, color=PALE_INK, parse_math=False)
 
 
 def _scale(panel: Axes, least_span: float | None) -> None:
@@ -213,60 +148,89 @@ def _scale(panel: Axes, least_span: float | None) -> None:
         panel.set_ylim(low - missing / 2, high + missing / 2)
 
 
-def curve_styles() -> Iterator[tuple[str, str]]:
-    """A colour and a marker for each curve; only their pair comes round again, and late."""
-    for place in count():
-        yield COLOURS[place % len(COLOURS)], MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]
+def _lag(rows: Sequence[TableRow], date: str) -> Figure | None:
+    """A panel a corpus, a bar a method: from the 5th to the 95th percentile, thick in the middle half, the median."""
+    curves = curves_of([row for row in rows if row.latencies[0].lags])
+    if not curves:
+        return None
+    tall = 0.4 + 0.34 * max(map(len, curves.values()))
+    figure, axes = sheet(len(curves), "How long a word waits for its translation", rows, date, tall=tall, left=1.3)
+    for panel, (name, own) in zip(axes, curves.items(), strict=True):
+        name_panel(panel, name or "Lag", "median, middle 50 %, middle 90 % of updates")
+        panel.set_xlabel("seconds since the newest word was heard")
+        for place, row in enumerate(own):
+            colour = INK if row.method == BASELINE else COLOURS[0] if row.bias is not None else COLOURS[1]
+            ordered = sorted(row.latencies[0].lags)
+            p5, q1, median, q3, p95 = (percentile(ordered, share) or 0.0 for share in (0.05, 0.25, 0.5, 0.75, 0.95))
+            panel.plot([p5, p95], [place, place], color=colour, linewidth=2)
+            panel.plot([q1, q3], [place, place], color=colour, linewidth=9, solid_capstyle="butt")
+            panel.plot([median], [place], "o", color=colour, markerfacecolor=SHEET, markersize=7, zorder=4)
+            panel.annotate(f"{median:.2f} s", (p95, place), (6, 0), textcoords="offset points", va="center", fontsize=9)
+        panel.set_yticks(range(len(own)), [row.method for row in own])
+        panel.set_ylim(len(own) - 0.4, -0.6)
+        panel.grid(visible=False, axis="y")
+        low, high = panel.get_xlim()
+        panel.set_xlim(min(low, 0.0), high + 0.15 * (high - low))
+    return figure
 
 
-def legend(
-    figure: Figure,
-    curves: Sequence[str],
-    levels: Mapping[str, Dashes],
-    *,
-    points: bool = False,
-    levels_colour: str | None = None,
-) -> None:
-    """Under the panels: the curves, and what the dashes mean in whatever colour."""
-    from matplotlib.lines import Line2D
+def calm_over_speed(rows: Sequence[TableRow], date: str) -> Figure | None:
+    """A panel a corpus, a point a method: NE of the screen over speedup; None where no live window was run."""
+    curves = {name: own for name, own in curves_of(rows).items() if any(DECODERS[row.decoder].final for row in own)}
+    if not curves:
+        return None
+    looks = dict(zip(dict.fromkeys(row.method for own in curves.values() for row in own), curve_styles(), strict=False))
+    figure, axes = sheet(len(curves), "Calm and fast", rows, date, tall=3.4, lines=-(-len(looks) // 2))
+    for panel, (name, own) in zip(axes, curves.items(), strict=True):
+        unit = "words taken back / words"
+        name_panel(panel, name or "NE of the screen", f"NE of the screen: {unit}" if name else unit)
+        panel.set_ylabel(f"linear to {LINEAR:g}, logarithmic above", fontsize=9, color=PALE_INK)
+        panel.set_xlabel("update time of rt / of the method")
+        for row in own:
+            colour, marker = looks[row.method]
+            panel.plot(speedup_of(row) or 0.0, row.screen.erasure or 0.0, marker, color=colour, zorder=3)
+        panel.set_yscale("symlog", linthresh=LINEAR)
+        panel.set_yticks(CALM_TICKS, [f"{tick:g}" for tick in CALM_TICKS])
+        panel.set_ylim(-0.01, 1.3 * max(LINEAR, *(row.screen.erasure or 0.0 for row in own)))
+    legend(figure, list(looks), {}, points=True)
+    return figure
 
-    dashes_colour = levels_colour or (COLOURS[0] if len(curves) == 1 else PALE_INK)
-    handles = [
-        Line2D([], [], color=colour, marker=marker, label=curve, linestyle="" if points else "-")
-        for curve, (colour, marker) in zip(curves, curve_styles(), strict=False)
-    ] + [
-        Line2D([], [], color=dashes_colour, linestyle=dashes, linewidth=1.4, label=level)
-        for level, dashes in levels.items()
+
+def over_latency(rows: Sequence[TableRow], date: str) -> Figure | None:
+    """Quality over latency, as Figure 4 of *Speculative Decoding with Big Little Decoder* (arXiv 2302.07863).
+
+    A panel for BLEU and one for chrF, a curve for each run and decoder, a point for each method. The cross is
+    re-translation; the lines are its quality and one point less. None where nothing was drafted.
+    """
+    runs = curves_of([row for row in rows if row.drafting or row.method == BASELINE])
+    measures = [
+        (name, unit, measure)
+        for name, unit, measure in (BLEU, CHRF)
+        if any(measure(row) is not None for row in rows if row.drafting)
     ]
-    place = (0.1 / figure.get_figwidth(), 0.05 / figure.get_figheight())
-    columns = 2 if points else 3 if len(curves) == 1 else 1
-    figure.legend(handles=handles, loc="lower left", bbox_to_anchor=place, ncols=columns)
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    from matplotlib import style
-
-    settings = {
-        **dict.fromkeys(("axes.axisbelow", "axes.grid"), True),
-        **dict.fromkeys(("axes.facecolor", "figure.facecolor"), SHEET),
-        **dict.fromkeys(("axes.spines.right", "axes.spines.top"), False),
-        **dict.fromkeys(("axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK),
-        "axes.edgecolor": PALE_INK,
-        "font.family": "DejaVu Sans",  # matplotlib brings it along, so every machine draws the same
-        "grid.color": GRID,
-        "legend.frameon": False,
-        "lines.linewidth": 2.0,
-        "lines.markersize": 6.5,
-        "svg.hashsalt": "livetrans",
+    if not measures:
+        return None
+    lines = {
+        " ".join(part for part in (decoder, run) if part): [
+            row for row in own if row.drafting and row.decoder == decoder
+        ]
+        for run, own in runs.items()
+        for decoder in dict.fromkeys(row.decoder for row in own if row.drafting)
     }
-    with style.context(settings, after_reset=True):
-        yield
-
-
-def _rendered(figure: Figure, kind: str) -> bytes:
-    """The picture's bytes, without the day it was made or the version that made it."""
-    picture = BytesIO()
-    dated = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
-    figure.savefig(picture, format=kind, dpi=DOTS_PER_INCH, metadata=dated)
-    return picture.getvalue()
+    figure, axes = sheet(
+        len(measures), "Quality and latency with a draft model", rows, date, tall=3.2, lines=len(lines) + len(LEVELS)
+    )
+    for panel, (name, unit, measure) in zip(axes, measures, strict=True):
+        name_panel(panel, name, unit)
+        panel.set_xlabel("update time of the method / of rt")
+        for own, (colour, marker) in zip(lines.values(), curve_styles(), strict=False):
+            points = sorted((1 / (speedup_of(row) or 1.0), measure(row) or 0.0) for row in own)
+            panel.plot(*zip(*points, strict=True), color=colour, marker=marker, linewidth=1, zorder=3)
+        level = next((measure(row) for row in rows if row.method == BASELINE), None)
+        if level is not None:
+            panel.plot([1.0], [level], "x", color=INK, markersize=9, zorder=4)
+            for height, dashes in zip((level, level - DEGRADATION), LEVELS.values(), strict=True):
+                panel.axhline(height, color=PALE_INK, linewidth=1.4, linestyle=dashes, zorder=2)
+        panel.set_xlim(0, 1.05 * panel.get_xlim()[1])  # a marker at the right edge stays whole
+    legend(figure, list(lines), LEVELS, levels_colour=PALE_INK)
+    return figure

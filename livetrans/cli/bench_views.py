@@ -14,6 +14,7 @@ from rich.text import Text
 
 from livetrans.bench.case import Case, Pieces, as_json, as_latex, as_markdown, as_marks, case_of
 from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, cost_values, measure_cost, store_cost
+from livetrans.bench.labels import origin_of, tell_apart
 from livetrans.bench.layout import Table, rendered
 from livetrans.bench.methods import clock_for, masks_of, parse_method
 from livetrans.bench.runfile import read_run
@@ -141,13 +142,23 @@ def make_plots(files: tuple[Path, ...], folder: Path, unit: str | None, date: st
     rows = [row for run in runs for row in score(run, ScoringSettings(unit)).rows]
     newest = max(run.path.stat().st_mtime for run in runs)
     day = date or datetime.fromtimestamp(newest).date().isoformat()
-    if any(run.header.quick for run in runs):
+    names = tell_apart(origin_of(run) for run in runs)
+    quick = [names[origin_of(run)] for run in runs if run.header.quick]
+    if len(quick) == len(runs):
         day += " · quick"
+    elif unsaid := [name for name in quick if "quick" not in name.split()]:
+        day += f" · quick: {', '.join(unsaid)}"
     paths = plot(rows, folder, date=day, force=force)
     for path in paths:
         click.echo(path)
-    if "bias" not in {path.stem for path in paths}:
+    drawn = {path.stem for path in paths}
+    if "bias" not in drawn:
         say("no plot over the bias was drawn: it takes a method with two biases or more (`bench run --methods paper`)")
+    if "lag" not in drawn and any(run.header.corpus.kind == "recorded" for run in runs):
+        say(
+            "no plot of lag was drawn: the streams were recorded at full speed; record them with `livetrans replay "
+            "FILE --session FOLDER`, without --speed max"
+        )
 
 
 def export_run(file: Path, method: str, format_: str, unit: str, output: Path, *, force: bool) -> None:

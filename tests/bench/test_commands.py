@@ -207,6 +207,24 @@ def test_half_characters_and_controls_of_a_file_reach_no_page(
             assert run(["bench", *command, "-o", str(tmp_path / f"table{number}")]) == 0
 
 
+def test_plots_say_what_was_quick_and_why_one_is_missing(
+    run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib", reason="comes with livetrans[bench]")
+    header, *lines = run_file.read_text(encoding="utf-8").splitlines()
+    values = json.loads(header)
+    values |= {"quick": True, "corpus": values["corpus"] | {"kind": "recorded", "name": "talks"}}
+    look = tmp_path / "look.jsonl"
+    look.write_text("\n".join([json.dumps(values), *lines]) + "\n", encoding="utf-8")
+    for files, mark in (([look], "· quick"), ([look, run_file], "· quick: talks"), ([run_file], None)):
+        assert run(["bench", "plot", *map(str, files), "-o", str(tmp_path / "plots"), "--force"]) == 0
+        said = capsys.readouterr().err
+        assert said.startswith("no plot of lag was drawn: the streams were recorded at full speed") == (look in files)
+        text = (tmp_path / "plots" / "bias.svg").read_text(encoding="utf-8")
+        subtitle = next(line for line in text.splitlines() if "scripted" in line)
+        assert subtitle.endswith(f"{mark} -->") if mark else "quick" not in subtitle
+
+
 def test_an_export_is_written(run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "stream.jsonl"
     assert run(["bench", "export", str(run_file), "--method", "ssbd@0.2", "-o", str(output)]) == 0

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from livetrans.bench import plot as plotting
 from livetrans.bench.drafting import Drafting
-from livetrans.bench.plot import COLOURS, INK, PALE_INK, SHEET, plot
-from livetrans.bench.plot_drafts import over_latency
+from livetrans.bench.plot import calm_over_speed, over_latency, plot
 from livetrans.bench.rows import Quality, Speed, TableRow
+from livetrans.bench.sheet import COLOURS, INK, PALE_INK, SHEET, curves_of
 from livetrans.bench.viewing import Latency, Screen
 from livetrans.errors import UsageError
 from livetrans.metrics.latency import Spread
@@ -133,9 +133,19 @@ def test_a_title_names_model_corpus_and_date(tmp_path: Path) -> None:
             assert all(part in text for part in ("tower-2b-Q4_K_M", "flores200.devtest", DATE))
 
 
+def test_the_calm_plot_names_erasure_once_and_its_scale() -> None:
+    for rows in (windowed(), [*windowed(), *windowed(corpus="tatoeba")]):
+        figure = calm_over_speed(rows, DATE)
+        assert figure is not None
+        for panel in figure.axes:
+            said = [text.get_text() for text in (panel.title, panel._left_title, *panel.texts)]
+            assert sum(text.count("NE of the screen") for text in said) == 1
+            assert panel.get_ylabel() == "linear to 0.1, logarithmic above"
+
+
 def test_a_legend_names_only_what_was_run() -> None:
     rows = [*sweep(), *sweep(pair="en-ja"), row("window3@0.2", 0.2, pair="en-ja")]
-    assert list(plotting.curves_of(rows, by_method=True)) == ["ssbd en-de", "ssbd en-ja", "window3 en-ja"]
+    assert list(curves_of(rows, by_method=True)) == ["ssbd en-de", "ssbd en-ja", "window3 en-ja"]
 
 
 def test_masked_rows_have_no_place_on_a_line_over_the_bias(tmp_path: Path) -> None:
@@ -195,7 +205,7 @@ LONG = "EuroLLM-1.7B-Instruct-unreasonably-long-name.Q4_K_M"
 def test_every_text_is_on_the_sheet(rows: list[TableRow], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    rendered: Callable[..., bytes] = plotting._rendered
+    rendered: Callable[..., bytes] = plotting.rendered
 
     def checked(figure: Any, kind: str) -> bytes:
         picture = rendered(figure, kind)
@@ -208,7 +218,7 @@ def test_every_text_is_on_the_sheet(rows: list[TableRow], tmp_path: Path, monkey
                 assert inside or not text.get_visible() or text.get_text() in hidden_ticks(figure), text.get_text()
         return picture
 
-    monkeypatch.setattr(plotting, "_rendered", checked)
+    monkeypatch.setattr(plotting, "rendered", checked)
     plot(rows, tmp_path, date=DATE)
 
 
