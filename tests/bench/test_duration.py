@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.bench.duration import ENOUGH_SECONDS, Expectation, in_words, work_of
-from livetrans.cli.expecting import show_progress
+from livetrans.cli.expecting import ENOUGH_SECONDS, Expectation, in_words, show_progress, work_of
 from livetrans.clock import ManualClock
 from tests.bench.runs import corpus_of, header_of
 from tests.terminal import as_standard_error
