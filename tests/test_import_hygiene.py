@@ -36,7 +36,7 @@ OWNERS = {
     "huggingface_hub": "livetrans.models.hub",
     "langcodes": "livetrans.languages",
     "llama_cpp": "livetrans.lm.llama",
-    "matplotlib": "livetrans.bench.plot",
+    "matplotlib": "livetrans.bench.sheet",
     "msgspec": "livetrans.session.codec",
     "sacrebleu": "livetrans.metrics.quality",
     "sounddevice": "livetrans.audio.portaudio",

@@ -32,8 +32,7 @@ from livetrans.installation import install_command
 from livetrans.metrics.latency import percentile
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from livetrans.bench.sheet import Axes, Figure
 
 Value = Callable[[TableRow], float | None]
 Panel = tuple[str, str, Value]

@@ -16,8 +16,8 @@ from livetrans.bench.labels import tell_apart
 from livetrans.bench.rows import TableRow
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
 
 SHEET, INK, PALE_INK, GRID = "#ffffff", "#1f2328", "#59636e", "#e4e8ec"
 COLOURS = ("#0072b2", "#d55e00", "#000000", "#882255")
