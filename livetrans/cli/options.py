@@ -178,7 +178,7 @@ _TRANSLATION = [
         metavar="FILE",
         type=click.Path(dir_okay=False),
         help="Terms: a line each, with a tab or a comma and the translation. Those that occur are put into the "
-        "translator's prompt; the recogniser gets the terms as hot words, which can also change how it writes others.",
+        "translator's prompt; the recogniser gets the terms as hot words, which can also change other words.",
     ),
     _single(
         "--mask",

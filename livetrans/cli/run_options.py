@@ -147,15 +147,18 @@ def _refuse_without_effect(decoding: DecodingSettings, mask: MaskSettings) -> No
     Raises:
         UsageError: it says which.
     """
-    method = decoding.method
     biased = [decoder.name for decoder in DECODERS.values() if decoder.biased]
-    for name, option, without_effect, others in (
-        ("bias", "--bias", method not in biased, biased),
-        ("window", "--live-window", method != "window", ["window"]),
+    by_worth = [decoder.name for decoder in DECODERS.values() if decoder.final]
+    for name, option, methods in (
+        ("bias", "--bias", biased),
+        ("window", "--live-window", ["window"]),
+        ("final", "--final worth", by_worth if decoding.final == "worth" else DECODERS),
     ):
-        if without_effect and was_given(name):
-            instead = " or ".join(others)
-            raise UsageError(f"{option} has no effect with --method {method}; drop it, or choose --method {instead}")
+        if decoding.method not in methods and was_given(name):
+            instead = " or ".join(methods)
+            raise UsageError(
+                f"{option} has no effect with --method {decoding.method}; drop it, or choose --method {instead}"
+            )
     if mask.mode == "none" and was_given("k"):
         raise UsageError("--mask-k has no effect with --mask none; drop one of them")
 

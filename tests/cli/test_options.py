@@ -213,6 +213,7 @@ def test_gamma_is_refused_without_a_draft_model(seen: Seen, tmp_path: Path, caps
         ("--method rt --bias 0.5", "--bias has no effect with --method rt"),
         ("--method ssbd --live-window 9", "--live-window has no effect with --method ssbd"),
         ("--method paper --live-window 9", "--live-window has no effect with --method ssbd"),
+        ("--method ssbd --final worth", "--final worth has no effect with --method ssbd"),
         ("--mask none --mask-k 100", "--mask-k has no effect with --mask none"),
     ],
 )
