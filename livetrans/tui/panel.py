@@ -216,9 +216,11 @@ class StatusLine(Static):
         self._timer: Timer | None = None
 
     def show_state(self, text: str) -> None:
-        """Show `text` whenever no other sentence is shown; text that is not empty ends the other one."""
+        """Show `text` whenever no other sentence is shown; if not empty, it ends that one, or stands below warnings."""
         self._state_text = text
-        if text or not self._is_passing:
+        if self._warnings:
+            self._draw(self._warnings, "warning")
+        elif text or not self._is_passing:
             self._end_passing()
 
     def show(self, text: str, level: str = "info") -> None:
@@ -243,4 +245,7 @@ class StatusLine(Static):
         for name in ("info", "warning", "error", "standing"):
             self.set_class(name == level, f"-{name}")
         sign = {"warning": "! ", "error": "error: "}.get(level, "")
-        self.update("\n".join(sign + visible(line) for line in lines if line))
+        shown = [sign + visible(line) for line in lines if line]
+        if level == "warning" and self._state_text:
+            shown.append(self._state_text)
+        self.update("\n".join(shown))

@@ -162,6 +162,14 @@ async def test_bias_stops_where_more_changes_nothing_and_says_so() -> None:
     assert run.calls == [("bias", 0.48), ("bias", 0.5), ("bias", 0.45)]
 
 
+async def test_a_warning_is_shown_with_the_end_of_the_run() -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test() as pilot:
+        await play(pilot, screenplay, Notice("warning", "The file is cut off."), ended())
+        assert "! The file is cut off." in screen_text(app) and "q quits" in screen_text(app)
+
+
 async def test_two_warnings_are_both_shown() -> None:
     screenplay = Screenplay(started())
     app = make_app(screenplay)
