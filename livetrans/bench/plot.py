@@ -230,6 +230,6 @@ def over_latency(rows: Sequence[TableRow], date: str) -> Figure | None:
             panel.plot([1.0], [level], "x", color=INK, markersize=9, zorder=4)
             for height, dashes in zip((level, level - DEGRADATION), LEVELS.values(), strict=True):
                 panel.axhline(height, color=PALE_INK, linewidth=1.4, linestyle=dashes, zorder=2)
-        panel.set_xlim(0, 1.05 * panel.get_xlim()[1])  # a marker at the right edge stays whole
+        panel.margins(x=0.08)  # markers at the edges stay whole
     legend(figure, list(lines), LEVELS, levels_colour=PALE_INK)
     return figure
