@@ -116,8 +116,6 @@ _ALL: dict[str, tuple[str, int, Callable[[TableRow], Value]]] = {
         2,
         _of_repeats(lambda latency: percentile(sorted(latency.lags), 0.95)),
     ),
-}
-_ALL |= {
     "alpha %": ("proposed tokens accepted / judged", 1, _of_drafting(lambda own: times(100, own.acceptance_rate))),
     "tokens/pass": (
         "tokens written, without the previous output's / passes of the translator",

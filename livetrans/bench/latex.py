@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib.util import find_spec
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from itertools import groupby
+from types import ModuleType
 
 from livetrans.bench.layout import NOTHING, Table, capitalized, filled, side, written
 from livetrans.errors import UsageError
@@ -18,14 +19,10 @@ def as_latex(table: Table, notes: Sequence[str] = ()) -> str:
     Raises:
         UsageError: tabulate is not installed.
     """
-    if find_spec("tabulate") is None:
-        raise UsageError(f"latex needs tabulate, which is not installed; run {install_command('bench')}")
-    from tabulate import tabulate
-
     columns = filled(table)
     caveats = table.every_caveat()
     title = capitalized(table.title) + (", quick run." if table.name.endswith(", quick") else ".")
-    grid = tabulate(
+    grid: str = _library().tabulate(
         [[written(row[index], table.columns[index]).replace(NOTHING, "--") for index in columns] for row in table.rows],
         [table.columns[index].name for index in columns],
         tablefmt="latex_booktabs",
@@ -56,7 +53,17 @@ def _groups(table: Table, columns: Sequence[int]) -> str:
 
 
 def latex_literal(text: str) -> str:
-    """The text without anything that LaTeX would act on."""
-    from tabulate import LATEX_ESCAPE_RULES
+    """The text without anything that LaTeX would act on.
 
-    return "".join(LATEX_ESCAPE_RULES.get(letter, letter) for letter in visible(text))
+    Raises:
+        UsageError: tabulate is not installed.
+    """
+    rules: Mapping[str, str] = _library().LATEX_ESCAPE_RULES
+    return "".join(rules.get(letter, letter) for letter in visible(text))
+
+
+def _library() -> ModuleType:
+    try:
+        return import_module("tabulate")
+    except ModuleNotFoundError:
+        raise UsageError(f"latex needs tabulate, which is not installed; run {install_command('bench')}") from None

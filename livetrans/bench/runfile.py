@@ -20,7 +20,7 @@ from livetrans.errors import SessionError
 from livetrans.events import Span
 from livetrans.files import may_be_json_lines
 from livetrans.session.codec import decode, dump, encode, line_error, newer_error, read_lines
-from livetrans.signature import ModelRecord, Signature
+from livetrans.signature import ModelRecord
 from livetrans.stats import DecodingStats
 
 FORMAT = 1
@@ -96,27 +96,6 @@ class Header:
     """What `double` translates with."""
     sampling: SamplingSettings | None = None
     """How tokens were drawn; None where decoding was greedy."""
-
-    def method(self, label: str) -> MethodRecord:
-        return next(method for method in self.methods if method.label == label)
-
-
-def make_header(
-    methods: tuple[MethodRecord, ...],
-    repeats: int,
-    signature: Signature,
-    corpus: CorpusRecord,
-    maximum_output_tokens: int,
-    time: str,
-    *,
-    quick: bool = False,
-    draft_model: ModelRecord | None = None,
-    double_model: ModelRecord | None = None,
-    sampling: SamplingSettings | None = None,
-) -> Header:
-    """The header of a run; `time` is one of `livetrans.bench.methods.TIMES`."""
-    about = signature.model, corpus, maximum_output_tokens, time, signature.versions, signature.machine
-    return Header(FORMAT, methods, repeats, *about, quick, draft_model, double_model, sampling)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from livetrans.bench.corpora import Corpus, recorded_corpus, text_corpus
 from livetrans.bench.methods import QUICK_REPEATS, QUICK_SENTENCES, REPEATS, clock_for, parse_methods, settings_of
 from livetrans.bench.run import Bench, MethodModels, RunWriter
-from livetrans.bench.runfile import MethodRecord, make_header
+from livetrans.bench.runfile import FORMAT, Header, MethodRecord
 from livetrans.cli.common import say
 from livetrans.cli.expecting import show_progress
 from livetrans.clock import Clock
@@ -102,13 +102,16 @@ def run_bench(options: BenchOptions) -> Path:
             double_model = opened.enter_context(_model(double_file, options, maximum, clock))
             double = double_model, build_prompt(double_model, options.prompt, *languages)
             double_record = sign(double_model, double_file, double[1], options.threads).model
-        header = make_header(
+        header = Header(
+            FORMAT,
             methods,
             repeats,
-            signature,
+            signature.model,
             corpus.record,
             maximum,
             options.time,
+            signature.versions,
+            signature.machine,
             quick=options.quick,
             draft_model=draft_record,
             double_model=double_record,

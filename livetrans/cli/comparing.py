@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from livetrans.bench.corpora import transcript_corpus
 from livetrans.bench.methods import BASELINE, labelled, parse_methods
 from livetrans.bench.run import Bench
-from livetrans.bench.runfile import MethodRecord, Run, Segment, make_header
+from livetrans.bench.runfile import FORMAT, Header, MethodRecord, Run, Segment
 from livetrans.bench.scoring import MODEL_UNIT, ScoringSettings, score
 from livetrans.bench.tables import comparison_table
 from livetrans.cli.benching import check_models, method_models
@@ -67,7 +67,8 @@ def compare_methods(
             opened.callback(small.close)
         signature = sign(model, settings.language_model.model, prompt, model.threads)
         maximum = settings.decoding.maximum_output_tokens
-        header = make_header(methods, repeats, signature, corpus.record, maximum, "wall")
+        about = signature.model, corpus.record, maximum, "wall", signature.versions, signature.machine
+        header = Header(FORMAT, methods, repeats, *about)
         bench = Bench(method_models(methods, (model, prompt), opened, small), header, clock)
         with show_progress(corpus, header, kept=False) as advance:
             done = bench.run_in_memory(corpus, _say_too_long, advance)

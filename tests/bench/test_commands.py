@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,14 @@ def test_a_case_is_shown_in_colour_and_as_markdown(run_file: Path, capsys: pytes
     texts = json.loads(capsys.readouterr().out)["texts"]
     assert list(texts) == ["source", "rt", "cd"]
     assert texts["source"][1] == [{"text": "two dogs sleep", "draft": "previous"}, {"text": " .", "draft": ""}]
+
+
+def test_latex_without_its_library_is_one_sentence(
+    run_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "tabulate", None)
+    assert run(["bench", "case", str(run_file), "--id", "1", "--format", "latex"]) == 2
+    assert capsys.readouterr().err.startswith("livetrans: latex needs tabulate, which is not installed; run ")
 
 
 def test_a_case_has_colours_where_there_are_any(run_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
