@@ -20,9 +20,6 @@ from livetrans.bench.runfile import Segment, Update
 from livetrans.errors import UsageError
 from livetrans.sequences import common_prefix_length
 
-SIMULSTREAM_EVALUATION = "detokenizer_type: simuleval\nlatency_unit: word\n"
-"""The evaluation file for `simulstream_stats --eval-config`: tokens are joined by spaces, and one word is one token."""
-
 
 @dataclass(frozen=True, slots=True)
 class ExportedUpdate:
@@ -67,8 +64,8 @@ def exported(
 def simulstream_lines(updates: Iterable[ExportedUpdate]) -> Iterator[str]:
     """simulstream's log, every segment as a sound file of its own; updates of segments may be mixed.
 
-    simulstream's normalized erasure of it in words, read with `SIMULSTREAM_EVALUATION`, is ours in the tokens' unit as
-    a ratio of sums; its delays are `livetrans.metrics.latency.stable_delays`.
+    simulstream's normalized erasure of it in words, read as docs/bench.md says, is ours in the tokens' unit as a ratio
+    of sums; its delays are `livetrans.metrics.latency.stable_delays`.
 
     Raises:
         UsageError: a token is empty or has a space, so that simulstream would count otherwise.

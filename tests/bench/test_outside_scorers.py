@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from livetrans.bench.exports import SIMULSTREAM_EVALUATION, ExportedUpdate, simulstream_lines
+from livetrans.bench.exports import ExportedUpdate, simulstream_lines
 from livetrans.metrics.latency import average_lagging, length_adaptive_average_lagging, stable_delays
 from livetrans.metrics.quality import bleu, chrf, tokenizer
 from livetrans.metrics.rates import NormalizedErasure
@@ -35,7 +35,7 @@ class Simulstream:
         self._stats = pytest.importorskip("simulstream.metrics.stats", reason="pip install --no-deps simulstream")
         config = importlib.import_module("simulstream.config")
         evaluation = folder / "evaluation.yaml"
-        evaluation.write_text(SIMULSTREAM_EVALUATION, encoding="utf-8")
+        evaluation.write_text("detokenizer_type: simuleval\nlatency_unit: word\n", encoding="utf-8")
         self._config = config.yaml_config(str(evaluation))
         self._log = folder / "log.jsonl"
 
