@@ -17,11 +17,11 @@ Row = TypeVar("Row")
 Figures = tuple[tuple[Column, Callable[[Row], Value]], ...]
 
 RANKS = (
-    "speedup", "NE", "NE screen", "AL-CA s", "lag p50 s", "COMET", "chrF - rt", "A/D %", "lag p95 s", "chrF",
-    "COMET - rt", "NE shown", "LAAL-CA s", "BLEU", "BLEU - rt", "stable s", "AL s", "NE raw", "A/O %", "LAAL s",
+    "speedup", "segments", "NE", "NE screen", "AL-CA s", "lag p50 s", "COMET", "chrF - rt", "A/D %", "lag p95 s",
+    "chrF", "COMET - rt", "NE shown", "LAAL-CA s", "BLEU", "BLEU - rt", "stable s", "AL s", "NE raw", "A/O %", "LAAL s",
     "chrF partials", "update ms", "TPS ratio*", "NE sums", "TPS ratio", "NE screen raw", "finals as rt", "passes",
     "evaluated", "TPS", "hidden", "updates", "tokens", "alpha %", "tokens/pass", "expected", "fallback %",
-    "rollback %", "proposed", "draft %", "segments", "tokens/update",
+    "rollback %", "proposed", "draft %", "tokens/update",
 )  # fmt: skip
 """The columns from the most to the least important: a terminal too narrow for all shows the first of them."""
 

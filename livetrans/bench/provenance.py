@@ -85,7 +85,7 @@ def _unscored(runs: Sequence[ScoredRun]) -> Iterable[str]:
 
 def _unheard(columns: Sequence[Column], runs: Sequence[ScoredRun]) -> Iterable[str]:
     """Which delays lack the recogniser's time, for each run with streams that were recorded at full speed."""
-    names = [column.name.removesuffix(" s") for column in columns if column.name in _DELAYS]
+    names = [column.name for column in columns if column.name in _DELAYS]
     no_lag = ", no lag" if any(column.name in _LAGS for column in columns) else ""
     for run in runs:
         live_segments = {update.segment_id for update in run.run.updates if update.captured is not None}

@@ -66,10 +66,10 @@ class _Scorer:
     _known: dict[tuple[str, ...], dict[str, Score]] = field(default_factory=dict)
 
     def quality(self, finals: Sequence[str], *, compared: bool) -> Quality:
-        """Quality of a set of finals, compared with the baseline's or not."""
+        """Quality of a set of finals, compared with the baseline's or not; one text alone has no interval."""
         own, base = self._scores(finals), self._scores(self.baseline)
         figures: dict[str, float | Interval] = {name: score.value for name, score in own.items()}
-        if compared:
+        if compared and len(list(_with_references(self.segments, finals))) > 1:
             figures |= {f"{name}_difference": score.less(base[name]) for name, score in own.items()}
         return Quality(**figures)  # type: ignore[arg-type]
 
@@ -236,15 +236,19 @@ def _units(segments: Sequence[Segment], done: _Done, method: str) -> list[tuple[
 
 
 def partials_beside_baseline(run: Run) -> dict[str, Interval]:
-    """By method but `rt`: chrF of its partials against what `rt` wrote for the same prefix, in the first repeat."""
+    """By method but `rt`: chrF of its partials against what `rt` wrote for the same prefix, in the first repeat.
+
+    Empty where only one segment has partials, since an interval takes two.
+    """
     done = _by_repeat(run)[0]
     baseline = _updates(done, BASELINE)
     figures = {}
     for label in (method.label for method in run.header.methods if method.label != BASELINE):
         pairs = [(one, other) for one, other in zip(_updates(done, label), baseline, strict=True) if not one.final]
-        if pairs:
+        segments = [one.segment_id for one, _ in pairs]
+        if len(set(segments)) > 1:
             texts = [one.text for one, _ in pairs], [other.text for _, other in pairs]
-            figures[label] = quality.chrf(*texts, [one.segment_id for one, _ in pairs]).interval
+            figures[label] = quality.chrf(*texts, segments).interval
     return figures
 
 

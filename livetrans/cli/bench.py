@@ -71,7 +71,7 @@ def command() -> None:
     metavar="LIST",
     default=",".join(PAPER_METHODS),
     show_default="those of the paper's tables",
-    help="Methods to run, separated by commas; or a set of them: paper, calm.",
+    help="Methods to run, separated by commas; or one set of them: paper, calm.",
 )
 @click.option(
     "--words", metavar="W", type=click.IntRange(min=1), default=3, show_default=True, help="Words revealed at a time."

@@ -140,6 +140,12 @@ def test_by_length_every_segment_is_in_one_group(scored: ScoredRun) -> None:
         assert sum(cells[segments] for cells in groups) == row.finals
         assert len({cells[1] for cells in groups}) == len(groups)
     assert len(table.rows) == len(rows) * len({cells[1] for cells in table.rows})
+    # How few segments a group has stands beside its figures, however narrow the page.
+    assert "segments" in [column.name for column in table.most_important(4)[0].columns]
+    difference = [column.name for column in table.columns].index("chrF - rt")
+    # Resamples of one sentence are all the same: their interval would claim certainty.
+    assert all((cells[difference] is None) == (cells[0] == "rt" or cells[segments] == 1) for cells in table.rows)
+    assert {cells[segments] for cells in table.rows} > {1}
     lengths = [len(segment.source.split()) for segment in scored.run.segments]
     for name, part in by_length(scored):
         begin, _, end = name.rstrip("+").partition("-")
@@ -208,11 +214,11 @@ def _as_recorded(scored: ScoredRun, streams: str, *, live: str = "") -> ScoredRu
 def test_delays_without_the_recognisers_time_are_named(scored: ScoredRun) -> None:
     table = latency_table([_as_recorded(scored, "aabc", live="b")], PLAIN)
     [caveat] = table.every_caveat()
-    assert "2 of 3 streams were recorded at full speed" in caveat and "AL-CA and LAAL-CA without" in caveat
+    assert "2 of 3 streams were recorded at full speed" in caveat and "AL-CA s and LAAL-CA s without" in caveat
     assert table.about().startswith("4 segments of 3 streams in source.en, ")
     assert table.only(["AL s"]).every_caveat() == []
     assert latency_table([_as_recorded(scored, "aabc", live="abc")], PLAIN).every_caveat() == []
-    assert "stable without" in calm_table([_as_recorded(scored, "aabc")], PLAIN).every_caveat()[0]
+    assert "stable s without" in calm_table([_as_recorded(scored, "aabc")], PLAIN).every_caveat()[0]
 
 
 def test_what_part_has_a_reference_is_said_beside_quality(scored: ScoredRun) -> None:
