@@ -175,7 +175,8 @@ def checked_jsonl(context: click.Context, option: click.Parameter, value: str | 
             f"--jsonl took {value!r} for the file to write; "
             "write --jsonl behind it, or name a new file with --jsonl=FILE.jsonl"
         )
-    raise UsageError(f"--jsonl writes to a file that ends in .jsonl; write --jsonl {shlex.quote(f'{value}.jsonl')}")
+    named = Path(str(value)).with_suffix(".jsonl")
+    raise UsageError(f"--jsonl writes to a file that ends in .jsonl; write --jsonl {shlex.quote(str(named))}")
 
 
 def progress_bar(*, hidden: bool = False) -> Progress:

@@ -192,7 +192,7 @@ def test_jsonl_takes_a_file_or_nothing(seen: Seen, line: str, expected: str) -> 
 
 def test_jsonl_never_takes_the_recording_for_its_file(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", "--jsonl", "demo.flac"]) == 2
-    assert "write --jsonl demo.flac.jsonl" in capsys.readouterr().err
+    assert "write --jsonl demo.jsonl" in capsys.readouterr().err
     assert run(["replay", "--jsonl", "recordings/demo.flac"]) == 2
     assert "--jsonl took 'recordings/demo.flac'" in capsys.readouterr().err
 
