@@ -54,6 +54,13 @@ def tell_apart(origins: Iterable[Origin]) -> dict[Origin, str]:
     return {origin: " ".join(name) for origin, name in names.items()}
 
 
+def row_labels(runs: Iterable[Run]) -> list[str]:
+    """What stands before a method of each run in a table: its name and a space, where there are several runs."""
+    origins = [origin_of(run) for run in runs]
+    names = tell_apart(origins)
+    return [f"{names[origin]} " if names[origin] else "" for origin in origins]
+
+
 def _apart(names: Iterable[Hashable]) -> bool:
     known = list(names)
     return len(set(known)) == len(known)

@@ -4,10 +4,9 @@ produced them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from livetrans.bench.labels import origin_of, tell_apart
 from livetrans.bench.layout import Column, Table, Value
 from livetrans.bench.runfile import Header
 from livetrans.bench.scoring import ScoredRun
@@ -26,18 +25,11 @@ def make_table(
 ) -> Table:
     """A table of runs; `title` says what it shows."""
     name += ", quick" if name and any(run.run.header.quick for run in runs) else ""
-    own = ", ".join(dict.fromkeys(unit_name(run.unit) for run in runs))
+    own = _of_all(runs, lambda run: unit_name(run.unit))
     told = tuple(_told(column, columns, own, runs) for column in columns)
     scope = f"{'; '.join(dict.fromkeys(map(_scope, runs)))}."
     caveats = tuple(f"{run.run.path.name}: {note}" for run in runs for note in run.notes)
     return Table(name, title, told, tuple(rows), caveats, tuple(_signatures(runs)), scope)
-
-
-def labels(runs: Sequence[ScoredRun]) -> list[str]:
-    """What stands before a method of each run, where a table has several."""
-    origins = [origin_of(run.run) for run in runs]
-    names = tell_apart(origins)
-    return [f"{names[origin]} " if names[origin] else "" for origin in origins]
 
 
 def _scope(run: ScoredRun) -> str:
@@ -63,13 +55,26 @@ def _told(column: Column, columns: Sequence[Column], own: str, runs: Sequence[Sc
     if column.name in _IN_MODEL_TOKENS:
         return replace(column, unit=unit_name("model"))
     if column.name in _ON_SCREEN:
-        spaced = (parse_language(run.run.header.corpus.target_language).spaced for run in runs)
-        return replace(column, unit=" and ".join(dict.fromkeys("words" if each else "characters" for each in spaced)))
+        return replace(column, unit=_of_all(runs, _screen_unit))
     if column.name in _QUALITY:
         return replace(column, caveats=tuple(_unscored(runs)))
     if column.name in (*_DELAYS, *_LAGS):
         return replace(column, caveats=tuple(_unheard(columns, runs)))
     return column
+
+
+def _of_all(runs: Sequence[ScoredRun], unit: Callable[[ScoredRun], str]) -> str:
+    """The unit of the runs, or each with its target languages where they differ."""
+    targets: dict[str, dict[str, None]] = {}
+    for run in runs:
+        targets.setdefault(unit(run), {})[run.run.header.corpus.target_language] = None
+    if len(targets) == 1:
+        return next(iter(targets))
+    return " and ".join(f"{name} ({', '.join(own)})" for name, own in targets.items())
+
+
+def _screen_unit(run: ScoredRun) -> str:
+    return "words" if parse_language(run.run.header.corpus.target_language).spaced else "characters"
 
 
 def _unscored(runs: Sequence[ScoredRun]) -> Iterable[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from livetrans.bench.figures import (
@@ -20,11 +21,12 @@ from livetrans.bench.figures import (
     cells_of,
     columns_of,
 )
+from livetrans.bench.labels import row_labels
 from livetrans.bench.layout import Table, Value
 from livetrans.bench.lengths import by_length
 from livetrans.bench.methods import BASELINE, PAPER_DECODER, parse_method
 from livetrans.bench.paper import ACL_60_60, FLORES, QWEN, SWEEP, TABLE_2, TABLE_3, TABLE_4, TABLE_6, TOWER, PaperRow
-from livetrans.bench.provenance import labels, make_table
+from livetrans.bench.provenance import make_table
 from livetrans.bench.rows import TableRow
 from livetrans.bench.scoring import ScoredRun, partials_beside_baseline
 from livetrans.decoding import DECODERS
@@ -111,7 +113,7 @@ def lengths_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     """Speed and quality by the length of the source, file after file."""
     rows = [
         (f"{label}{row.method}", length, *cells_of(LENGTHS, row))
-        for run, label in zip(runs, labels(runs), strict=True)
+        for run, label in _labelled(runs)
         for length, part in by_length(run)
         for row in part.rows
     ]
@@ -135,11 +137,15 @@ def _by_file(
     """A line for each method, display-only masks left out, file after file."""
     rows = [
         (f"{label}{row.method}", *cells_of(figures, row))
-        for run, label in zip(runs, labels(runs), strict=True)
+        for run, label in _labelled(runs)
         for row in rows_of(run)
         if row.mask != "display"
     ]
     return make_table(name, title, [METHOD, *columns_of(figures)], rows, runs)
+
+
+def _labelled(runs: Sequence[ScoredRun]) -> Iterator[tuple[ScoredRun, str]]:
+    return zip(runs, row_labels(run.run for run in runs), strict=True)
 
 
 TABLES: dict[str, Callable[[Sequence[ScoredRun], TableSettings], Table]] = {
@@ -156,22 +162,29 @@ TABLES: dict[str, Callable[[Sequence[ScoredRun], TableSettings], Table]] = {
 
 def possible_tables(runs: Sequence[ScoredRun]) -> list[tuple[str, list[ScoredRun]]]:
     """Each table that some of the runs are of the kind for, and those runs."""
-    drafted = [run for run in runs if any(row.drafting for row in run.rows)]
-    both_ends = [run for run in runs if run.run.header.double_model and run not in drafted]
-    others = [run for run in runs if run not in drafted and run not in both_ends]
-    texts, recorded = ([run for run in others if run.run.header.corpus.kind == kind] for kind in _KINDS)
-    windowed = [run for run in others if any(DECODERS[row.decoder].final for row in run.rows)]
+    own: defaultdict[str, list[ScoredRun]] = defaultdict(list)
+    for run in runs:
+        own[_kind(run)].append(run)
+        if _kind(run) in _KINDS and any(DECODERS[row.decoder].final for row in run.rows):
+            own["windowed"].append(run)
     found = {
-        "2": texts,
-        "3": [*texts, *both_ends],
-        "4": texts,
-        "6": recorded,
-        "latency": recorded,
-        "calm": windowed,
-        "drafts": drafted,
-        "lengths": both_ends,
+        "2": own["text"],
+        "3": [*own["text"], *own["both ends"]],
+        "4": own["text"],
+        "6": own["recorded"],
+        "latency": own["recorded"],
+        "calm": own["windowed"],
+        "drafts": own["drafted"],
+        "lengths": own["both ends"],
     }
-    return [(name, own) for name, own in found.items() if own]
+    return [(name, fitting) for name, fitting in found.items() if fitting]
+
+
+def _kind(run: ScoredRun) -> str:
+    """What a run has the figures for: `drafted`, `both ends`, or plain decoding of `text` or `recorded` streams."""
+    if any(row.drafting for row in run.rows):
+        return "drafted"
+    return "both ends" if run.run.header.double_model else run.run.header.corpus.kind
 
 
 def _overview(
@@ -238,7 +251,7 @@ def _sweep(
     if settings.paper:
         columns += columns_of(PAPER_FIGURES, f"paper: {SWEEP}")
     rows = []
-    for run, label in zip(runs, labels(runs), strict=True):
+    for run, label in _labelled(runs):
         for row in wanted(run):
             cells: list[Value] = [f"{label}{row.method}"]
             cells += cells_of(FIGURES, row)

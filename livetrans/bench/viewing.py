@@ -48,7 +48,8 @@ def measure_latency(
 
     A segment without a reference of its own takes the length of its final, which makes its AL its LAAL. Aware of
     computation, each update is translated as soon as it came and the one before it in its stream was done, and takes
-    what it took in the run; nothing is coalesced.
+    what it took in the run; nothing is coalesced. It came when its transcript was published, so the recogniser's time
+    is in it, but for streams that were recorded at full speed.
     """
     unaware: list[tuple[float, float]] = []
     aware: list[tuple[float, float]] = []

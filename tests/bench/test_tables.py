@@ -167,6 +167,10 @@ def test_every_table_names_the_unit_and_what_produced_it(scored: ScoredRun) -> N
     assert (
         "NE screen raw in characters." in calm_table([_of_another_corpus(scored, target_language="ja")], PLAIN).about()
     )
+    japanese = replace(_of_another_corpus(scored, target_language="ja", sha256="x"), unit="char")
+    both = calm_table([scored, japanese], PLAIN).about()
+    assert "NE sums in word tokens (de) and char tokens (ja); " in both
+    assert both.endswith("NE screen raw in words (de) and characters (ja).")
     compared = comparison_table(scored, []).about()
     assert "NE raw in word tokens; NE shown in the model's own tokens; NE screen in words." in compared
 
