@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from livetrans.bench.figures import (
-    CALM,
-    COMPARISON,
-    DRAFTS,
     FIGURES,
     FIGURES_BESIDE_PAPER,
-    LATENCIES,
-    LENGTHS,
     METHOD,
     PAPER_FIGURES,
-    WORDS,
     Figures,
     cells_of,
     columns_of,
 )
-from livetrans.bench.labels import row_labels
 from livetrans.bench.layout import Table, Value
-from livetrans.bench.lengths import by_length
 from livetrans.bench.methods import BASELINE, PAPER_DECODER, parse_method
+from livetrans.bench.own_tables import (
+    KINDS,
+    calm_table,
+    drafts_table,
+    latency_table,
+    lengths_table,
+    of_kind,
+    with_labels,
+)
 from livetrans.bench.paper import ACL_60_60, FLORES, QWEN, SWEEP, TABLE_2, TABLE_3, TABLE_4, TABLE_6, TOWER, PaperRow
 from livetrans.bench.provenance import make_table
 from livetrans.bench.rows import TableRow
-from livetrans.bench.scoring import ScoredRun, partials_beside_baseline
+from livetrans.bench.scoring import ScoredRun
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.signature import ModelRecord
@@ -49,13 +50,13 @@ class TableSettings:
 def table_2(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     """Methods x language pairs x models on text."""
     title = "re-translation and SSBD on text"
-    return _overview("table 2", title, _of_kind(runs, "text", 2), FLORES, TABLE_2, settings)
+    return _overview("table 2", title, of_kind(runs, "text", "Table 2"), FLORES, TABLE_2, settings)
 
 
 def table_6(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     """The same on recorded transcript streams."""
     title = "re-translation and SSBD on recorded transcripts"
-    return _overview("table 6", title, _of_kind(runs, "recorded", 6), ACL_60_60, TABLE_6, settings)
+    return _overview("table 6", title, of_kind(runs, "recorded", "Table 6"), ACL_60_60, TABLE_6, settings)
 
 
 def table_3(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
@@ -88,75 +89,15 @@ def table_4(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
     return _sweep("table 4", "mask-k on the output and on the display only", runs, wanted, TABLE_4, settings)
 
 
-def latency_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
-    """How late recorded streams are translated."""
-    runs = _of_kind(runs, "recorded", 0)
-    return _by_file("latency", "latency on recorded transcripts", runs, LATENCIES, lambda run: run.rows)
-
-
-def calm_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
-    """Speed, calm and quality of every method beside re-translation's, file after file."""
-
-    def rows(run: ScoredRun) -> list[TableRow]:
-        partials = partials_beside_baseline(run.run)
-        return [replace(row, partials=partials.get(row.method)) for row in run.rows]
-
-    return _by_file("calm", "calm, speed and quality", runs, CALM, rows)
-
-
-def drafts_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
-    """What a draft model proposes, how much of it is accepted, and what it gains, file after file."""
-    return _by_file("drafts", "methods with a draft model", runs, DRAFTS, lambda run: run.rows)
-
-
-def lengths_table(runs: Sequence[ScoredRun], settings: TableSettings) -> Table:
-    """Speed and quality by the length of the source, file after file."""
-    rows = [
-        (f"{label}{row.method}", length, *cells_of(LENGTHS, row))
-        for run, label in _labelled(runs)
-        for length, part in by_length(run)
-        for row in part.rows
-    ]
-    columns = [METHOD, WORDS, *columns_of(LENGTHS)]
-    return make_table("lengths", "speed and quality by the length of the source", columns, rows, runs)
-
-
-def comparison_table(run: ScoredRun, signature: Sequence[str]) -> Table:
-    """The methods of one run side by side, as `replay --compare` prints them; no quality without a reference."""
-    table = _by_file("", "the methods on the same updates", [run], COMPARISON, lambda run: run.rows)
-    return replace(table, signature=tuple(signature))
-
-
-def _by_file(
-    name: str,
-    title: str,
-    runs: Sequence[ScoredRun],
-    figures: Figures[TableRow],
-    rows_of: Callable[[ScoredRun], Sequence[TableRow]],
-) -> Table:
-    """A line for each method, display-only masks left out, file after file."""
-    rows = [
-        (f"{label}{row.method}", *cells_of(figures, row))
-        for run, label in _labelled(runs)
-        for row in rows_of(run)
-        if row.mask != "display"
-    ]
-    return make_table(name, title, [METHOD, *columns_of(figures)], rows, runs)
-
-
-def _labelled(runs: Sequence[ScoredRun]) -> Iterator[tuple[ScoredRun, str]]:
-    return zip(runs, row_labels(run.run for run in runs), strict=True)
-
-
 TABLES: dict[str, Callable[[Sequence[ScoredRun], TableSettings], Table]] = {
     "2": table_2,
     "3": table_3,
     "4": table_4,
     "6": table_6,
-    "latency": latency_table,
-    "calm": calm_table,
-    "drafts": drafts_table,
-    "lengths": lengths_table,
+    "latency": lambda runs, settings: latency_table(runs),
+    "calm": lambda runs, settings: calm_table(runs),
+    "drafts": lambda runs, settings: drafts_table(runs),
+    "lengths": lambda runs, settings: lengths_table(runs),
 }
 
 
@@ -165,7 +106,7 @@ def possible_tables(runs: Sequence[ScoredRun]) -> list[tuple[str, list[ScoredRun
     own: defaultdict[str, list[ScoredRun]] = defaultdict(list)
     for run in runs:
         own[_kind(run)].append(run)
-        if _kind(run) in _KINDS and any(DECODERS[row.decoder].final for row in run.rows):
+        if _kind(run) in KINDS and any(DECODERS[row.decoder].final for row in run.rows):
             own["windowed"].append(run)
     found = {
         "2": own["text"],
@@ -251,7 +192,7 @@ def _sweep(
     if settings.paper:
         columns += columns_of(PAPER_FIGURES, f"paper: {SWEEP}")
     rows = []
-    for run, label in _labelled(runs):
+    for run, label in with_labels(runs):
         for row in wanted(run):
             cells: list[Value] = [f"{label}{row.method}"]
             cells += cells_of(FIGURES, row)
@@ -259,18 +200,6 @@ def _sweep(
                 cells += cells_of(PAPER_FIGURES, paper.get(row.method))
             rows.append(tuple(cells))
     return make_table(name, title, columns, rows, runs)
-
-
-def _of_kind(runs: Sequence[ScoredRun], kind: str, number: int) -> Sequence[ScoredRun]:
-    for run in runs:
-        if run.run.header.corpus.kind != kind:
-            name = f"Table {number}" if number else "the latency table"
-            own = run.run.header.corpus.kind.replace("recorded", "recorded streams")
-            raise UsageError(f"{run.run.path} is a run on {own}; {name} is of {_KINDS[kind]}")
-    return runs
-
-
-_KINDS = {"text": "text (`bench run --source`)", "recorded": "recorded streams (`bench run --recorded`)"}
 
 
 def _identity(run: ScoredRun) -> ModelRecord:

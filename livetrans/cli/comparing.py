@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from livetrans.bench.corpora import transcript_corpus
 from livetrans.bench.methods import BASELINE, labelled, parse_methods
+from livetrans.bench.own_tables import comparison_table
 from livetrans.bench.run import Bench
 from livetrans.bench.runfile import FORMAT, Header, MethodRecord, Run, Segment
 from livetrans.bench.scoring import MODEL_UNIT, ScoringSettings, score
-from livetrans.bench.tables import comparison_table
 from livetrans.cli.benching import check_models, method_models
 from livetrans.cli.common import HeardProgress, progress_bar, say, say_above
 from livetrans.cli.expecting import show_progress

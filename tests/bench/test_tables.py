@@ -16,15 +16,11 @@ from pylatexenc import latex2text, latexwalker
 
 from livetrans.bench.latex import as_latex
 from livetrans.bench.layout import NOTHING, Column, Table, as_csv, as_json, as_markdown, as_text, filled
-from livetrans.bench.lengths import by_length
+from livetrans.bench.own_tables import by_length, calm_table, comparison_table, latency_table, lengths_table
 from livetrans.bench.runfile import Run, read_run
 from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
 from livetrans.bench.tables import (
     TableSettings,
-    calm_table,
-    comparison_table,
-    latency_table,
-    lengths_table,
     possible_tables,
     table_2,
     table_3,
@@ -114,11 +110,13 @@ def test_table_2_compares_on_the_same_sentences_and_once(scored: ScoredRun) -> N
 
 def test_text_and_recorded_runs_have_their_own_tables(scored: ScoredRun) -> None:
     recorded = _of_another_corpus(scored, kind="recorded")
-    for make, wrong in ((table_2, recorded), (table_6, scored), (latency_table, scored)):
+    for make, wrong in ((table_2, recorded), (table_6, scored)):
         with pytest.raises(UsageError):
             make([wrong], PLAIN)
+    with pytest.raises(UsageError):
+        latency_table([scored])
     assert table_6([recorded], PLAIN).rows
-    assert latency_table([recorded], PLAIN).rows
+    assert latency_table([recorded]).rows
     assert possible_tables([recorded]) == [("6", [recorded]), ("latency", [recorded])]
     assert possible_tables([scored]) == [(name, [scored]) for name in ("2", "3", "4")]
     assert possible_tables([recorded, scored]) == [*possible_tables([scored]), *possible_tables([recorded])]
@@ -132,7 +130,7 @@ def test_a_bias_that_was_not_run_is_refused_with_those_that_were(scored: ScoredR
 
 
 def test_by_length_every_segment_is_in_one_group(scored: ScoredRun) -> None:
-    table = lengths_table([scored], PLAIN)
+    table = lengths_table([scored])
     segments = [column.name for column in table.columns].index("segments")
     rows = [row for row in scored.rows if row.mask != "display"]
     for row in rows:
@@ -161,14 +159,12 @@ def test_every_table_names_the_unit_and_what_produced_it(scored: ScoredRun) -> N
             assert part in signature
         assert "NE, NE sums in word tokens." in table.about() and table.every_caveat() == []
     assert table_3([scored], PLAIN).only(["speedup"]).about().endswith("scripted.")
-    calm = calm_table([scored], PLAIN)
+    calm = calm_table([scored])
     assert calm.about().endswith("NE sums in word tokens; NE screen, NE screen raw in words.")
     assert calm.only(["NE screen"]).about().endswith("scripted. NE screen in words.")
-    assert (
-        "NE screen raw in characters." in calm_table([_of_another_corpus(scored, target_language="ja")], PLAIN).about()
-    )
+    assert "NE screen raw in characters." in calm_table([_of_another_corpus(scored, target_language="ja")]).about()
     japanese = replace(_of_another_corpus(scored, target_language="ja", sha256="x"), unit="char")
-    both = calm_table([scored, japanese], PLAIN).about()
+    both = calm_table([scored, japanese]).about()
     assert "NE sums in word tokens (de) and char tokens (ja); " in both
     assert both.endswith("NE screen raw in words (de) and characters (ja).")
     compared = comparison_table(scored, []).about()
@@ -177,7 +173,7 @@ def test_every_table_names_the_unit_and_what_produced_it(scored: ScoredRun) -> N
 
 def test_every_format_says_what_its_figures_are_of(scored: ScoredRun) -> None:
     about = "4 sentences of source.en, en-de, scripted."
-    for table in (table_3([scored], PLAIN), calm_table([scored], PLAIN)):
+    for table in (table_3([scored], PLAIN), calm_table([scored])):
         for page in (as_text(table), as_markdown(table), as_json([table]), as_latex(table)):
             assert about in page
     assert about in next(line for line in as_latex(table).splitlines() if line.startswith(r"\caption"))
@@ -216,13 +212,13 @@ def _as_recorded(scored: ScoredRun, streams: str, *, live: str = "") -> ScoredRu
 
 
 def test_delays_without_the_recognisers_time_are_named(scored: ScoredRun) -> None:
-    table = latency_table([_as_recorded(scored, "aabc", live="b")], PLAIN)
+    table = latency_table([_as_recorded(scored, "aabc", live="b")])
     [caveat] = table.every_caveat()
     assert "2 of 3 streams were recorded at full speed" in caveat and "AL-CA s and LAAL-CA s without" in caveat
     assert table.about().startswith("4 segments of 3 streams in source.en, ")
     assert table.only(["AL s"]).every_caveat() == []
-    assert latency_table([_as_recorded(scored, "aabc", live="abc")], PLAIN).every_caveat() == []
-    assert "stable s without" in calm_table([_as_recorded(scored, "aabc")], PLAIN).every_caveat()[0]
+    assert latency_table([_as_recorded(scored, "aabc", live="abc")]).every_caveat() == []
+    assert "stable s without" in calm_table([_as_recorded(scored, "aabc")]).every_caveat()[0]
 
 
 def test_what_part_has_a_reference_is_said_beside_quality(scored: ScoredRun) -> None:
@@ -455,7 +451,7 @@ def test_notes_of_latex_are_comments(scored: ScoredRun) -> None:
 
 def test_every_table_of_a_quick_run_says_so(scored: ScoredRun) -> None:
     quick = replace(scored, run=replace(scored.run, header=replace(scored.run.header, quick=True)))
-    for table in (make([quick], PLAIN) for make in (table_2, table_3, table_4, calm_table)):
+    for table in (calm_table([quick]), *(make([quick], PLAIN) for make in (table_2, table_3, table_4))):
         for text in (as_text(table), as_markdown(table), as_csv(table), as_json([table]), as_latex(table)):
             assert "quick" in text
         assert table.stem == table.name.replace(", ", "-").replace(" ", "-")
@@ -470,13 +466,13 @@ def test_the_run_file_is_never_touched(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_calm_table_has_every_method_beside_the_baseline(scored: ScoredRun) -> None:
-    table = calm_table([scored], PLAIN)
+    table = calm_table([scored])
     names = [column.name for column in table.columns]
     rows = {str(row[0]): dict(zip(names, row, strict=True)) for row in table.rows}
     assert list(rows) == ["rt", "ssbd@0", "ssbd@0.2", "ssbd@0.5", "cd", "ssbd@0.2+mask3"]
     assert rows["rt"]["chrF - rt"] is None and rows["ssbd@0"]["chrF - rt"] == (0.0, 0.0, 0.0)
     assert "0.0 [0.0, 0.0]" in as_text(table)
-    assert len(calm_table([scored, _of_another_corpus(scored, sha256="x")], PLAIN).rows) == 2 * len(rows)
+    assert len(calm_table([scored, _of_another_corpus(scored, sha256="x")]).rows) == 2 * len(rows)
 
 
 def test_the_calm_table_is_made_of_runs_with_a_live_window(tmp_path: Path) -> None:
