@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from livetrans.bench.drafting import Drafting
 from livetrans.bench.layout import Column, Value
 from livetrans.bench.paper import NE_UNIT, PaperRow
-from livetrans.bench.rows import TableRow
+from livetrans.bench.rows import Drafting, TableRow
 from livetrans.bench.viewing import Latency
 from livetrans.metrics.latency import Spread, percentile, spread_of
 

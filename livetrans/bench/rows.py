@@ -1,15 +1,16 @@
-"""A row of a table, all figures of one method on one corpus by one model; its speed."""
+"""A row of a table, all figures of one method on one corpus by one model; its speed, and what a draft model did."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from livetrans.bench.drafting import Drafting
-from livetrans.bench.runfile import Update
+from livetrans.bench.runfile import MethodRecord, Update
 from livetrans.bench.viewing import Latency, Screen
+from livetrans.decoding.drafting import expected_tokens
 from livetrans.metrics.latency import Spread, spread_of
 from livetrans.metrics.quality import Interval
+from livetrans.metrics.rates import Acceptance
 from livetrans.stats import DecodingStats
 
 
@@ -90,6 +91,26 @@ class Speed:
     a pass of its own, which it does not count; here prompt and draft are in one pass."""
 
 
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """What a draft model did for one method over all its updates; None where a figure has no meaning."""
+
+    acceptance_rate: float | None
+    """alpha: proposed tokens accepted / judged, that is accepted or the first rejected one of a pass; ends included."""
+    tokens_per_pass: float
+    """Tokens written, ends included, less those of the previous output, / passes of the target."""
+    expected_per_pass: float | None
+    """What the formula says of alpha and gamma; None where gamma is not fixed."""
+    fallbacks: float
+    """Times that the draft model was too unsure / tokens written."""
+    rollbacks: float
+    """Passes that rejected a proposed token / tokens written."""
+    proposed: float
+    """Tokens proposed / tokens written."""
+    draft_time: float | None
+    """The draft model's share of the time of generation, 0..1."""
+
+
 def measure_speed(repeats: Sequence[tuple[Sequence[Update], Sequence[Update]]]) -> Speed:
     """Of repeats, each the updates of a method and those of the baseline.
 
@@ -124,3 +145,26 @@ def _prompt_share(stats: DecodingStats) -> float:
 
 def _ratio(above: float | None, below: float | None) -> float | None:
     return above / below if above is not None and below else None
+
+
+def measure_drafting(method: MethodRecord, updates: Sequence[Update]) -> Drafting | None:
+    """None where no draft model proposed anything."""
+    stats = [update.stats for update in updates]
+    proposed = sum(one.proposed_tokens for one in stats)
+    if not proposed:
+        return None
+    written = sum(one.output_tokens - one.accepted_tokens + (not one.truncated) for one in stats)
+    acceptance = Acceptance()
+    for one in stats:
+        acceptance.add(one)
+    rate = acceptance.per_proposal
+    seconds = sum(one.generation_seconds for one in stats)
+    return Drafting(
+        acceptance_rate=rate,
+        tokens_per_pass=written / sum(one.forward_passes for one in stats),
+        expected_per_pass=expected_tokens(rate, method.gamma) if method.gamma and rate is not None else None,
+        fallbacks=sum(one.fallbacks for one in stats) / written,
+        rollbacks=sum(one.rejected_proposals for one in stats) / written,
+        proposed=proposed / written,
+        draft_time=sum(one.draft_seconds for one in stats) / seconds if seconds else None,
+    )

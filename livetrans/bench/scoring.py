@@ -8,10 +8,9 @@ from functools import cache
 from pathlib import Path
 from statistics import fmean
 
-from livetrans.bench.drafting import measure_drafting
 from livetrans.bench.labels import origin_of
 from livetrans.bench.methods import BASELINE
-from livetrans.bench.rows import Quality, TableRow, measure_speed
+from livetrans.bench.rows import Quality, TableRow, measure_drafting, measure_speed
 from livetrans.bench.runfile import MethodRecord, Run, Segment, Update
 from livetrans.bench.viewing import Latency, Units, measure_latency, measure_screen
 from livetrans.errors import UsageError

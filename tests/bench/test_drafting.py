@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from livetrans.bench.drafting import Drafting, measure_drafting
 from livetrans.bench.methods import parse_method
+from livetrans.bench.rows import Drafting, measure_drafting
 from livetrans.bench.runfile import Update
 from livetrans.stats import DecodingStats
 

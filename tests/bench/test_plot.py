@@ -14,9 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from livetrans.bench import plot as plotting
-from livetrans.bench.drafting import Drafting
 from livetrans.bench.plot import calm_over_speed, over_latency, plot
-from livetrans.bench.rows import Quality, Speed, TableRow
+from livetrans.bench.rows import Drafting, Quality, Speed, TableRow
 from livetrans.bench.sheet import COLOURS, INK, PALE_INK, SHEET, curves_of
 from livetrans.bench.viewing import Latency, Screen
 from livetrans.errors import UsageError
