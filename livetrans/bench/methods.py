@@ -65,15 +65,7 @@ def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[Met
     Raises:
         UsageError: a method, bias or mask that does not exist.
     """
-    written = METHOD_SETS.get(text.strip(), _BETWEEN.split(text))
-    parts = [part.strip() for part in written if part.strip()]
-    named = next((part for part in parts if part in METHOD_SETS), None)
-    if named:
-        raise UsageError(
-            f"{named!r} is a set of methods, which stands alone; in a list write methods, such as ssbd@0.2 (the "
-            "paper's) or window3@0.2+worth (the default)"
-        )
-    methods = [parse_method(part, usual) for part in parts]
+    methods = [parse_method(part, usual) for part in split_methods(text)]
     if not methods:
         raise UsageError("no method is named; write for example rt,ssbd@0.2,cd")
     if BASELINE not in {method.label for method in methods}:
@@ -81,8 +73,19 @@ def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[Met
     return tuple({method.label: method for method in methods}.values())
 
 
+def split_methods(text: str) -> list[str]:
+    """The methods of a list as they are written, or those of a set."""
+    parts = METHOD_SETS.get(text.strip(), _BETWEEN.split(text))
+    return [part.strip() for part in parts if part.strip()]
+
+
 def parse_method(text: str, usual: DecodingSettings | None = None) -> MethodRecord:
     """One method, in its usual spelling: `ssbd` is `ssbd@0.2`, `ssbd@0.20+display3` is run as `ssbd@0.2`."""
+    if text in METHOD_SETS:
+        raise UsageError(
+            f"{text!r} is a set of methods, to be given alone; a single method is for example ssbd@0.2 (the paper's) "
+            "or window3@0.2+worth (the default)"
+        )
     written = _WRITTEN.fullmatch(text)
     if written is None or written["decoder"] not in DECODERS:
         examples = [*DECODERS, *PAPER_METHODS, *CALM_METHODS, *METHOD_SETS]

@@ -16,7 +16,7 @@ from livetrans.bench.case import Case, Pieces, as_json, as_latex, as_markdown, a
 from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, cost_values, measure_cost, store_cost
 from livetrans.bench.labels import origin_of, tell_apart
 from livetrans.bench.layout import Table, rendered
-from livetrans.bench.methods import clock_for, masks_of, parse_method
+from livetrans.bench.methods import clock_for, masks_of, parse_method, split_methods
 from livetrans.bench.runfile import read_run
 from livetrans.bench.scoring import ScoredRun, ScoringSettings, score
 from livetrans.bench.tables import TABLES, TableSettings, possible_tables
@@ -91,7 +91,7 @@ def show_case(file: Path, segment_id: int, methods: str, format_: str) -> None:
         UsageError: no such segment or method.
         SessionError: the run file cannot be read.
     """
-    labels = [parse_method(part.strip()).label for part in methods.split(",") if part.strip()]
+    labels = [parse_method(part).label for part in split_methods(methods)]
     case = case_of(read_run(file), segment_id, labels)
     if format_ != "text":
         put(CASE_PAGES[format_](case))

@@ -343,7 +343,9 @@ BAD = [
     [
         (["run", "--source", "{a}", "--methods", "sbd@0.2"], "did you mean ssbd@0.2?"),
         (["run", "--source", "{a}", "--methods", "papr"], "did you mean paper?"),
-        (["run", "--source", "{a}", "--methods", "calm,paper"], "'calm' is a set of methods, which stands alone"),
+        (["run", "--source", "{a}", "--methods", "calm,paper"], "'calm' is a set of methods, to be given alone"),
+        (["export", "{run}", "--method", "paper", "-o", "{folder}/new"], "a single method is for example ssbd@0.2"),
+        (["case", "{run}", "--id", "0", "--methods", "rt,bild@0.6,3"], "has no method 'bild@0.6,3'; choose from rt,"),
         (["run", "--source", "{a}", "--methods", "ssbd@7"], "write for example ssbd@0.2"),
         (["run", "a.en", "a.de"], "write `bench run --source a.en --reference a.de`"),
         (["run", "--source", "https://x.org/a.txt"], "https://x.org/a.txt is an address"),

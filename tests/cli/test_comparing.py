@@ -105,7 +105,7 @@ def test_a_segment_too_long_for_the_context_is_left_out(tmp_path: Path, capfd: p
         ("very " * 2000 + "long.", "rt,cd", "no segment fits", 1),
         ("We go home.", "rt", "two methods or more", 2),
         ("We go home.", "rt,beam", "there is no method 'beam'", 2),
-        ("We go home.", "rt,window,paper", "such as ssbd@0.2 (the paper's)", 2),
+        ("We go home.", "rt,window,paper", "for example ssbd@0.2 (the paper's)", 2),
         ("We go home.", "rt,spec", "spec@4 needs a draft model", 2),
     ],
 )
