@@ -138,6 +138,7 @@ class Table:
             "title": self.title,
             "about": self.about(),
             "columns": {column.title: column.meaning for column in self.columns},
+            "units": {column.title: column.unit for column in self.columns if column.unit},
             "rows": [dict(zip(titles, map(_plain, row), strict=True)) for row in self.rows],
             "caveats": self.every_caveat(),
             "signature": list(self.signature),

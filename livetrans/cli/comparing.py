@@ -75,8 +75,9 @@ def compare_methods(
     if not done:
         raise SourceError("no segment fits in the model's context; give a larger --context")
     mask_k = settings.mask.k if settings.mask.mode == "display" else 0
-    segments = tuple(one.segment for one in corpus.segments)
-    scored = score(Run(Path(), header, segments, done, 0), ScoringSettings(MODEL_UNIT, shown_mask_k=mask_k))
+    known = {update.segment_id for update in done}
+    segments = tuple(one.segment for one in corpus.segments if one.segment.segment_id in known)
+    scored = score(Run(Path(name), header, segments, done, 0), ScoringSettings(MODEL_UNIT, shown_mask_k=mask_k))
     page = Page(format_, explain=format_ == "text", signature=format_ == "text", choosable=False)
     write_tables([comparison_table(scored, [_signature(mask_k, repeats)])], page)
 

@@ -189,6 +189,12 @@ def test_the_papers_erasure_is_not_compared_in_another_unit(scored: ScoredRun) -
             assert "cannot be compared" in " ".join(page.split()) and "Flores-101 tokens" in page
             assert all(f"paper: {name}" in page for name in names)
         assert table.only(["COMET", "A/D %"]).every_caveat() == []
+    units = table_3([scored], beside).values()["units"]
+    assert units == {
+        "NE (ours)": "word tokens",
+        "NE sums (ours)": "word tokens",
+        "NE (paper: FLORES en-zh, Tower+ 2B)": "Flores-101 tokens",
+    }
     same = table_3([replace(scored, unit="flores101")], beside)
     assert "NE, NE sums in Flores-101 tokens." in same.about() and same.every_caveat() == []
     recorded = _of_another_corpus(scored, kind="recorded")

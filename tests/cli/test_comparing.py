@@ -95,6 +95,7 @@ def test_a_segment_too_long_for_the_context_is_left_out(tmp_path: Path, capfd: p
     assert run(["replay", str(stream), "--compare", "rt,ssbd@0.2", "--no-session"]) == 0
     captured = capfd.readouterr()
     assert "segment 2 is left out of the comparison" in captured.err
+    assert "2 segments of s.jsonl" in captured.out and "not finished" not in captured.out
     assert {row["updates"] for row in table_of(captured.out).values()} == {"4"}
     assert {row["finals as rt"] for row in table_of(captured.out).values()} == {"2/2"}
 
