@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from livetrans.bench.layout import Column, Value
-from livetrans.bench.paper import NE_UNIT, PaperRow
+from livetrans.bench.paper import NE_UNIT, PAPER_MACHINE, PaperRow
 from livetrans.bench.rows import Drafting, TableRow
 from livetrans.bench.viewing import Latency
 from livetrans.metrics.latency import Spread, percentile, spread_of
@@ -172,7 +172,7 @@ PAPER_FIGURES: Figures[PaperRow] = (
     (Column("NE", decimals=2, unit=NE_UNIT), lambda row: row.ne),
     (Column("A/D %", decimals=1), lambda row: row.accepted_per_draft),
     (Column("A/O %", decimals=1), lambda row: row.accepted_per_output),
-    (Column("TPS"), lambda row: row.tokens_per_second),
+    (Column("TPS", caveats=(f"The paper's TPS is of an {PAPER_MACHINE}.",)), lambda row: row.tokens_per_second),
     (Column("TPS ratio", decimals=2, beside="TPS ratio*"), lambda row: row.tps_ratio),
 )
 

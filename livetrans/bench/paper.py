@@ -1,7 +1,7 @@
 """The paper's own figures, for `--paper`.
 
-*Self-Speculative Biased Decoding for Faster Re-translation* (arXiv 2509.21740v2), Tables 2, 3, 4 and 6; Apple M2 Pro
-with Metal, Q4_K_M, NE as a mean per utterance.
+*Self-Speculative Biased Decoding for Faster Re-translation* (arXiv 2509.21740v2), Tables 2, 3, 4 and 6; Q4_K_M, NE as
+a mean per utterance.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ SWEEP = f"{FLORES} en-zh, {TOWER}"
 """What Tables 3 and 4 are of."""
 NE_UNIT = "Flores-101 tokens"
 """In which the paper counts NE (A.1): sacrebleu's tokenizer `flores101`."""
+PAPER_MACHINE = "Apple M2 Pro"
+"""With Metal (A.1)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,6 +188,7 @@ def test_the_papers_erasure_is_not_compared_in_another_unit(scored: ScoredRun) -
         for page in (as_text(table, table.every_caveat()), as_json([table]), as_latex(table)):
             assert "cannot be compared" in " ".join(page.split()) and "Flores-101 tokens" in page
             assert all(f"paper: {name}" in page for name in names)
+        assert ("The paper's TPS is of an Apple M2 Pro." in table.every_caveat()) == (make is table_2)
         assert table.only(["COMET", "A/D %"]).every_caveat() == []
     units = table_3([scored], beside).values()["units"]
     assert units == {
