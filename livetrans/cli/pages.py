@@ -86,7 +86,7 @@ def write_tables(tables: Sequence[Table], page: Page) -> None:
     """
     if page.columns is not None:
         names = [name.strip() for name in page.columns.split(",") if name.strip()]
-        tables = [table.only(names) for table in tables]
+        tables = _with_columns(tables, names)
     if page.format_ == "csv":
         _write_csv(tables, page)
     elif page.format_ == "json":
@@ -95,16 +95,34 @@ def write_tables(tables: Sequence[Table], page: Page) -> None:
         put("\n".join(_rendered(table, page) for table in tables), page.output, force=page.force)
 
 
+def _with_columns(tables: Sequence[Table], names: Sequence[str]) -> list[Table]:
+    """The tables that have all columns of these names, with these alone; says which are left out."""
+    chosen: list[Table] = []
+    left_out: dict[str, UsageError] = {}
+    for table in tables:
+        try:
+            chosen.append(table.only(names))
+        except UsageError as reason:
+            left_out[table.name] = reason
+    if not chosen:
+        raise next(iter(left_out.values()))
+    for name, fault in left_out.items():
+        say(f"{name} is left out: {fault}")
+    return chosen
+
+
 def _rendered(table: Table, page: Page) -> str:
-    notes = _notes(table, page)
     if page.format_ == "text":
-        return as_text(table, notes, UNLIMITED if page.output else terminal_width(), explain=page.explain)
+        width = UNLIMITED if page.output else terminal_width()
+        return as_text(table, _notes(table, page), width, explain=page.explain)
+    fewer: list[str] = []
     if page.format_ == "latex" and page.columns is None:
         table, left_out = table.most_important(LATEX_COLUMNS)
         advice = "--columns chooses" if page.choosable else "--format json has them"
-        notes += [f"left out: {', '.join(left_out)}; {advice}"] if left_out else []
+        fewer = [f"left out: {', '.join(left_out)}; {advice}"] if left_out else []
     explained = table.explained() if page.explain else []
-    return (as_latex if page.format_ == "latex" else as_markdown)(table, [*explained, *notes])
+    notes = [*explained, *_notes(table, page), *fewer]
+    return (as_latex if page.format_ == "latex" else as_markdown)(table, notes)
 
 
 def _notes(table: Table, page: Page) -> list[str]:
@@ -127,7 +145,7 @@ def _write_csv(tables: Sequence[Table], page: Page) -> None:
         put(as_csv(table), file, force=page.force)
         about = [about] if (about := table.about()) else []
         for note in (*about, *(table.explained() if page.explain else ()), *_notes(table, page)):
-            say(note)
+            say(f"{table.name}: {note}" if len(tables) > 1 else note)
 
 
 def put(text: str, place: Path | None = None, *, force: bool = False) -> None:

@@ -123,6 +123,23 @@ def test_a_table_that_was_not_asked_for_is_skipped_with_a_sentence(
     assert run([*command, "--table", "2"]) == 2
 
 
+def test_columns_that_a_table_lacks_leave_it_out(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["bench", "table", str(run_file), "--table", "3", "--table", "lengths", "--format", "json"]
+    assert run([*command, "--columns", "NE"]) == 0
+    done = capsys.readouterr()
+    assert [table["table"] for table in json.loads(done.out)["tables"]] == ["table 3"]
+    assert done.err.startswith("lengths is left out: there is no column NE; ") and done.err.count("\n") == 1
+    assert run([*command, "--columns", "erasure"]) == 2
+
+
+def test_notes_of_a_latex_table_are_of_its_own_columns(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["bench", "table", str(run_file), "--table", "2", "--paper", "--format", "latex"]
+    assert run(command) == 0
+    assert "TPS, TPS ratio" in (page := capsys.readouterr().out) and "The paper's TPS" not in page
+    assert run([*command, "--columns", "TPS"]) == 0
+    assert "The paper's TPS" in capsys.readouterr().out
+
+
 def test_what_a_chosen_bias_leaves_out_is_said(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bench", "table", str(run_file), "--bias", "0.15", "--format", "json"]) == 0
     done = capsys.readouterr()
