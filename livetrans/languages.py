@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from livetrans.errors import UsageError
 
@@ -48,23 +52,20 @@ _TRANSLATED_ONLY = _names(
 )
 """Languages of translators that Whisper does not have."""
 
-_ALIASES = {
-    other: code
-    for code, others in _names(
-        """
-        he iw, jw jv, no nb, ro mo, tl fil, zh cmn, zh-Hans zh-cn zh-sg, zh-Hant zh-tw zh-hk zh-mo, id in, yi ji,
-        yue zh-yue
-        """
-    ).items()
-    for other in others.split()
-}
-"""Codes by other codes for the same language."""
+_OTHER_CODES = _names("fil tl, jv jw, nb no, zh-CN zh-Hans, zh-SG zh-Hans, zh-TW zh-Hant, zh-HK zh-Hant, zh-MO zh-Hant")
+"""Codes in langcodes' standard form by which the tables above have another."""
+
+_OTHER_NAMES = _names("es castellano castilian, yue 广东话 廣東話, zh mandarin 汉语 漢語 国语 國語 普通话 普通話")
+"""Names in use that CLDR does not have."""
 
 _UNSPACED = frozenset({"bo", "ja", "km", "lo", "my", "th", "yue", "zh"})
 """Written without spaces between words, by Whisper code."""
 
 _NEAR = 0.85
 """Likeness (difflib) from which a spelling is worth a suggestion: `geerman` is that near to `german`."""
+
+_LONGEST_CODE = 3
+"""Letters of the longest ISO 639 code. Names as short are often the code of another language."""
 
 _RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
 
@@ -98,20 +99,34 @@ def _table() -> dict[str, Language]:
 LANGUAGES = _table()
 
 
-def parse_language(text: str) -> Language:
-    """Return the language of a BCP-47 code (`de`, `pt_BR`) or of a name in any language (`German`, `Deutsch`).
+def _folded(name: str) -> str:
+    """Return a name in small letters, without accents and punctuation."""
+    letters = unicodedata.normalize("NFKD", name.casefold())
+    # Marks of other scripts are their vowels.
+    plain = (letter for letter in letters if not "\u0300" <= letter <= "\u036f")
+    return " ".join("".join(" " if unicodedata.category(letter)[0] == "P" else letter for letter in plain).split())
 
-    Case is ignored, and so are subtags without an effect here: `en-GB` is `en`, `zh-Hant-TW` is `zh-Hant`.
+
+_BY_ENGLISH_NAME = {_folded(language.name): language for language in LANGUAGES.values()}
+
+
+def parse_language(text: str) -> Language:
+    """Return the language of a BCP-47 or ISO 639 code (`de`, `pt_BR`, `deu`) or name (`German`, `Deutsch`).
+
+    Names are those of CLDR in all its languages. Case and accents are ignored, and so are subtags without an effect
+    here: `en-GB` is `en`, `zh-Hant-TW` is `zh-Hant`.
 
     Raises:
-        UsageError: no such language; the message names languages spelled like it.
+        UsageError: no such language, or several; the message names languages spelled like it.
     """
-    wanted = text.strip().lower().replace("_", "-")
-    by_name = {language.name.lower(): language for language in reversed(LANGUAGES.values())}
-    found = by_name.get(" ".join(wanted.replace("-", " ").split())) or _by_code(wanted) or _by_code(_code_named(text))
-    if found is None:
-        raise UsageError(f"unknown language {text!r}; {_advice(wanted, list(by_name))}")
-    return found
+    wanted = text.strip().replace("_", "-")
+    name = _folded(wanted)
+    if known := LANGUAGES.get(wanted.lower()) or _BY_ENGLISH_NAME.get(name) or _by_tag(wanted):
+        return known
+    match list(_by_name().get(name, ())):
+        case [found]:
+            return found
+    raise UsageError(f"unknown language {text!r}; {_advice(name)}")
 
 
 def check_different(spoken: str, shown: str) -> None:
@@ -121,36 +136,49 @@ def check_different(spoken: str, shown: str) -> None:
         raise UsageError(f"--from and --to are both {language.name}; choose another language for one of them")
 
 
-def _by_code(code: str) -> Language | None:
-    subtags = code.lower().split("-")
-    prefixes = ("-".join(subtags[:count]) for count in range(len(subtags), 0, -1))
-    return next(filter(None, (LANGUAGES.get(_ALIASES.get(prefix, prefix).lower()) for prefix in prefixes)), None)
-
-
-def _code_named(name: str) -> str:
-    """Return the code of the language with this name in any language; empty if there is none."""
+def _by_tag(tag: str) -> Language | None:
+    """Return the language of a valid BCP-47 tag, without the subtags that no language of the table has."""
     # Imported here because few runs need it.
     import langcodes
 
-    if not name.isprintable():  # control characters crash the library's index
-        return ""
-    try:
-        return langcodes.find(name).to_tag()
-    except LookupError:
-        return ""
+    if not langcodes.tag_is_valid(tag):
+        return None
+    subtags = langcodes.standardize_tag(tag, macro=True).split("-")
+    prefixes = ("-".join(subtags[:count]) for count in range(len(subtags), 0, -1))
+    return next(filter(None, (LANGUAGES.get(_OTHER_CODES.get(prefix, prefix).lower()) for prefix in prefixes)), None)
 
 
-def _advice(wanted: str, names: list[str]) -> str:
-    close = difflib.get_close_matches(wanted, [*names, *_ALIASES, *LANGUAGES], n=3, cutoff=_NEAR)
-    meant = dict.fromkeys(_spelled(word) for word in close)
+@cache
+def _by_name() -> dict[str, dict[Language, None]]:
+    """Return the languages by folded name, in all languages of CLDR; a few names are those of two."""
+    from language_data.name_data import CODE_TO_NAMES
+
+    # The inner dictionaries are sets that keep their order, for the advice.
+    found = defaultdict(dict, {name: {language: None} for name, language in _BY_ENGLISH_NAME.items()})
+
+    def add(language: Language, names: Iterable[str]) -> None:
+        for name in map(_folded, names):
+            if len(name) > _LONGEST_CODE or not name.isascii():
+                found[name][language] = None
+
+    for code, names in CODE_TO_NAMES.items():
+        # Codes of regions and scripts begin with a digit or a capital.
+        if code[0].islower() and (language := _by_tag(code)):
+            add(language, names.values())
+    for code in _VARIANTS:
+        base, subtag = (CODE_TO_NAMES[part] for part in code.split("-"))
+        add(LANGUAGES[code.lower()], (f"{base[within]} {subtag[within]}" for within in base.keys() & subtag))
+    for code, others in _OTHER_NAMES.items():
+        add(LANGUAGES[code], others.split())
+    return found
+
+
+def _advice(name: str) -> str:
+    by_name = _by_name()
+    # A word may be a whole name: `русский язык`.
+    close = [word for word in (name, *name.split()) if word in by_name]
+    close = close or difflib.get_close_matches(name, by_name, n=3, cutoff=_NEAR)
+    meant = dict.fromkeys(f"{language.code} ({language.name})" for word in close for language in by_name[word])
     if meant:
         return f"did you mean {' or '.join(meant)}? `livetrans languages` lists all"
     return "use a code such as en, de, fr or zh-Hant, or the name; `livetrans languages` lists all"
-
-
-def _spelled(word: str) -> str:
-    """Return `de (German)` for a code, an alias or a name in small letters."""
-    language = LANGUAGES.get(_ALIASES.get(word, word).lower())
-    if language is None:
-        language = next(language for language in LANGUAGES.values() if language.name.lower() == word)
-    return f"{language.code} ({language.name})"

@@ -48,16 +48,34 @@ def test_every_language_is_found_by_its_code_and_its_name(language) -> None:  # 
         ("Deutsch", "de"),
         ("français", "fr"),
         ("ESPAÑOL", "es"),
-        ("português do Brasil", "pt"),
+        ("português do Brasil", "pt-BR"),
+        ("português (Brasil)", "pt-BR"),
+        ("portugais (Brésil)", "pt-BR"),
         ("norsk bokmål", "no"),
         ("bahasa indonesia", "id"),
         ("Jawa", "jw"),
-        ("русский язык", "ru"),
         ("中文", "zh"),
         ("繁體中文", "zh-Hant"),
         ("العربية", "ar"),
         ("हिन्दी", "hi"),
         ("Allemand", "de"),
+        ("汉语", "zh"),
+        ("国语", "zh"),
+        ("普通話", "zh"),
+        ("廣東話", "yue"),
+        ("Castellano", "es"),
+        ("ingilizce", "en"),
+        ("aleman", "de"),
+        ("cestina", "cs"),
+        ("portugues", "pt"),
+        ("deu", "de"),
+        ("ger", "de"),
+        ("eng", "en"),
+        ("lao", "lo"),
+        ("Lào", "lo"),
+        ("zh-yue", "yue"),
+        ("cmn", "zh"),
+        ("mo", "ro"),
     ],
 )
 def test_other_spellings(wanted: str, code: str) -> None:
@@ -80,6 +98,29 @@ def test_scripts_without_spaces() -> None:
 def test_an_unknown_language_gets_suggestions() -> None:
     with pytest.raises(UsageError, match=r"de \(German\)"):
         parse_language("geerman")
+    with pytest.raises(UsageError, match=r"de \(German\)"):
+        parse_language("allemnad")
+    with pytest.raises(UsageError, match=r"ru \(Russian\)"):
+        parse_language("русский язык")
+
+
+@pytest.mark.parametrize("wanted", ["poo", "tae", "rao", "ris", "germann", "englishman", "en-klingon"])
+def test_what_only_begins_like_a_name_or_a_code_is_refused(wanted: str) -> None:
+    with pytest.raises(UsageError, match="unknown language"):
+        parse_language(wanted)
+
+
+def test_a_code_of_no_language_here_is_not_taken_for_a_name() -> None:
+    with pytest.raises(UsageError, match="use a code"):
+        parse_language("poo")
+
+
+def test_a_name_of_two_languages_is_refused_with_both() -> None:
+    with pytest.raises(UsageError, match=r"mr \(Marathi\) or mt \(Maltese\)"):
+        parse_language("marata")
+
+
+def test_what_is_like_no_name_gets_the_form_of_a_code() -> None:
     for unlike in ("qqqq", "Klingon", "en de", "*", "", "\0", "\ud800"):
         with pytest.raises(UsageError, match=r"use a code .* `livetrans languages` lists all"):
             parse_language(unlike)

@@ -15,7 +15,7 @@ WIDTH = 80
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(as_json: bool) -> None:
-    """List the languages that --from and --to take, by code or by name in any language.
+    """List the languages that --from and --to take, by code or by usual name in most languages.
 
     A model may know fewer: `livetrans models` lists those of each.
     """
