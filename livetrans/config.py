@@ -91,7 +91,7 @@ class PromptSettings:
 
 
 RECORDS = ("shown", "exact")
-"""The final that session and exports keep: the shown one, or what re-translation would have written."""
+"""The final that session and exports keep: the shown one, or one decoded from scratch, without bias."""
 
 FINALS = ("worth", "exact", "partial")
 """Finals: rewritten only where the model finds it worth it; as re-translation would write them (the bias is 0); as any
@@ -161,6 +161,16 @@ CALM = {
 }
 """How calm captions are: shown words stay unless the source was rewritten; a final may change them; best text."""
 
+DOUBLE = "double"
+"""The one method of double-token models."""
+
+
+def calm_preset(name: str, method: str) -> Preset:
+    """Return what a calm setting sets in a run of `method`: all but the method where the model allows one only."""
+    preset = CALM[name]
+    return replace(preset, decoding=replace(preset.decoding, method=DOUBLE)) if method == DOUBLE else preset
+
+
 PAPER = Preset(DecodingSettings("ssbd", bias=0.2, final="partial"), MaskSettings("display", 3))
 """The paper's SSBD with its settings (arXiv 2509.21740v2, Table 4), which `--method paper` chooses."""
 
@@ -168,7 +178,7 @@ PAPER = Preset(DecodingSettings("ssbd", bias=0.2, final="partial"), MaskSettings
 def calm_name(decoding: DecodingSettings, mask: MaskSettings) -> str | None:
     """Return the name in `CALM` of these settings; None if a single one was changed."""
     same = replace(decoding, record=DecodingSettings().record)
-    return next((name for name, preset in CALM.items() if preset == Preset(same, mask)), None)
+    return next((name for name in CALM if calm_preset(name, decoding.method) == Preset(same, mask)), None)
 
 
 PANELS = ("people", "research", "off")

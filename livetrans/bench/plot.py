@@ -223,13 +223,14 @@ def over_latency(rows: Sequence[TableRow], date: str) -> Figure | None:
         name_panel(panel, name, unit)
         panel.set_xlabel("update time of the method / of rt")
         for own, (colour, marker) in zip(lines.values(), curve_styles(), strict=False):
-            points = sorted((1 / (speedup_of(row) or 1.0), measure(row) or 0.0) for row in own)
-            panel.plot(*zip(*points, strict=True), color=colour, marker=marker, linewidth=1, zorder=3)
-        level = next((measure(row) for row in rows if row.method == BASELINE), None)
-        if level is not None:
-            panel.plot([1.0], [level], "x", color=INK, markersize=9, zorder=4)
-            for height, dashes in zip((level, level - DEGRADATION), LEVELS.values(), strict=True):
-                panel.axhline(height, color=PALE_INK, linewidth=1.4, linestyle=dashes, zorder=2)
+            measured = ((speedup_of(row), measure(row)) for row in own)
+            points = sorted((1 / speedup, height) for speedup, height in measured if speedup and height is not None)
+            panel.plot(*zip(*points, strict=True) or ((), ()), color=colour, marker=marker, linewidth=1, zorder=3)
+        for level in dict.fromkeys(measure(row) for row in rows if row.method == BASELINE):
+            if level is not None:
+                panel.plot([1.0], [level], "x", color=INK, markersize=9, zorder=4)
+                for height, dashes in zip((level, level - DEGRADATION), LEVELS.values(), strict=True):
+                    panel.axhline(height, color=PALE_INK, linewidth=1.4, linestyle=dashes, zorder=2)
         panel.margins(x=0.08)  # markers at the edges stay whole
     legend(figure, list(lines), LEVELS, levels_colour=PALE_INK)
     return figure

@@ -37,7 +37,9 @@ def _scope(run: ScoredRun) -> str:
     corpus, count, streams = run.run.header.corpus, len(run.segments), len(_streams(run))
     what = ("sentence" if corpus.kind == "text" else "segment") + ("s" if count > 1 else "")
     place = f"{streams} streams in {corpus.name}" if streams > 1 else corpus.name
-    return f"{count} {what} of {place}, {corpus.source_language}-{corpus.target_language}, {run.run.model_name}"
+    double = run.run.header.double_model
+    models = run.run.model_name + (f" (double: {double.file})" if double else "")
+    return f"{count} {what} of {place}, {corpus.source_language}-{corpus.target_language}, {models}"
 
 
 def _streams(run: ScoredRun) -> set[str]:

@@ -21,7 +21,7 @@ from livetrans.errors import UsageError
 from livetrans.events import Notice
 from livetrans.languages import Language, parse_language
 from livetrans.lm.prompts import Prompt, build_prompt
-from livetrans.models.local import find_draft_model, find_translator
+from livetrans.models.local import find_double_model, find_draft_model, find_translator
 from livetrans.session.store import path_or_session
 from livetrans.signature import sign
 from livetrans.translation.translator import check_both_ends, check_method
@@ -74,7 +74,7 @@ def run_bench(options: BenchOptions) -> Path:
     methods = parse_methods(options.methods)
     repeats = QUICK_REPEATS if options.quick else options.repeats or REPEATS
     draft_file = find_draft_model(options.draft_model) if options.draft_model else None
-    double_file = find_translator(options.double_model).path if options.double_model else None
+    double_file = find_double_model(options.double_model) if options.double_model else None
     sampling = _sampling(options)
     check_models(methods, draft_file is not None, double_file is not None, sampling)
     clock = clock_for(options.time, options.threads)
@@ -100,7 +100,7 @@ def run_bench(options: BenchOptions) -> Path:
         if double_file:
             say(f"loading the double-token model {double_file.name} …")
             double_model = opened.enter_context(_model(double_file, options, maximum, clock))
-            double = double_model, build_prompt(double_model, options.prompt, *languages)
+            double = double_model, build_prompt(double_model, None, *languages)
             double_record = sign(double_model, double_file, double[1], options.threads).model
         header = Header(
             FORMAT,
@@ -118,8 +118,9 @@ def run_bench(options: BenchOptions) -> Path:
             sampling=sampling,
         )
         segments = [one.segment for one in corpus.segments]
+        # Before the file is opened: a command that is refused must not touch it.
+        bench = Bench(method_models(methods, (model, prompt), opened, small, double), header, clock)
         with RunWriter(output, header, segments, overwrite=options.force) as writer:
-            bench = Bench(method_models(methods, (model, prompt), opened, small, double), header, clock)
             with show_progress(corpus, header, writer.done) as advance:
                 bench.run(corpus, writer, advance)
     return output
@@ -134,7 +135,8 @@ def method_models(
 ) -> dict[str, MethodModels]:
     """A context of its own for each method, over the same weights, and one of the draft model where it has one.
 
-    `small` is the draft model, `double` what writes from both ends. The contexts are closed with `opened`.
+    The first method of a model has the model's own context. `small` is the draft model, `double` what writes from both
+    ends. The contexts are closed with `opened`.
 
     Raises:
         ModelError: the translator and the draft model have different vocabularies.
@@ -143,11 +145,13 @@ def method_models(
     from livetrans.lm.llama.pairing import shared_vocabulary
 
     vocabulary_size = shared_vocabulary(translator[0], small) if small else None
-    models = {}
+    models: dict[str, MethodModels] = {}
+    taken: list[LlamaModel] = []
     for method in methods:
         model, prompt = double if double and DECODERS[method.decoder].both_ends else translator
         check_both_ends(settings_of(method, 1)[0], model)
-        context = model.another_context()
+        context = model.another_context() if model in taken else model
+        taken.append(model)
         opened.callback(context.close)
         draft_model = None
         if method.drafted and small:

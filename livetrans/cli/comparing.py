@@ -49,12 +49,6 @@ def compare_methods(
     if len(methods) < 2:
         raise UsageError("--compare needs two methods or more, for example rt,ssbd")
     check_models(methods, settings.draft_model is not None, has_double_model=False)
-    corpus = transcript_corpus(_hear(clock, open_listening), name, languages(settings))
-    if not corpus.segments:
-        raise SourceError("nothing was recognised, so there is nothing to compare; choose a recording with speech")
-    updates = sum(len(one.updates) for one in corpus.segments)
-    labels = ", ".join(method.label for method in methods)
-    say(f"{updates} updates of {len(corpus.segments)} segments; translating by {labels} …")
     with ExitStack() as opened:
         model = open_model(settings, clock, _say_event)
         opened.callback(model.close)
@@ -65,11 +59,18 @@ def compare_methods(
 
             small = load_draft_model(settings.draft_model.model, settings.language_model, clock)
             opened.callback(small.close)
+        models = method_models(methods, (model, prompt), opened, small)
+        corpus = transcript_corpus(_hear(clock, open_listening), name, languages(settings))
+        if not corpus.segments:
+            raise SourceError("nothing was recognised, so there is nothing to compare; choose a recording with speech")
+        updates = sum(len(one.updates) for one in corpus.segments)
+        labels = ", ".join(method.label for method in methods)
+        say(f"{updates} updates of {len(corpus.segments)} segments; translating by {labels} …")
         signature = sign(model, settings.language_model.model, prompt, model.threads)
         maximum = settings.decoding.maximum_output_tokens
         about = signature.model, corpus.record, maximum, "wall", signature.versions, signature.machine
         header = Header(FORMAT, methods, repeats, *about)
-        bench = Bench(method_models(methods, (model, prompt), opened, small), header, clock)
+        bench = Bench(models, header, clock)
         with show_progress(corpus, header, kept=False) as advance:
             done = bench.run_in_memory(corpus, _say_too_long, advance)
     if not done:

@@ -157,13 +157,13 @@ _TRANSLATION = [
         "--final",
         type=click.Choice(FINALS),
         help="How a final is decoded: worth (with window only) keeps what is shown unless the model gives another text "
-        "a clearly higher probability; exact writes what rt would write; partial decodes it like any update.",
+        "a clearly higher probability; exact decodes it anew, without bias; partial decodes it like any update.",
     ),
     _translation(
         "--record",
         type=click.Choice(RECORDS),
         default=DecodingSettings().record,
-        help="Finals in session and exports: as shown, or as rt would write them, which costs a second translation.",
+        help="Finals in session and exports: as shown, or decoded from scratch, which costs a second translation.",
     ),
     _translation(
         "--history",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from livetrans.config import DecodingSettings
+from livetrans.config import DOUBLE, DecodingSettings
 from livetrans.decoding.bild import bild
 from livetrans.decoding.double import double
 from livetrans.decoding.drafting import DraftModel
@@ -84,9 +84,7 @@ DECODERS: dict[str, Decoder] = {
         Decoder(
             "bild", "anew, with a draft model that the translator corrects", False, bild, draft_model="must", draws=True
         ),
-        Decoder(
-            "double", "from both ends, with a model made for that", True, double, draft_model="none", both_ends=True
-        ),
+        Decoder(DOUBLE, "from both ends, with a model made for that", True, double, draft_model="none", both_ends=True),
     )
 }
 

@@ -1,7 +1,7 @@
 """Double-token bidirectional decoding: a step writes two tokens, one at the head of the output and one at its tail.
 
-Source: the paper of that method, section 3 and Algorithm 1. It needs a model that was trained for it. Greedy: a beam of
-width 1.
+Source: *Transformer-based Double-token Bidirectional Autoregressive Decoding in Neural Machine Translation* (Imamura
+and Sumita, WAT 2020), equation 6 and Algorithm 1, with a beam of width 1. It needs a model that was trained for it.
 """
 
 from __future__ import annotations

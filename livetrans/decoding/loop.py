@@ -1,4 +1,4 @@
-"""The decoding loop that all decoders share, in the order of the paper's Algorithm 1.
+"""The decoding loop that the decoders share, in the order of the paper's Algorithm 1.
 
 Source: *Self-Speculative Biased Decoding for Faster Re-translation* (arXiv 2509.21740v2), Algorithm 1: evaluate the
 prompt's rest and the draft in one pass (line 3), accept the draft up to the divergence (lines 4 to 12), decode greedily

@@ -16,6 +16,7 @@ from livetrans.clock import Clock
 from livetrans.config import MaskSettings, RecogniserSettings, Settings
 from livetrans.doctor.machine import OK, WARNING, Finding
 from livetrans.doctor.prediction import Costs, Load, predict_load
+from livetrans.errors import UsageError
 from livetrans.events import FULL_SCALE, SAMPLE_RATE
 from livetrans.installation import data_folder
 from livetrans.speech.recogniser import Recogniser
@@ -148,7 +149,7 @@ def measure_translator(settings: Settings, clock: Clock) -> MeasuredTranslator:
 
     Raises:
         ModelError: it cannot be loaded, or its context is too small.
-        UsageError: it does not know the languages.
+        UsageError: it does not know the languages, or writes two tokens at a time.
     """
     from livetrans.lm.llama import LlamaModel, engine
     from livetrans.lm.prompts import build_prompt
@@ -156,6 +157,8 @@ def measure_translator(settings: Settings, clock: Clock) -> MeasuredTranslator:
 
     model = LlamaModel(settings.language_model, clock=clock)
     try:
+        if model.tail_pieces:
+            raise UsageError(f"{model.name} is a double-token model: its lag is not predicted; name another with --mt")
         prompt = build_prompt(model, settings.language_model.prompt, *languages(settings))
         curve = measure_cost(model, ROUNDS, PASS_TOKENS)
         # German stands for every target language: it is the one that ships.

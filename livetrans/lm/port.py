@@ -34,7 +34,7 @@ class Evaluation:
 class TailPieces:
     """The second set of pieces of a double-token model, with which it writes an output from its end.
 
-    Source: *Double-token bidirectional decoding*, section 3; that tokens of the tail have ids of their own is ours.
+    Ours: the two tokens of a pair share a position, so that an id of its own has to tell the tail's from the head's.
     """
 
     first: int

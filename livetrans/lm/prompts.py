@@ -84,7 +84,10 @@ def build_prompt(
     beginning = model.beginning_tokens
     if tuple(tokens[: len(beginning)]) != beginning:
         tokens = [*beginning, *tokens]
-    return Prompt(name, tuple(tokens), tuple(_tokens(model, after, said)), _brings_space(model, before))
+    end = tuple(_tokens(model, after, said))
+    if model.tail_pieces and (not end or end[-1] < model.tail_pieces.first):
+        raise UsageError(f"{model.name} is a double-token model, which has a prompt of its own; drop --prompt {name}")
+    return Prompt(name, tuple(tokens), end, _brings_space(model, before))
 
 
 def _request(

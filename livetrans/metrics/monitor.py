@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from livetrans.config import CALM
+from livetrans.config import calm_preset
 from livetrans.events import (
     BackPressure,
     Caption,
@@ -199,7 +199,8 @@ class Monitor:
                 calm = signature.get("calm")
                 self._shown = replace(self._shown, calm=calm if isinstance(calm, str) else None)
             case SettingChanged(name="calm", value=str(name)):
-                decoding, mask = CALM[name].decoding, CALM[name].mask
+                preset = calm_preset(name, self._shown.method)
+                decoding, mask = preset.decoding, preset.mask
                 self._shown = replace(
                     self._shown,
                     calm=name,

@@ -33,6 +33,8 @@ _PATHS = {
     RECOGNISER: "give the path of a faster-whisper folder (it holds model.bin) with --asr",
     TRANSLATOR: "give the path of a GGUF file with --mt",
 }
+_DOUBLE = "double"
+"""The folder of double-token models."""
 _OWN_PREFIX = "livetrans-"
 
 
@@ -187,16 +189,33 @@ def find_draft_model(name: str) -> Path:
     Raises:
         ModelError: there is none; the sentence lists what was found.
     """
+    return _find_apart("draft model", name, [*find_models(TRANSLATOR), *_models_apart("drafts")])
+
+
+def find_double_model(name: str) -> Path:
+    """Return the double-token model `name`: a path, or a name in a folder `double` beside translators.
+
+    Raises:
+        ModelError: there is none; the sentence lists what was found.
+    """
+    return _find_apart("double-token model", name, _models_apart(_DOUBLE))
+
+
+def _find_apart(kind: str, name: str, found: list[FoundModel]) -> Path:
     path = Path(name).expanduser()
     if _is_gguf(path):
         return path
-    drafts = [replace(folder, path=folder.path / "drafts") for folder in search_folders()]
-    found = [*find_models(TRANSLATOR), *(model for folder in drafts for model in _models_in(folder))]
     for model in found:
         if model.is_called(name):
             return model.path
     names = ", ".join(dict.fromkeys(model.name for model in found)) or "none"
-    raise ModelError(f"{_fault_of('draft model', name, path)}; found: {names}; give the path of a GGUF file")
+    raise ModelError(f"{_fault_of(kind, name, path)}; found: {names}; give the path of a GGUF file")
+
+
+def _models_apart(folder: str) -> list[FoundModel]:
+    """Return the models in folders of that name beside translators: no run takes them unless it names them."""
+    apart = [replace(one, path=one.path / folder) for one in search_folders()]
+    return [model for one in apart for model in _models_in(one)]
 
 
 def _find(kind: str, name: str | None, source: str | None, target: str | None) -> FoundModel:
@@ -220,7 +239,8 @@ def _named(kind: str, name: str, found: list[FoundModel]) -> FoundModel:
     path = Path(name).expanduser()
     if _is_gguf(path) if kind == TRANSLATOR else _kind_of(path) == kind:
         return FoundModel(path, kind, "named", entry=known_models().resembling(path.name))
-    for models in (found, find_elsewhere(kind)):
+    apart = _models_apart(_DOUBLE) if kind == TRANSLATOR else []
+    for models in (found, apart, find_elsewhere(kind)):
         for model in models:
             if model.is_called(name):
                 return model

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from livetrans.clock import Clock
 from livetrans.config import (
-    CALM,
     DecodingSettings,
     LanguageModelSettings,
     MaskSettings,
     Settings,
     calm_name,
+    calm_preset,
 )
-from livetrans.decoding import DECODERS, DraftModel
+from livetrans.decoding import DraftModel
 from livetrans.errors import ContextError
 from livetrans.events import Caption, Notice, Transcript
 from livetrans.languages import AUTO, Language, parse_language
@@ -63,11 +63,8 @@ class Translating:
             case "mask_k", int():
                 mask = replace(mask, k=value)
             case "calm", str():
-                preset = CALM[value]
-                # A double-token model is decoded by one method only.
-                method = decoding.method if DECODERS[decoding.method].both_ends else preset.decoding.method
-                decoding = replace(preset.decoding, method=method, record=decoding.record)
-                mask = preset.mask
+                preset = calm_preset(value, decoding.method)
+                decoding, mask = replace(preset.decoding, record=decoding.record), preset.mask
             case "target", str():
                 self.translator.aim_at(parse_language(value))
                 self.signature["target_language"] = value

@@ -190,9 +190,8 @@ def check_method(decoding: DecodingSettings, has_draft_model: bool) -> None:
     if decoder.draft_model == "none" and has_draft_model:
         raise UsageError(f"{decoder.name} uses no draft model; drop --draft-model, or choose spec")
     if decoding.sampling and not decoder.draws:
-        raise UsageError(
-            f"{decoder.name} decodes greedily; drop the options that sample, which are for rt, spec and bild"
-        )
+        drawing = ", ".join(row.name for row in DECODERS.values() if row.draws)
+        raise UsageError(f"{decoder.name} decodes greedily; drop the options that sample, which are for {drawing}")
 
 
 def check_both_ends(decoding: DecodingSettings, model: LanguageModel) -> None:

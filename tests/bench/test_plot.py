@@ -188,6 +188,19 @@ def test_a_plot_of_drafts_has_the_whole_cross_and_explains_its_lines() -> None:
         assert explained == {"bild", "spec", "rt (the cross) and its quality", "1 point less"}
 
 
+def test_what_has_no_quality_is_not_plotted_and_every_baseline_is() -> None:
+    unscored = [replace(row, quality=Quality()) for row in drafted(model="unscored")]
+    figure = over_latency([*drafted(), *unscored], DATE)
+    assert figure is not None
+    for panel in figure.axes:
+        assert panel.get_ylim()[0] > 0.0
+    better = [replace(row, quality=replace(row.quality, bleu=30.0)) for row in drafted(model="better")]
+    figure = over_latency([*drafted(), *better], DATE)
+    assert figure is not None
+    crosses = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
+    assert [float(cross.get_ydata()[0]) for cross in crosses] == [20.0, 30.0]
+
+
 LONG = "EuroLLM-1.7B-Instruct-unreasonably-long-name.Q4_K_M"
 
 

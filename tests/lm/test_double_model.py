@@ -85,6 +85,19 @@ def test_no_pair_is_parted_by_passes_or_by_the_cache(model: LlamaModel, tails: T
         np.testing.assert_array_equal(_rows(model, [*start, *changed], 2), kept)
 
 
+def test_a_single_token_follows_a_pair(model: LlamaModel, tails: TailPieces, prompt: Prompt) -> None:
+    context = [*prompt.tokens(model, "It is cold"), 300, tails.first + 20]
+    model.evaluate([1])
+    at_once = _rows(model, [*context, 77], 1)
+    model.evaluate(context, 2)
+    np.testing.assert_array_equal(_rows(model, [*context, 77], 1), at_once)
+
+
+def test_another_familys_prompt_is_refused(model: LlamaModel) -> None:
+    with pytest.raises(UsageError, match="has a prompt of its own"):
+        build_prompt(model, "hymt", parse_language("en"), parse_language("de"))
+
+
 def test_without_a_bias_both_halves_as_the_draft_change_nothing(model: LlamaModel, prompt: Prompt) -> None:
     prefixes = drafted = 0
     for sentence in SENTENCES:
@@ -137,6 +150,7 @@ def test_a_calm_setting_leaves_its_method_alone(open_run: Callable[..., Translat
     run = open_run()
     run.set("calm", "still")
     assert run.translator.settings == replace(CALM["still"].decoding, method="double")
+    assert run.signature["calm"] == "still"
     run.close()
 
 

@@ -105,6 +105,8 @@ def test_a_calm_setting_sets_the_others_and_one_of_them_makes_it_the_listeners_o
     shown = watch(SettingChanged("calm", "faithful"))
     assert (shown.calm, shown.bias) == ("faithful", CALM["faithful"].decoding.bias)
     assert watch(SettingChanged("calm", "still"), SettingChanged("bias", 0.3)).calm is None
+    both_ends = watch(RunStarted({"method": "double"}), SettingChanged("calm", "still"))
+    assert (both_ends.calm, both_ends.method) == ("still", "double")
 
 
 def test_recognition_time_is_related_to_the_sound_heard() -> None:

@@ -106,13 +106,26 @@ def test_a_file_that_is_not_a_model_is_reported_as_such(folders: dict[str, Path]
     (tmp_path / "fake.gguf").write_text("not a model")
     with pytest.raises(ModelError, match=r"no translator 'absent'; found: known\.gguf"):
         local.find_translator("absent")
-    for find in (local.find_translator, local.find_draft_model):
-        with pytest.raises(ModelError, match=r"is not a (translator|draft model): it is not a GGUF file.*give"):
+    for find in (local.find_translator, local.find_draft_model, local.find_double_model):
+        with pytest.raises(
+            ModelError, match=r"is not a (translator|draft model|double-token model): it is not a GGUF file.*give"
+        ):
             find(str(tmp_path / "fake.gguf"))
         with pytest.raises(ModelError, match=r"there is no file 'absent\.gguf'.*give the path of a GGUF file"):
             find("absent.gguf")
     with pytest.raises(ModelError, match=r"no model\.bin"):
         local.find_recogniser(str(tmp_path))
+
+
+def test_a_double_token_model_is_taken_only_where_it_is_named(folders: dict[str, Path]) -> None:
+    apart = folders["tree"] / "double"
+    apart.mkdir(parents=True)
+    path = translator(apart, "livetrans-double-en-de.q8_0.gguf")
+    with pytest.raises(ModelError, match="no translator here"):
+        local.find_translator(source="en", target="de")
+    assert local.find_translator("livetrans-double-en-de").path == path
+    assert local.find_double_model("livetrans-double-en-de") == path
+    assert path not in [model.path for model in local.find_models()]
 
 
 def test_sizes_and_kinds(folders: dict[str, Path]) -> None:

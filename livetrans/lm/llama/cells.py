@@ -166,7 +166,7 @@ class LlamaCells:
     def _decode(self, context: list[int], begin: int, end: int, rows: int) -> None:
         count = end - begin
         self._token_view[:count] = context[begin:end]
-        self._position_view[:count] = range(begin, end) if count == 1 else self._positions(context[:end])[begin:]
+        self._position_view[:count] = self._positions(context, begin, end)
         self._wanted_view[: count - rows] = 0
         self._wanted_view[count - rows : count] = 1
         self._batch.n_tokens = count
@@ -183,7 +183,7 @@ class LlamaCells:
         """Drop the cells behind the first `kept`; returns how many are truly kept."""
         if kept == len(self._tokens):
             return kept
-        position = int(self._positions(self._tokens)[kept])
+        position = self._positions(self._tokens, kept, kept + 1)[0]
         removed = llama_cpp.llama_memory_seq_rm(self._memory, _CONTEXT, position, -1)
         if not removed or not self._sliding_window_is_whole(kept):
             self._forget()
@@ -191,10 +191,11 @@ class LlamaCells:
         del self._tokens[kept:]
         return kept
 
-    def _positions(self, tokens: Sequence[int]) -> NDArray[np.int64]:
+    def _positions(self, tokens: Sequence[int], begin: int, end: int) -> Sequence[int]:
         if self._first_tail is None:
-            return np.arange(len(tokens))
-        return np.cumsum(np.asarray(tokens) < self._first_tail) - 1
+            return range(begin, end)
+        positions: list[int] = (np.cumsum(np.asarray(tokens[:end]) < self._first_tail) - 1)[begin:].tolist()
+        return positions
 
     def _parts_a_pair(self, tokens: Sequence[int], at: int) -> bool:
         """Whether the token at `at` belongs with the one before it."""

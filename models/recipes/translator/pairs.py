@@ -1,7 +1,8 @@
 """Double-token order: a target written from both ends, a token of its head and one of its tail at a time.
 
-Source: *Double-token bidirectional decoding*, section 3.2: divide the tokens into halves, reverse the right one, fold
-the halves alternately, and supply one or two end-of-decoding tokens, so that their number is even.
+Source: Imamura and Sumita, WAT 2020 (`livetrans/decoding/double.py`), section 3.2: divide the tokens into halves,
+reverse the right one, fold the halves alternately, and supply one or two end-of-decoding tokens, so that their number
+is even.
 
 Two tokens of one step share a place, so a token of the tail has an id of its own to be known from one of the head: the
 *tail pieces*, a second set, numbered behind the vocabulary. It has the pieces that right halves of targets have, not
