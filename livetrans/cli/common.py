@@ -181,15 +181,15 @@ def checked_jsonl(context: click.Context, option: click.Parameter, value: str | 
 
 def progress_bar(*, hidden: bool = False) -> Progress:
     """A bar on standard error that is cleared at its end, Ctrl-C included; none where that is not a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
-    console = Console(stderr=True)
+    from livetrans.cli.bars import SteadyConsole, TimeLeft
+
+    console = SteadyConsole(sys.stderr)
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TimeRemainingColumn(),
-        TextColumn("left"),
+        TimeLeft(),
         console=console,
         disable=hidden or not console.is_terminal,
         # What is printed on standard output meanwhile has to stay there.
@@ -206,7 +206,7 @@ def say_above(progress: Progress, text: str) -> None:
 
 
 class HeardProgress:
-    """A sink that shows on a bar how much of a source of known length was heard."""
+    """A sink that shows on a bar how much of a source was heard."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -216,8 +216,10 @@ class HeardProgress:
         self.show(record.event)
 
     def show(self, event: Event) -> None:
-        if isinstance(event, SourceProgress) and event.total:
-            description = f"heard {duration(event.heard)} of {duration(event.total)}"
+        if isinstance(event, SourceProgress):
+            description = f"heard {duration(event.heard)}"
+            if event.total:
+                description += f" of {duration(event.total)}"
             self._progress.update(self._task, description=description, completed=event.heard, total=event.total)
 
     def close(self) -> None:

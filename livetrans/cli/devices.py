@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 
 import click
-from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from livetrans.audio import portaudio
 from livetrans.audio.levels import LevelMeter, decibels
 from livetrans.audio.portaudio import Device
+from livetrans.cli.bars import SteadyConsole
 from livetrans.errors import SourceError
 from livetrans.text import counted, visible
 
@@ -52,7 +53,7 @@ def show_levels(
     devices: Sequence[Device], seconds: float, open_meter: Callable[[int], LevelMeter] = LevelMeter
 ) -> None:
     """Meters that move on a terminal; elsewhere one line a device with its loudest moment."""
-    console = Console(highlight=False)
+    console = SteadyConsole(sys.stdout)
     meters = [open_meter(device.number) for device in devices]
     try:
         if console.is_terminal:

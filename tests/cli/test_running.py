@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from livetrans.cli import running
-from livetrans.cli.common import HeardProgress, progress_bar
+from livetrans.cli.common import HeardProgress, progress_bar, say_above
 from livetrans.config import LanguageModelSettings, Settings
 from livetrans.errors import LivetransError, SourceError
 from livetrans.events import Caption, Notice, Record, RunStarted, SourceProgress, Transcript
@@ -75,16 +75,43 @@ def test_the_bar_shows_how_much_was_heard_and_warnings_stand_above_it(monkeypatc
             bar.write(Record(heard, SourceProgress(heard, 60.0, True)))
         output.write(Record(60.0, Notice("warning", "The disk is full.")))
         output.write(Record(60.0, Caption(Transcript(0, 0, "Yes.", "", True, 0.0, 1.0), "Ja.")))
-        bar.write(Record(61.0, SourceProgress(61.0, None, False)))
     assert "heard 1:00 of 1:00" in terminal.getvalue()
     assert "The disk is full.\n" in terminal.getvalue()
     assert lines.getvalue() == "Ja.\n"
 
 
-def test_there_is_no_bar_where_standard_error_is_a_file(capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("forced", ["", "1"])
+def test_there_is_no_bar_where_standard_error_is_a_file(
+    forced: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", forced)
     with progress_bar() as progress:
         HeardProgress(progress).write(Record(1.0, SourceProgress(1.0, 2.0, True)))
-    assert capfd.readouterr() == ("", "")
+        say_above(progress, "The disk is full.")
+    assert capfd.readouterr() == ("", "The disk is full.\n")
+
+
+def test_a_bar_hides_no_cursor_that_a_killed_run_could_not_show_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = as_standard_error(monkeypatch)
+    with progress_bar() as progress:
+        HeardProgress(progress).write(Record(1.0, SourceProgress(1.0, 2.0, True)))
+        progress.refresh()
+        assert "heard" in terminal.getvalue()
+        assert "\x1b[?25l" not in terminal.getvalue()
+
+
+def test_a_bar_shows_the_time_left_only_where_it_can_be_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = as_standard_error(monkeypatch)
+    with progress_bar() as progress:
+        bar = HeardProgress(progress)
+        for heard in (2.0, 4.0):
+            bar.write(Record(heard, SourceProgress(heard, None, True)))
+            progress.refresh()
+        assert "heard 0:04" in terminal.getvalue()
+        assert "left" not in terminal.getvalue()
+        bar.write(Record(6.0, SourceProgress(6.0, 6.0, True)))
+        progress.refresh()
+        assert "0:00 left" in terminal.getvalue()
 
 
 def test_ending_a_resumed_run_that_added_nothing_keeps_the_session(
