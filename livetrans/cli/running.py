@@ -106,6 +106,7 @@ def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> Non
                 recorder.write(Record(unfinished.at, RunEnded(unfinished.heard, "stopped")))
         return
     recorder, heard = SessionRecorder(unfinished.folder, append=True), Heard()
+    heard.words = bool(unfinished.finals)
     translating = partial(open_translating, settings, clock)
     run = Resuming(remainder.opener, translating, clock, [open_lines(OutputSettings()), heard], [recorder])
     run.silent = remainder.silent

@@ -123,6 +123,22 @@ def test_a_session_is_kept_exported_and_replayed(
     assert "already" in capfd.readouterr().err
 
 
+def test_a_session_that_is_heard_again_to_no_new_words_is_not_called_silent(
+    short_recording: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cut, session = tmp_path / "cut.wav", tmp_path / "killed"
+    with wave.open(str(short_recording), "rb") as whole, wave.open(str(cut), "wb") as file:
+        file.setparams(whole.getparams())
+        file.writeframes(whole.readframes(5 * SAMPLE_RATE // 2))  # in the middle of a word
+    assert run(["replay", str(cut), "--speed", "max", "--session", str(session), "--keep-audio"]) == 0
+    events = session / "events.jsonl"
+    events.write_text("".join(line for line in events.read_text().splitlines(True) if '"run_ended"' not in line))
+    capfd.readouterr()
+    assert run(["resume", str(session)]) == 0
+    said = capfd.readouterr()
+    assert (said.out, said.err.splitlines()[0]) == ("", f"1 caption is kept in {session}")
+
+
 def test_every_recording_runs_to_its_end(speech_name: str, shared: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", str(shared / "speech" / speech_name), "--speed", "max", "--no-session", "--jsonl=-"]) == 0
     captured = capfd.readouterr()
