@@ -28,7 +28,9 @@ def command(shell: str | None) -> None:
     name = shell or Path(os.environ.get("SHELL", "")).name
     completion = get_completion_class(name) if name in SHELLS else None
     if completion is None:
-        raise UsageError(f"the shell in use was not recognised; name it: livetrans completion {'|'.join(SHELLS)}")
+        raise UsageError(
+            f"the shell in use was not recognised; name it ({', '.join(SHELLS)}): `livetrans completion bash`"
+        )
     click.echo(completion(cli, {}, "livetrans", COMPLETION_VARIABLE).source())
 
 

@@ -145,7 +145,7 @@ def _already(target: Path, entry: Entry) -> Path:
     if record.repository != entry.repository:
         raise UsageError(
             f"another {target.name} was fetched from {record.repository}; "
-            f"remove it first: livetrans models rm {target.name}"
+            f"remove it first: `livetrans models rm {target.name}`"
         )
     return target
 

@@ -183,8 +183,10 @@ def test_completion_completes_languages_sessions_and_files(
 
 def test_completion_needs_a_known_shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("SHELL", "/bin/tcsh")
+    monkeypatch.setattr(sys, "argv", ["/elsewhere/livetrans"])
     assert run(["completion"]) == 2
-    assert "bash|zsh|fish" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "(bash, zsh, fish)" in said and "`/elsewhere/livetrans completion bash`" in said
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

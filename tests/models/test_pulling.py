@@ -245,7 +245,7 @@ def test_what_has_the_name_already_is_never_overwritten(
     hub.files["other/small"] = {"Small-Q4.gguf": GGUF[::-1]}
     path = fetch(TRANSLATOR, folder)
     assert run(["models", "pull", "other/small:Small-Q4.gguf", "--yes"]) == 2
-    assert "remove it first: livetrans models rm Small-Q4.gguf" in capsys.readouterr().err
+    assert "remove it first: `livetrans models rm Small-Q4.gguf`" in capsys.readouterr().err
     assert path.read_bytes() == GGUF
     (folder / "whisper").mkdir()
     assert run(["models", "pull", "owner/whisper", "--yes"]) == 2
