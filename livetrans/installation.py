@@ -1,9 +1,10 @@
-"""Where livetrans runs from: the checkout or the installed package, its extras, and its modules as processes."""
+"""Where livetrans runs from: the checkout or the installed package, its name in a shell, extras, and its processes."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from importlib.metadata import requires
@@ -31,6 +32,23 @@ def install_command(extra: str) -> str:
     tree = source_tree()
     needed = ["-e", f"{tree}[{extra}]"] if tree else _packages(extra)
     return shlex.join([sys.executable, "-m", "pip", "install", *needed])
+
+
+def started_as() -> str:
+    """What a shell takes for this program, in advice: `livetrans` where that is found, else as it was started."""
+    started, found = Path(sys.argv[0]), shutil.which("livetrans")
+    if started.name == "livetrans":
+        is_found = found is not None and started.exists() and Path(found).samefile(started)
+        return "livetrans" if is_found else shlex.quote(str(started))
+    if started.parts[-2:] == ("livetrans", "__main__.py"):
+        is_found = found is not None and Path(found).parent == Path(sys.executable).parent
+        return "livetrans" if is_found else f"{shlex.quote(sys.executable)} -m livetrans"
+    return "livetrans"
+
+
+def as_started(text: str) -> str:
+    """The text with its commands in backquotes as a shell takes them: messages are written with plain `livetrans`."""
+    return text.replace("`livetrans ", f"`{started_as()} ")
 
 
 def start_python(module: str, *arguments: str, **pipes: IO[Any] | int | None) -> subprocess.Popen[bytes]:

@@ -18,8 +18,9 @@ from typing import NoReturn
 import click
 
 from livetrans import __version__
-from livetrans.cli.common import CommandEntry, LazyGroup, as_started
+from livetrans.cli.common import CommandEntry, LazyGroup
 from livetrans.errors import LivetransError, sentence
+from livetrans.installation import as_started
 from livetrans.text import one_line
 
 COMMANDS = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import math
 import shlex
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,29 +14,13 @@ import click
 
 from livetrans.errors import UsageError
 from livetrans.events import Event, Notice, Record, SourceProgress
+from livetrans.installation import as_started
 from livetrans.text import duration, nearest, visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 _ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
-
-
-def started_as() -> str:
-    """What a shell takes for this program, in advice: `livetrans` where that is found, else as it was started."""
-    started, found = Path(sys.argv[0]), shutil.which("livetrans")
-    if started.name == "livetrans":
-        is_found = found is not None and started.exists() and Path(found).samefile(started)
-        return "livetrans" if is_found else shlex.quote(str(started))
-    if started.parts[-2:] == ("livetrans", "__main__.py"):
-        is_found = found is not None and Path(found).parent == Path(sys.executable).parent
-        return "livetrans" if is_found else f"{shlex.quote(sys.executable)} -m livetrans"
-    return "livetrans"
-
-
-def as_started(text: str) -> str:
-    """The text with its commands in backquotes as a shell takes them: messages are written with plain `livetrans`."""
-    return text.replace("`livetrans ", f"`{started_as()} ")
 
 
 def say(text: str) -> None:

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from livetrans.cli.common import GroupedOption, require_yes, say, started_as
+from livetrans.cli.common import GroupedOption, require_yes, say
 from livetrans.cli.configfile import COMMAND_LINE_ONLY, COMMANDS, apply_config, default_config_file, option_key
 from livetrans.cli.options import BY_CALM
 from livetrans.config import CALM, PAPER, Preset
 from livetrans.errors import SessionError
+from livetrans.installation import started_as
 from livetrans.text import visible
 
 WIDTH = 80

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from livetrans.cli.common import GroupedCommand, GroupedOption, as_started, say
+from livetrans.cli.common import GroupedCommand, GroupedOption, say
 from livetrans.cli.run_options import EMBEDDED, RunOptions, embedded_notice, run_options, settings_from
 from livetrans.clock import SystemClock
 from livetrans.config import Settings
 from livetrans.doctor.machine import BROKEN, OK, WARNING, Finding
 from livetrans.errors import LivetransError, ModelError, SourceError
+from livetrans.installation import as_started
 from livetrans.text import file_size, visible
 
 if TYPE_CHECKING:

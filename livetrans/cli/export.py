@@ -7,10 +7,11 @@ from typing import get_args
 
 import click
 
-from livetrans.cli.common import say, started_as, warn
+from livetrans.cli.common import say, warn
 from livetrans.cli.completing import complete_session
 from livetrans.errors import UsageError
 from livetrans.files import write_new
+from livetrans.installation import started_as
 from livetrans.session.codec import EVENTS_FILE
 from livetrans.session.cues import Which
 from livetrans.session.export import Format, export

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from livetrans.cli.common import AdvisingGroup, say, started_as
+from livetrans.cli.common import AdvisingGroup, say
 from livetrans.cli.completing import complete_language
 from livetrans.errors import ModelError, UsageError
+from livetrans.installation import started_as
 from livetrans.languages import AUTO, check_different, parse_language
 from livetrans.models.catalogue import RECOGNISER, Entry
 from livetrans.models.local import (

@@ -13,12 +13,13 @@ from pathlib import Path
 from types import FrameType
 
 from livetrans.audio.source import AudioSource
-from livetrans.cli.common import HeardProgress, progress_bar, say, started_as
+from livetrans.cli.common import HeardProgress, progress_bar, say
 from livetrans.cli.run_options import wants_screen
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings, calm_name
 from livetrans.errors import LivetransError, SessionError
 from livetrans.events import Notice, Record, RunEnded
+from livetrans.installation import started_as
 from livetrans.metrics.monitor import Monitor, Snapshot
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_audio, open_stages
 from livetrans.run.pipeline import Pipeline

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from livetrans.cli.common import AdvisingGroup, require_yes, say, started_as
+from livetrans.cli.common import AdvisingGroup, require_yes, say
 from livetrans.cli.completing import complete_session
 from livetrans.errors import SessionError, UsageError
+from livetrans.installation import started_as
 from livetrans.session.codec import dump
 from livetrans.session.recorder import sessions_folder
 from livetrans.session.store import (

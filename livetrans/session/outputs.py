@@ -14,6 +14,7 @@ from livetrans.config import OutputSettings
 from livetrans.errors import SessionError
 from livetrans.events import BackPressure, Caption, Gap, Notice, Record, RunStarted, SourceProgress, Transcript
 from livetrans.files import create
+from livetrans.installation import as_started
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder, make_session_folder, sessions_folder
 from livetrans.text import isolated, one_line, reads_right_to_left, visible
@@ -92,7 +93,7 @@ class PlainOutput:
                 self._end_line()
                 self._put(f"{gap.caption().text}\n")
             case Notice(level="warning") as notice:
-                self._notice(visible(notice.text))
+                self._notice(visible(as_started(notice.text)))
             case BackPressure(step=step, behind_seconds=behind) if step != self._step:
                 self._step = step
                 self._notice(f"{behind:.0f} s behind: {step}")

@@ -13,6 +13,7 @@ from textual.events import Click
 from textual.timer import Timer
 from textual.widgets import ProgressBar, Static
 
+from livetrans.installation import as_started
 from livetrans.metrics.monitor import Snapshot
 from livetrans.text import duration, visible
 from livetrans.tui import numbers
@@ -225,6 +226,7 @@ class StatusLine(Static):
 
     def show(self, text: str, level: str = "info") -> None:
         """Show a sentence for a while; `level` is `info`, `warning` or `error`. A warning stays above the next one."""
+        text = as_started(text)
         before = [warning for warning in self._warnings if warning != text]
         self._end_passing()
         self._is_passing = True

@@ -10,8 +10,9 @@ import pytest
 from livetrans.audio import portaudio
 from livetrans.audio.portaudio import Device
 from livetrans.cli import run
-from livetrans.cli.common import started_as
-from livetrans.events import Caption, Record, RunStarted, Transcript
+from livetrans.events import Caption, Notice, Record, RunStarted, Transcript
+from livetrans.installation import started_as
+from livetrans.session.outputs import PlainOutput
 from livetrans.session.recorder import SessionRecorder
 
 
@@ -79,6 +80,8 @@ def test_advice_in_an_error_can_be_typed(
     for command in (["export", "absent"], ["replay", "--nonsense"]):
         assert run(command) > 0
         assert f"`{tmp_path}/bin/livetrans " in capsys.readouterr().err
+    PlainOutput(sys.stdout).write(Record(0.0, Notice("warning", "`livetrans resume` translates them.")))
+    assert capsys.readouterr().err == f"`{tmp_path}/bin/livetrans resume` translates them.\n"
 
 
 def test_export_overwrites_only_when_forced(session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
