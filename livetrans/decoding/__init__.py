@@ -69,8 +69,11 @@ class Decoder:
     """Whether it works with a draft model: without one only, with or without, or with one only."""
     draws: bool = False
     """Whether it can draw tokens: not where the previous output is its draft."""
-    both_ends: bool = False
-    """Whether it needs a double-token model, which no other decoder can use."""
+
+    @property
+    def both_ends(self) -> bool:
+        """Whether it needs a double-token model, which no other decoder can use."""
+        return self.name == DOUBLE
 
 
 DECODERS: dict[str, Decoder] = {
@@ -84,7 +87,7 @@ DECODERS: dict[str, Decoder] = {
         Decoder(
             "bild", "anew, with a draft model that the translator corrects", False, bild, draft_model="must", draws=True
         ),
-        Decoder(DOUBLE, "from both ends, with a model made for that", True, double, draft_model="none", both_ends=True),
+        Decoder(DOUBLE, "from both ends, with a model made for that", True, double, draft_model="none"),
     )
 }
 

@@ -7,6 +7,8 @@ and Sumita, WAT 2020), equation 6 and Algorithm 1, with a beam of width 1. It ne
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from livetrans.config import DecodingSettings
 from livetrans.decoding.loop import Decoded, Decoding, Draft
@@ -15,6 +17,12 @@ from livetrans.errors import ModelError
 from livetrans.events import Span
 from livetrans.lm.port import TailPieces
 from livetrans.sequences import loop_length
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from livetrans.lm.port import Evaluation
 
 
 def double(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
@@ -51,13 +59,11 @@ class _Ends:
         diverges, the half that did not keeps its draft token.
         """
         decoding = self._decoding
-        pairs = min(len(draft), decoding.maximum_tokens - 1) // 2
-        heads, tails = draft[:pairs], draft[::-1][:pairs]
-        pairs = next((place for place, piece in enumerate(tails) if piece not in self._ids), pairs)
-        heads, tails = heads[:pairs], tails[:pairs]
+        most = min(len(draft), decoding.maximum_tokens - 1) // 2
+        tails = list(takewhile(self._ids.__contains__, draft[::-1][:most]))
+        heads = draft[: len(tails)]
         started = decoding.model.clock.now()
-        evaluation = decoding.model.evaluate(self._context(heads, tails), 2 * pairs + 2)
-        of_heads, of_tails = evaluation.logits[0::2, : self._first], evaluation.logits[1::2, self._first :]
+        evaluation, of_heads, of_tails = self._evaluate(heads, tails, len(tails) + 1)
         choices = of_heads.argmax(axis=1), of_tails.argmax(axis=1)
         numbers = [self._ids[piece] - self._first for piece in tails]
         kept = (
@@ -65,7 +71,7 @@ class _Ends:
             accepted_length(of_tails, choices[1], numbers, bias),
         )
         both = min(kept)
-        self._heads, self._tails = list(heads[:both]), list(tails[:both])
+        self._heads, self._tails = list(heads[:both]), tails[:both]
         self._accepted = both + (kept[0] > both), both + (kept[1] > both)
         self._next = (
             heads[both] if kept[0] > both else int(choices[0][both]),
@@ -78,9 +84,8 @@ class _Ends:
         decoding = self._decoding
         if self._next is None:
             started = decoding.model.clock.now()
-            evaluation = decoding.model.evaluate(self._context(self._heads, self._tails), 2)
-            head = int(evaluation.logits[0, : self._first].argmax())
-            self._next = head, self._pieces[int(evaluation.logits[1, self._first :].argmax())]
+            evaluation, of_heads, of_tails = self._evaluate(self._heads, self._tails, 1)
+            self._next = int(of_heads[0].argmax()), self._pieces[int(of_tails[0].argmax())]
             seconds = decoding.model.clock.now() - started
             decoding.count(evaluation, decoding_steps=1, decoding_seconds=seconds)
         ended = [decoding.model.is_end_of_generation(piece) for piece in self._next]
@@ -108,6 +113,11 @@ class _Ends:
         decoding.accepted = [span for span in spans if span.begin < span.end]
         return decoding.decoded(truncated=self._is_over)
 
-    def _context(self, heads: Sequence[int], tails: Sequence[int]) -> list[int]:
+    def _evaluate(
+        self, heads: Sequence[int], tails: Sequence[int], rows: int
+    ) -> tuple[Evaluation, NDArray[np.float32], NDArray[np.float32]]:
+        """Evaluate prompt and pairs; logits behind the last `rows` pairs, (rows, pieces) and (rows, tail pieces)."""
         pairs = zip(heads, tails, strict=True)
-        return [*self._decoding.prompt, *(token for head, tail in pairs for token in (head, self._ids[tail]))]
+        context = [*self._decoding.prompt, *(token for head, tail in pairs for token in (head, self._ids[tail]))]
+        evaluation = self._decoding.model.evaluate(context, 2 * rows)
+        return evaluation, evaluation.logits[0::2, : self._first], evaluation.logits[1::2, self._first :]
