@@ -11,6 +11,7 @@ from livetrans.bench.layout import Column, Table, Value
 from livetrans.bench.runfile import Header
 from livetrans.bench.scoring import ScoredRun
 from livetrans.languages import parse_language
+from livetrans.text import counted
 
 _IN_THE_RUNS_UNIT = ("NE", "NE sums", "NE raw")
 _IN_MODEL_TOKENS = ("NE shown",)
@@ -34,12 +35,12 @@ def make_table(
 
 def _scope(run: ScoredRun) -> str:
     """How much of which corpus, the language pair and the model."""
-    corpus, count, streams = run.run.header.corpus, len(run.segments), len(_streams(run))
-    what = ("sentence" if corpus.kind == "text" else "segment") + ("s" if count > 1 else "")
+    corpus, streams = run.run.header.corpus, len(_streams(run))
+    count = counted(len(run.segments), "sentence" if corpus.kind == "text" else "segment")
     place = f"{streams} streams in {corpus.name}" if streams > 1 else corpus.name
     double = run.run.header.double_model
     models = run.run.model_name + (f" (double: {double.file})" if double else "")
-    return f"{count} {what} of {place}, {corpus.source_language}-{corpus.target_language}, {models}"
+    return f"{count} of {place}, {corpus.source_language}-{corpus.target_language}, {models}"
 
 
 def _streams(run: ScoredRun) -> set[str]:
@@ -115,12 +116,12 @@ def _signatures(runs: Sequence[ScoredRun]) -> list[str]:
         if corpus.minimum_words > 1:
             revealed += f", sentences of {corpus.minimum_words} {corpus.step_unit} or more"
         updates = run.rows[0].updates
-        repeats = f"{header.repeats} repeat{'s' if header.repeats > 1 else ''}"
         notes.append(
             f"{run.run.path.name}: {model.file} ({model.name}, {model.quantisation}, {model.size_bytes / 1e6:.1f} MB), "
-            f"{_other_models(header)}{model.threads} thread{'s' if model.threads > 1 else ''}, on {corpus.name} "
+            f"{_other_models(header)}{counted(model.threads, 'thread')}, on {corpus.name} "
             f"{corpus.source_language}-{corpus.target_language} ({run.rows[0].finals} segments, {updates} updates"
-            f"{revealed}), median of {repeats}, {header.time} time; NE in {unit_name(run.unit)}; "
+            f"{revealed}), median of {counted(header.repeats, 'repeat')}, {header.time} time; "
+            f"NE in {unit_name(run.unit)}; "
             f"{machine.get('processor', 'unknown')}, {machine.get('cores', '?')} cores; "
             f"livetrans {header.versions.get('livetrans', '?')}, "
             f"llama-cpp-python {header.versions.get('llama_cpp_python', '?')}."

@@ -27,7 +27,7 @@ from livetrans.errors import UsageError
 from livetrans.files import write_new
 from livetrans.models.local import find_translator
 from livetrans.signature import machine, quantisation, versions
-from livetrans.text import visible
+from livetrans.text import counted, visible
 
 _PAPER_MASKS = (3, 5)
 CASE_PAGES = {"markdown": as_markdown, "json": as_json, "latex": as_latex}
@@ -221,10 +221,9 @@ def show_cost(mt: str | None, threads: int, measured: str, rounds: int, page: Pa
         "versions": versions(),
         **machine(),
     }
-    several = "s" if threads > 1 else ""
     note = (
         f"{rounds} passes after {CONTEXT_TOKENS} tokens, logits at every new one; {file.name} ({stored}, "
-        f"{file.stat().st_size / 1e6:.1f} MB), {threads} thread{several}, {measured} time, {about['processor']}."
+        f"{file.stat().st_size / 1e6:.1f} MB), {counted(threads, 'thread')}, {measured} time, {about['processor']}."
     )
     write_tables([cost_table(costs, note)], page)
     try:
