@@ -48,7 +48,9 @@ def started_as() -> str:
 
 def as_started(text: str) -> str:
     """The text with its commands in backquotes as a shell takes them: messages are written with plain `livetrans`."""
-    return text.replace("`livetrans ", f"`{started_as()} ")
+    named = "`livetrans "
+    # Most messages name no command, and to search the shell's folders takes longer than to look.
+    return text.replace(named, f"`{started_as()} ") if named in text else text
 
 
 def start_python(module: str, *arguments: str, **pipes: IO[Any] | int | None) -> subprocess.Popen[bytes]:
