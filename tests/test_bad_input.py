@@ -284,14 +284,18 @@ CONFIGS = {
 }
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_a_bad_configuration_is_a_sentence(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "config.toml"
-    path.write_bytes(CONFIGS[name])
-    assert run(["replay", "--config", str(path), "--no-session", str(tmp_path / "none.flac")]) in (1, 2)
+def assert_refused(option: str, path: Path, content: bytes, capfd: pytest.CaptureFixture[str]) -> None:
+    """A run with such a file ends with one sentence, and writes nothing."""
+    path.write_bytes(content)
+    assert run(["replay", option, str(path), "--no-session", str(path.parent / "none.flac")]) in (1, 2)
     output, errors = capfd.readouterr()
     assert output == ""
     assert_sentences(errors, 1)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_bad_configuration_is_a_sentence(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert_refused("--config", tmp_path / "config.toml", CONFIGS[name], capfd)
 
 
 GLOSSARIES = {
@@ -318,12 +322,7 @@ CATALOGUES = {
 
 @pytest.mark.parametrize("name", GLOSSARIES)
 def test_a_bad_glossary_is_a_sentence(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "terms.csv"
-    path.write_bytes(GLOSSARIES[name])
-    assert run(["replay", "--glossary", str(path), "--no-session", str(tmp_path / "none.flac")]) in (1, 2)
-    output, errors = capfd.readouterr()
-    assert output == ""
-    assert_sentences(errors, 1)
+    assert_refused("--glossary", tmp_path / "terms.csv", GLOSSARIES[name], capfd)
 
 
 @pytest.mark.parametrize("name", CATALOGUES)
