@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from livetrans.audio import portaudio
-from livetrans.audio.levels import LevelMeter, decibels
+from livetrans.audio.capture import LevelMeter, decibels
 from livetrans.audio.portaudio import Device
 from livetrans.cli.bars import SteadyConsole
 from livetrans.errors import SourceError

@@ -24,7 +24,7 @@ from livetrans.installation import as_started
 from livetrans.text import file_size, visible
 
 if TYPE_CHECKING:
-    from livetrans.audio.levels import LevelMeter
+    from livetrans.audio.capture import LevelMeter
 
 WIDTH = 80
 _INDENT = 22
@@ -167,7 +167,7 @@ def _listen() -> tuple[str, float]:
     Raises:
         SourceError: there is none, or it gives no sound.
     """
-    from livetrans.audio.levels import LevelMeter
+    from livetrans.audio.capture import LevelMeter
 
     meter = LevelMeter(None)
     try:

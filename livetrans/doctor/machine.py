@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from livetrans import __version__
-from livetrans.audio.levels import decibels
+from livetrans.audio.capture import decibels
 from livetrans.errors import LivetransError, SourceError
 from livetrans.text import file_size
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from livetrans.audio.levels import level_of
+from livetrans.audio.capture import level_of
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import UsageError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +13,7 @@ from livetrans.config import TranscriberSettings
 from livetrans.events import FULL_SCALE, SAMPLE_RATE, SpeechChunk, Transcript, Word
 from livetrans.speech.agreement import LocalAgreement
 from livetrans.speech.recogniser import Hypothesis, Recogniser
-from livetrans.speech.state import OpenSegment, PromptText, SoundBuffer
-from livetrans.speech.words import drop_loops, is_spoken
+from livetrans.speech.words import OpenSegment, drop_loops, is_spoken, words_text
 from livetrans.stats import RecognitionStats
 from livetrans.text import one_line
 
@@ -197,3 +196,79 @@ class Transcriber:
         tail = self._agreement.tail
         last_is_old = bool(tail) and tail[-1].end < self._buffer.start + self._recogniser.maximum_length / 2
         return len(tail) if last_is_old else max(len(tail) - 1, 0)
+
+
+class SoundBuffer:
+    """The sound that the next pass recognises, of bounded length, counted in source samples."""
+
+    def __init__(self, maximum: float) -> None:
+        """`maximum`: seconds."""
+        self._store = np.zeros(round(maximum * SAMPLE_RATE), dtype=np.int16)
+        self._count = 0
+        self.start_sample = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def samples(self) -> NDArray[np.int16]:
+        return self._store[: self._count]
+
+    @property
+    def room(self) -> int:
+        return len(self._store) - self._count
+
+    @property
+    def full(self) -> bool:
+        return self.room == 0
+
+    @property
+    def end_sample(self) -> int:
+        return self.start_sample + self._count
+
+    @property
+    def start(self) -> float:
+        return self.start_sample / SAMPLE_RATE
+
+    @property
+    def end(self) -> float:
+        return self.end_sample / SAMPLE_RATE
+
+    @property
+    def length(self) -> float:
+        return self._count / SAMPLE_RATE
+
+    def restart(self, start_sample: int) -> None:
+        self.start_sample, self._count = start_sample, 0
+
+    def append(self, samples: NDArray[np.int16]) -> None:
+        self._store[self._count : self._count + len(samples)] = samples
+        self._count += len(samples)
+
+    def drop_before(self, sample: int) -> None:
+        dropped = min(max(sample - self.start_sample, 0), self._count)
+        self._store[: self._count - dropped] = self._store[dropped : self._count].copy()
+        self.start_sample += dropped
+        self._count -= dropped
+
+
+class PromptText:
+    """The last committed characters whose sound has left the buffer."""
+
+    def __init__(self, maximum_characters: int) -> None:
+        self._maximum = maximum_characters
+        self._words: tuple[Word, ...] = ()
+        self.text = ""
+
+    def extend(self, words: Iterable[Word]) -> None:
+        if self._maximum <= 0:
+            return
+        # A loop that was committed in pieces is whole only here; in a prompt it would start the recogniser's next loop.
+        kept = drop_loops([*self._words, *words])
+        while kept and len(words_text(kept)) > self._maximum:
+            kept = kept[1:]
+        self._words = kept
+        self.text = words_text(kept)
+
+    def clear(self) -> None:
+        self._words, self.text = (), ""

@@ -21,9 +21,8 @@ import numpy as np
 from livetrans.config import RecogniserSettings
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import Word
-from livetrans.speech.detection import SpokenLanguage
-from livetrans.speech.model_folder import STATED, as_clause, checked_config, model_traits
 from livetrans.speech.recogniser import Hypothesis
+from livetrans.speech.whisper_model import STATED, SpokenLanguage, as_clause, checked_config, model_traits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

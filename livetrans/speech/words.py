@@ -1,4 +1,4 @@
-"""Rules over recognised words: which are equal, what is spoken text, what is a loop, and where a segment ends.
+"""Recognised words: which are equal, what is spoken text, what is a loop, and the segments that they form.
 
 In a loop the recogniser repeats words over sound that does not. Two passes in a row usually loop alike, so
 LocalAgreement would commit the loop and the prompt would feed it: loops are dropped from every hypothesis first.
@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate, groupby
 
-from livetrans.events import Word
+from livetrans.config import TranscriberSettings
+from livetrans.events import Transcript, Word
+from livetrans.stats import RecognitionStats
 from livetrans.text import has_unspaced_script, join_text
 
 WORD_REPETITIONS = 8
@@ -126,3 +129,82 @@ def ends_sentence(text: str, following: str) -> bool:
         return False
     abbreviated = bare[:-1].casefold() in _ABBREVIATIONS or (_DOTTED.fullmatch(bare) and bare != "I.")
     return not (abbreviated or _ORDINAL.fullmatch(bare))
+
+
+@dataclass
+class OpenSegment:
+    """The segment that is being spoken: its words, its id and its next revision."""
+
+    segment_id: int = 0
+    revision: int = 0
+    committed: tuple[Word, ...] = ()
+    partial: tuple[Word, ...] = ()
+    shown: tuple[Word, ...] = ()
+    shown_text: str = ""
+    shown_committed: int = 0
+    """Words that a transcript of this segment showed as committed: they cannot go to another segment."""
+    stats: RecognitionStats | None = None
+    language: str | None = None
+
+    def take(self, newly_committed: tuple[Word, ...], tail: tuple[Word, ...], stats: RecognitionStats) -> None:
+        self.committed += newly_committed
+        self.partial = tail
+        self.stats = stats
+
+    def update(
+        self, settings: TranscriberSettings, captured: tuple[float, float] | None, final: bool
+    ) -> list[Transcript]:
+        """Return finals of the segments that end within the words, then the update of the open one, if it changed."""
+        transcripts: list[Transcript] = []
+        caps = (settings.maximum_words, settings.maximum_length)
+        while count := find_endpoint(self.committed, self.partial, *caps, self.shown_committed):
+            rest = self.committed[count:]
+            transcripts.append(self._final(self.committed[:count], captured))
+            self.committed = rest
+        words = (*self.committed, *self.partial)
+        if not final and words and words_text(words) != self.shown_text:
+            transcripts.append(self._transcript(self.committed, self.partial, False, captured))
+            self.shown, self.shown_text = words, words_text(words)
+            self.shown_committed = len(self.committed)
+            self.revision += 1
+        return transcripts
+
+    def finish(self, captured: tuple[float, float] | None) -> list[Transcript]:
+        """Return the final of the remaining words.
+
+        A segment whose words have all disappeared ends as it was last shown: its caption is on the screen, and an empty
+        one would mean that nobody spoke.
+        """
+        words = (*self.committed, *self.partial) or self.shown
+        self.partial = ()
+        return [self._final(words, captured)] if words else []
+
+    def finish_committed(self, captured: tuple[float, float] | None) -> list[Transcript]:
+        """Return the final of the committed words; the others are recognised again."""
+        self.partial = ()
+        return [self._final(self.committed, captured)] if self.committed else []
+
+    def _final(self, words: tuple[Word, ...], captured: tuple[float, float] | None) -> Transcript:
+        transcript = self._transcript(words, (), True, captured)
+        self.segment_id += 1
+        self.revision = 0
+        self.committed, self.shown, self.shown_text, self.shown_committed = (), (), "", 0
+        return transcript
+
+    def _transcript(
+        self, committed: tuple[Word, ...], partial: tuple[Word, ...], final: bool, captured: tuple[float, float] | None
+    ) -> Transcript:
+        words = (*committed, *partial)
+        end = words[-1].end
+        return Transcript(
+            segment_id=self.segment_id,
+            revision=self.revision,
+            committed=words_text(committed),
+            partial=words_text(partial),
+            final=final,
+            start=words[0].start,
+            end=end,
+            captured_at=None if captured is None else captured[1] - (captured[0] - end),
+            recognition=self.stats,
+            language=self.language,
+        )

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from livetrans.audio import portaudio
-from livetrans.audio.capture import Captured
-from livetrans.audio.levels import LevelMeter
+from livetrans.audio.capture import Captured, LevelMeter
 from livetrans.audio.portaudio import Device
 from livetrans.cli import devices, run
 from livetrans.errors import SourceError

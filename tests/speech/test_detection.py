@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from livetrans.clock import ManualClock
 from livetrans.config import TranscriberSettings
 from livetrans.events import SpeechChunk, Word
-from livetrans.speech.detection import AGREEING_PASSES, CERTAIN, SpokenLanguage
 from livetrans.speech.transcriber import Transcriber
+from livetrans.speech.whisper_model import AGREEING_PASSES, CERTAIN, SpokenLanguage
 from tests.speech.scripted import ScriptedRecogniser, speak
 
 PASSES = st.lists(st.tuples(st.sampled_from(["de", "fr", "en"]), st.floats(0, 1)), max_size=30)

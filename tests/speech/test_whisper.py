@@ -22,9 +22,7 @@ from livetrans.config import GateSettings, RecogniserSettings, TranscriberSettin
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Transcript
 from livetrans.speech import whisper
-from livetrans.speech.detection import AGREEING_PASSES, CERTAIN
 from livetrans.speech.gate import VoiceActivityGate
-from livetrans.speech.model_folder import ModelTraits, model_traits
 from livetrans.speech.transcriber import Transcriber
 from livetrans.speech.whisper import (
     FULL_WINDOW,
@@ -33,6 +31,7 @@ from livetrans.speech.whisper import (
     most_tokens,
     split_at_timestamps,
 )
+from livetrans.speech.whisper_model import AGREEING_PASSES, CERTAIN, ModelTraits, model_traits
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 

@@ -107,7 +107,7 @@ def export(work: Path, output: Path, quantization: str) -> None:
     spec.optimize(quantization=quantization)
     output.mkdir(parents=True, exist_ok=True)
     spec.save(str(output))
-    # What livetrans cannot see in the weights (`livetrans.speech.model_folder.ModelTraits`).
+    # What livetrans cannot see in the weights (`livetrans.speech.whisper_model.ModelTraits`).
     config = json.loads((output / "config.json").read_text(encoding="utf-8"))
     # Long buffers are those in which nothing is agreed on, as with people's voices: 18 s keep their passes short.
     config["livetrans"] = {"previous_text": True, "short_window_rest": 0.5, "beam_size": 5, "maximum_length": 18}

@@ -1,4 +1,4 @@
-"""The folder of a recogniser: its files, and the traits of its model."""
+"""A Whisper model: the files of its folder, its traits, and the spoken language that its passes detect."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ NEEDED_FILES = ("model.bin", "config.json", "tokenizer.json")
 VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 OPENAI_PIECES = 51_000
 """OpenAI's Whisper models have 51,864 pieces or more, and all of them were trained with previous text as a prompt."""
+
+CERTAIN = 0.5
+"""Probability at which a detected language counts."""
+AGREEING_PASSES = 3
+"""Passes in a row that have to detect another language before it is taken: a name or a cough changes nothing."""
 
 STATED = "livetrans"
 """Key in config.json under which a model states its traits, see `ModelTraits`."""
@@ -66,3 +71,38 @@ def checked_config(model: Path) -> dict[str, Any]:
 def as_clause(error: Exception) -> str:
     """Return the error's text as a part of a sentence."""
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+
+
+class SpokenLanguage:
+    """One language at a time; `code` is None until a pass with words was certain of one."""
+
+    def __init__(self, fixed: str | None) -> None:
+        self._fixed = fixed
+        self.code = fixed
+        self._other: str | None = None
+        self._passes = 0
+
+    @property
+    def is_detected(self) -> bool:
+        return self._fixed is None
+
+    def fix(self, code: str | None) -> None:
+        """Take this language from the next pass on; None detects it again."""
+        self._fixed = self.code = code
+        self._other, self._passes = None, 0
+
+    def choose(self, detected: str, probability: float) -> str:
+        """Return the language to recognise a pass in, from the language that it detects and its probability."""
+        if probability < CERTAIN or detected == self.code:
+            self._other, self._passes = None, 0
+            return self.code or detected
+        self._passes = self._passes + 1 if detected == self._other else 1
+        self._other = detected
+        if self.code is not None and self._passes >= AGREEING_PASSES:
+            self.code, self._other = detected, None
+        return self.code or detected
+
+    def found_words(self, language: str, probability: float) -> None:
+        """Note that a pass in this language had words: the first certain language is kept."""
+        if self.code is None and probability >= CERTAIN:
+            self.code = language
