@@ -16,7 +16,7 @@ from livetrans.clock import SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
 from livetrans.events import Caption, Record
 from livetrans.metrics.monitor import Monitor
-from livetrans.models.local import find_recogniser, find_translator
+from livetrans.models.find import find_recogniser, find_translator
 from livetrans.run.listening import Listening, OnAudio, open_audio
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish

@@ -19,7 +19,7 @@ from livetrans.config import LanguageModelSettings, RecogniserSettings
 from livetrans.errors import ModelError
 from livetrans.events import SAMPLE_RATE
 from livetrans.lm.llama import LlamaModel
-from livetrans.models import local
+from livetrans.models import find
 from livetrans.speech.whisper import WhisperRecogniser
 
 ROOT = Path(__file__).parents[1]
@@ -30,7 +30,7 @@ SPOKEN = "Thank you for coming here today."
 @pytest.fixture(autouse=True)
 def only_the_tree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Models of the machine that runs the tests are not found."""
-    for variable in (local.MODELS_VARIABLE, local.RECOGNISER_VARIABLE, local.TRANSLATOR_VARIABLE):
+    for variable in (find.MODELS_VARIABLE, find.RECOGNISER_VARIABLE, find.TRANSLATOR_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -52,8 +52,8 @@ def test_the_card_describes_the_file_that_ships(card: Path) -> None:
 
 def test_both_are_what_runs_by_default() -> None:
     folder = installation.data_folder("models")
-    assert local.find_recogniser(language="en").path == folder / "livetrans-recogniser-en"
-    assert local.find_translator(source="en", target="de").path == folder / "livetrans-en-de.q8_0.gguf"
+    assert find.find_recogniser(language="en").path == folder / "livetrans-recogniser-en"
+    assert find.find_translator(source="en", target="de").path == folder / "livetrans-en-de.q8_0.gguf"
 
 
 def test_the_recogniser_writes_what_was_spoken(recogniser_path: Path) -> None:

@@ -15,7 +15,7 @@ from livetrans.cli.pages import Page, page_options
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import UsageError
 from livetrans.files import input_path
-from livetrans.models.local import TRANSLATOR_VARIABLE
+from livetrans.models.find import TRANSLATOR_VARIABLE
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _ANY = click.Path(path_type=Path)

@@ -25,7 +25,7 @@ from livetrans.cli.pages import Page, put, write_tables
 from livetrans.config import LanguageModelSettings, MaskSettings
 from livetrans.errors import UsageError
 from livetrans.files import write_new
-from livetrans.models.local import find_translator
+from livetrans.models.find import find_translator
 from livetrans.signature import machine, quantisation, versions
 from livetrans.text import counted, visible
 

@@ -21,7 +21,7 @@ from livetrans.errors import UsageError
 from livetrans.events import Notice
 from livetrans.languages import Language, parse_language
 from livetrans.lm.prompts import Prompt, build_prompt
-from livetrans.models.local import find_double_model, find_draft_model, find_translator
+from livetrans.models.find import find_double_model, find_draft_model, find_translator
 from livetrans.session.store import path_or_session
 from livetrans.signature import sign
 from livetrans.translation.translator import check_both_ends, check_method

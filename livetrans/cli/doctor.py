@@ -109,7 +109,7 @@ def _examine(options: RunOptions, measured: dict[str, Any]) -> Iterator[Finding]
         yield machine.fault("models", settings)
         return
     assert settings.recogniser is not None
-    from livetrans.models.local import size_on_disk
+    from livetrans.models.find import size_on_disk
 
     paths = [settings.recogniser.model, settings.language_model.model]
     named = ", ".join(f"{path.name} ({file_size(size_on_disk(path))})" for path in paths)

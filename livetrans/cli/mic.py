@@ -7,7 +7,7 @@ import contextlib
 import click
 
 from livetrans.cli.common import GroupedCommand
-from livetrans.cli.pulling import offer_models
+from livetrans.cli.fetch import offer_models
 from livetrans.cli.run_options import RunOptions, embedded_notice, run_options, settings_from
 from livetrans.cli.running import from_audio, run_live
 from livetrans.clock import SystemClock

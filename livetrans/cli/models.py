@@ -14,7 +14,7 @@ from livetrans.errors import ModelError, UsageError
 from livetrans.installation import started_as
 from livetrans.languages import AUTO, check_different, parse_language
 from livetrans.models.catalogue import RECOGNISER, Entry
-from livetrans.models.local import (
+from livetrans.models.find import (
     FoundModel,
     find_elsewhere,
     find_models,
@@ -24,7 +24,7 @@ from livetrans.models.local import (
     pull_folder,
     search_folders,
 )
-from livetrans.models.pulled import remove, remove_unfinished, unfinished_pulls, verify
+from livetrans.models.pulls import remove, remove_unfinished, unfinished_pulls, verify
 from livetrans.session.codec import encode
 from livetrans.text import file_size, visible
 
@@ -83,7 +83,7 @@ def pull_command(name: str, source: str, target: str, yes: bool) -> None:
     A model is a name of the list, owner/repository:file.gguf (a translator), or owner/repository (a recogniser in
     faster-whisper's format). A fetch that was cut goes on where it was cut when it is run again.
     """
-    from livetrans.cli.pulling import pull_all
+    from livetrans.cli.fetch import pull_all
 
     catalogue = known_models()
     if name in catalogue.purposes:

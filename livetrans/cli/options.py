@@ -29,7 +29,7 @@ from livetrans.config import (
 from livetrans.decoding import DECODERS
 from livetrans.decoding.drafting import MOST_PROPOSED
 from livetrans.lm.templates import TEMPLATES
-from livetrans.models.local import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
+from livetrans.models.find import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
 
 MOST_THREADS = 512
 """llama.cpp crashes past its own limit, and CTranslate2 where the system gives no more."""

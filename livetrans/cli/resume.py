@@ -24,7 +24,7 @@ from livetrans.config import (
 )
 from livetrans.errors import SessionError
 from livetrans.languages import AUTO, parse_language
-from livetrans.models.local import find_draft_model, find_recogniser, find_translator
+from livetrans.models.find import find_draft_model, find_recogniser, find_translator
 from livetrans.session.store import LAST, find_session
 from livetrans.session.unfinished import Unfinished, read_unfinished
 

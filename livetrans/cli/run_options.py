@@ -40,7 +40,7 @@ from livetrans.events import Notice
 from livetrans.files import input_path
 from livetrans.installation import data_folder
 from livetrans.languages import AUTO, Language, check_different, parse_language
-from livetrans.models.local import find_draft_model, find_recogniser, find_translator, is_embedded
+from livetrans.models.find import find_draft_model, find_recogniser, find_translator, is_embedded
 from livetrans.translation.glossary import read_glossary
 
 _Settings = TypeVar("_Settings")

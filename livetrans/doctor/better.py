@@ -13,7 +13,7 @@ from livetrans.doctor.measuring import MeasuredRecogniser, MeasuredTranslator, c
 from livetrans.doctor.prediction import Load, predict_load
 from livetrans.languages import AUTO
 from livetrans.models.catalogue import RECOGNISER, TRANSLATOR, Catalogue
-from livetrans.models.local import FoundModel, find_elsewhere, find_models, is_embedded, known_models, size_on_disk
+from livetrans.models.find import FoundModel, find_elsewhere, find_models, is_embedded, known_models, size_on_disk
 
 RECOGNISER_GROWTH = 1.2
 """A pass costs the file's size to this power, because a small model is mostly vocabulary, which costs a pass little: of

@@ -40,7 +40,7 @@ class RemoteFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class Revision:
     """The files of a repository at a commit."""
 
     repository: str
@@ -52,7 +52,7 @@ class WrongHash(ModelError):
     """A fetched file has another hash than the hub or the catalogue states."""
 
 
-def look_up(repository: str, revision: str) -> Snapshot:
+def look_up(repository: str, revision: str) -> Revision:
     """Return the commit of a revision, and its files with sizes and hashes.
 
     Raises:
@@ -68,23 +68,23 @@ def look_up(repository: str, revision: str) -> Snapshot:
         )
         if info.sha is None:
             raise ModelError(f"{_endpoint()} gave no commit for {repository}; check HF_ENDPOINT")
-        return Snapshot(repository, info.sha, files)
+        return Revision(repository, info.sha, files)
 
 
-def fetch(snapshot: Snapshot, file: RemoteFile, target: Path, arrived: Arrived) -> None:
+def fetch(revision: Revision, file: RemoteFile, target: Path, arrived: Arrived) -> None:
     """Fetch a file to `target`, which may hold its beginning; if the fetch is cut, what arrived stays there.
 
     Raises:
         ModelError: as `look_up`, or the disk is full; the sentence says what was kept.
     """
-    with _plain_errors(snapshot.repository, target), target.open("ab") as stream:
+    with _plain_errors(revision.repository, target), target.open("ab") as stream:
         hub = _library()
         from huggingface_hub.file_download import http_get
 
         begun = stream.tell()
         arrived(begun)
         http_get(
-            hub.hf_hub_url(snapshot.repository, file.path, revision=snapshot.commit),
+            hub.hf_hub_url(revision.repository, file.path, revision=revision.commit),
             stream,
             resume_size=begun,
             headers=hub.utils.build_hf_headers(),

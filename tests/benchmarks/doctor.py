@@ -34,7 +34,7 @@ from livetrans.doctor.measuring import measure_recogniser, measure_translator, p
 from livetrans.doctor.prediction import Costs, Load, predict_load
 from livetrans.events import Caption, Transcript, Translation
 from livetrans.metrics.latency import caption_lag
-from livetrans.models.local import find_recogniser, find_translator
+from livetrans.models.find import find_recogniser, find_translator
 from livetrans.session.codec import from_dict
 from livetrans.signature import machine
 from livetrans.speech import recogniser as recognisers

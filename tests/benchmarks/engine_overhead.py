@@ -20,7 +20,7 @@ import numpy as np
 
 from livetrans.config import LanguageModelSettings
 from livetrans.lm.llama import LlamaModel
-from livetrans.models.local import find_translator
+from livetrans.models.find import find_translator
 
 STEPS = 48
 START = 16

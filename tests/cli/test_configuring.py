@@ -10,7 +10,7 @@ import pytest
 
 from livetrans.cli import run
 from livetrans.cli.configuring import entries_in_force, template
-from livetrans.models.local import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
+from livetrans.models.find import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from livetrans.config import (
 )
 from livetrans.decoding import DECODERS
 from livetrans.errors import ModelError, UsageError
-from livetrans.models import local
+from livetrans.models import find
 
 
 class Seen:
@@ -50,7 +50,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Seen:
     command.name = "replay"
     monkeypatch.setattr("livetrans.cli.cli.get_command", lambda context, name: command)
     monkeypatch.setattr(configfile, "default_config_file", lambda: tmp_path / "config.toml")
-    for variable in (local.RECOGNISER_VARIABLE, local.TRANSLATOR_VARIABLE, local.MODELS_VARIABLE):
+    for variable in (find.RECOGNISER_VARIABLE, find.TRANSLATOR_VARIABLE, find.MODELS_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     return seen
 
@@ -64,7 +64,7 @@ def models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         (folder / name / "model.bin").touch()
     for name in ("livetrans-en-de.q8_0.gguf", "tower.gguf"):
         (folder / name).write_bytes(b"GGUF")
-    monkeypatch.setattr(local, "search_folders", lambda: [local.ModelFolder(folder, "test")])
+    monkeypatch.setattr(find, "search_folders", lambda: [find.ModelFolder(folder, "test")])
     return folder
 
 
@@ -132,7 +132,7 @@ def test_option_beats_environment_beats_file(seen: Seen, tmp_path: Path, monkeyp
     config.write_text('mt = "file"\nmask-k = 7\nbias = 1\n[replay]\nspeed = "max"\n[mic]\ndevice = 3\n')
     options = parsed(seen)
     assert (options.mt, options.mask.k, options.decoding.bias, seen.speed) == ("file", 7, 1.0, "max")
-    monkeypatch.setenv(local.TRANSLATOR_VARIABLE, "environment")
+    monkeypatch.setenv(find.TRANSLATOR_VARIABLE, "environment")
     assert parsed(seen).mt == "environment"
     options = parsed(seen, "--mt", "option", "--mask-k", "1", "--speed", "2")
     assert (options.mt, options.mask.k, seen.speed) == ("option", 1, "2")

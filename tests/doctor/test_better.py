@@ -17,7 +17,7 @@ from livetrans.doctor.machine import OK, WARNING
 from livetrans.doctor.measuring import MeasuredRecogniser, MeasuredTranslator
 from livetrans.doctor.prediction import Costs, Load
 from livetrans.models.catalogue import RECOGNISER, TRANSLATOR, Catalogue, Entry, Purpose
-from livetrans.models.local import FoundModel, known_models
+from livetrans.models.find import FoundModel, known_models
 
 GB = 10**9
 RECOGNISERS = [Candidate(name, RECOGNISER, size, size, False) for name, size in (("big", 3 * GB), ("small", GB // 2))]

@@ -33,8 +33,8 @@ from livetrans.lm.llama.probe import check_model
 from livetrans.lm.prompts import build_prompt
 from livetrans.lm.rendering import TemplateFault, render_chat
 from livetrans.models.catalogue import read_catalogue
+from livetrans.models.find import find_translator
 from livetrans.models.gguf import is_translator
-from livetrans.models.local import find_translator
 from livetrans.session.codec import read_records, to_line
 from livetrans.session.export import export
 from livetrans.speech.recorded import RecordedTranscripts

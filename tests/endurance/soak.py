@@ -29,7 +29,7 @@ from livetrans.clock import ManualClock, SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, BackPressure, Caption, Record, SourceProgress, Transcript
 from livetrans.metrics.monitor import Monitor
-from livetrans.models import local
+from livetrans.models import find
 from livetrans.run.listening import Listening, OnAudio, open_audio
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
@@ -137,8 +137,8 @@ def soak(seconds: float, seed: int, step: float, session: Path) -> tuple[Watched
     """Run; gives what was counted, and a sentence for each thing that does not hold."""
     clock, watched = SystemClock(), Watched()
     settings = Settings(
-        RecogniserSettings(local.find_recogniser(language="en").path, threads=1),
-        LanguageModelSettings(local.find_translator(source="en", target="de").path, threads=1),
+        RecogniserSettings(find.find_recogniser(language="en").path, threads=1),
+        LanguageModelSettings(find.find_translator(source="en", target="de").path, threads=1),
         transcriber=TranscriberSettings(step=step),
     )
     joined = Joined(seconds, seed, watched, clock)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from livetrans.models import local
+from livetrans.models import find
 from tests.models.hub import BLOCK, Hub, serving
 
 HOME_VARIABLES = (
@@ -24,9 +24,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
-    for variable in (*HOME_VARIABLES, local.MODELS_VARIABLE):
+    for variable in (*HOME_VARIABLES, find.MODELS_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
-    for variable in (local.RECOGNISER_VARIABLE, local.TRANSLATOR_VARIABLE):
+    for variable in (find.RECOGNISER_VARIABLE, find.TRANSLATOR_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     return folder
 

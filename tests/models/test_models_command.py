@@ -16,13 +16,13 @@ from types import SimpleNamespace
 import click
 import pytest
 
-from livetrans.cli import mic, models, pulling, run
+from livetrans.cli import fetch, mic, models, run
 from livetrans.cli.run_options import embedded_notice
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.errors import SourceError
-from livetrans.models import local
+from livetrans.models import find
 from livetrans.models.catalogue import Entry, read_catalogue
-from livetrans.models.pulled import Progress
+from livetrans.models.pulls import Progress
 from tests.models.hub import Hub
 from tests.terminal import as_standard_error
 
@@ -51,7 +51,7 @@ def other_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
         for entry in CATALOGUE.entries
     )
     changed = type(CATALOGUE)(entries, CATALOGUE.purposes)
-    for module in (local, pulling, models):
+    for module in (find, fetch, models):
         monkeypatch.setattr(module, "known_models", lambda: changed)
 
 
@@ -127,7 +127,7 @@ def test_a_killed_pull_goes_on_where_it_was_killed(hub: Hub, home: Path) -> None
     hub.while_serving = None
     hub.requests.clear()
     assert subprocess.run(command, env=environment, stderr=subprocess.DEVNULL, check=False).returncode == 0
-    assert (local.pull_folder() / "large.gguf").read_bytes() == data
+    assert (find.pull_folder() / "large.gguf").read_bytes() == data
     [begun] = [asked for path, asked in hub.requests if "/bytes/" in path]
     assert begun is not None and begun != "bytes=0-"
 
@@ -210,13 +210,13 @@ def test_each_purpose_has_a_translator_that_knows_the_pair(purpose: str, target:
 def offer(monkeypatch: pytest.MonkeyPatch, answer: str | Iterator[str] | None, **named: str | None) -> list[str]:
     """What `mic` fetches for English to German; `answer` None stands for a pipe in place of a terminal."""
     pulled: list[str] = []
-    monkeypatch.setattr(pulling, "_is_asked_on_a_terminal", lambda: answer is not None)
-    monkeypatch.setattr(pulling, "is_offline", lambda: False)
-    monkeypatch.setattr(pulling, "_pull_one", lambda entry: pulled.append(entry.name))
+    monkeypatch.setattr(fetch, "_is_asked_on_a_terminal", lambda: answer is not None)
+    monkeypatch.setattr(fetch, "is_offline", lambda: False)
+    monkeypatch.setattr(fetch, "_pull_one", lambda entry: pulled.append(entry.name))
     monkeypatch.setattr(
         "click.termui.visible_prompt_func", lambda text: answer if isinstance(answer, str) else next(answer)
     )
-    pulling.offer_models("en", "de", named.get("asr"), named.get("mt"), yes=bool(named.get("yes")))
+    fetch.offer_models("en", "de", named.get("asr"), named.get("mt"), yes=bool(named.get("yes")))
     return pulled
 
 
@@ -263,7 +263,7 @@ def test_mic_looks_for_the_microphone_before_it_offers_models(
 
 
 def test_mic_offers_nothing_where_models_for_people_are(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = local.pull_folder() / "faster-whisper-small"
+    folder = find.pull_folder() / "faster-whisper-small"
     folder.mkdir(parents=True)
     (folder / "model.bin").touch()
     assert offer(monkeypatch, "y") == ["hy-mt2-1.8b"]
@@ -292,9 +292,9 @@ def test_the_bar_says_what_arrived_and_ctrl_c_that_it_is_kept(monkeypatch: pytes
         raise KeyboardInterrupt
 
     terminal = as_standard_error(monkeypatch)
-    monkeypatch.setattr(pulling, "pull", interrupted)
+    monkeypatch.setattr(fetch, "pull", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        pulling._pull_one(CATALOGUE.entries[0])
+        fetch._pull_one(CATALOGUE.entries[0])
     said = terminal.getvalue()
     assert f"{CATALOGUE.entries[0].name}: 4.0 MB of 10.0 MB" in said
     assert "waiting until it has ended\n" in said

@@ -15,7 +15,7 @@ from huggingface_hub import constants
 from livetrans.cli import run
 from livetrans.errors import LivetransError, ModelError
 from livetrans.models.catalogue import Entry, entry_of
-from livetrans.models.pulled import PullRecord, pull, read_record, unfinished_pulls, verify
+from livetrans.models.pulls import PullRecord, pull, read_record, unfinished_pulls, verify
 from tests.models.hub import COMMIT, Hub
 
 GGUF = b"GGUF" + bytes(range(256)) * 400

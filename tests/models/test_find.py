@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from livetrans.errors import ModelError
-from livetrans.models import local
+from livetrans.models import find
 from livetrans.models.catalogue import read_catalogue
 
 
 @pytest.fixture
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """Empty search folders in place of the real ones, by the name of their place."""
-    monkeypatch.setenv(local.MODELS_VARIABLE, str(tmp_path / "named"))
+    monkeypatch.setenv(find.MODELS_VARIABLE, str(tmp_path / "named"))
     monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
-    monkeypatch.setattr(local, "data_folder", lambda name: tmp_path / "tree" / name)
+    monkeypatch.setattr(find, "data_folder", lambda name: tmp_path / "tree" / name)
     catalogue_file = Path(__file__).parents[2] / "models/catalogue.toml"
-    monkeypatch.setattr(local, "known_models", lambda: read_catalogue(catalogue_file))
-    for variable in (local.RECOGNISER_VARIABLE, local.TRANSLATOR_VARIABLE):
+    monkeypatch.setattr(find, "known_models", lambda: read_catalogue(catalogue_file))
+    for variable in (find.RECOGNISER_VARIABLE, find.TRANSLATOR_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
     return {"named": tmp_path / "named", "tree": tmp_path / "tree/models", "user": tmp_path / "data/models"}
@@ -38,58 +38,58 @@ def recogniser(folder: Path, name: str) -> Path:
 
 
 def test_without_models_the_sentence_says_how_to_point_to_one(folders: dict[str, Path]) -> None:
-    assert local.find_models() == []
+    assert find.find_models() == []
     with pytest.raises(ModelError, match="--asr"):
-        local.find_recogniser()
+        find.find_recogniser()
     with pytest.raises(ModelError, match="--mt"):
-        local.find_translator()
+        find.find_translator()
 
 
 def test_earlier_folders_win(folders: dict[str, Path]) -> None:
     own = translator(folders["user"], "own.gguf")
-    assert local.find_translator(source="en", target="de").path == own
+    assert find.find_translator(source="en", target="de").path == own
     in_tree = translator(folders["tree"], "a.gguf")
-    assert local.find_translator(source="en", target="de").path == in_tree
+    assert find.find_translator(source="en", target="de").path == in_tree
     named = translator(folders["named"], "z.gguf")
-    assert local.find_translator(source="en", target="de").path == named
+    assert find.find_translator(source="en", target="de").path == named
 
 
 def test_a_model_of_the_user_s_comes_before_the_embedded_one(folders: dict[str, Path]) -> None:
     embedded = translator(folders["tree"], "livetrans-en-de.q8_0.gguf")
-    assert local.find_translator(source="en", target="de").path == embedded
+    assert find.find_translator(source="en", target="de").path == embedded
     own = translator(folders["user"], "big.gguf")
-    assert local.find_translator(source="en", target="de").path == own
-    assert local.find_translator("livetrans-en-de").path == embedded
+    assert find.find_translator(source="en", target="de").path == own
+    assert find.find_translator("livetrans-en-de").path == embedded
     own.unlink()
-    assert local.find_translator(source="en", target="de").path == embedded
+    assert find.find_translator(source="en", target="de").path == embedded
 
 
 def test_a_model_of_the_catalogue_is_taken_for_the_languages_that_it_knows(folders: dict[str, Path]) -> None:
     translator(folders["user"], "Hy-MT2-1.8B-Q4_K_M.gguf")
     general = translator(folders["user"], "Z.gguf")
-    assert local.find_translator(source="en", target="de").name == "Hy-MT2-1.8B-Q4_K_M.gguf"
-    assert local.find_translator(source="en", target="sv").path == general
+    assert find.find_translator(source="en", target="de").name == "Hy-MT2-1.8B-Q4_K_M.gguf"
+    assert find.find_translator(source="en", target="sv").path == general
     recogniser(folders["user"], "faster-whisper-small.en")
     with pytest.raises(ModelError, match=r"no recogniser here knows fr; .*`livetrans models pull small --from fr"):
-        local.find_recogniser(language="fr")
+        find.find_recogniser(language="fr")
 
 
 def test_a_recogniser_of_one_language_is_taken_for_that_one_only(folders: dict[str, Path]) -> None:
     recogniser(folders["tree"], "livetrans-recogniser-en")
-    assert local.find_recogniser(language="en").languages == ("en",)
+    assert find.find_recogniser(language="en").languages == ("en",)
     with pytest.raises(ModelError, match="livetrans-recogniser-en"):
-        local.find_recogniser(language="de")
+        find.find_recogniser(language="de")
 
 
 @pytest.mark.parametrize("wanted", ["big.q4.gguf", "big.q4", "big"])
 def test_a_model_is_found_by_name(folders: dict[str, Path], wanted: str) -> None:
     path = translator(folders["tree"], "big.q4.gguf")
-    assert local.find_translator(wanted).path == path
+    assert find.find_translator(wanted).path == path
 
 
 def test_a_model_is_found_by_path_whatever_its_name(folders: dict[str, Path], tmp_path: Path) -> None:
     path = translator(tmp_path, "blob")
-    assert local.find_translator(str(path)).path == path
+    assert find.find_translator(str(path)).path == path
 
 
 def test_the_environment_names_a_model(
@@ -97,24 +97,24 @@ def test_the_environment_names_a_model(
 ) -> None:
     translator(folders["tree"], "livetrans-en-de.q8_0.gguf")
     path = translator(tmp_path, "mine.gguf")
-    monkeypatch.setenv(local.TRANSLATOR_VARIABLE, str(path))
-    assert local.find_translator().path == path
+    monkeypatch.setenv(find.TRANSLATOR_VARIABLE, str(path))
+    assert find.find_translator().path == path
 
 
 def test_a_file_that_is_not_a_model_is_reported_as_such(folders: dict[str, Path], tmp_path: Path) -> None:
     translator(folders["tree"], "known.gguf")
     (tmp_path / "fake.gguf").write_text("not a model")
     with pytest.raises(ModelError, match=r"no translator 'absent'; found: known\.gguf"):
-        local.find_translator("absent")
-    for find in (local.find_translator, local.find_draft_model, local.find_double_model):
+        find.find_translator("absent")
+    for search in (find.find_translator, find.find_draft_model, find.find_double_model):
         with pytest.raises(
             ModelError, match=r"is not a (translator|draft model|double-token model): it is not a GGUF file.*give"
         ):
-            find(str(tmp_path / "fake.gguf"))
+            search(str(tmp_path / "fake.gguf"))
         with pytest.raises(ModelError, match=r"there is no file 'absent\.gguf'.*give the path of a GGUF file"):
-            find("absent.gguf")
+            search("absent.gguf")
     with pytest.raises(ModelError, match=r"no model\.bin"):
-        local.find_recogniser(str(tmp_path))
+        find.find_recogniser(str(tmp_path))
 
 
 def test_a_double_token_model_is_taken_only_where_it_is_named(folders: dict[str, Path]) -> None:
@@ -122,16 +122,16 @@ def test_a_double_token_model_is_taken_only_where_it_is_named(folders: dict[str,
     apart.mkdir(parents=True)
     path = translator(apart, "livetrans-double-en-de.q8_0.gguf")
     with pytest.raises(ModelError, match="no translator here"):
-        local.find_translator(source="en", target="de")
-    assert local.find_translator("livetrans-double-en-de").path == path
-    assert local.find_double_model("livetrans-double-en-de") == path
-    assert path not in [model.path for model in local.find_models()]
+        find.find_translator(source="en", target="de")
+    assert find.find_translator("livetrans-double-en-de").path == path
+    assert find.find_double_model("livetrans-double-en-de") == path
+    assert path not in [model.path for model in find.find_models()]
 
 
 def test_sizes_and_kinds(folders: dict[str, Path]) -> None:
     translator(folders["tree"], "t.gguf")
     recogniser(folders["tree"], "r")
-    assert {(model.name, model.kind, model.size_bytes) for model in local.find_models()} == {
+    assert {(model.name, model.kind, model.size_bytes) for model in find.find_models()} == {
         ("t.gguf", "translator", 8),
         ("r", "recogniser", 8),
     }

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.cli import run
-from livetrans.models import elsewhere, local
-from livetrans.models.elsewhere import ModelElsewhere, models_elsewhere
+from livetrans.models import find, programs
 from livetrans.models.gguf import is_translator, read_metadata
+from livetrans.models.programs import ModelElsewhere, models_elsewhere
 
 HY_MT2 = "dc5f44fcf1fa496ee7ad725982c0c8c553a4de00259b53af84c4b89fb0c06699"
 
@@ -62,9 +62,9 @@ RECOGNISER_FILES = {"model.bin": b"1", "config.json": b"{}", "tokenizer.json": b
 
 
 @pytest.fixture(params=["darwin", "linux"])
-def programs(request: pytest.FixtureRequest, home: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+def fetched(request: pytest.FixtureRequest, home: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """A home in which all four programs have fetched models; the paths that should be found, by name."""
-    monkeypatch.setattr(elsewhere, "sys", SimpleNamespace(platform=request.param))
+    monkeypatch.setattr(programs, "sys", SimpleNamespace(platform=request.param))
     hub, llama = home / ".cache/huggingface/hub", home / ".cache/llama.cpp"
     if request.param == "darwin":
         llama = home / "Library/Caches/llama.cpp"
@@ -97,33 +97,33 @@ def contents(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def test_the_models_of_the_four_programs_are_found_and_left_as_they_are(
-    programs: dict[str, Path], home: Path, capsys: pytest.CaptureFixture[str]
+    fetched: dict[str, Path], home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = contents(home)
     found = {model.name: model for model in models_elsewhere()}
-    assert {name: model.path for name, model in found.items()} == programs
+    assert {name: model.path for name, model in found.items()} == fetched
     assert {model.program for model in found.values()} == {
         "Hugging Face cache", "llama.cpp cache", "LM Studio", "Ollama",
     }  # fmt: skip
     assert found["hy-mt2:1.8b"].sha256 == HY_MT2
     assert run(["models"]) == 0
     printed = capsys.readouterr().out
-    assert all(name in printed for name in programs)
+    assert all(name in printed for name in fetched)
     assert contents(home) == before
 
 
 def test_a_model_of_the_catalogue_is_used_from_where_it_is(
-    programs: dict[str, Path], capsys: pytest.CaptureFixture[str]
+    fetched: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By default those that are known to translate, others by name; and a pull fetches nothing."""
-    assert local.find_recogniser(language="en").path == programs["Systran/faster-whisper-small"]
-    assert local.find_translator(source="en", target="de").path == programs["hy-mt2:1.8b"]
-    assert local.find_translator("studio").path == programs["studio.gguf"]
-    assert local.find_translator(source="en", target="de").entry is not None
+    assert find.find_recogniser(language="en").path == fetched["Systran/faster-whisper-small"]
+    assert find.find_translator(source="en", target="de").path == fetched["hy-mt2:1.8b"]
+    assert find.find_translator("studio").path == fetched["studio.gguf"]
+    assert find.find_translator(source="en", target="de").entry is not None
     assert run(["models", "pull", "small"]) == 0
     assert capsys.readouterr().err.count("is here already") == 2
     assert run(["models", "rm", "studio.gguf"]) == 2
-    assert programs["studio.gguf"].exists()
+    assert fetched["studio.gguf"].exists()
 
 
 @pytest.mark.parametrize(
@@ -145,11 +145,11 @@ def test_ollama_s_variable_holds(home: Path, tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_translator_of_the_user_s_is_taken_for_the_languages_of_its_family(home: Path) -> None:
-    folder = local.pull_folder()
+    folder = find.pull_folder()
     write(folder / "a.gguf", gguf("hunyuan-dense", general_name="Hy-MT2-1.8B finetuned"))
     general = write(folder / "b.gguf", gguf("gemma3", general_name="Anything"))
-    assert local.find_translator(source="en", target="de").family == "hymt"
-    assert local.find_translator(source="en", target="sv").path == general
+    assert find.find_translator(source="en", target="de").family == "hymt"
+    assert find.find_translator(source="en", target="sv").path == general
 
 
 def test_the_embedded_translator_is_one(translator_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from livetrans.errors import ModelError, UsageError
 from livetrans.models.catalogue import TRANSLATOR, WEIGHTS, Entry
-from livetrans.models.hub import RemoteFile, Snapshot, WrongHash, check, fetch, look_up, sha256_of
+from livetrans.models.hub import RemoteFile, Revision, WrongHash, check, fetch, look_up, sha256_of
 from livetrans.session.codec import decode, encode
 
 _RECORD_SUFFIX = ".pull.json"
@@ -89,11 +89,11 @@ def pull(entry: Entry, folder: Path, progress: Progress, wait: Callable[[], None
     with lock:
         if target.exists():
             return _already(target, entry)
-        snapshot = look_up(entry.repository, entry.revision)
-        files = _chosen(snapshot, entry)
-        record = _fetch_all(entry, snapshot, files, unfinished / entry.local_name, progress)
+        revision = look_up(entry.repository, entry.revision)
+        files = _chosen(revision, entry)
+        record = _fetch_all(entry, revision, files, unfinished / entry.local_name, progress)
         _write_record(target, record)
-        source = unfinished / entry.local_name / snapshot.commit
+        source = unfinished / entry.local_name / revision.commit
         (source / target.name if entry.kind == TRANSLATOR else source).rename(target)
         shutil.rmtree(unfinished / entry.local_name, ignore_errors=True)
         return target
@@ -150,19 +150,19 @@ def _already(target: Path, entry: Entry) -> Path:
     return target
 
 
-def _chosen(snapshot: Snapshot, entry: Entry) -> list[RemoteFile]:
+def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:
     """Return the files of the repository that belong to the model."""
     if entry.kind == TRANSLATOR:
-        files = [file for file in snapshot.files if file.path in entry.files]
+        files = [file for file in revision.files if file.path in entry.files]
     else:
         files = [
             file
-            for file in snapshot.files
+            for file in revision.files
             if "/" not in file.path and any(fnmatchcase(file.path, pattern) for pattern in entry.files)
         ]
     if any(file.path == entry.file for file in files):
         return files
-    ggufs = [file.path for file in snapshot.files if file.path.endswith(".gguf")]
+    ggufs = [file.path for file in revision.files if file.path.endswith(".gguf")]
     if ggufs:
         names = ", ".join(ggufs[:12]) + (" ..." if len(ggufs) > 12 else "")
         raise UsageError(f"name a file of {entry.repository}, as {entry.repository}:FILE; it has {names}")
@@ -171,10 +171,10 @@ def _chosen(snapshot: Snapshot, entry: Entry) -> list[RemoteFile]:
 
 
 def _fetch_all(
-    entry: Entry, snapshot: Snapshot, files: list[RemoteFile], unfinished: Path, progress: Progress
+    entry: Entry, revision: Revision, files: list[RemoteFile], unfinished: Path, progress: Progress
 ) -> PullRecord:
     """Fetch the files into a folder of their commit, so that two commits never mix."""
-    folder = unfinished / snapshot.commit
+    folder = unfinished / revision.commit
     for other in unfinished.glob("*"):
         if other != folder:
             shutil.rmtree(other)
@@ -188,7 +188,7 @@ def _fetch_all(
         path = paths[file.path]
         if path.exists() and path.stat().st_size > file.size:
             path.unlink()
-        fetch(snapshot, file, path, lambda arrived, before=before: progress(before + arrived, total))  # type: ignore[misc]
+        fetch(revision, file, path, lambda arrived, before=before: progress(before + arrived, total))  # type: ignore[misc]
         try:
             sha256 = check(path, file, entry.sha256 if file.path == entry.file else None)
         except WrongHash:
@@ -197,7 +197,7 @@ def _fetch_all(
         pulled[path.name] = PulledFile(file.size, sha256)
         before += file.size
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return PullRecord(entry.name, entry.kind, entry.repository, snapshot.commit, entry.licence, now, pulled)
+    return PullRecord(entry.name, entry.kind, entry.repository, revision.commit, entry.licence, now, pulled)
 
 
 def _check_room(needed: int, folder: Path, entry: Entry) -> None:

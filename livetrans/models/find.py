@@ -21,9 +21,9 @@ from pathlib import Path
 from livetrans.errors import ModelError
 from livetrans.installation import data_folder
 from livetrans.models.catalogue import RECOGNISER, TRANSLATOR, WEIGHTS, Catalogue, Entry, knows_pair, read_catalogue
-from livetrans.models.elsewhere import models_elsewhere
 from livetrans.models.gguf import MAGIC, family
-from livetrans.models.pulled import PullRecord, read_record
+from livetrans.models.programs import models_elsewhere
+from livetrans.models.pulls import PullRecord, read_record
 
 MODELS_VARIABLE = "LIVETRANS_MODELS"
 RECOGNISER_VARIABLE = "LIVETRANS_ASR_MODEL"

@@ -11,8 +11,7 @@ from livetrans.cli.common import confirmed, progress_bar, say, say_above
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import AUTO, parse_language
 from livetrans.models.catalogue import RECOGNISER, Entry
-from livetrans.models.hub import is_offline
-from livetrans.models.local import (
+from livetrans.models.find import (
     FoundModel,
     find_elsewhere,
     find_models,
@@ -21,7 +20,8 @@ from livetrans.models.local import (
     known_models,
     pull_folder,
 )
-from livetrans.models.pulled import pull, read_record, size_on_hub
+from livetrans.models.hub import is_offline
+from livetrans.models.pulls import pull, read_record, size_on_hub
 from livetrans.text import file_size
 
 OFFERED = "small"
