@@ -203,7 +203,7 @@ class DraftModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class OutputSettings:
-    """What a run writes, and where (`livetrans.session.outputs`)."""
+    """What a run writes, and where (`livetrans.session.sinks`)."""
 
     plain: bool = False
     partials: bool = False

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TextIO
+from typing import IO, TextIO
 
 from livetrans.errors import SessionError, UsageError
 from livetrans.text import file_size, nearest
@@ -108,3 +108,19 @@ def may_be_json_lines(path: Path) -> bool:
             return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n\0")[:1] in (b"", b"{")
     except OSError:
         return True
+
+
+def read_all(file: IO[bytes], count: int) -> bytes:
+    """As many bytes as there are, up to `count`: an unbuffered file may give fewer at once."""
+    parts = []
+    while count > 0 and (part := file.read(count)):
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def write_all(file: IO[bytes], data: bytes) -> None:
+    """Write every byte: an unbuffered file may take fewer than it was given."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]

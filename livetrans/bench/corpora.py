@@ -14,7 +14,7 @@ from livetrans.events import Notice, Transcript
 from livetrans.files import may_be_json_lines, read_text
 from livetrans.languages import Language
 from livetrans.session.codec import EVENTS_FILE
-from livetrans.speech.recorded import RecordedTranscripts
+from livetrans.session.recorded import RecordedTranscripts
 
 
 @dataclass(frozen=True, slots=True)

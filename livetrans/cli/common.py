@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from livetrans.errors import UsageError
-from livetrans.events import Event, Notice, Record, SourceProgress
+from livetrans.events import Caption, Event, Notice, Record, RunStarted, SourceProgress, Transcript
 from livetrans.installation import as_started
 from livetrans.text import duration, nearest, visible
 
@@ -207,3 +207,34 @@ class HeardProgress:
 
     def close(self) -> None:
         """Nothing to release: the bar belongs to its caller."""
+
+
+class Heard:
+    """A sink that keeps whether anything was heard, for the sentence at the end of a run."""
+
+    def __init__(self) -> None:
+        self._began = False
+        self._voices = False
+        self.words = False
+        """Whether a word was recognised."""
+
+    def write(self, record: Record) -> None:
+        match record.event:
+            case RunStarted():
+                self._began = True
+            case SourceProgress(speaking=True):
+                self._voices = True
+            case Transcript() | Caption():
+                self.words = True
+            case _:
+                pass
+
+    def close(self) -> None:
+        """Nothing to release: it is asked after the run has ended."""
+
+    @property
+    def nothing(self) -> str:
+        """What to say of a run that listened and recognised nothing; empty for any other."""
+        if not self._began or self.words:
+            return ""
+        return "Speech was heard, but no words were recognised." if self._voices else "No speech was heard."

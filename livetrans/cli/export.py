@@ -13,9 +13,9 @@ from livetrans.errors import UsageError
 from livetrans.files import write_new
 from livetrans.installation import started_as
 from livetrans.session.codec import EVENTS_FILE
-from livetrans.session.cues import Which
 from livetrans.session.export import Format, export
 from livetrans.session.store import LAST, find_session, shell_name, summarise
+from livetrans.session.subtitles import Which
 
 
 @click.command()

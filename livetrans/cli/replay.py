@@ -136,7 +136,7 @@ def open_source(
     """
     notices = PostponedNotices()
     if recorded:
-        from livetrans.speech.recorded import RecordedTranscripts
+        from livetrans.session.recorded import RecordedTranscripts
 
         transcripts = RecordedTranscripts(Path(file), clock, real_time, notices)
 

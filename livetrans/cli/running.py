@@ -7,13 +7,13 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType
 
 from livetrans.audio.source import AudioSource
-from livetrans.cli.common import HeardProgress, progress_bar, say
+from livetrans.cli.common import Heard, HeardProgress, progress_bar, say
 from livetrans.cli.run_options import wants_screen
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings, calm_name
@@ -23,13 +23,13 @@ from livetrans.installation import started_as
 from livetrans.metrics.monitor import Monitor, Snapshot
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_audio, open_stages
 from livetrans.run.pipeline import Pipeline
-from livetrans.run.publisher import Publish
+from livetrans.run.publisher import Publish, Sink
 from livetrans.run.resuming import Remainder, Resuming
 from livetrans.run.runner import OpenListening, PlainLoop, Run
 from livetrans.run.spool import SpooledSource
 from livetrans.run.translating import open_translating
-from livetrans.session.outputs import Finals, Heard, Sink, open_lines, open_records
 from livetrans.session.recorder import AUDIO_FILE, SessionRecorder, sessions_folder
+from livetrans.session.sinks import open_lines, open_records
 from livetrans.session.store import older_than, remove, shell_name, summarise
 from livetrans.session.unfinished import Unfinished
 from livetrans.text import counted
@@ -74,6 +74,8 @@ def run_live(
     translating = partial(open_translating, settings, clock)
     with _said_at_the_end(records, heard):
         if wants_screen(settings.output):
+            from livetrans.tui.board import Finals
+
             decoding, mask = settings.decoding, settings.mask
             calm = calm_name(decoding, mask)
             shown = Snapshot(calm, decoding.method, decoding.bias, mask.mode, mask.k)
@@ -126,7 +128,7 @@ def _remove_old(days: int | None) -> None:
 
 
 @contextlib.contextmanager
-def _said_at_the_end(records: list[Sink], heard: Heard) -> Iterator[None]:
+def _said_at_the_end(records: Sequence[Sink], heard: Heard) -> Iterator[None]:
     """However the run ends: say on standard error what was heard and kept, and leave no session without words."""
     was_left = failed = False
     try:

@@ -18,8 +18,8 @@ from livetrans.run.restarting import RestartingRecogniser
 
 if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource
+    from livetrans.session.recorded import RecordedTranscripts
     from livetrans.speech.gate import VoiceActivityGate
-    from livetrans.speech.recorded import RecordedTranscripts
     from livetrans.speech.transcriber import Transcriber
 
 OnAudio = Callable[[AudioChunk], None]

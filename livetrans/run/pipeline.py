@@ -21,9 +21,9 @@ from livetrans.events import BackPressure, Event, Gap, Notice, RunStarted, Setti
 from livetrans.languages import AUTO, parse_language
 from livetrans.run.backpressure import FINALS_ONLY, SOUND_WAITS, STEPS, WHEN_IDLE, Backlog, Ladder
 from livetrans.run.listening import Listener, Listening
+from livetrans.run.publisher import Sink
 from livetrans.run.runner import OpenListening, OpenTranslating, Run
 from livetrans.run.translating import Translating, translate
-from livetrans.session.outputs import Sink
 from livetrans.text import counted
 from livetrans.translation.translator import LatestPerSegment
 

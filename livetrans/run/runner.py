@@ -14,9 +14,9 @@ from livetrans.clock import Clock
 from livetrans.errors import SessionError, sentence
 from livetrans.events import Event, Notice, RunEnded, RunStarted, SourceProgress, Transcript
 from livetrans.run.listening import Listening, OnAudio
-from livetrans.run.publisher import Publish, Publisher, SinkTooSlow
+from livetrans.run.publisher import Publish, Publisher, Sink, SinkTooSlow
 from livetrans.run.translating import Translating, translate
-from livetrans.session.outputs import OutputClosed, Sink
+from livetrans.session.sinks import OutputClosed
 
 OpenListening = Callable[[Publish, OnAudio], Listening]
 """Loads the listening side, on the thread that will own it; the sound goes to the second argument too."""

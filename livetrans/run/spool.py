@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
-from livetrans.session.recorder import read_all, write_all
+from livetrans.files import read_all, write_all
 
 if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from livetrans.errors import SessionError, UsageError
-from livetrans.events import Notice
-from livetrans.session.cues import Spoken, Which, cues, directed, texts_of
-from livetrans.session.last import LastCaptions
+from livetrans.events import Caption, Gap, Notice
+from livetrans.session.codec import read_records
+from livetrans.session.subtitles import Spoken, Which, cues, directed, heard_shares, texts_of
 
 Format = Literal["srt", "vtt", "txt", "jsonl"]
 
@@ -24,8 +24,7 @@ def export(
 ) -> Iterator[str]:
     """The session in the format, as pieces of text with their line ends; read and checked before this returns.
 
-    Finals only; where a crash left a segment without one, its last caption stands for it. Memory does not grow with the
-    session.
+    Finals only; where a crash left a segment without one, its last caption stands for it.
 
     Raises:
         SessionError: the session cannot be read or holds no caption.
@@ -35,16 +34,39 @@ def export(
         raise UsageError(f"{format} is not an export format: choose one of {', '.join(_WRITERS)}.")
     if which not in ("target", "source", "both"):
         raise UsageError(f"{which} cannot be exported: choose target, source or both.")
-    captions = LastCaptions(session_path, notify)
-
-    def spoken() -> Iterator[Spoken]:
-        return (item for item in captions if any(texts_of(item.caption, which)))
-
-    if all(item.caption.segment_id < 0 for item in spoken()):
+    spoken = [item for item in last_captions(session_path, notify) if any(texts_of(item.caption, which))]
+    if all(item.caption.segment_id < 0 for item in spoken):
         raise SessionError(
             f"{session_path} holds no caption to export: nothing was recognised, or it is not a session."
         )
-    return _WRITERS[format](spoken(), which)
+    return _WRITERS[format](spoken, which)
+
+
+def last_captions(session_path: Path, notify: Callable[[Notice], None] | None = None) -> list[Spoken]:
+    """Return the last caption of every segment and the gaps, in the order of speech.
+
+    Raises:
+        SessionError: the session cannot be read.
+    """
+    last: dict[int, Spoken] = {}
+    gaps: list[Spoken] = []
+    updates: dict[int, list[tuple[str, float]]] = {}
+    for record in read_records(session_path, notify):
+        match record.event:
+            case Caption() as caption:
+                earlier = updates.setdefault(caption.segment_id, [])
+                last[caption.segment_id] = Spoken(caption, heard_shares(caption, earlier) if caption.final else ())
+                earlier.append((caption.source, caption.end))
+                if caption.final:
+                    del updates[caption.segment_id]
+            case Gap() as gap:
+                gaps.append(Spoken(gap.caption()))
+            case _:
+                pass
+    for segment_id, earlier in updates.items():
+        caption = last[segment_id].caption
+        last[segment_id] = Spoken(caption, heard_shares(caption, earlier[:-1]))
+    return sorted([*last.values(), *gaps], key=lambda item: (item.caption.start, item.caption.segment_id))
 
 
 def _srt(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:

@@ -10,12 +10,12 @@ from contextlib import suppress
 from datetime import datetime
 from io import FileIO
 from pathlib import Path
-from typing import IO
 
 import platformdirs
 
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Record
+from livetrans.files import read_all, write_all
 from livetrans.session.codec import EVENTS_FILE, to_line
 
 AUDIO_FILE = "audio.wav"
@@ -252,19 +252,3 @@ class _WaveFile:
         self._file.seek(0)
         write_all(self._file, riff + form + struct.pack("<4sI", b"data", size))
         self._stated_bytes = self._data_bytes
-
-
-def read_all(file: IO[bytes], count: int) -> bytes:
-    """As many bytes as there are, up to `count`: an unbuffered file may give fewer at once."""
-    parts = []
-    while count > 0 and (part := file.read(count)):
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
-
-
-def write_all(file: IO[bytes], data: bytes) -> None:
-    """Write every byte: an unbuffered file may take fewer than it was given."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[file.write(rest) :]

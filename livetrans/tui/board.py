@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from datetime import datetime
+from itertools import chain, count
+from pathlib import Path
 
-from livetrans.events import Caption, Gap, Transcript
+from livetrans.errors import SessionError
+from livetrans.events import Caption, Gap, Record, Transcript
+from livetrans.text import one_line
 
 REMEMBERED_FINALS = 1000
 """Finished segments whose ids are remembered, so that a repeated final is recognised."""
@@ -82,3 +87,34 @@ class Board:
         """Remove a final that is still current; an unfinished caption stays."""
         if self.current is not None and self.current.final:
             self.current = None
+
+
+class Finals:
+    """A sink that collects finals for the key that saves them: text, hence small even after hours."""
+
+    def __init__(self) -> None:
+        self._captions: list[Caption] = []
+
+    def write(self, record: Record) -> None:
+        event = record.event.caption() if isinstance(record.event, Gap) else record.event
+        if isinstance(event, Caption) and event.final and event.text:
+            self._captions.append(event)
+
+    def close(self) -> None:
+        """Nothing to release: the screen may still save after the run has ended."""
+
+    def save(self) -> Path:
+        """Write source and translation to a new text file in the current folder; returns its path.
+
+        Raises:
+            SessionError: there is no final yet.
+            OSError: the folder cannot be written.
+        """
+        captions = tuple(self._captions)
+        if not captions:
+            raise SessionError("there is no finished caption yet")
+        stem, ends = f"livetrans-{datetime.now():%Y-%m-%dT%H-%M-%S}", chain([""], map("-{}".format, count(2)))
+        path = next(path for end in ends if not (path := Path(f"{stem}{end}.txt")).exists())
+        with path.open("x", encoding="utf-8") as file:
+            file.writelines(f"{one_line(caption.source)}\n{one_line(caption.recorded)}\n\n" for caption in captions)
+        return path.resolve()

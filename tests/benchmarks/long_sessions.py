@@ -17,8 +17,8 @@ from livetrans.clock import ManualClock
 from livetrans.events import Caption, Record, RunStarted, Transcript, Translation
 from livetrans.session.codec import read_records
 from livetrans.session.export import export
+from livetrans.session.recorded import RecordedTranscripts
 from livetrans.session.recorder import SessionRecorder
-from livetrans.speech.recorded import RecordedTranscripts
 from livetrans.stats import DecodingStats
 
 UPDATES = 4

@@ -12,8 +12,8 @@ from livetrans.audio.portaudio import Device
 from livetrans.cli import run
 from livetrans.events import Caption, Notice, Record, RunStarted, Transcript
 from livetrans.installation import started_as
-from livetrans.session.outputs import PlainOutput
 from livetrans.session.recorder import SessionRecorder
+from livetrans.session.sinks import PlainOutput
 
 
 @pytest.fixture

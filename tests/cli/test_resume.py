@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from livetrans.cli import run
-from livetrans.session.last import LastCaptions
+from livetrans.session.export import last_captions
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.store import summarise
 
@@ -21,7 +21,7 @@ def test_it_translates_what_was_only_heard_and_then_has_nothing_to_do(
     recorded, session = tmp_path / "recorded.jsonl", tmp_path / "session"
     recorded.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     assert run(["replay", str(recorded), "--speed", "max", "--session", str(session)]) == 0
-    [whole] = LastCaptions(session)
+    [whole] = last_captions(session)
     events = (session / "events.jsonl").read_text().splitlines(keepends=True)
     cut = next(number for number, line in enumerate(events) if '"caption"' in line)
     (session / "events.jsonl").write_text("".join(events[:cut]))
@@ -29,7 +29,7 @@ def test_it_translates_what_was_only_heard_and_then_has_nothing_to_do(
 
     assert run(["resume", str(session)]) == 0
     assert capfd.readouterr().out == f"{whole.caption.text}\n"
-    [resumed] = LastCaptions(session)
+    [resumed] = last_captions(session)
     assert (resumed.caption.text, resumed.caption.final) == (whole.caption.text, True)
 
     assert run(["resume", str(session)]) == 0

@@ -12,15 +12,15 @@ from typing import cast
 import pytest
 
 from livetrans.cli import running
-from livetrans.cli.common import HeardProgress, progress_bar, say_above
+from livetrans.cli.common import Heard, HeardProgress, progress_bar, say_above
 from livetrans.config import LanguageModelSettings, Settings
 from livetrans.errors import LivetransError, SourceError
 from livetrans.events import Caption, Notice, Record, RunStarted, SourceProgress, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.runner import Run
-from livetrans.session.outputs import Heard, PlainOutput
 from livetrans.session.recorder import SessionRecorder
+from livetrans.session.sinks import PlainOutput
 from livetrans.tui import app as tui_app
 from tests.terminal import as_standard_error
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from livetrans.errors import LivetransError
-from livetrans.session.last import LastCaptions
+from livetrans.session.export import last_captions
 from livetrans.session.recorder import AUDIO_FILE
 from livetrans.session.unfinished import read_unfinished
 
@@ -108,7 +108,7 @@ def _lost(session: Path, lines: list[str]) -> list[str]:
 
 def _finals(session: Path, broken: list[str]) -> list[str]:
     try:
-        return [spoken.caption.text for spoken in LastCaptions(session) if spoken.caption.final]
+        return [spoken.caption.text for spoken in last_captions(session) if spoken.caption.final]
     except LivetransError as error:
         broken.append(f"the session cannot be read: {error}")
         return []

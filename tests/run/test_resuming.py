@@ -32,7 +32,7 @@ from livetrans.run.resuming import CHUNK, Remainder, Resuming
 from livetrans.run.runner import PlainLoop
 from livetrans.run.translating import Translating
 from livetrans.session.codec import EVENTS_FILE, read_records
-from livetrans.session.last import LastCaptions
+from livetrans.session.export import last_captions
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.unfinished import read_unfinished
 from livetrans.speech.transcriber import Transcriber
@@ -115,7 +115,7 @@ def resume(folder: Path, words: list[Word]) -> Collected:
 
 
 def finals(folder: Path) -> list[tuple[int, str, str]]:
-    captions = [spoken.caption for spoken in LastCaptions(folder) if spoken.caption.final]
+    captions = [spoken.caption for spoken in last_captions(folder) if spoken.caption.final]
     return [(caption.segment_id, caption.source, caption.text) for caption in captions]
 
 

@@ -30,7 +30,7 @@ from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenTranslating, PlainLoop
 from livetrans.run.translating import Translating
 from livetrans.session.codec import to_dict, without_times
-from livetrans.session.outputs import OutputClosed
+from livetrans.session.sinks import OutputClosed
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
 from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Gap
-from livetrans.session.cues import Which
 from livetrans.session.export import Format, export
+from livetrans.session.subtitles import Which
 from livetrans.text import display_width
 
 from .examples import EVENTS, caption, write_session

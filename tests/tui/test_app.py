@@ -14,9 +14,9 @@ from livetrans.config import OutputSettings
 from livetrans.errors import SessionError
 from livetrans.events import Event, Gap, Notice, Record
 from livetrans.metrics.monitor import Snapshot
-from livetrans.session.outputs import Finals
 from livetrans.tui import captions
 from livetrans.tui.app import LivetransApp
+from livetrans.tui.board import Finals
 from livetrans.tui.captions import Current, History
 from livetrans.tui.keys import COMMANDS, HelpScreen
 from livetrans.tui.panel import Panel

@@ -14,10 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.cli import run
-from livetrans.session.cues import Cue, Spoken, Which, characters, cues, heard_shares
-from livetrans.session.cutting import LINE_WIDTH, LINES, Cut, cut_together
-from livetrans.session.export import export
-from livetrans.session.last import LastCaptions
+from livetrans.session.export import export, last_captions
+from livetrans.session.subtitles import (
+    LINE_WIDTH,
+    LINES,
+    Cue,
+    Cut,
+    Spoken,
+    Which,
+    characters,
+    cues,
+    cut_together,
+    heard_shares,
+)
 from livetrans.text import display_width
 
 from .examples import caption, write_session
@@ -166,7 +175,7 @@ def recorded(recording: Path, folder: Path) -> Path:
 def test_subtitles_of_every_recording(recording: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     session = recorded(recording, tmp_path / "session")
     for which in get_args(Which):
-        made = list(cues(LastCaptions(session), which))
+        made = list(cues(last_captions(session), which))
         assert violations(made, which) == []
         srt = pysubs2.SSAFile.from_string("".join(export(session, "srt", which)), format_="srt")
         assert [(event.start, event.end, tuple(event.text.split("\\N"))) for event in srt] == [

@@ -15,7 +15,8 @@ from livetrans.config import OutputSettings
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import BackPressure, Gap, Notice, Record
 from livetrans.session.codec import from_dict, to_dict
-from livetrans.session.outputs import Finals, JsonLinesOutput, OutputClosed, PlainOutput, open_records
+from livetrans.session.sinks import JsonLinesOutput, OutputClosed, PlainOutput, open_records
+from livetrans.tui.board import Finals
 
 from .examples import EVENTS, caption
 

@@ -14,7 +14,7 @@ from livetrans.clock import ManualClock
 from livetrans.errors import SessionError
 from livetrans.events import Event, Notice, Record, RunStarted, Transcript
 from livetrans.session.codec import to_line
-from livetrans.speech.recorded import RecordedTranscripts
+from livetrans.session.recorded import RecordedTranscripts
 from livetrans.stats import RecognitionStats
 
 HEARD = RecognitionStats(1.0, 0.2)
@@ -184,3 +184,11 @@ def test_bad_recordings_are_said_before_the_run(tmp_path: Path) -> None:
     path.write_text(to_line(Record(0.0, Notice("info", "x"))) + "\n")
     with pytest.raises(SessionError, match="holds no transcript"):
         RecordedTranscripts(path, ManualClock(), False)
+
+
+def test_a_session_that_grows_is_replayed_up_to_where_it_was(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.jsonl", *STREAM[:3])
+    taken = iter(RecordedTranscripts(path, ManualClock(), real_time=False))
+    first = next(taken)
+    write(path, *STREAM)
+    assert [first, *taken] == [bare(item) for item in STREAM[:3]]

@@ -1,4 +1,4 @@
-"""The sink port, the sinks that write lines (captions as text, every event as JSON), and what opens a run's sinks."""
+"""The sinks that write lines (captions as text, every event as JSON), and the functions that open a run's sinks."""
 
 from __future__ import annotations
 
@@ -6,27 +6,17 @@ import contextlib
 import sys
 from collections.abc import Callable
 from datetime import datetime
-from itertools import chain, count
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import TextIO
 
 from livetrans.config import OutputSettings
 from livetrans.errors import SessionError
-from livetrans.events import BackPressure, Caption, Gap, Notice, Record, RunStarted, SourceProgress, Transcript
+from livetrans.events import BackPressure, Caption, Gap, Notice, Record
 from livetrans.files import create
 from livetrans.installation import as_started
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder, make_session_folder, sessions_folder
-from livetrans.text import isolated, one_line, reads_right_to_left, visible
-
-
-class Sink(Protocol):
-    """Receives every record, in order, one at a time, always on the same thread or on the one that published it."""
-
-    def write(self, record: Record) -> None: ...
-
-    def close(self) -> None:
-        """The run has ended: flush and release. Called once."""
+from livetrans.text import isolated, reads_right_to_left, visible
 
 
 class OutputClosed(Exception):
@@ -198,7 +188,7 @@ def put(stream: TextIO, text: str, fallback: Callable[[str], str] | None = None)
         raise SessionError(f"The output cannot be written ({reason}): free space or choose another place.") from error
 
 
-def open_records(settings: OutputSettings) -> list[Sink]:
+def open_records(settings: OutputSettings) -> list[JsonLinesOutput | SessionRecorder]:
     """The sinks that record the run, opened before models load, so that a bad place is reported at once.
 
     Where one cannot be opened, nothing is left of the other.
@@ -207,7 +197,7 @@ def open_records(settings: OutputSettings) -> list[Sink]:
         UsageError: there is a session or a file of that name already.
         SessionError: a place that cannot be written.
     """
-    records: list[Sink] = []
+    records: list[JsonLinesOutput | SessionRecorder] = []
     with contextlib.ExitStack() as undo:
         if settings.jsonl and settings.jsonl != "-":
             path = Path(settings.jsonl).expanduser()
@@ -226,70 +216,8 @@ def open_records(settings: OutputSettings) -> list[Sink]:
     return records
 
 
-def open_lines(settings: OutputSettings) -> Sink:
+def open_lines(settings: OutputSettings) -> JsonLinesOutput | PlainOutput:
     """The sink that writes to standard output."""
     if settings.jsonl == "-":
         return JsonLinesOutput(sys.stdout)
     return PlainOutput(sys.stdout, settings.partials, bool(settings.show_source), source_line=settings.source_line)
-
-
-class Heard:
-    """Keeps whether anything was heard, for the sentence at the end of a run."""
-
-    def __init__(self) -> None:
-        self._began = False
-        self._voices = False
-        self.words = False
-        """Whether a word was recognised."""
-
-    def write(self, record: Record) -> None:
-        match record.event:
-            case RunStarted():
-                self._began = True
-            case SourceProgress(speaking=True):
-                self._voices = True
-            case Transcript() | Caption():
-                self.words = True
-            case _:
-                pass
-
-    def close(self) -> None:
-        """Nothing to release: it is asked after the run has ended."""
-
-    @property
-    def nothing(self) -> str:
-        """What to say of a run that listened and recognised nothing; empty for any other."""
-        if not self._began or self.words:
-            return ""
-        return "Speech was heard, but no words were recognised." if self._voices else "No speech was heard."
-
-
-class Finals:
-    """Collects finals for the screen's save key: text, hence small even after hours."""
-
-    def __init__(self) -> None:
-        self._captions: list[Caption] = []
-
-    def write(self, record: Record) -> None:
-        event = record.event.caption() if isinstance(record.event, Gap) else record.event
-        if isinstance(event, Caption) and event.final and event.text:
-            self._captions.append(event)
-
-    def close(self) -> None:
-        """Nothing to release: the screen may still save after the run has ended."""
-
-    def save(self) -> Path:
-        """Write source and translation to a new text file in the current folder; returns its path.
-
-        Raises:
-            SessionError: there is no final yet.
-            OSError: the folder cannot be written.
-        """
-        captions = tuple(self._captions)
-        if not captions:
-            raise SessionError("there is no finished caption yet")
-        stem, ends = f"livetrans-{datetime.now():%Y-%m-%dT%H-%M-%S}", chain([""], map("-{}".format, count(2)))
-        path = next(path for end in ends if not (path := Path(f"{stem}{end}.txt")).exists())
-        with path.open("x", encoding="utf-8") as file:
-            file.writelines(f"{one_line(caption.source)}\n{one_line(caption.recorded)}\n\n" for caption in captions)
-        return path.resolve()
