@@ -20,7 +20,8 @@ test: $(VENV)/.test  ## run the tests, but for the long ones (all of them: make 
 check: $(VENV)/.check  ## format, lint, types and import contracts
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy
+	@$(BIN)/mypy --platform linux
+	@$(BIN)/mypy --platform darwin
 	@$(BIN)/lint-imports
 
 endurance: $(VENV)/.test  ## hours: a soak, 50 killed runs and the fuzzers; their short forms are among the tests

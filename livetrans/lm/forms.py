@@ -194,7 +194,7 @@ def _in_chat_template(model: LanguageModel, turns: Sequence[Turn]) -> str:
     if not template:
         raise ModelError(f"{model.name} has no chat template; choose a prompt with --prompt")
     try:
-        return render_chat(template, tuple(turns), BEGIN, END)
+        return render_chat(template, turns, BEGIN, END)
     except TemplateFault as error:
         raise ModelError(
             f"{model.name}'s chat template cannot be rendered ({error}); choose one with --prompt"

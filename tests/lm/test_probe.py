@@ -53,6 +53,15 @@ def test_a_good_file_is_tried_once_until_it_changes(
     assert [path.name for path in own_cache.parent.iterdir()] == [own_cache.name]
 
 
+def test_a_path_that_is_not_utf8_is_no_damage(translator_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"mod\xe8le.gguf")
+    try:
+        path.symlink_to(translator_path)
+    except OSError:
+        pytest.skip("the file system takes names in UTF-8 only")
+    check_model(path)
+
+
 def boundaries(path: Path) -> list[int]:
     """Where each part of the header and each tensor's data begins."""
     reader = gguf.GGUFReader(path)

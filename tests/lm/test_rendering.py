@@ -20,13 +20,38 @@ def test_the_process_renders_what_jinja_renders_here() -> None:
     assert render(template) == render_here(template, TURNS, "<s>", "</s>")
 
 
+def test_one_process_serves_any_number_of_earlier_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process of the opening is the only one, so that none is started while an update is translated."""
+    starts: list[str] = []
+    start = rendering.start_python
+    monkeypatch.setattr(rendering, "start_python", lambda *names, **pipes: starts.append("") or start(*names, **pipes))
+    template = "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{# once #}"
+    for pairs in (0, 1, 2, rendering.MOST_PAIRS):
+        turns = [*TURNS, *[("assistant", "Ja."), ("user", "Go on.")] * pairs]
+        assert render_chat(template, turns, "<s>", "</s>") == render_here(template, turns, "<s>", "</s>")
+    assert starts == [""]
+
+
+def test_a_template_may_refuse_earlier_sentences_alone() -> None:
+    template = "{{ messages[1].content }}{{ raise_exception('no') if messages | length > 2 }}"
+    assert render(template) == TURNS[1][1]
+    with pytest.raises(TemplateFault, match=r"^no$"):
+        render_chat(template, [*TURNS, ("assistant", "Ja."), ("user", "Go on.")], "<s>", "</s>")
+
+
+def test_a_process_that_takes_too_much_memory_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "MOST_BYTES", 100 << 20)
+    with pytest.raises(TemplateFault, match=r"too much memory|MemoryError"):
+        render("{% set much = 'a' * 10 ** 10 %}")
+
+
 @pytest.mark.parametrize(
     ("template", "reason"),
     [
         ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "more than 2 s"),
-        ("{{ 'a' * 10 ** 10 }}", "memory|MemoryError"),
-        ("{{ 9 ** (9 ** 9) }}", "more than 2 s|memory|MemoryError"),
-        ("{{ '%9999999999d' % 1 }}", "memory|MemoryError"),
+        ("{{ 'a' * 10 ** 10 }}", "memory|MemoryError|more than 2 s"),
+        ("{{ 9 ** (9 ** 9) }}", "memory|MemoryError|more than 2 s"),
+        ("{{ '%9999999999d' % 1 }}", "memory|MemoryError|more than 2 s"),
         ("{% for a in range(99999) %}{{ messages }}{% endfor %}", str(MOST_CHARACTERS)),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "recursion"),
         ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "unsafe"),

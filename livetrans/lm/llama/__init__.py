@@ -111,7 +111,7 @@ class LlamaModel:
 
         params.progress_callback = progress
         _log.clear()
-        self._model = llama_cpp.llama_model_load_from_file(str(self._path).encode(), params)
+        self._model = llama_cpp.llama_model_load_from_file(os.fsencode(self._path), params)
         if raised:
             raise raised[0]
         if not self._model:
