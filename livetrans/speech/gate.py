@@ -62,7 +62,8 @@ class VoiceActivityGate:
         self._rest = np.zeros(0, dtype=np.int16)
         self._next_sample = 0
         self._recent: deque[_Window] = deque(maxlen=OPENING_WINDOWS)
-        self._held: deque[_Window] = deque(maxlen=OPENING_WINDOWS + self._pre_roll_windows)
+        longest = max(OPENING_WINDOWS + self._pre_roll_windows, self._pause_windows)
+        self._held: deque[_Window] = deque(maxlen=longest)
         """Closed: the sound from which an opening is taken. Open: the sound of a pause that may yet end."""
         self._unvoiced_windows = 0
         self._released_end = 0

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LONG_SILENCE = 5.0
 """Seconds of silence after which the subject may have changed: the prompt starts empty."""
 STALL = 3.0
-"""Seconds without a new word after which recognition has stopped: the gate lets no pause of that length through."""
+"""Seconds of sound without a new word after which recognition has stopped, unless the gate's pause is longer."""
 
 
 class Transcriber:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -35,11 +37,11 @@ def gate(samples: np.ndarray, sizes: list[int], options: GateSettings = DEFAULT)
     return chunks + detector.flush()
 
 
-def stretches(windows: list[bool]) -> list[tuple[int, int]]:
+def stretches(windows: list[bool], pause: float) -> list[tuple[int, int]]:
     """Stretches of voice separated by at least a pause of silence, as first and last voiced window."""
     found: list[tuple[int, int]] = []
     for i, is_voiced in enumerate(windows):
-        if is_voiced and found and (i - found[-1][1] - 1) * 0.03 < DEFAULT.pause:
+        if is_voiced and found and (i - found[-1][1] - 1) * 0.03 < pause:
             found[-1] = (found[-1][0], i)
         elif is_voiced:
             found.append((i, i))
@@ -50,22 +52,52 @@ patterns = st.lists(st.tuples(st.booleans(), st.integers(1, 60)), min_size=1, ma
     lambda runs: [is_voiced for is_voiced, count in runs for _ in range(count)]
 )
 chunk_sizes = st.lists(st.sampled_from([100, 480, 960, 5000, 100_000]), min_size=1, max_size=3)
+SWING = 4
+"""Windows within which the level of `sound` has risen and fallen."""
 
 
-@given(patterns, chunk_sizes)
-def test_no_voiced_window_of_speech_is_lost(windows: list[bool], sizes: list[int]) -> None:
+@st.composite
+def talks(draw: st.DrawFn) -> tuple[float, list[bool]]:
+    """A pause, and windows whose silences are clearly shorter or at least as long."""
+    pause = draw(st.sampled_from([0.3, DEFAULT.pause, 1.5, 3.0, 6.0]))
+    limit = round(pause / 0.03 + 0.5)
+    silences = st.one_of(st.integers(1, limit - SWING), st.integers(limit, limit + 60))
+    runs = draw(st.lists(st.tuples(silences, st.integers(SWING, 60)), min_size=1, max_size=6))
+    return pause, [is_voiced for silence, voice in runs for is_voiced in [False] * silence + [True] * voice]
+
+
+@given(talks(), chunk_sizes)
+def test_no_voiced_window_of_speech_is_lost_whatever_the_pause(
+    talk: tuple[float, list[bool]], sizes: list[int]
+) -> None:
+    pause, windows = talk
     samples = sound(windows)
     kept = np.zeros(len(samples), dtype=bool)
-    for chunk in gate(samples, sizes):
+    for chunk in gate(samples, sizes, replace(DEFAULT, pause=pause)):
         part = slice(chunk.start_sample, chunk.start_sample + len(chunk.samples))
         assert np.array_equal(samples[part], chunk.samples)
         assert not kept[part].any(), "a sample came twice"
         kept[part] = True
-    for first, last in stretches(windows):
+    for first, last in stretches(windows, pause):
         opening = windows[first : first + OPENING_WINDOWS]
         if sum(opening) > MINIMUM + 2:  # Two more, because the level must have swung as well.
             assert kept[first * WINDOW : (last + 1) * WINDOW].all()
             assert kept[max(last * WINDOW, 0) : (last + 1) * WINDOW + 4800].all(), "the hang-over is missing"
+
+
+@pytest.mark.parametrize("pause", [0.3, 0.8, 1.5, 1.6, 3.0, 60.0])
+def test_a_silence_ends_the_segment_once_it_is_as_long_as_the_pause(pause: float) -> None:
+    limit = round(pause / 0.03 + 0.5)
+    for silence, ends in ((limit - SWING, 1), (limit, 2)):
+        chunks = gate(sound([True] * 40 + [False] * silence + [True] * 40), [960], replace(DEFAULT, pause=pause))
+        assert sum(chunk.pause for chunk in chunks) == ends
+        assert sum(len(chunk.samples) for chunk in chunks) <= (80 + silence + 20) * WINDOW
+
+
+def test_silence_is_never_held_without_bound() -> None:
+    detector = VoiceActivityGate(replace(DEFAULT, pause=3.0), voiced)
+    detector.feed(AudioChunk(sound([True] * 40 + [False] * 20_000), 0))
+    assert len(detector._held) <= 3.0 / 0.03
 
 
 @given(patterns, chunk_sizes, chunk_sizes)
