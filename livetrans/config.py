@@ -90,9 +90,6 @@ class PromptSettings:
     """Terms and their translations."""
 
 
-RECORDS = ("shown", "exact")
-"""The final that session and exports keep: the shown one, or one decoded from scratch, without bias."""
-
 FINALS = ("worth", "exact", "partial")
 """Finals: rewritten only where the model finds it worth it; as re-translation would write them (the bias is 0); as any
 update."""
@@ -125,8 +122,6 @@ class DecodingSettings:
     """Last tokens of the draft that a final may change, by worth."""
     final_margin: float = 1.5
     """Log-probability, in nats for each shown token taken back, by which another final has to be better, by worth."""
-    record: str = "shown"
-    """The final that session and exports keep, see `RECORDS`; an exact record costs a second decoding."""
     fallback: float = 0.6
     """The draft model's highest probability, 0..1, up to which the target writes the token (`bild` only)."""
     rollback: float = 3.0
@@ -177,8 +172,7 @@ PAPER = Preset(DecodingSettings("ssbd", bias=0.2, final="partial"), MaskSettings
 
 def calm_name(decoding: DecodingSettings, mask: MaskSettings) -> str | None:
     """Return the name in `CALM` of these settings; None if a single one was changed."""
-    same = replace(decoding, record=DecodingSettings().record)
-    return next((name for name in CALM if calm_preset(name, decoding.method) == Preset(same, mask)), None)
+    return next((name for name in CALM if calm_preset(name, decoding.method) == Preset(decoding, mask)), None)
 
 
 PANELS = ("people", "research", "off")

@@ -155,8 +155,6 @@ class Translation(_OfUpdate):
     """The decoder's name in `livetrans.decoding.DECODERS`."""
     accepted: tuple[Span, ...] = ()
     """Which of `tokens` came from a draft, in order."""
-    exact: str | None = None
-    """The text of re-translation, at a final with an exact record; None if it is `text`."""
     terms: tuple[str, ...] = ()
     """Terms of the glossary in its prompt."""
 
@@ -172,18 +170,11 @@ class Caption(_OfUpdate):
     """Which characters of `text` were accepted from a draft, in order; the rest is new in this update."""
     masked_tokens: int = 0
     """Output tokens held back by mask-k and by the cut to a word boundary."""
-    exact: str | None = None
-    """The exact final, for the record; None if it is `text` or not recorded."""
 
     @property
     def right_to_left(self) -> bool:
         language = LANGUAGES.get((self.language or "").lower())
         return language.right_to_left if language else reads_right_to_left(self.text)
-
-    @property
-    def recorded(self) -> str:
-        """The text that exports write."""
-        return self.text if self.exact is None else self.exact
 
     @property
     def start(self) -> float:

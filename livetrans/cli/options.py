@@ -17,7 +17,6 @@ from livetrans.config import (
     FINALS,
     GAMMA,
     PANELS,
-    RECORDS,
     SOURCE_LINES,
     DecodingSettings,
     GateSettings,
@@ -158,12 +157,6 @@ _TRANSLATION = [
         type=click.Choice(FINALS),
         help="How a final is decoded: worth (with window only) keeps what is shown unless the model gives another text "
         "a clearly higher probability; exact decodes it anew, without bias; partial decodes it like any update.",
-    ),
-    _translation(
-        "--record",
-        type=click.Choice(RECORDS),
-        default=DecodingSettings().record,
-        help="Finals in session and exports: as shown, or decoded from scratch, which costs a second translation.",
     ),
     _translation(
         "--history",

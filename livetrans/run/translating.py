@@ -64,7 +64,7 @@ class Translating:
                 mask = replace(mask, k=value)
             case "calm", str():
                 preset = calm_preset(value, decoding.method)
-                decoding, mask = replace(preset.decoding, record=decoding.record), preset.mask
+                decoding, mask = preset.decoding, preset.mask
             case "target", str():
                 self.translator.aim_at(parse_language(value))
                 self.signature["target_language"] = value
@@ -235,7 +235,6 @@ def _calm_signature(decoding: DecodingSettings, mask: MaskSettings) -> dict[str,
         "window": decoding.window,
         "final": decoding.final,
         "final_margin": decoding.final_margin,
-        "record": decoding.record,
         "mask_mode": mask.mode,
         "mask_k": mask.k,
     }

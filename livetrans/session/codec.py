@@ -120,7 +120,11 @@ def from_dict(values: Mapping[str, Any], transcripts: Transcripts | None = None)
     at = decode(_Published, values).at
     if kind not in OF_TRANSCRIPT:
         return Record(at, decode(kind, values))
-    event = decode(kind, {**values, "accepted": _accepted(values), "transcript": _transcript_of(values)})
+    given = {**values, "accepted": _accepted(values), "transcript": _transcript_of(values)}
+    if kind is Caption and values.get("exact") is not None:
+        # Of 0.1: the text that was decoded for exports, with no part of a draft.
+        given |= {"text": values["exact"], "accepted": ()}
+    event = decode(kind, given)
     assert isinstance(event, Translation | Caption)
     known = (transcripts or {}).get(event.segment_id, {}).get(event.revision)
     if known is not None:

@@ -49,7 +49,6 @@ class Presenter:
             tokens=translation.tokens[:shown_tokens],
             accepted=accepted,
             masked_tokens=len(translation.tokens) - shown_tokens,
-            exact=translation.exact,
             language=translation.language,
         )
 

@@ -103,11 +103,6 @@ class Translator:
         maximum_tokens = self._maximum_tokens(prompt, source)
         decoded = self._decode(prompt, maximum_tokens, settings, transcript.final)
         translation = self._translation(transcript, decoded, settings.method)
-        if transcript.final and settings.record == "exact" and settings.final != "exact":
-            method = settings.method if DECODERS[settings.method].both_ends else "ssbd"
-            exactly = replace(settings, method=method, final="exact")
-            text = self._render(self._decode(prompt, maximum_tokens, exactly, True).tokens)
-            translation = translation if text == translation.text else replace(translation, exact=text)
         if transcript.final:
             self._leave(decoded.tokens, source)
             if self._prompts and not decoded.stats.truncated:

@@ -116,5 +116,5 @@ class Finals:
         stem, ends = f"livetrans-{datetime.now():%Y-%m-%dT%H-%M-%S}", chain([""], map("-{}".format, count(2)))
         path = next(path for end in ends if not (path := Path(f"{stem}{end}.txt")).exists())
         with path.open("x", encoding="utf-8") as file:
-            file.writelines(f"{one_line(caption.source)}\n{one_line(caption.recorded)}\n\n" for caption in captions)
+            file.writelines(f"{one_line(caption.source)}\n{one_line(caption.text)}\n\n" for caption in captions)
         return path.resolve()

@@ -284,9 +284,7 @@ def test_a_calm_setting_is_a_point_and_single_options_move_it(seen: Seen, tmp_pa
 def test_the_paper_is_a_method_with_its_settings(seen: Seen) -> None:
     options = parsed(seen, "--method", "paper")
     assert (options.decoding, options.mask) == (PAPER.decoding, PAPER.mask)
-    assert parsed(seen, "--method", "paper", "--record", "exact", "--bias", "0").decoding == replace(
-        PAPER.decoding, bias=0.0, record="exact"
-    )
+    assert parsed(seen, "--method", "paper", "--bias", "0").decoding == replace(PAPER.decoding, bias=0.0)
 
 
 def test_sentences_before_get_room_in_the_default_context(seen: Seen) -> None:

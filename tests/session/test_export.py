@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -101,9 +100,10 @@ def test_unknown_choices_are_usage_errors(tmp_path: Path) -> None:
         export(path, "srt", "all")  # type: ignore[arg-type]
 
 
-def test_an_exact_final_is_what_is_exported(tmp_path: Path) -> None:
-    shown = caption(0, "Er geht heim")
-    path = write_session(tmp_path / "s.jsonl", replace(shown, exact="Er geht nach Hause."), caption(1, "Ende."))
+def test_the_exact_final_of_an_older_session_is_what_is_exported(tmp_path: Path) -> None:
+    path = write_session(tmp_path / "s.jsonl", caption(0, "Er geht heim"), caption(1, "Ende."))
+    lines = path.read_text().splitlines()
+    path.write_text(json.dumps(json.loads(lines[0]) | {"exact": "Er geht nach Hause."}) + f"\n{lines[1]}\n")
     assert "".join(export(path, "txt")) == "Er geht nach Hause.\nEnde.\n"
 
 

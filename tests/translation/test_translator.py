@@ -166,14 +166,6 @@ def test_what_no_split_left_is_not_carried(updates: tuple[Transcript, ...]) -> N
     assert len(_run(translator, *updates)) == len(updates)
 
 
-def test_an_exact_record_leaves_the_screen_calm() -> None:
-    updates = (_update("one two"), _update("one two three.", revision=1, final=True))
-    shown = _run(_translator(bias=0.5, method="ssbd", final="partial", record="exact"), *updates)[-1]
-    assert (shown.text, shown.exact, shown.recorded) == ("ONE (TWO) THREE.", "ONE TWO THREE.", "ONE TWO THREE.")
-    same = _run(_translator(method="rt", record="exact"), *updates)[-1]
-    assert (same.exact, same.recorded) == (None, "ONE TWO THREE.")
-
-
 def test_settings_hold_from_the_next_update_on() -> None:
     translator = _translator(method="ssbd", bias=0.5, final="partial")
     _feed(translator, _update("one two"))
