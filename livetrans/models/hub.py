@@ -10,10 +10,12 @@ import contextlib
 import errno
 import hashlib
 import logging
+import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from livetrans.errors import ModelError, UsageError, sentence
 
@@ -23,8 +25,14 @@ if TYPE_CHECKING:
 Arrived = Callable[[int], None]
 """Called with the bytes of a file that are on the disk, as they arrive."""
 
+COMMIT = re.compile("[0-9a-f]{40}")
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _BLOCK = 1 << 20
+_PAUSES = (1.0, 2.0, 4.0, 8.0)
+"""Seconds before a request is made again that failed for a cause which may pass; bytes that arrive begin the series
+again."""
+_PASSING = (408, 500, 502, 503, 504)
+"""States of a server that may pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,44 +61,124 @@ class WrongHash(ModelError):
 
 
 def look_up(repository: str, revision: str) -> Revision:
-    """Return the commit of a revision, and its files with sizes and hashes.
+    """Return the commit of a branch or of a commit's hash, and its files with sizes and hashes.
 
     Raises:
         UsageError: there is no such repository or revision.
-        ModelError: the hub cannot be reached, or refuses; the sentence says what to do.
+        ModelError: the hub cannot be reached, or refuses, or answers with another commit; the sentence says what to do.
     """
     with _plain_errors(repository):
         hub = _library()
-        info = hub.HfApi().model_info(repository, revision=revision, files_metadata=True, timeout=20.0)
-        files = tuple(
-            RemoteFile(file.rfilename, file.size or 0, file.lfs.sha256 if file.lfs else None, file.blob_id)
-            for file in info.siblings or ()
-        )
-        if info.sha is None:
-            raise ModelError(f"{_endpoint()} gave no commit for {repository}; check HF_ENDPOINT")
-        return Revision(repository, info.sha, files)
+        for pause in (*_PAUSES, None):
+            try:
+                info = hub.HfApi().model_info(repository, revision=revision, files_metadata=True, timeout=20.0)
+                break
+            except hub.errors.HfHubHTTPError as error:
+                if pause is None or error.response.status_code not in _PASSING:
+                    raise
+                time.sleep(pause)
+        # The commit becomes the name of a folder.
+        if not isinstance(info.sha, str) or not COMMIT.fullmatch(info.sha):
+            raise ValueError("its commit is not a hash of 40 digits")
+        if COMMIT.fullmatch(revision) and info.sha != revision:
+            raise ModelError(
+                f"{_endpoint()} answers with commit {info.sha[:8]} of {repository} in place of {revision[:8]}; "
+                "set HF_ENDPOINT to another address: this one does not serve what was asked for"
+            )
+        return Revision(repository, info.sha, tuple(_listed(file) for file in info.siblings or ()))
 
 
 def fetch(revision: Revision, file: RemoteFile, target: Path, arrived: Arrived) -> None:
     """Fetch a file to `target`, which may hold its beginning; if the fetch is cut, what arrived stays there.
 
+    Each request goes to the hub, which names the address of the bytes anew: such addresses expire.
+
     Raises:
         ModelError: as `look_up`, or the disk is full; the sentence says what was kept.
     """
     with _plain_errors(revision.repository, target), target.open("ab") as stream:
-        hub = _library()
-        from huggingface_hub.file_download import http_get
+        url = _library().hf_hub_url(revision.repository, file.path, revision=revision.commit)
+        failures = 0
+        arrived(stream.tell())
+        while (before := stream.tell()) < file.size:
+            try:
+                _receive(url, file, stream, arrived)
+            except Exception as error:
+                failures = 0 if stream.tell() > before else failures + 1
+                if failures > len(_PAUSES) or not _may_pass(error):
+                    raise
+                time.sleep(_PAUSES[max(failures - 1, 0)])
 
-        begun = stream.tell()
-        arrived(begun)
-        http_get(
-            hub.hf_hub_url(revision.repository, file.path, revision=revision.commit),
-            stream,
-            resume_size=begun,
-            headers=hub.utils.build_hf_headers(),
-            expected_size=file.size,
-            tqdm_class=lambda **settings: _Counter(begun, arrived),  # type: ignore[arg-type]
-        )
+
+def _receive(url: str, file: RemoteFile, stream: BinaryIO, arrived: Arrived) -> None:
+    """Append the rest of a file to a stream by one request; every block is on the disk before the next is read.
+
+    Raises:
+        httpx2.HTTPError, huggingface_hub.errors.HfHubHTTPError: the request failed, or the answer ended early.
+        ModelError: the server has a file of another size.
+    """
+    import httpx2
+    from huggingface_hub import constants, get_session
+    from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type: ignore[attr-defined]
+
+    have = stream.tell()
+    headers = {**build_hf_headers(), "Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    timeout = constants.HF_HUB_DOWNLOAD_TIMEOUT
+    with get_session().stream("GET", url, headers=headers, timeout=timeout) as response:
+        if response.status_code != 416:
+            hf_raise_for_status(response)
+        part = re.fullmatch(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)", response.headers.get("Content-Range", ""))
+        whole = part[2] if part else response.headers.get("Content-Length", "")
+        is_encoded = "Content-Encoding" in response.headers
+        if response.status_code == 416 or (whole.isdigit() and int(whole) != file.size and not is_encoded):
+            served = f"{int(whole):,}" if whole.isdigit() else "fewer"
+            raise ModelError(
+                f"{file.path} has {served} bytes at {response.url.host}, and {file.size:,} are listed for it; "
+                "run the same command again later, or set HF_ENDPOINT to another address"
+            )
+        if have and not (part and part[1] == str(have)):
+            # The server sends the whole file, or another part than was asked for.
+            stream.seek(0)
+            stream.truncate()
+            have = 0
+            arrived(0)
+            if part:
+                raise httpx2.RemoteProtocolError("another part of the file arrived")
+        for block in response.iter_bytes():
+            # More than is listed is not read; the hash decides.
+            stream.write(block[: file.size - have])
+            stream.flush()
+            have = min(have + len(block), file.size)
+            arrived(have)
+            if have == file.size:
+                return
+    raise httpx2.RemoteProtocolError("the answer ended early")
+
+
+def _may_pass(error: Exception) -> bool:
+    """Return whether a request may succeed if it is made again."""
+    import httpx2
+    from huggingface_hub.errors import HfHubHTTPError
+
+    if isinstance(error, HfHubHTTPError):
+        # Behind a redirect 403 is the answer to an address that has expired.
+        return error.response.status_code in _PASSING or _is_expired(error)
+    return isinstance(error, httpx2.TransportError) and not isinstance(error, httpx2.UnsupportedProtocol)
+
+
+def _is_expired(error: Any) -> bool:
+    return error.response.status_code == 403 and bool(error.response.history)
+
+
+def _listed(file: Any) -> RemoteFile:
+    """Return a file as the hub lists it.
+
+    Raises:
+        ValueError: it has no size.
+    """
+    if not isinstance(file.rfilename, str) or not isinstance(file.size, int) or file.size < 0:
+        raise ValueError("a file in its list has no size")
+    return RemoteFile(file.rfilename, file.size, file.lfs.sha256 if file.lfs else None, file.blob_id)
 
 
 def sha256_of(path: Path) -> str:
@@ -129,39 +217,37 @@ def _git_sha1(path: Path) -> str:
     return digest.hexdigest()
 
 
-class _Counter:
-    """The part of tqdm's interface that the library uses."""
-
-    def __init__(self, begun: int, arrived: Arrived) -> None:
-        self._bytes = begun
-        self._arrived = arrived
-
-    def update(self, count: int) -> None:
-        self._bytes += count
-        self._arrived(self._bytes)
-
-    def __enter__(self) -> _Counter:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        pass
-
-
 def _library() -> Any:
-    """Return huggingface_hub, without its log, and with a client that refuses unencrypted addresses elsewhere.
+    """Return huggingface_hub, without its log, and with our client.
 
     Raises:
         ModelError: the network is forbidden.
     """
-    import httpx2
     import huggingface_hub
 
     if is_offline():
         raise ModelError("HF_HUB_OFFLINE forbids the network; unset it, and run the same command again")
-    hooks: dict[str, list[Callable[[Any], None]]] = {"request": [_refuse_unencrypted], "response": [_refuse_to_wait]}
     logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
-    huggingface_hub.set_client_factory(lambda: httpx2.Client(event_hooks=hooks, follow_redirects=True, timeout=None))
+    huggingface_hub.set_client_factory(_client)
     return huggingface_hub
+
+
+def _client() -> httpx2.Client:
+    """Return a client that refuses unencrypted addresses elsewhere, and reports rate limits at once.
+
+    Raises:
+        UsageError: the proxy of the environment cannot be used.
+    """
+    import httpx2
+
+    hooks: dict[str, list[Callable[[Any], None]]] = {"request": [_refuse_unencrypted], "response": [_refuse_to_wait]}
+    try:
+        return httpx2.Client(event_hooks=hooks, follow_redirects=True, timeout=None)
+    except ImportError:
+        needed = "a SOCKS proxy, which needs the package socksio: install that with pip, or name an HTTP proxy"
+        raise UsageError(f"ALL_PROXY or HTTPS_PROXY names {needed}") from None
+    except (ValueError, httpx2.InvalidURL) as error:
+        raise UsageError(f"ALL_PROXY, HTTPS_PROXY or HTTP_PROXY cannot be used ({sentence(error)})") from None
 
 
 def _refuse_unencrypted(request: httpx2.Request) -> None:
@@ -215,11 +301,14 @@ def _plain_errors(repository: str, target: Path | None = None) -> Iterator[None]
         ) from None
     except errors.HfHubHTTPError as error:
         status = error.response.status_code
-        if status in (401, 403):
+        if status in (401, 403) and not _is_expired(error):
             raise ModelError(f"{page} refuses the access ({status}); check HF_TOKEN") from None
         if status == 404:
             raise UsageError(f"{page} lacks a file that it lists; run the same command again") from None
-        raise ModelError(f"{page} does not work at the moment ({status}); run the same command again later") from None
+        raise ModelError(
+            f"{error.response.url.host} answered with an error ({status}) for {repository}; "
+            "run the same command again later"
+        ) from None
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) and target is not None:
             raise ModelError(

@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import constants
 
 from livetrans.models import find
-from tests.models.hub import BLOCK, Hub, serving
+from tests.models.hub import Hub, serving
 
 HOME_VARIABLES = (
     "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE", "OLLAMA_MODELS", "XDG_CACHE_HOME",
@@ -39,6 +39,5 @@ def hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         template = hub.url + "/{repo_id}/resolve/{revision}/{filename}"
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", BLOCK)
         monkeypatch.setattr("time.sleep", lambda seconds: None)
         yield hub

@@ -14,7 +14,6 @@ from typing import Any
 
 LARGE = 100
 """Bytes from which a file counts as large: the hub publishes its SHA-256."""
-BLOCK = 4096
 COMMIT = "c0ffee" + "0" * 34
 
 
@@ -34,8 +33,18 @@ class Hub:
     """Address that the bytes of files come from, as the real hub's come from another host than its pages."""
     refusal: tuple[int, dict[str, str]] | None = None
     """Status and headers of every answer."""
+    failures: dict[str, list[int]] = field(default_factory=dict)
+    """By a part of the path: status codes that are answered first, one each."""
     cuts: int = 0
-    """Answers with a body that are still to be cut off halfway."""
+    """Bodies that are still to be cut off."""
+    cut_after: int = 40_000
+    """Bytes of a body that is cut off."""
+    left: int = 1 << 40
+    """Bytes of files that the line still carries before it is dead."""
+    bodies: dict[str, bytes] = field(default_factory=dict)
+    """By path: what is served in place of the listed bytes."""
+    ignores_ranges: bool = False
+    states_lengths: bool = True
     wrong_hash: bool = False
     """Publish another hash than that of the bytes."""
     while_serving: Callable[[], None] | None = None
@@ -64,14 +73,15 @@ def serving(hub: Hub) -> Iterator[Hub]:
             hub.requests.append((self.path, self.headers["Range"]))
             if self.headers["Authorization"]:
                 hub.authorised.append(self.path)
-            if hub.refusal:
-                self._answer(*hub.refusal, b"{}")
+            failing = next((codes for part, codes in hub.failures.items() if part in self.path and codes), None)
+            if hub.refusal or failing:
+                self._answer(*(hub.refusal or (failing.pop(0), {})), b"{}")  # type: ignore[union-attr]
             elif asked := re.match(r"/api/models/([^/]+/[^/]+)/revision/", self.path):
                 self._info(asked[1])
             elif re.match(r"/[^/]+/[^/]+/resolve/[0-9a-f]+/", self.path):
                 self._answer(302, {"Location": hub.storage + self.path.replace("/resolve/", "/bytes/")}, b"")
             elif asked := re.match(r"/([^/]+/[^/]+)/bytes/([0-9a-f]+)/(.+)", self.path):
-                self._file(hub.files[asked[1]][asked[3]])
+                self._file(hub.bodies.get(asked[3], hub.files[asked[1]][asked[3]]))
             else:
                 self._answer(404, {}, b"")
 
@@ -82,26 +92,32 @@ def serving(hub: Hub) -> Iterator[Hub]:
                 self._answer(200, {}, json.dumps(hub.info(repository)).encode())
 
         def _file(self, data: bytes) -> None:
-            start = int(re.match(r"bytes=(\d+)-", self.headers["Range"] or "bytes=0-")[1])  # type: ignore[index]
+            begun = re.match(r"bytes=(\d+)-", self.headers["Range"] or "")
+            start = int(begun[1]) if begun and not hub.ignores_ranges else 0
+            if start >= len(data) > 0:
+                self._answer(416, {"Content-Range": f"bytes */{len(data)}"}, b"")
+                return
             headers = {"Content-Range": f"bytes {start}-{len(data) - 1}/{len(data)}"} if start else {}
             self._answer(206 if start else 200, headers, data[start:])
 
         def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
             self.send_response(status)
-            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            stated = {"Content-Length": str(len(body))} if hub.states_lengths or not body else {}
+            for name, value in {**stated, **headers}.items():
                 self.send_header(name, value)
             self.end_headers()
-            half = len(body) // 2
-            self.wfile.write(body[:half])
-            if "/bytes/" in self.path and hub.while_serving:
+            is_file = "/bytes/" in self.path and status in (200, 206)
+            first = body[: min(hub.cut_after, hub.left)] if is_file else body
+            self.wfile.write(first)
+            if is_file and hub.while_serving:
                 hub.while_serving()
-            if "/bytes/" in self.path and hub.cuts and len(body) > BLOCK:
-                hub.cuts -= 1
+            if is_file and len(first) < len(body) and (hub.cuts or hub.left < len(body)):
+                hub.cuts, hub.left = max(hub.cuts - 1, 0), hub.left - len(first)
                 self.close_connection = True
                 self.wfile.flush()
                 self.connection.shutdown(2)
                 return
-            self.wfile.write(body[half:])
+            self.wfile.write(body[len(first) :])
 
         def log_message(self, *arguments: Any) -> None:
             pass

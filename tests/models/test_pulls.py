@@ -7,6 +7,8 @@ import json
 import shutil
 import threading
 from collections import namedtuple
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -74,13 +76,13 @@ def test_a_cut_is_mended_within_the_same_pull(hub: Hub, folder: Path) -> None:
 
 
 def test_a_pull_that_was_cut_for_good_goes_on_where_it_was_cut(hub: Hub, folder: Path) -> None:
-    hub.cuts = 100
+    hub.left = 50_000
     with pytest.raises(ModelError, match=r"cut; run the same command again: it goes on after the \d"):
         fetch(TRANSLATOR, folder)
     [unfinished] = [path for path in folder.rglob("*.gguf") if path.is_file()]
     kept = unfinished.stat().st_size
     assert 0 < kept < len(GGUF) and not (folder / "Small-Q4.gguf").exists()
-    hub.cuts = 0
+    hub.left = 1 << 40
     hub.requests.clear()
     assert fetch(TRANSLATOR, folder).read_bytes() == GGUF
     assert [asked for path, asked in hub.requests if "/bytes/" in path] == [f"bytes={kept}-"]
@@ -89,7 +91,7 @@ def test_a_pull_that_was_cut_for_good_goes_on_where_it_was_cut(hub: Hub, folder:
 def test_what_arrived_of_a_cut_pull_is_listed_and_removed(
     hub: Hub, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hub.cuts = 100
+    hub.left = 50_000
     with pytest.raises(ModelError):
         fetch(TRANSLATOR, folder)
     assert run(["models"]) == 0
@@ -100,11 +102,75 @@ def test_what_arrived_of_a_cut_pull_is_listed_and_removed(
     assert run(["models", "rm", "owner/small:Small-Q4.gguf"]) == 2
 
 
+def test_a_line_that_is_cut_again_and_again_gets_on_as_long_as_bytes_arrive(hub: Hub, folder: Path) -> None:
+    hub.cuts, hub.cut_after = 100, 6000
+    steps: list[tuple[int, int]] = []
+    assert fetch(TRANSLATOR, folder, steps).read_bytes() == GGUF
+    done = [done for done, _ in steps]
+    assert done == sorted(done) and max(after - before for before, after in pairwise(done)) <= 6000
+
+
+@pytest.mark.parametrize(
+    "failures",
+    [
+        {"/bytes/": [403]},
+        {"/bytes/": [500, 503, 502], "/resolve/": [504]},
+        {"/api/": [500, 503]},
+    ],
+    ids=["an expired link", "busy storage", "a busy hub"],
+)
+def test_what_may_pass_is_tried_again(hub: Hub, folder: Path, failures: dict[str, list[int]]) -> None:
+    """An address that has expired is asked for at the hub again."""
+    hub.failures = failures
+    assert fetch(TRANSLATOR, folder).read_bytes() == GGUF
+    assert not any(failures.values())
+    if "/bytes/" in failures:
+        assert sum("/resolve/" in path for path, _ in hub.requests) > 1
+
+
+@pytest.mark.parametrize("status", [403, 503])
+def test_a_file_server_that_goes_on_refusing_is_given_up(hub: Hub, folder: Path, status: int) -> None:
+    hub.failures = {"/bytes/": [status] * 100}
+    with pytest.raises(ModelError, match=rf"localhost answered with an error \({status}\) .*again later"):
+        fetch(TRANSLATOR, folder)
+    assert len(hub.failures["/bytes/"]) > 90
+
+
+@pytest.mark.parametrize(("body", "kept"), [(GGUF + b"more", 0), (GGUF[:60_000], 50_000), (GGUF[:40_000], 50_000)])
+def test_a_body_of_another_length_than_listed_is_refused(hub: Hub, folder: Path, body: bytes, kept: int) -> None:
+    if kept:
+        hub.left = kept
+        with pytest.raises(ModelError):
+            fetch(TRANSLATOR, folder)
+    hub.left, hub.bodies = 1 << 40, {"Small-Q4.gguf": body}
+    with pytest.raises(ModelError, match=f"has {len(body):,} bytes at localhost, and {len(GGUF):,} are listed"):
+        fetch(TRANSLATOR, folder)
+
+
+def test_bytes_beyond_the_listed_ones_are_not_read_and_too_few_are_noticed(hub: Hub, folder: Path) -> None:
+    """From a server that states no lengths."""
+    hub.states_lengths, hub.bodies = False, {"Small-Q4.gguf": GGUF[:60_000]}
+    with pytest.raises(ModelError, match="has 60,000 bytes"):
+        fetch(TRANSLATOR, folder)
+    shutil.rmtree(folder / ".unfinished")
+    hub.bodies = {"Small-Q4.gguf": GGUF + bytes(1000)}
+    steps: list[tuple[int, int]] = []
+    assert fetch(TRANSLATOR, folder, steps).read_bytes() == GGUF
+    assert all(done <= total for done, total in steps)
+
+
+def test_a_server_that_ignores_ranges_sends_all_again(hub: Hub, folder: Path) -> None:
+    hub.cuts, hub.ignores_ranges = 2, True
+    steps: list[tuple[int, int]] = []
+    assert fetch(TRANSLATOR, folder, steps).read_bytes() == GGUF
+    assert (0, len(GGUF)) in steps[1:] and all(done <= total for done, total in steps)
+
+
 def test_a_new_commit_is_fetched_from_the_beginning(hub: Hub, folder: Path) -> None:
-    hub.cuts = 100
+    hub.left = 50_000
     with pytest.raises(ModelError):
         fetch(TRANSLATOR, folder)
-    hub.cuts, hub.commit = 0, "f" * 40
+    hub.left, hub.commit = 1 << 40, "f" * 40
     hub.files["owner/small"]["Small-Q4.gguf"] = GGUF[::-1]
     assert fetch(TRANSLATOR, folder).read_bytes() == GGUF[::-1]
 
@@ -137,7 +203,7 @@ def test_the_catalogue_s_hash_is_checked_too(folder: Path) -> None:
         (403, {"X-Error-Code": "GatedRepo"}, r"accept them at http://127\S+/owner/small"),
         (429, {"Retry-After": "42"}, "again in 42 seconds"),
         (429, {"RateLimit": '"api";r=0;t=55'}, "again in 55 seconds"),
-        (503, {}, r"\(503\).*later"),
+        (503, {}, r"127\.0\.0\.1 answered with an error \(503\) for owner/small; .*later"),
     ],
 )
 def test_a_refusal_says_what_to_do(hub: Hub, folder: Path, status: int, headers: dict[str, str], sentence: str) -> None:
@@ -164,6 +230,35 @@ def test_a_server_that_is_no_hub_is_named(hub: Hub, folder: Path) -> None:
 def test_nobody_answers(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(ModelError, match="cannot be reached"):
+        fetch(TRANSLATOR, folder)
+
+
+@pytest.mark.parametrize(
+    "commit", ["/home/someone/precious", "../../../../evil", "c0ffee", "", None, 7, "C0FFEE" + "0" * 34]
+)
+def test_a_commit_that_is_no_hash_is_refused(hub: Hub, folder: Path, commit: str) -> None:
+    """It would become a path."""
+    hub.commit = commit
+    with pytest.raises(ModelError, match="did not answer as a model hub does"):
+        fetch(TRANSLATOR, folder)
+    assert not any(path.is_file() for path in folder.rglob("*.gguf"))
+
+
+def test_another_commit_than_the_pinned_one_is_refused(folder: Path) -> None:
+    entry = Entry("small", "translator", "owner/small", "Small-Q4.gguf", revision="a" * 40)
+    with pytest.raises(ModelError, match=f"answers with commit {COMMIT[:8]} of owner/small in place of aaaaaaaa"):
+        fetch(entry, folder)
+    assert fetch(replace(entry, revision=COMMIT), folder).read_bytes() == GGUF
+
+
+@pytest.mark.parametrize(
+    ("proxy", "sentence"), [("socks5://127.0.0.1:9", "socksio"), ("ftp://127.0.0.1:9", "HTTPS_PROXY")]
+)
+def test_a_proxy_that_cannot_be_used_is_named(
+    hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch, proxy: str, sentence: str
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(LivetransError, match=f"ALL_PROXY.*{sentence}"):
         fetch(TRANSLATOR, folder)
 
 
