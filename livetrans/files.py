@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
+from stat import S_ISREG
 from typing import IO, TextIO
 
 from livetrans.errors import SessionError, UsageError
@@ -98,6 +102,30 @@ def write_new(path: Path, pieces: Iterable[str], option: str, *, force: bool) ->
 
 def _cannot_write(path: Path, option: str, fault: OSError) -> SessionError:
     return SessionError(f"{path} cannot be written ({fault.strerror}); choose another place for {option}")
+
+
+def private_folder(path: Path) -> None:
+    """Create a folder that its owner alone can open; one that is there already becomes so.
+
+    Raises:
+        OSError: it cannot be created.
+    """
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(OSError):  # Of another user, or on a file system without permissions.
+        path.chmod(0o700)
+
+
+def private_file(path: Path, mode: str) -> FileIO:
+    """Open a file, unbuffered, that its owner alone can read; one that is there already becomes so.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    file = FileIO(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+    with suppress(OSError):
+        if S_ISREG(os.fstat(file.fileno()).st_mode):  # A device belongs to others too.
+            os.fchmod(file.fileno(), 0o600)
+    return file
 
 
 def may_be_json_lines(path: Path) -> bool:

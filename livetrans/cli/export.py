@@ -24,7 +24,7 @@ from livetrans.session.subtitles import Which
     "--format",
     "format_",
     type=click.Choice(get_args(Format)),
-    help="Output format; by default that of --output's file name.",
+    help="Output format; by default that of --output's file name, and txt without it.",
 )
 @click.option(
     "--text",
@@ -73,8 +73,10 @@ def _checked_output(path: Path | None) -> Path | None:
 
 def _format_of(output: Path | None) -> Format:
     formats = get_args(Format)
-    if output is None or not output.suffix:
-        raise UsageError(f"choose a format: --format {'|'.join(formats)}, or a file's ending with -o")
+    if output is None:
+        return "txt"
+    if not output.suffix:
+        raise UsageError(f"{output} has no ending that names a format: add one of .{', .'.join(formats)}, or --format")
     ending = output.suffix[1:].lower()
     for known in formats:
         if ending == known:

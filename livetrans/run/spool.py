@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
-from livetrans.files import read_all, write_all
+from livetrans.files import private_folder, read_all, write_all
 
 if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource
@@ -223,7 +223,7 @@ class _Spool:
         """Raises OSError where the disk does not take it; nothing of the chunk is kept then."""
         if self._file is None:
             if self._folder is not None:
-                self._folder.mkdir(parents=True, exist_ok=True)
+                private_folder(self._folder)
             # Unbuffered, so that a full disk is an error here and not at the next read.
             self._file = tempfile.TemporaryFile(buffering=0, dir=self._folder, prefix="livetrans-")
         self._file.seek(self._end)

@@ -1,4 +1,7 @@
-"""The session folder: every event is appended as it happens, and the sound if wanted, so that a crash loses nothing."""
+"""The session folder: every event is appended as it happens, and the sound if wanted, so that a crash loses nothing.
+
+What was said is private: folders and files are their owner's alone, whatever the umask is.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ import platformdirs
 
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Record
-from livetrans.files import read_all, write_all
+from livetrans.files import private_file, private_folder, read_all, write_all
 from livetrans.session.codec import EVENTS_FILE, to_line
 
 AUDIO_FILE = "audio.wav"
@@ -41,11 +44,11 @@ def make_session_folder(sessions: Path, now: datetime) -> Path:
     name = now.strftime("%Y-%m-%dT%H-%M-%S")
     number = 1
     try:
-        sessions.mkdir(parents=True, exist_ok=True)
+        private_folder(sessions)
         while True:
             folder = sessions / (name if number == 1 else f"{name}-{number}")
             try:
-                folder.mkdir()
+                folder.mkdir(mode=0o700)
                 return folder
             except FileExistsError:
                 number += 1
@@ -82,9 +85,9 @@ class SessionRecorder:
         if not (overwrite or append) and folder.is_dir() and any(folder.iterdir()):
             raise UsageError(f"{folder} holds other files: name a new or an empty folder with --session.")
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            private_folder(folder)
             # Unbuffered: what a buffer holds is lost in a crash, and written again by close() after the disk was full.
-            self._events = FileIO(folder / EVENTS_FILE, "rb+" if append else "wb" if overwrite else "xb")
+            self._events = private_file(folder / EVENTS_FILE, "rb+" if append else "wb" if overwrite else "xb")
             if keep_audio:
                 self._audio = _WaveFile(folder / AUDIO_FILE)
         except OSError as error:
@@ -224,7 +227,7 @@ class _WaveFile:
     """A mono 16 kHz int16 WAV file whose header is right while it grows."""
 
     def __init__(self, path: Path, *, append: bool = False) -> None:
-        self._file = FileIO(path, "rb+" if append else "wb")
+        self._file = private_file(path, "rb+" if append else "wb")
         self._data_bytes = max(self._file.seek(0, os.SEEK_END) - _HEADER_BYTES, 0)
         self._stated_bytes = 0
         self._write_header()

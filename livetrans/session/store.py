@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import shutil
@@ -149,8 +150,16 @@ def last_caption(file: Path) -> dict[str, Any] | None:
 def older_than(days: float) -> list[Path]:
     """The sessions whose last event is more than `days` old, without any that is being recorded."""
     limit = time.time() - timedelta(days=days).total_seconds()
-    old = [path for path in session_folders() if (path / EVENTS_FILE).stat().st_mtime < limit]
+    old = [path for path in session_folders() if changed_at(path) < limit]
     return [path for path in old if not is_being_recorded(path)]
+
+
+def changed_at(folder: Path) -> float:
+    """Return when the last event was written, in seconds since 1970; infinity if the session was removed meanwhile."""
+    try:
+        return (folder / EVENTS_FILE).stat().st_mtime
+    except OSError:
+        return math.inf
 
 
 def remove(folder: Path) -> None:

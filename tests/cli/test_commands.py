@@ -28,7 +28,7 @@ def session(tmp_path: Path) -> Path:
 
 
 def test_export_goes_to_stdout(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export", str(session), "--format", "txt"]) == 0
+    assert run(["export", str(session)]) == 0
     assert capsys.readouterr().out == "Guten Tag.\n"
     assert run(["export", str(session), "--format", "txt", "--text", "source"]) == 0
     assert capsys.readouterr().out == "Good day.\n"
@@ -37,6 +37,7 @@ def test_export_goes_to_stdout(session: Path, capsys: pytest.CaptureFixture[str]
 def test_export_takes_the_format_from_the_file_name(session: Path, tmp_path: Path) -> None:
     assert run(["export", str(session), "-o", str(tmp_path / "out.srt")]) == 0
     assert "00:00:00,500 --> " in (tmp_path / "out.srt").read_text()
+    assert run(["export", str(session), "-o", str(tmp_path / "talk")]) == 2
 
 
 def test_export_refuses_places_that_are_no_file(
@@ -49,11 +50,11 @@ def test_export_refuses_places_that_are_no_file(
 
 
 def test_export_says_how_to_finish_an_unfinished_session(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export", str(session), "--format", "txt"]) == 0
+    assert run(["export", str(session)]) == 0
     assert f"livetrans resume {session}" in capsys.readouterr().err
     with (session / "events.jsonl").open("a") as events:
         events.write('{"event": "run_ended", "at": 1, "heard": 1, "reason": "stopped"}\n')
-    assert run(["export", str(session), "--format", "txt"]) == 0
+    assert run(["export", str(session)]) == 0
     assert capsys.readouterr().err == ""
 
 
@@ -92,11 +93,6 @@ def test_export_overwrites_only_when_forced(session: Path, tmp_path: Path, capsy
     assert file.read_text() == "mine"
     assert run(["export", str(session), "-o", str(file), "--force"]) == 0
     assert file.read_text() == "Guten Tag.\n"
-
-
-def test_export_needs_a_format(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export", str(session)]) == 2
-    assert "--format" in capsys.readouterr().err
 
 
 def test_export_of_something_that_is_not_a_session(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

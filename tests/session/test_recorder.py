@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import wave
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from io import FileIO
@@ -168,3 +169,32 @@ def test_a_place_for_sessions_that_cannot_be_is_reported_in_one_sentence(tmp_pat
 
 def test_the_recorder_needs_no_numpy_of_its_own() -> None:
     assert "numpy" not in vars(sys.modules[SessionRecorder.__module__])
+
+
+@pytest.fixture
+def loose_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def modes(folder: Path) -> dict[str, int]:
+    """The permissions of a folder and of everything in it."""
+    return {str(path.relative_to(folder)): path.stat().st_mode & 0o777 for path in [folder, *folder.rglob("*")]}
+
+
+@pytest.mark.usefixtures("loose_umask")
+def test_what_was_said_is_its_owners_alone(tmp_path: Path) -> None:
+    sessions = tmp_path / "sessions"
+    folder = make_session_folder(sessions, datetime(2026, 11, 21))
+    SessionRecorder(folder, keep_audio=True).close()
+    SessionRecorder(tmp_path / "named", keep_audio=True).close()
+    private = {".": 0o700, "events.jsonl": 0o600, "audio.wav": 0o600}
+    assert modes(folder) == modes(tmp_path / "named") == private
+    assert sessions.stat().st_mode & 0o777 == 0o700
+    for path in (sessions, folder, folder / "events.jsonl", folder / "audio.wav"):
+        path.chmod(0o777)
+    make_session_folder(sessions, datetime(2026, 11, 22))
+    SessionRecorder(folder, append=True).close()
+    assert modes(folder) == private, "those from before become private"
+    assert sessions.stat().st_mode & 0o777 == 0o700

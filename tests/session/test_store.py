@@ -186,3 +186,10 @@ def test_a_path_elsewhere_is_never_removed(sessions: Path, tmp_path: Path) -> No
     assert run(["sessions", "rm", str(elsewhere)]) == 1
     assert run(["sessions", "rm", "../../mine"]) == 1
     assert elsewhere.exists()
+
+
+def test_a_session_that_another_run_removes_meanwhile_is_not_old(
+    sessions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "session_folders", lambda: [sessions / "gone"])
+    assert store.older_than(0) == []
