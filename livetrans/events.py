@@ -211,7 +211,7 @@ class Gap:
 
     start: float
     end: float
-    reason: str  # `microphone` (the device was gone), `sleep` (of the machine), `overflow`, `too slow` or `full disk`.
+    reason: str  # `microphone` (the device was gone), `sleep` (of the machine) or another of docs/events.md.
 
     def caption(self) -> Caption:
         """Return a caption that marks the gap; it belongs to no segment."""

@@ -4,8 +4,9 @@ Sound libraries crash or hang when a sound server dies, write lines of their own
 that was plugged in later only when they start anew: none of this reaches the process that shows captions.
 
 The child writes to its standard output: one line of JSON, what was opened or why nothing was; then, after it has read
-one byte, blocks of sound, each with a head of two 32-bit numbers: frames lost before it, and its frames. It ends when
-the device does.
+one byte, blocks of sound, each with a head: frames lost before it, its frames, and the instant of its capture on the
+system's monotonic clock. It ends when the device does, when its parent is stopped (Ctrl+Z), so that nothing is heard
+meanwhile, and when another microphone becomes the default that it follows.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from queue import Empty, SimpleQueue
+from functools import partial
 from typing import IO, TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from livetrans.audio.portaudio import ON_A_MAC
+from livetrans.audio.source import AudioChannel, Block
 from livetrans.errors import LivetransError, SourceError, UsageError
 from livetrans.events import FULL_SCALE
 from livetrans.installation import start_python
@@ -34,16 +38,23 @@ if TYPE_CHECKING:
 
     from livetrans.audio.portaudio import PortAudio
 
-ANSWER_SECONDS = 10.0
+ANSWER_SECONDS = 60.0 if ON_A_MAC else 10.0
 """Longest time that opening a device may take: the call does not return where the sound server hangs."""
-START_SECONDS, DEAD_SECONDS = 5.0, 3.0
+START_SECONDS, DEAD_SECONDS = 60.0 if ON_A_MAC else 5.0, 3.0
 """Seconds until the first sound, and without sound later, after which the device counts as lost, whatever its
-driver reports."""
+driver reports. At first macOS asks the user whether the terminal may use it."""
+QUEUED_FRAMES = 10 * 48_000
+"""Most frames that wait in the child for a parent that does not read; the oldest ones are dropped."""
+WATCH_SECONDS = 0.25
+"""Seconds between two looks at the parent and at the default device."""
+SUSPENDED, CHANGED = "suspended", "changed"
+"""Why a capture ended while its device was there: its process was stopped, or another device became the default."""
+_EXIT_CODES = {3: SUSPENDED, 4: CHANGED}
 
 BLOCK_SECONDS = 0.1
 """Sound over which a level is the root mean square."""
 
-_HEAD = struct.Struct("<II")
+_HEAD = struct.Struct("<IId")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,7 @@ class Opened:
     """The device that the child opened, or the sentence that says why it could not."""
 
     device: str = ""
+    number: int = -1
     rate: int = 0
     fault: str = ""
     usage: bool = False
@@ -63,54 +75,66 @@ class Captured:
 
     samples: NDArray[np.int16]
     lost_frames: int = 0
-    """Frames that the device lost before this block."""
+    """Frames that were lost before this block."""
+    age: float = 0.0
+    """Seconds since its last sample was captured."""
 
 
 class Capture(Protocol):
     """An open device."""
 
     device: str
+    number: int
     rate: int
 
     def blocks(self) -> Iterator[Captured]:
         """Start, and give the sound as it comes; ends when the device does, or after `close`."""
+
+    def ending(self) -> str | None:
+        """Return `SUSPENDED` or `CHANGED` where that ended the blocks; None where the device did."""
 
     def close(self) -> None:
         """Release the device; from any thread, any number of times."""
 
 
 class CaptureProcess:
-    """The device with that number or name (None: the system's choice), captured by a child process.
+    """A device, captured by a child process."""
 
-    Raises:
-        UsageError: no device has that name.
-        SourceError: the device cannot be opened.
-    """
+    def __init__(self, device: str | int | None, number: int | None = None) -> None:
+        """`device`: a number, a name, or None for the system's choice. `number` decides between devices of that name.
 
-    def __init__(self, device: str | int | None) -> None:
-        wanted = [] if device is None else [str(device)]
-        pipe = subprocess.PIPE
-        self._process = start_python("livetrans.audio.capture", *wanted, stdin=pipe, stdout=pipe)
+        Raises:
+            UsageError: no device has that name.
+            SourceError: the device cannot be opened.
+        """
+        wanted = json.dumps([device, number])
+        self._process = start_python("livetrans.audio.capture", wanted, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin and self._process.stdout
         self._input, self._output = self._process.stdin, self._process.stdout
         answer = threading.Timer(ANSWER_SECONDS, self._process.kill)
         answer.start()
         line = self._output.readline()
         answer.cancel()
-        opened = Opened(**json.loads(line or b"{}"))
+        # A child that was killed or crashed leaves no line, or a part of one.
+        opened = Opened(**json.loads(line)) if line.endswith(b"\n") else Opened()
         if not opened.rate:
             self.close()
             fault = opened.fault or "The sound system does not answer: restart it, or plug the microphone in again."
             raise UsageError(fault) if opened.usage else SourceError(fault)
-        self.device, self.rate = opened.device, opened.rate
+        self.device, self.number, self.rate = opened.device, opened.number, opened.rate
 
     def blocks(self) -> Iterator[Captured]:
         with suppress(OSError, ValueError):  # ValueError: closed by another thread
             self._input.write(b"\n")
             while head := _read_exactly(self._output, _HEAD.size):
-                lost, frames = _HEAD.unpack(head)
+                lost, frames, captured_at = _HEAD.unpack(head)
                 samples = np.frombuffer(_read_exactly(self._output, 2 * frames), dtype="<i2")
-                yield Captured(samples.astype(np.int16), lost)
+                yield Captured(samples.astype(np.int16), lost, max(time.monotonic() - captured_at, 0.0))
+
+    def ending(self) -> str | None:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=1.0)
+        return _EXIT_CODES.get(self._process.returncode)
 
     def close(self) -> None:
         self._process.kill()
@@ -192,24 +216,34 @@ def _read_exactly(stream: IO[bytes], count: int) -> bytes:
 
 
 def capture(
-    wanted: str | None,
+    wanted: str | int | None,
+    number: int | None,
     commands: IO[bytes],
     sound: IO[bytes],
     backend: PortAudio | None = None,
+    watch: Callable[[], None] = lambda: None,
     start_seconds: float = START_SECONDS,
     dead_seconds: float = DEAD_SECONDS,
 ) -> None:
-    """Run in the child: open the device, write the line, wait for the byte, write sound until the device ends."""
+    """Run in the child: open the device, write the line, wait for the byte, write sound until the device ends.
+
+    `watch` runs in a thread of its own as soon as the capture begins.
+    """
     from livetrans.audio.portaudio import PortAudio, choose_device
 
-    blocks: SimpleQueue[Captured | None] = SimpleQueue()
+    channel = AudioChannel(QUEUED_FRAMES)
+    captured_frames = 0
+
+    def on_sound(samples: NDArray[np.int16], lost: int) -> None:
+        nonlocal captured_frames
+        channel.offer(Block(samples, captured_frames + lost, time.monotonic()))
+        captured_frames += lost + len(samples)
+
     try:
         backend = PortAudio() if backend is None else backend
-        device = choose_device(backend.devices(), wanted)
-        stream = backend.open(
-            device, lambda samples, lost: blocks.put(Captured(samples, lost)), lambda: blocks.put(None)
-        )
-        opened = Opened(device.name, stream.rate)
+        device = choose_device(backend.devices(), wanted, number)
+        stream = backend.open(device, on_sound, channel.end)
+        opened = Opened(device.name, device.number, stream.rate)
     except (SourceError, UsageError) as error:
         opened = Opened(fault=str(error), usage=isinstance(error, UsageError))
     sound.write(json.dumps(asdict(opened)).encode() + b"\n")
@@ -221,23 +255,43 @@ def capture(
         try:
             stream.start()
         except SourceError:
-            blocks.put(None)
+            channel.end()
 
-    # A daemon: a start that hangs must not keep this process.
+    # Daemons: a start that hangs must not keep this process.
+    threading.Thread(target=watch, name="livetrans-watch", daemon=True).start()
     threading.Thread(target=start, name="livetrans-start", daemon=True).start()
-    patience = start_seconds
-    with suppress(Empty):
-        while (block := blocks.get(timeout=patience)) is not None:
-            sound.write(_HEAD.pack(block.lost_frames, len(block.samples)) + block.samples.astype("<i2").tobytes())
-            sound.flush()
-            patience = dead_seconds
+    patience, written = start_seconds, 0
+    while blocks := channel.take(patience):
+        for block in blocks:
+            head = _HEAD.pack(block.start_frame - written, len(block.samples), block.captured_at)
+            sound.write(head + block.samples.astype("<i2").tobytes())
+            written = block.start_frame + len(block.samples)
+        sound.flush()
+        patience = dead_seconds
+
+
+def watch(follows_default: bool) -> None:
+    """End this process when its parent is stopped, or when the default device that it follows is another one."""
+    import psutil  # type: ignore[import-untyped]
+
+    from livetrans.audio.portaudio import default_input
+
+    codes = {reason: code for code, reason in _EXIT_CODES.items()}
+    parent, device = os.getppid(), default_input() if follows_default else None
+    while True:
+        time.sleep(WATCH_SECONDS)
+        with suppress(psutil.Error, OSError):
+            if psutil.Process(parent).status() == psutil.STATUS_STOPPED:
+                os._exit(codes[SUSPENDED])
+        if device is not None and default_input() not in (device, None):
+            os._exit(codes[CHANGED])
 
 
 def _main() -> None:
     """Capture, and exit without closing the stream or the library: both calls may hang if the device is gone."""
-    wanted = sys.argv[1] if len(sys.argv) > 1 else None
+    wanted, number = json.loads(sys.argv[1])
     with suppress(OSError):  # the other process has gone
-        capture(wanted, open(0, "rb", 0), open(1, "wb"))
+        capture(wanted, number, open(0, "rb", 0), open(1, "wb"), watch=partial(watch, wanted is None))
     os._exit(0)
 
 

@@ -7,15 +7,20 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import chain, repeat
 from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livetrans.audio.capture import Capture, Captured, CaptureProcess
+from livetrans.audio.capture import CHANGED, SUSPENDED, Capture, Captured, CaptureProcess
 from livetrans.audio.file import Resampler
+from livetrans.audio.portaudio import zeros_advice
 from livetrans.audio.source import AudioChannel, Block
 from livetrans.clock import Clock, seconds_asleep
 from livetrans.errors import LivetransError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 BUFFERED_SECONDS = 60
 RETRY_SECONDS = (0.5, 1.0, 2.0, 3.0)
@@ -27,15 +32,19 @@ _LOST = "The microphone '{}' gives no sound: plug it in, or restart the sound sy
 SHORTEST_SLEEP = 1.0
 """Seconds: a longer sleep of the machine is a gap."""
 
-OpenCapture = Callable[[str | int | None], Capture]
+ZEROS_SECONDS = 5.0
+"""Seconds of samples that are exactly 0 after which the user is told: a room is never that quiet."""
+
+OpenCapture = Callable[[str | int | None, int | None], Capture]
+"""Opens the device of a name or number; the second argument decides between devices of one name."""
 
 
 class Microphone:
     """A listening device. A thread of its own takes the sound from the capture, resamples it, and opens the device
     again when it is lost; everything else happens in the listening thread.
 
-    `start_sample` counts what was not heard too (a lost device, a pause, a sleep of the machine, sound dropped where
-    the listener is a minute behind), so source time stays true; all but pauses are reported as gaps.
+    `start_sample` counts what was not heard too (a lost device, a pause, a sleep of the machine, a suspension,
+    sound dropped where the listener is a minute behind), so source time stays true; all but pauses are gaps.
     """
 
     def __init__(
@@ -55,9 +64,9 @@ class Microphone:
         self._notify = notify
         self._open = open_capture
         self._retry_seconds = retry_seconds
-        self._capture = open_capture(device)
+        self._capture = open_capture(device, None)
         # Its name, because numbers change when devices come and go.
-        self._wanted = None if device is None else self._capture.device
+        self._wanted = (None, None) if device is None else (self._capture.device, self._capture.number)
         self._channel = AudioChannel(BUFFERED_SECONDS * SAMPLE_RATE)
         self._skipped_samples = 0
         self._paused = False
@@ -66,8 +75,16 @@ class Microphone:
         self._position = 0
         self._heard_at: float | None = None
         self._asleep_before = asleep()
-        self._lost: tuple[int, float] | None = None
-        """Position and instant at which the device was lost."""
+        self._lost: tuple[int, float, str] | None = None
+        """Position and instant at which the device was lost, and the reason of the gap."""
+        self._loss_is_reported = False
+        self._zeros = 0
+        """Frames since the last sample that was not 0."""
+
+    @property
+    def name(self) -> str:
+        """The device's name, as the system lists it."""
+        return self._capture.device
 
     @property
     def duration(self) -> float | None:
@@ -99,7 +116,7 @@ class Microphone:
                 now = max(expected, self._lost_until() - SAMPLE_RATE)
                 yield AudioChunk(np.zeros(0, dtype=np.int16), now, self._clock.now())
         if self._lost is not None:
-            self._report(expected, self._lost_until(), "microphone")
+            self._report(expected, self._lost_until(), self._lost[2])
 
     def pause(self, paused: bool) -> None:
         """Stop or resume listening; audio is discarded meanwhile, and source time goes on."""
@@ -117,12 +134,17 @@ class Microphone:
             self._take_all()
             if self._closed:
                 return
+            ending = self._capture.ending()
             if self._lost is None:
-                self._lost = self._position, self._heard_at or self._now()
-                self._notify(Notice("warning", _LOST.format(self._capture.device)))
+                reason = SUSPENDED if ending == SUSPENDED else "microphone"
+                self._lost = self._position, self._heard_at or self._now(), reason
+                if ending is None:
+                    self._report_loss()
             self._capture.close()
-            if not self._open_again():
+            if not self._open_again(at_once=ending is not None):
                 return
+            if ending == CHANGED:
+                self._notify(Notice("info", f"The microphone is now '{self._capture.device}'."))
 
     def _take_all(self) -> None:
         """Put sound into the channel until the device ends."""
@@ -131,44 +153,67 @@ class Microphone:
         for captured in self._capture.blocks():
             gap = self._gap_before(captured, rate)
             samples = captured.samples if resampler is None else resampler.feed_samples(captured.samples, rate)
+            captured_at = self._clock.now() - captured.age
             if not self._paused:
-                self._channel.offer(Block(samples, self._position, self._clock.now(), gap))
+                self._look_for_zeros(samples)
+                self._channel.offer(Block(samples, self._position, captured_at, gap))
             self._position += len(samples)
-            self._heard_at, self._asleep_before = self._now(), self._asleep()
+            self._heard_at, self._asleep_before = captured_at + self._asleep(), self._asleep()
 
     def _gap_before(self, captured: Captured, rate: int) -> str | None:
         """Advance the position by the sound missing before a block; return the reason of the gap, if any."""
         has_slept = self._asleep() - self._asleep_before > SHORTEST_SLEEP
         if self._lost is not None or (has_slept and self._heard_at is not None):
-            position, lost_at = self._lost or (self._position, self._heard_at or 0.0)
-            missing = self._now() - lost_at - len(captured.samples) / rate
+            position, lost_at, reason = self._lost or (self._position, self._heard_at or 0.0, "sleep")
+            missing = self._now() - captured.age - lost_at - len(captured.samples) / rate
             self._position = position + max(0, round(missing * SAMPLE_RATE))
-            if self._lost is not None:
-                self._lost = None
+            self._lost = None
+            if reason == SUSPENDED:
+                self._notify(Notice("info", f"livetrans was suspended; {missing:.0f} s were not heard."))
+            elif self._loss_is_reported:
                 self._notify(Notice("info", f"The microphone '{self._capture.device}' is back after {missing:.0f} s."))
-            return "sleep" if has_slept else "microphone"
+            self._loss_is_reported = False
+            return "sleep" if has_slept else reason
         lost = round(captured.lost_frames * SAMPLE_RATE / rate)
         self._position += lost
         self._skipped_samples += lost
         return "overflow" if lost else None
 
-    def _open_again(self) -> bool:
+    def _look_for_zeros(self, samples: NDArray[np.int16]) -> None:
+        """Say once that the device gives nothing but zeros, and once that it gives sound."""
+        before, limit = self._zeros, ZEROS_SECONDS * SAMPLE_RATE
+        self._zeros = 0 if samples.any() else before + len(samples)
+        device = f"The microphone '{self._capture.device}' gives"
+        if before < limit <= self._zeros:
+            self._notify(Notice("warning", f"{device} nothing but zeros: {zeros_advice()}."))
+        elif self._zeros < limit <= before:
+            self._notify(Notice("info", f"{device} sound."))
+
+    def _report_loss(self) -> None:
+        if not self._loss_is_reported:
+            self._loss_is_reported = True
+            self._notify(Notice("warning", _LOST.format(self._capture.device)))
+
+    def _open_again(self, *, at_once: bool) -> bool:
         """Try to open the device until it is back; return False if the microphone was closed."""
-        for wait in chain(self._retry_seconds, repeat(self._retry_seconds[-1])):
+        waits = (0.0, *self._retry_seconds) if at_once else self._retry_seconds
+        for wait in chain(waits, repeat(waits[-1])):
             with suppress(Empty):
                 self._woken.get(timeout=wait)
             if self._closed:
                 break
-            with suppress(LivetransError):
-                self._capture = self._open(self._wanted)
+            try:
+                self._capture = self._open(*self._wanted)
                 break
+            except LivetransError:
+                self._report_loss()
         if self._closed:  # perhaps while it was opened
             self._capture.close()
         return not self._closed
 
     def _lost_until(self) -> int:
         """Return the position that the lost device would have reached."""
-        position, lost_at = self._lost or (self._position, self._now())
+        position, lost_at, _ = self._lost or (self._position, self._now(), "")
         return position + int((self._now() - lost_at) * SAMPLE_RATE)
 
     def _now(self) -> float:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +23,14 @@ if TYPE_CHECKING:
 
 COMMON_RATES = (48_000, 44_100)
 """Hz; every device supports one of them, also one that rejects the rate that it reports as its default."""
+
+_SYSTEM_SOUND = re.compile(r"monitor|loopback|blackhole|soundflower|stereo mix", re.IGNORECASE)
+
+ON_A_MAC = sys.platform == "darwin"
+_SYSTEM_OBJECT = ctypes.c_uint32(1)
+"""CoreAudio's number of the object whose properties are the system's."""
+_TERMINALS = {"Apple_Terminal": "Terminal", "iTerm.app": "iTerm", "vscode": "Visual Studio Code"}
+"""Names of programs in System Settings, by $TERM_PROGRAM, where they differ."""
 
 NO_MICROPHONE = "There is no microphone: plug one in, or check that the system lets the terminal use it."
 
@@ -35,6 +47,11 @@ class Device:
     channels: int
     default_rate: int
     default: bool
+
+    @property
+    def is_system_sound(self) -> bool:
+        """Whether it gives what the machine plays, as its name says: a call, a video."""
+        return bool(_SYSTEM_SOUND.search(self.name))
 
 
 class PortAudio:
@@ -150,14 +167,64 @@ def list_devices() -> list[Device]:
     return PortAudio().devices()
 
 
-def choose_device(devices: list[Device], wanted: str | int | None) -> Device:
-    """Return the device with this number, or this text in its name in any case; None chooses the default."""
+def default_input() -> int | None:
+    """Return CoreAudio's number of the device that is the default now; None on other systems.
+
+    PortAudio knows the default of its start only. Elsewhere the sound server moves what listens to its default.
+    """
+    core = _core_audio()
+    device, size = ctypes.c_uint32(), ctypes.c_uint32(4)
+    if core is None or core.AudioObjectGetPropertyData(
+        _SYSTEM_OBJECT, _address(b"dIn "), 0, None, ctypes.byref(size), ctypes.byref(device)
+    ):
+        return None
+    return device.value
+
+
+@cache
+def _core_audio() -> Any:
+    """Return macOS's library of sound devices, which learns of changes only without a run loop of this program."""
+    if not ON_A_MAC:
+        return None
+    try:
+        core = ctypes.CDLL("/System/Library/Frameworks/CoreAudio.framework/CoreAudio")
+    except OSError:
+        return None
+    no_loop = ctypes.c_void_p()
+    core.AudioObjectSetPropertyData(
+        _SYSTEM_OBJECT, _address(b"rnlp"), 0, None, ctypes.sizeof(no_loop), ctypes.byref(no_loop)
+    )
+    return core
+
+
+def _address(selector: bytes) -> ctypes.Array[ctypes.c_uint32]:
+    """Return an AudioObjectPropertyAddress of global scope and main element."""
+    return (ctypes.c_uint32 * 3)(int.from_bytes(selector, "big"), int.from_bytes(b"glob", "big"), 0)
+
+
+def zeros_advice() -> str:
+    """Return what to do about a microphone that gives nothing but zeros, as a clause."""
+    if not ON_A_MAC:
+        return "unmute it, or take another with --device: `livetrans devices --listen` shows each one's level"
+    program = os.environ.get("TERM_PROGRAM", "this terminal")
+    program = _TERMINALS.get(program, program)
+    return f"allow {program} to use it in System Settings, Privacy & Security, Microphone, and start {program} again"
+
+
+def choose_device(devices: list[Device], wanted: str | int | None, number: int | None = None) -> Device:
+    """Return the device with this number, or this text in its name in any case; None chooses the default.
+
+    Where several have exactly that name, `number` chooses the nearest one: numbers move when devices come and go.
+    """
     if not devices:
         raise SourceError(NO_MICROPHONE)
     if wanted is None:
         return next((device for device in devices if device.default), devices[0])
     text = str(wanted).strip()
-    if text.isdecimal():
+    if number is not None:
+        named = [device for device in devices if device.name == wanted]
+        matches = sorted(named, key=lambda device: abs(device.number - number))[:1]
+    elif text.isdecimal():
         matches = [device for device in devices if device.number == int(text)]
     else:
         matches = [device for device in devices if text.casefold() in device.name.casefold()]

@@ -5,14 +5,19 @@ from __future__ import annotations
 import builtins
 import io
 import json
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 
-from livetrans.audio.capture import CaptureProcess, capture
+from livetrans.audio.capture import _EXIT_CODES, _HEAD, QUEUED_FRAMES, SUSPENDED, CaptureProcess, capture
 from livetrans.audio.portaudio import Device, PortAudio, choose_device
 from livetrans.errors import LivetransError, SourceError, UsageError
 from livetrans.events import SAMPLE_RATE
@@ -65,12 +70,24 @@ def port_audio(fake: FakeSoundDevice) -> PortAudio:
     return backend
 
 
-def captured(fake: FakeSoundDevice, wanted: str | None = None, start: bytes = b"\n") -> tuple[dict[str, object], bytes]:
+def captured(
+    fake: FakeSoundDevice, wanted: str | None = None, start: bytes = b"\n", output: io.BytesIO | None = None
+) -> tuple[dict[str, object], bytes]:
     """The line that the child writes, and what comes after it."""
-    output = io.BytesIO()
-    capture(wanted, io.BytesIO(start), output, port_audio(fake), start_seconds=0.05, dead_seconds=0.05)
+    output = output or io.BytesIO()
+    capture(wanted, None, io.BytesIO(start), output, port_audio(fake), start_seconds=0.05, dead_seconds=0.05)
     line, sound = output.getvalue().split(b"\n", 1)
     return json.loads(line), sound
+
+
+def blocks_in(sound: bytes) -> list[tuple[int, list[int]]]:
+    """The frames lost before each block, and its samples."""
+    found = []
+    while sound:
+        lost, frames, _ = _HEAD.unpack_from(sound)
+        samples, sound = sound[_HEAD.size : _HEAD.size + 2 * frames], sound[_HEAD.size + 2 * frames :]
+        found.append((lost, np.frombuffer(samples, "<i2").tolist()))
+    return found
 
 
 def test_the_first_rate_and_channels_that_the_device_takes_are_used() -> None:
@@ -90,10 +107,31 @@ def test_two_channels_become_their_mean_and_lost_frames_are_counted() -> None:
         fake.finish()
 
     head, sound = captured(FakeSoundDevice((SAMPLE_RATE, 2), gives=gives))
-    assert head == {"device": "USB Headset", "rate": SAMPLE_RATE, "fault": "", "usage": False}
-    first = np.array([0, 2], "<u4").tobytes() + np.array([31_000, -2], "<i2").tobytes()
-    second = np.array([SAMPLE_RATE // 2, 1], "<u4").tobytes() + np.array([1], "<i2").tobytes()
-    assert sound == first + second
+    assert head == {"device": "USB Headset", "number": 1, "rate": SAMPLE_RATE, "fault": "", "usage": False}
+    assert blocks_in(sound) == [(0, [31_000, -2]), (SAMPLE_RATE // 2, [1])]
+
+
+def test_a_parent_that_does_not_read_loses_the_oldest_sound_and_learns_how_much() -> None:
+    played = threading.Event()
+
+    class Pipe(io.BytesIO):
+        def write(self, data: object) -> int:
+            if self.tell():  # after the line of what was opened
+                played.wait(10)
+            return super().write(data)  # type: ignore[arg-type]
+
+    def gives(fake: FakeSoundDevice) -> None:
+        for number in range(30):
+            fake.play(np.ones((48_000, 1), np.int16), float(number))
+        played.set()
+        fake.finish()
+
+    fake = FakeSoundDevice((48_000, 1), gives=gives)
+    _, sound = captured(fake, output=Pipe())
+    blocks = blocks_in(sound)
+    kept = sum(len(samples) for _, samples in blocks)
+    assert QUEUED_FRAMES <= kept <= 2 * QUEUED_FRAMES
+    assert kept + sum(lost for lost, _ in blocks) == 30 * 48_000
 
 
 def test_a_device_that_gives_nothing_or_does_not_start_ends_the_capture() -> None:
@@ -136,6 +174,54 @@ def test_devices_are_chosen_by_number_or_part_of_the_name() -> None:
         choose_device(DEVICES, "webcam")
     with pytest.raises(SourceError, match="no microphone"):
         choose_device([], None)
+
+
+def test_of_two_devices_of_one_name_the_same_one_is_opened_again() -> None:
+    twins = [Device(number, "USB Microphone", 1, 48_000, False) for number in (2, 5)]
+    with pytest.raises(UsageError, match="give a number"):
+        choose_device(twins, "USB Microphone")
+    assert [choose_device(twins, "USB Microphone", number).number for number in (2, 5, 6)] == [2, 5, 5]
+    assert choose_device(twins[:1], "USB Microphone", 5).number == 2, "the other one, rather than none"
+    with pytest.raises(UsageError):
+        choose_device(DEVICES, "Webcam", 0)
+
+
+def test_a_capture_ends_when_its_parent_is_stopped() -> None:
+    child = "from livetrans.audio.capture import watch; print('watching', flush=True); watch(False)"
+    parent = f"""
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", {child!r}], stdout=subprocess.PIPE)
+child.stdout.readline()
+print(child.pid, flush=True)
+print(child.wait(), flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    pid = int(process.stdout.readline())
+    process.send_signal(signal.SIGTSTP)
+    patience = time.monotonic() + 30
+    while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < patience, "it goes on listening"
+        time.sleep(0.05)
+    process.send_signal(signal.SIGCONT)
+    assert _EXIT_CODES[int(process.communicate(timeout=30)[0])] == SUSPENDED
+
+
+@pytest.mark.parametrize("line", ["", "{", '{"device": "x", "rate"'])
+def test_a_child_that_dies_in_its_answer_is_a_sound_system_that_does_not_answer(
+    line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    children = []
+
+    def start(module: str, *arguments: str, **pipes: int) -> subprocess.Popen[bytes]:
+        program = f"import sys; sys.stdout.write({line!r})"
+        children.append(subprocess.Popen([sys.executable, "-c", program], bufsize=0, **pipes))
+        return children[-1]
+
+    monkeypatch.setattr("livetrans.audio.capture.start_python", start)
+    with pytest.raises(SourceError, match="does not answer"):
+        CaptureProcess(None)
+    assert children[0].poll() is not None
 
 
 def test_only_devices_that_record_are_listed() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.audio.capture import Captured
+from livetrans.audio.capture import CHANGED, SUSPENDED, Captured
 from livetrans.audio.microphone import BUFFERED_SECONDS, Microphone
 from livetrans.clock import ManualClock
 from livetrans.errors import SourceError
@@ -24,7 +24,8 @@ class ScriptedCapture:
 
     def __init__(self, clock: ManualClock, *steps: Step, device: str = "USB Headset", rate: int = SAMPLE_RATE) -> None:
         self._clock, self._steps = clock, steps
-        self.device, self.rate = device, rate
+        self.device, self.number, self.rate = device, 3, rate
+        self.ended_by: str | None = None
         self.closed = False
 
     def blocks(self) -> Iterator[Captured]:
@@ -35,6 +36,9 @@ class ScriptedCapture:
             captured = step if isinstance(step, Captured) else Captured(step)
             self._clock.advance((len(captured.samples) + captured.lost_frames) / self.rate)
             yield captured
+
+    def ending(self) -> str | None:
+        return self.ended_by
 
     def close(self) -> None:
         self.closed = True
@@ -47,7 +51,7 @@ class World:
         self.clock = ManualClock()
         self.asleep = 0.0
         self.events: list[Event] = []
-        self.wanted: list[str | int | None] = []
+        self.wanted: list[tuple[str | int | None, int | None]] = []
         self.attempts: list[ScriptedCapture | SourceError] = []
 
     def sleep(self, seconds: float) -> None:
@@ -63,8 +67,8 @@ class World:
     def microphone(self, device: str | int | None = None) -> Microphone:
         attempts = iter(self.attempts)
 
-        def open_capture(wanted: str | int | None) -> ScriptedCapture:
-            self.wanted.append(wanted)
+        def open_capture(wanted: str | int | None, number: int | None) -> ScriptedCapture:
+            self.wanted.append((wanted, number))
             attempt = next(attempts, None)
             if not isinstance(attempt, ScriptedCapture):
                 self.clock.advance(1.0)
@@ -127,12 +131,12 @@ def test_a_lost_device_is_opened_again_and_leaves_a_gap_of_the_time_it_was_gone(
 
 
 def test_a_chosen_device_is_opened_again_by_its_name_and_the_default_as_the_default() -> None:
-    for device, again in ((3, "USB Headset"), ("headset", "USB Headset"), (None, None)):
+    for device, again in ((3, ("USB Headset", 3)), ("headset", ("USB Headset", 3)), (None, (None, None))):
         world = World()
         world.capture(block(1))
         world.capture(block(2))
         world.hear(device)
-        assert world.wanted[:2] == [device, again]
+        assert world.wanted[:2] == [(device, None), again]
 
 
 def test_a_device_that_opens_and_gives_no_sound_is_one_gap() -> None:
@@ -178,6 +182,41 @@ def test_a_sleep_of_the_machine_is_a_gap() -> None:
     world.capture(block(1), lambda: world.sleep(3600.0), block(2))
     assert spans(world.hear()) == [(0.0, 1), (3601.0, 2)]
     assert world.gaps[0] == Gap(1.0, 3601.0, "sleep")
+
+
+def test_a_suspension_is_a_gap_and_what_came_late_keeps_its_time() -> None:
+    """The last block was captured before the program was suspended and read after that."""
+    world = World()
+
+    def suspend() -> None:
+        world.clock.advance(60.0)
+
+    world.capture(block(1), suspend, Captured(block(2), age=60.0)).ended_by = SUSPENDED
+    world.capture(block(3))
+    assert spans(world.hear()) == [(0.0, 1), (1.0, 2), (62.0, 3)]
+    assert world.gaps[0] == Gap(2.0, 62.0, "suspended")
+    assert [notice.level for notice in world.notices][:1] == ["info"], "the device was never lost"
+
+
+def test_another_default_device_goes_on_without_a_warning() -> None:
+    world = World()
+    world.capture(block(1)).ended_by = CHANGED
+    world.capture(block(2), device="AirPods")
+    assert spans(world.hear()) == [(0.0, 1), (1.0, 2)]
+    assert ("info", "The microphone is now 'AirPods'.") in [(one.level, one.text) for one in world.notices]
+    assert not [one for one in world.notices if "is back after" in one.text]
+
+
+def test_zeros_are_said_once_and_so_is_the_sound_after_them() -> None:
+    world = World()
+    world.capture(*[block(0)] * 20, block(1), *[block(0)] * 4, block(1), *[block(0)] * 9)
+    world.hear()
+    told = [
+        notice.level
+        for notice in world.notices
+        if "gives nothing but zeros" in notice.text or "gives sound" in notice.text
+    ]
+    assert told == ["warning", "info", "warning"]
 
 
 def test_a_listener_a_minute_behind_loses_the_oldest_sound_with_a_warning() -> None:
