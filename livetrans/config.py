@@ -77,7 +77,7 @@ class LanguageModelSettings:
     threads: int = 0
     """0: half the logical cores, at least one (the recogniser uses the other half)."""
     prompt: str | None = None
-    """A name in `livetrans.lm.templates.TEMPLATES`; None chooses by the model's metadata."""
+    """A name in `livetrans.lm.families.TEMPLATES`; None chooses by the model's metadata."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from livetrans.clock import ManualClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings
 from livetrans.errors import ModelError
 from livetrans.events import SAMPLE_RATE
-from livetrans.lm.llama import LlamaModel
+from livetrans.lm.llama.model import LlamaModel
 from livetrans.models import find
 from livetrans.speech.whisper import WhisperRecogniser
 

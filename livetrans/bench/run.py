@@ -17,7 +17,7 @@ from livetrans.decoding import DraftModel
 from livetrans.errors import ContextError, SessionError, UsageError
 from livetrans.events import Transcript
 from livetrans.lm.port import LanguageModel
-from livetrans.lm.prompts import Prompt, Render, renderer
+from livetrans.lm.prompts import Prompt, TextOf, text_of_tokens
 from livetrans.sequences import common_prefix_length
 from livetrans.translation.translator import Translator
 
@@ -191,7 +191,7 @@ class Bench:
         self._clock = clock
         self._translators: dict[str, tuple[_Place, Translator]] = {}
         self._ends: dict[tuple[int, ...], tuple[int, ...]] = {}
-        self._renders = {label: renderer(own.model) for label, own in models.items()}
+        self._texts_of = {label: text_of_tokens(own.model) for label, own in models.items()}
 
     def run(self, corpus: Corpus, writer: RunWriter, on_unit: OnUnit = lambda segment: None) -> None:
         """Run what the writer's file lacks; `on_unit` gets the segment of each unit that was written.
@@ -262,7 +262,7 @@ class Bench:
                     source=source.source,
                     tokens=translation.tokens,
                     text=translation.text,
-                    ends=self._ends_of(translation.tokens, translation.text, self._renders[method.label]),
+                    ends=self._ends_of(translation.tokens, translation.text, self._texts_of[method.label]),
                     stats=translation.stats,
                     update_seconds=seconds,
                     end=source.end,
@@ -273,11 +273,11 @@ class Bench:
             )
         return updates
 
-    def _ends_of(self, tokens: tuple[int, ...], text: str, render: Render) -> tuple[int, ...]:
+    def _ends_of(self, tokens: tuple[int, ...], text: str, text_of: TextOf) -> tuple[int, ...]:
         """Characters of `text` that are there after each token; the methods of a segment often write the same."""
         if tokens not in self._ends:
             if len(self._ends) >= _REMEMBERED_OUTPUTS:
                 self._ends.clear()
-            prefixes = (render(tokens[:count]) for count in range(1, len(tokens) + 1))
+            prefixes = (text_of(tokens[:count]) for count in range(1, len(tokens) + 1))
             self._ends[tokens] = tuple(common_prefix_length(prefix, text) for prefix in prefixes)
         return self._ends[tokens]

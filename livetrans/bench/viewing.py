@@ -164,7 +164,7 @@ def _stability(units: Units, captions: Mapping[int, Sequence[Caption]]) -> float
 
 
 def _caption(segment: Segment, update: Update, mask_k: int, spaced: bool) -> Caption:
-    def render(tokens: Sequence[int]) -> str:
+    def text_of(tokens: Sequence[int]) -> str:
         """Of the output's first tokens: the run file says where each ends."""
         return update.without_last(len(update.tokens) - len(tokens))
 
@@ -172,4 +172,4 @@ def _caption(segment: Segment, update: Update, mask_k: int, spaced: bool) -> Cap
     transcript = Transcript(segment.segment_id, update.update, update.source, "", update.final, *times)
     mask = MaskSettings("display" if mask_k else "none", mask_k)
     translation = Translation(transcript, update.text, update.tokens, update.stats)
-    return Presenter(render, mask, spaced=spaced).present(translation)
+    return Presenter(text_of, mask, spaced=spaced).present(translation)

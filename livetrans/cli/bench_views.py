@@ -194,7 +194,7 @@ def show_cost(mt: str | None, threads: int, measured: str, rounds: int, page: Pa
     Raises:
         ModelError: the model cannot be used.
     """
-    from livetrans.lm.llama import LlamaModel
+    from livetrans.lm.llama.model import LlamaModel
     from livetrans.lm.llama.probe import check_model
 
     clock = clock_for(measured, threads)

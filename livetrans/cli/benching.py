@@ -27,7 +27,7 @@ from livetrans.signature import sign
 from livetrans.translation.translator import check_both_ends, check_method
 
 if TYPE_CHECKING:
-    from livetrans.lm.llama import LlamaModel
+    from livetrans.lm.llama.model import LlamaModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def _model_settings(file: Path, options: BenchOptions) -> LanguageModelSettings:
 
 @contextmanager
 def _model(file: Path, options: BenchOptions, maximum_output_tokens: int, clock: Clock) -> Iterator[LlamaModel]:
-    from livetrans.lm.llama import LlamaModel
+    from livetrans.lm.llama.model import LlamaModel
     from livetrans.lm.llama.probe import check_model
 
     check_model(file)

@@ -88,7 +88,7 @@ def _examine(options: RunOptions, measured: dict[str, Any]) -> Iterator[Finding]
 
     from livetrans.audio.portaudio import portaudio_version
     from livetrans.doctor import machine
-    from livetrans.lm.llama import engine
+    from livetrans.lm.llama.model import engine
     from livetrans.session.recorder import sessions_folder
     from livetrans.speech.whisper import compute_types, cuda_devices
 

@@ -27,7 +27,7 @@ from livetrans.config import (
 )
 from livetrans.decoding import DECODERS
 from livetrans.decoding.drafting import MOST_PROPOSED
-from livetrans.lm.templates import TEMPLATES
+from livetrans.lm.families import TEMPLATES
 from livetrans.models.find import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
 
 MOST_THREADS = 512

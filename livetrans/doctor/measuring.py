@@ -151,7 +151,7 @@ def measure_translator(settings: Settings, clock: Clock) -> MeasuredTranslator:
         ModelError: it cannot be loaded, or its context is too small.
         UsageError: it does not know the languages, or writes two tokens at a time.
     """
-    from livetrans.lm.llama import LlamaModel, engine
+    from livetrans.lm.llama.model import LlamaModel, engine
     from livetrans.lm.prompts import build_prompt
     from livetrans.run.translating import languages
 

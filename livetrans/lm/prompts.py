@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import Language
-from livetrans.lm.forms import BEGIN, END, Pairs, Request
+from livetrans.lm.families import BEGIN, END, TEMPLATES, Pairs, Request, family_of, traits_of
 from livetrans.lm.port import LanguageModel
-from livetrans.lm.templates import TEMPLATES, family_of, traits_of
 from livetrans.text import one_line
 
 _SPEECH = "\ue002"
@@ -40,7 +39,7 @@ NO_CONTEXT = Context()
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A template rendered for one model, one language pair and one context."""
+    """A form written for one model, one language pair and one context."""
 
     name: str
     before: tuple[int, ...]
@@ -54,7 +53,7 @@ class Prompt:
 
 
 def choose_template(model: LanguageModel) -> str:
-    """The name of the template that fits the model's metadata."""
+    """Return the name of the template that fits the model's metadata."""
     is_marked = all(len(model.tokenize(mark, special=True)) == 1 for mark in ("<|src|>", "<|tgt|>"))
     return family_of(traits_of(model.metadata, is_marked=is_marked))
 
@@ -62,7 +61,7 @@ def choose_template(model: LanguageModel) -> str:
 def build_prompt(
     model: LanguageModel, name: str | None, source: Language, target: Language, context: Context = NO_CONTEXT
 ) -> Prompt:
-    """Render a template once; only the speech is tokenised at each update.
+    """Write a form once; only the speech is tokenised at each update.
 
     Raises:
         UsageError: unknown template, or a language pair the model does not have.
@@ -71,29 +70,29 @@ def build_prompt(
     name = name or choose_template(model)
     if name not in TEMPLATES:
         raise UsageError(f"there is no prompt template {name!r}; choose one of {', '.join(TEMPLATES)}")
-    said: dict[str, str] = {}
-    rendered = TEMPLATES[name].render(model, _request(name, model, (source, target), context, said))
-    if any(rendered.count(mark) != 1 for mark in (_SPEECH, *said)):
+    contents: dict[str, str] = {}
+    written = TEMPLATES[name].write(model, _request(name, model, (source, target), context, contents))
+    if any(written.count(mark) != 1 for mark in (_SPEECH, *contents)):
         raise ModelError(
             f"{model.name}'s chat template does not contain the user's text once; choose one with --prompt"
         )
-    before, after = rendered.split(_SPEECH)
+    before, after = written.split(_SPEECH)
     if after.rfind("<think>") > after.rfind("</think>"):
         after += "\n\n</think>\n\n"  # A template that opens the block itself would spend the output on reasoning.
-    tokens = _tokens(model, before + _SPEECH, said)
+    tokens = _tokens(model, before + _SPEECH, contents)
     beginning = model.beginning_tokens
     if tuple(tokens[: len(beginning)]) != beginning:
         tokens = [*beginning, *tokens]
-    end = tuple(_tokens(model, after, said))
+    end = tuple(_tokens(model, after, contents))
     if model.tail_pieces and (not end or end[-1] < model.tail_pieces.first):
         raise UsageError(f"{model.name} is a double-token model, which has a prompt of its own; drop --prompt {name}")
     return Prompt(name, tuple(tokens), end, _brings_space(model, before))
 
 
 def _request(
-    name: str, model: LanguageModel, languages: tuple[Language, Language], context: Context, said: dict[str, str]
+    name: str, model: LanguageModel, languages: tuple[Language, Language], context: Context, contents: dict[str, str]
 ) -> Request:
-    """What the template renders; puts what its marks stand for into `said`."""
+    """Return what the form is written for; put what its marks stand for into `contents`."""
     template = TEMPLATES[name]
     source, target = languages
     spelled = [template.spelling(language) for language in languages]
@@ -111,8 +110,8 @@ def _request(
         )
 
     def mark(text: str) -> str:
-        character = chr(_FIRST_MARK + len(said))
-        said[character] = text
+        character = chr(_FIRST_MARK + len(contents))
+        contents[character] = text
         return character
 
     def marks(pairs: Pairs) -> Pairs:
@@ -129,15 +128,15 @@ def _request(
     )
 
 
-def _tokens(model: LanguageModel, text: str, said: dict[str, str]) -> list[int]:
-    """Tokens of a part of a rendered text: marks become what they stand for, or a control token of the model."""
+def _tokens(model: LanguageModel, text: str, contents: dict[str, str]) -> list[int]:
+    """Return tokens of a part of a written form: marks become what they stand for, or a control token of the model."""
     tokens: list[int] = []
     pieces = _MARKS.split(text)
     for piece, mark in zip(pieces[::2], [*pieces[1::2], ""], strict=True):
-        before_speech = mark in said or mark == _SPEECH
+        before_speech = mark in contents or mark == _SPEECH
         tokens += model.tokenize(piece.removesuffix(" ") if before_speech else piece, special=True)
-        if mark in said:
-            tokens += _speech_tokens(model, said[mark], _brings_space(model, piece))
+        if mark in contents:
+            tokens += _speech_tokens(model, contents[mark], _brings_space(model, piece))
         elif mark in _CONTROL:
             token = model.metadata(f"tokenizer.ggml.{_CONTROL[mark]}_token_id")
             tokens += [int(token)] if token is not None and token.isdigit() else []
@@ -165,24 +164,29 @@ def _adds_space(model: LanguageModel) -> bool:
 
 
 _THINKING = re.compile(r"<think>.*?(?:</think>|\Z)|\A.*</think>", re.DOTALL)
+_MARK = re.compile(r"<[|｜].*|<?[|｜]?hy_(?:begin|place|User|Assistant).*", re.DOTALL)
 _OPENING = re.compile(r"<(?:t(?:h(?:i(?:n(?:k)?)?)?)?)?\Z")
 
 
-def without_thinking(text: str) -> str:
-    """The text without reasoning: whole blocks, one left open, one begun in the prompt, a tag cut off at the end."""
-    return _OPENING.sub("", _THINKING.sub("", text))
+def without_marks(text: str) -> str:
+    """Return the text without what a model writes beside its answer.
+
+    Reasoning is left out: whole blocks, one left open, one begun in the prompt, a tag cut off at the end. The text ends
+    where a control token is spelled in ordinary ones (`<|`, `hy_User`), as by models that go on past their end.
+    """
+    return _OPENING.sub("", _MARK.sub("", _THINKING.sub("", text)))
 
 
-Render = Callable[[Sequence[int]], str]
+TextOf = Callable[[Sequence[int]], str]
 """Text of output tokens; the text of a token prefix is a prefix of the text, once both are cut to whole characters."""
 
 
-def renderer(model: LanguageModel) -> Render:
-    """What turns the model's output tokens into text."""
-    return lambda tokens: render_bytes(model.detokenize(tokens))
+def text_of_tokens(model: LanguageModel) -> TextOf:
+    """Return what turns the model's output tokens into text."""
+    return lambda tokens: text_of_bytes(model.detokenize(tokens))
 
 
-def render_bytes(data: bytes) -> str:
-    """Decode and tidy: an incomplete character at the end, reasoning and control characters are left out."""
+def text_of_bytes(data: bytes) -> str:
+    """Decode and tidy: an incomplete character at the end, reasoning, marks and control characters are left out."""
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(data)
-    return one_line(without_thinking(text))
+    return one_line(without_marks(text))

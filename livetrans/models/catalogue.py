@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import LANGUAGES, parse_language
-from livetrans.lm.templates import TEMPLATES
+from livetrans.lm.families import TEMPLATES
 from livetrans.session.codec import decode
 from livetrans.text import nearest
 

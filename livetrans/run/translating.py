@@ -21,7 +21,7 @@ from livetrans.decoding import DraftModel
 from livetrans.errors import ContextError
 from livetrans.events import Caption, Notice, Transcript
 from livetrans.languages import AUTO, Language, parse_language
-from livetrans.lm.prompts import Prompt, build_prompt, renderer
+from livetrans.lm.prompts import Prompt, build_prompt, text_of_tokens
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel
 from livetrans.signature import Setting, sign
@@ -30,7 +30,7 @@ from livetrans.translation.prompting import Prompts
 from livetrans.translation.translator import Translator, check_method
 
 if TYPE_CHECKING:
-    from livetrans.lm.llama import LlamaModel
+    from livetrans.lm.llama.model import LlamaModel
     from livetrans.lm.port import LanguageModel
 
 _LONGEST_SOURCE_TOKENS = 160
@@ -121,14 +121,14 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
         for code in settings.targets:
             build_prompt(model, prompt.name, source, parse_language(code))
         translator = Translator(model, prompts, settings.decoding, settings.mask, draft_model)
-        presenter = Presenter(renderer(model), settings.mask, spaced=target.spaced)
+        presenter = Presenter(text_of_tokens(model), settings.mask, spaced=target.spaced)
         signed = signature(settings, model.loaded, prompt)
         return Translating(translator, presenter, signed, opened.pop_all().close)
 
 
 def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel:
     """Load the translator's model, publishing how far it is where that takes long."""
-    from livetrans.lm.llama import LlamaModel
+    from livetrans.lm.llama.model import LlamaModel
     from livetrans.lm.llama.probe import check_model
 
     path = settings.language_model.model

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from livetrans.errors import UsageError
 from livetrans.files import read_text
-from livetrans.lm.forms import Pairs
+from livetrans.lm.families import Pairs
 from livetrans.text import has_unspaced_script, one_line
 
 

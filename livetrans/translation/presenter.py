@@ -13,7 +13,7 @@ import unicodedata
 from livetrans.config import MaskSettings
 from livetrans.events import Caption, Span, Translation
 from livetrans.languages import LANGUAGES
-from livetrans.lm.prompts import Render
+from livetrans.lm.prompts import TextOf
 from livetrans.sequences import common_prefix_length, loop_length
 from livetrans.text import cluster_start
 
@@ -24,9 +24,9 @@ class Presenter:
     Both masks hide the same tokens here. With an output mask the translator takes them out of the draft too.
     """
 
-    def __init__(self, render: Render, mask: MaskSettings, *, spaced: bool) -> None:
+    def __init__(self, text_of: TextOf, mask: MaskSettings, *, spaced: bool) -> None:
         """`spaced`: whether words are separated by spaces, for translations without a language."""
-        self._render = render
+        self._text_of = text_of
         self.mask = mask
         self._spaced = spaced
         self._segment_id: int | None = None
@@ -56,7 +56,7 @@ class Presenter:
         """Return the accepted tokens as characters of the shown text, in whole grapheme clusters."""
 
         def characters(tokens: int) -> int:
-            return cluster_start(text, len(self._render(translation.tokens[:tokens])))
+            return cluster_start(text, len(self._text_of(translation.tokens[:tokens])))
 
         spans = (Span(characters(span.begin), characters(span.end), span.draft) for span in translation.accepted)
         return tuple(span for span in spans if span.begin < span.end)
@@ -69,10 +69,10 @@ class Presenter:
         kept = max(len(tokens) - max(masked, loop_length(tokens)), 0)
         if kept == len(tokens):
             return translation.text, kept
-        text = self._render(tokens[:kept])
+        text = self._text_of(tokens[:kept])
         whole = translation.text
         text = cut_to_word(text, whole) if spaced else text[: cluster_start(whole, len(text))]
-        while kept and len(self._render(tokens[:kept])) > len(text):
+        while kept and len(self._text_of(tokens[:kept])) > len(text):
             kept -= 1
         return text, kept
 

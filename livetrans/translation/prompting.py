@@ -8,10 +8,9 @@ from collections.abc import Callable
 from livetrans.errors import UsageError
 from livetrans.events import Notice, Transcript
 from livetrans.languages import Language, parse_language
-from livetrans.lm.forms import Pairs
+from livetrans.lm.families import TEMPLATES, Pairs
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import NO_CONTEXT, Context, Prompt, build_prompt
-from livetrans.lm.templates import TEMPLATES
 from livetrans.translation.glossary import Glossary
 
 

@@ -13,7 +13,7 @@ from livetrans.errors import ContextError, UsageError
 from livetrans.events import Coalesced, Gap, Span, Transcript, Translation
 from livetrans.languages import Language
 from livetrans.lm.port import LanguageModel
-from livetrans.lm.prompts import Prompt, renderer
+from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.stats import DecodingStats
 from livetrans.text import graphemes, has_unspaced_script
 from livetrans.translation.prompting import Prompts
@@ -54,7 +54,7 @@ class Translator:
         self._sampler = Sampler(decoding.sampling) if decoding.sampling else None
         self._prompts = prompt if isinstance(prompt, Prompts) else None
         self._prompt = prompt.current if isinstance(prompt, Prompts) else prompt
-        self._render = renderer(model)
+        self._text_of = text_of_tokens(model)
         self.settings = decoding
         self.mask = mask
         self._segment_id: int | None = None
@@ -167,7 +167,7 @@ class Translator:
     def _translation(self, transcript: Transcript, decoded: Decoded, method: str) -> Translation:
         return Translation(
             transcript=transcript,
-            text=self._render(decoded.tokens),
+            text=self._text_of(decoded.tokens),
             tokens=decoded.tokens,
             stats=decoded.stats,
             method=method,

@@ -19,7 +19,7 @@ import llama_cpp
 import numpy as np
 
 from livetrans.config import LanguageModelSettings
-from livetrans.lm.llama import LlamaModel
+from livetrans.lm.llama.model import LlamaModel
 from livetrans.models.find import find_translator
 
 STEPS = 48

@@ -19,7 +19,7 @@ import tiktoken
 
 from livetrans.config import LanguageModelSettings
 from livetrans.languages import parse_language
-from livetrans.lm.llama import LlamaModel
+from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import NO_CONTEXT, Context, build_prompt
 from tests.lm.families import FAMILIES, Vocabulary, byte_letters, write_family
 

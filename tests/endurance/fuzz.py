@@ -28,7 +28,7 @@ from livetrans.errors import LivetransError
 from livetrans.events import Caption
 from livetrans.installation import data_folder
 from livetrans.languages import parse_language
-from livetrans.lm.llama import LlamaModel
+from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.llama.probe import check_model
 from livetrans.lm.prompts import build_prompt
 from livetrans.lm.rendering import TemplateFault, render_chat

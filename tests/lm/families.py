@@ -23,6 +23,17 @@ GEMMA = (
     "{{ bos_token }}{% for message in messages %}<start_of_turn>{{ message.role }}\n{{ message.content }}"
     "<end_of_turn>\n{% endfor %}<start_of_turn>model\n"
 )
+GEMMA4 = (
+    "{{ bos_token }}{% for message in messages %}<|turn>{{ message.role }}\n{{ message.content | trim }}<turn|>\n"
+    "{% endfor %}<|turn>model\n"
+)
+MINISTRAL = (
+    "{%- set default_system_message = 'You are Ministral, and so on at length.' %}{{ bos_token }}"
+    "{%- if messages[0].role == 'system' %}[SYSTEM_PROMPT]{{ messages[0].content }}[/SYSTEM_PROMPT]"
+    "{%- set messages = messages[1:] %}{%- else %}[SYSTEM_PROMPT]{{ default_system_message }}[/SYSTEM_PROMPT]"
+    "{%- endif %}{%- for message in messages %}{%- if message.role == 'user' %}[INST]{{ message.content }}[/INST]"
+    "{%- else %}{{ message.content }}{{ eos_token }}{%- endif %}{%- endfor %}"
+)
 LLAMA3 = (
     "{{ bos_token }}{% for message in messages %}<|start_header_id|>{{ message.role }}<|end_header_id|>\n\n"
     "{{ message.content }}<|eot_id|>{% endfor %}<|start_header_id|>assistant<|end_header_id|>\n\n"
@@ -52,6 +63,8 @@ class Family:
     adds_begin: bool = True
     norms: tuple[str, ...] = ()
     """Norms of a block beside `attn_norm` and `ffn_norm`."""
+    named_end: str = ""
+    """What the file names as its end, where that is another token than the second."""
 
 
 _GEMMA_TOKENS = ("<bos>", "<eos>", "<start_of_turn>", "<end_of_turn>")
@@ -70,6 +83,7 @@ FAMILIES = {
         _GEMMA_TOKENS,
         norms=_GEMMA3,
     ),
+    "gemma4": Family("gemma4", "gemma4", "Gemma 4 E2B It", GEMMA4, ("<bos>", "<turn|>", "<|turn>"), norms=_GEMMA3),
     "gemma3": Family("gemma3", "gemma3", "Gemma 3 4b It", GEMMA, _GEMMA_TOKENS, norms=_GEMMA3),
     "hymt-1.8B": Family(
         "hymt",
@@ -85,11 +99,13 @@ FAMILIES = {
         "hunyuan-dense",
         "Hy-MT2-7B",
         HY_LARGE,
-        ("<|startoftext|>", "<|eos|>", "<|extra_0|>"),
+        ("<|startoftext|>", "<|eos|>", "<|extra_0|>", "<|extra_5|>"),
         adds_begin=False,
+        named_end="$",
         norms=_HEAD_NORMS,
     ),
-    "eurollm": Family("eurollm", "llama", "EuroLLM 9B Instruct", CHATML, _CHATML_TOKENS),
+    "eurollm-1.7B": Family("eurollm", "llama", "EuroLLM 1.7B Instruct", CHATML, _CHATML_TOKENS),
+    "eurollm-9B": Family("eurollm", "llama", "EuroLLM 9B Instruct", CHATML, _CHATML_TOKENS),
     "qwen3": Family("qwen3", "qwen3", "Qwen3 4B", THINKING, (*_QWEN_TOKENS, "<think>", "</think>"), False, _HEAD_NORMS),
     "qwen3-2507": Family("qwen3", "qwen3", "Qwen3 4B Instruct 2507", CHATML, _QWEN_TOKENS, False, _HEAD_NORMS),
     "llama3": Family(
@@ -98,6 +114,13 @@ FAMILIES = {
         "Llama 3.2 3B Instruct",
         LLAMA3,
         ("<|begin_of_text|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>"),
+    ),
+    "ministral3": Family(
+        "chat",
+        "llama",
+        "Ministral 3 8B Instruct 2512",
+        MINISTRAL,
+        ("<s>", "</s>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"),
     ),
     "chat": Family("chat", "llama", "Some Chat Model", CHATML, _CHATML_TOKENS),
 }
@@ -177,7 +200,8 @@ BYTES = Vocabulary((*_LETTERS, _LETTERS[0] + _LETTERS[1]), (f"{_LETTERS[0]} {_LE
 
 
 def write_family(path: Path, family: Family, vocabulary: Vocabulary = BYTES) -> Path:
-    """A GGUF of the family with one layer of random weights."""
+    """A GGUF of the family with random weights: one layer, or the least that llama.cpp takes."""
+    layers = 2 if family.architecture == "gemma4" else 1
     width, heads, inner = 64, 2, 128
     size = width // heads
     tokens = [*vocabulary.pieces, *family.control]
@@ -185,7 +209,7 @@ def write_family(path: Path, family: Family, vocabulary: Vocabulary = BYTES) -> 
     writer.add_name(family.name)
     writer.add_context_length(1024)
     writer.add_embedding_length(width)
-    writer.add_block_count(1)
+    writer.add_block_count(layers)
     writer.add_feed_forward_length(inner)
     writer.add_head_count(heads)
     writer.add_head_count_kv(heads)
@@ -195,6 +219,14 @@ def write_family(path: Path, family: Family, vocabulary: Vocabulary = BYTES) -> 
     writer.add_rope_dimension_count(size)
     if family.architecture.startswith("gemma"):
         writer.add_sliding_window(512)
+    if family.architecture == "gemma4":
+        writer.add_array("gemma4.attention.sliding_window_pattern", [True, False])
+        for key, number in (
+            ("embedding_length_per_layer_input", 0),
+            ("attention.key_length_swa", size),
+            ("attention.value_length_swa", size),
+        ):
+            writer.add_uint32(f"gemma4.{key}", number)
     writer.add_vocab_size(len(tokens))
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(vocabulary.split)
@@ -202,7 +234,7 @@ def write_family(path: Path, family: Family, vocabulary: Vocabulary = BYTES) -> 
     writer.add_token_types([1] * (len(tokens) - len(family.control)) + [3] * len(family.control))
     writer.add_token_merges(vocabulary.merges)
     writer.add_bos_token_id(tokens.index(family.control[0]))
-    writer.add_eos_token_id(tokens.index(family.control[1]))
+    writer.add_eos_token_id(tokens.index(family.named_end or family.control[1]))
     writer.add_add_bos_token(family.adds_begin)
     writer.add_chat_template(family.chat_template)
     random = np.random.default_rng(0)
@@ -215,7 +247,9 @@ def write_family(path: Path, family: Family, vocabulary: Vocabulary = BYTES) -> 
         **dict.fromkeys(("attn_norm", "ffn_norm"), (width,)),
         **{name: (size if name in _HEAD_NORMS else width,) for name in family.norms},
     }
-    shapes |= {f"blk.0.{name}.weight": shape for name, shape in block.items()}
+    shapes |= {f"blk.{layer}.{name}.weight": shape for layer in range(layers) for name, shape in block.items()}
+    if family.architecture == "gemma4":
+        shapes["rope_freqs.weight"] = (size // 2,)
     for name, shape in shapes.items():
         writer.add_tensor(name, (random.normal(size=shape) * 0.3).astype(np.float32))
     writer.write_header_to_file()

@@ -15,7 +15,7 @@ from livetrans.config import CALM, DecodingSettings, DraftModelSettings, Languag
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import parse_language
-from livetrans.lm.llama import TAIL_MARK, LlamaModel
+from livetrans.lm.llama.model import TAIL_MARK, LlamaModel
 from livetrans.lm.port import TailPieces
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.run.translating import Translating, open_translating

@@ -20,7 +20,7 @@ from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
 from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.events import Event, Notice, Transcript
 from livetrans.languages import parse_language
-from livetrans.lm.llama import LlamaModel
+from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.llama.pairing import shared_vocabulary
 from livetrans.lm.port import Evaluation
 from livetrans.lm.prompts import Prompt, build_prompt

@@ -17,7 +17,8 @@ from livetrans.decoding import DECODERS, Decoding, Draft
 from livetrans.errors import ContextError, ModelError
 from livetrans.events import Transcript
 from livetrans.languages import parse_language
-from livetrans.lm.llama import LlamaModel, cells
+from livetrans.lm.llama import cells
+from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.metrics.rates import erasure
 from livetrans.translation.translator import Translator

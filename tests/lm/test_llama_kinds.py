@@ -10,7 +10,7 @@ from tiny_gguf import WINDOW, write_recurrent, write_sliding_window
 
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import ModelError
-from livetrans.lm.llama import LlamaModel
+from livetrans.lm.llama.model import LlamaModel
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import parse_language
-from livetrans.lm.prompts import build_prompt, choose_template, without_thinking
+from livetrans.lm.prompts import build_prompt, choose_template, without_marks
 from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 
 ENGLISH, GERMAN, FRENCH = parse_language("en"), parse_language("de"), parse_language("fr")
@@ -115,5 +115,12 @@ def test_a_template_that_opens_a_think_block_gets_it_closed() -> None:
 
 
 def test_thinking_is_left_out() -> None:
-    assert without_thinking("<think>a\nb</think>Ja") == "Ja"
-    assert without_thinking("Ja<think>endless") == "Ja"
+    assert without_marks("<think>a\nb</think>Ja") == "Ja"
+    assert without_marks("Ja<think>endless") == "Ja"
+
+
+@pytest.mark.parametrize("mark", ["<｜hy_User｜>", "<|hy_Assistant|>", "hy_User", "<|im_end|>", "<|extra_0|>", "<|"])
+def test_a_caption_ends_at_a_spelled_control_token(mark: str) -> None:
+    assert without_marks(f"Guten Morgen.{mark}Translate the following") == "Guten Morgen."
+    assert without_marks("Guten Morgen.<") == "Guten Morgen."
+    assert without_marks("3 < 5 | 2") == "3 < 5 | 2"

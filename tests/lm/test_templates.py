@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import UsageError
 from livetrans.languages import LANGUAGES, Language, parse_language
-from livetrans.lm import forms, templates
-from livetrans.lm.llama import LlamaModel
+from livetrans.lm import families
+from livetrans.lm.families import TEMPLATES
+from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import NO_CONTEXT, Context, build_prompt, choose_template
 from livetrans.lm.rendering import render_here
-from livetrans.lm.templates import TEMPLATES
-from tests.lm.families import FAMILIES, LLAMA3, Family, Spelled, write_family
+from tests.lm.families import FAMILIES, GEMMA4, LLAMA3, Family, Spelled, write_family
 
 
 @pytest.fixture(autouse=True)
 def render_chat_templates_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process for each prompt is needed for a stranger's template only."""
-    monkeypatch.setattr(forms, "render_chat", render_here)
+    monkeypatch.setattr(families, "render_chat", render_here)
 
 
 INSTRUCTION = (
@@ -47,8 +47,13 @@ PUBLISHED = {
     "gemma3": f"<bos><start_of_turn>user\n{INSTRUCTION}\n\nGood morning.<end_of_turn>\n<start_of_turn>model\n",
     "hymt-1.8B": f"<｜hy_begin▁of▁sentence｜><｜hy_User｜>{HY_INSTRUCTION}Good morning.<｜hy_Assistant｜>",
     "hymt-7B": f"<|startoftext|>{HY_INSTRUCTION}Good morning.<|extra_0|>",
-    "eurollm": "<s><|im_start|>system\n<|im_end|>\n<|im_start|>user\nTranslate the following English source text to "
-    "German:\nEnglish: Good morning.\nGerman: <|im_end|>\n<|im_start|>assistant\n",
+    "gemma4": f"<bos><|turn>user\n{INSTRUCTION}\n\nGood morning.<turn|>\n<|turn>model\n",
+    "eurollm-1.7B": "<s><|im_start|>system\n<|im_end|>\n<|im_start|>user\nTranslate the following English source text "
+    "to German:\nEnglish: Good morning.\nGerman: <|im_end|>\n<|im_start|>assistant\n",
+    "eurollm-9B": "<s><|im_start|>system\nYou are EuroLLM --- an AI assistant specialized in European languages that "
+    "provides safe, educational and helpful answers.<|im_end|>\n<|im_start|>user\nTranslate the following English "
+    "source text to German:\nEnglish: Good morning.\nGerman: <|im_end|>\n<|im_start|>assistant\n",
+    "ministral3": f"<s>[SYSTEM_PROMPT]{INSTRUCTION}[/SYSTEM_PROMPT][INST]English: Good morning.[/INST]",
     "qwen3": f"<|im_start|>system\n{INSTRUCTION}<|im_end|>\n<|im_start|>user\nEnglish: Good morning.<|im_end|>\n"
     "<|im_start|>assistant\n<think>\n\n</think>\n\nGerman:",
     "qwen3-2507": f"<|im_start|>system\n{INSTRUCTION}<|im_end|>\n<|im_start|>user\nEnglish: Good morning.<|im_end|>\n"
@@ -88,6 +93,10 @@ def test_llama_cpp_reads_the_same_prompt_from_a_file(name: str, tmp_path: Path) 
             plain = plain.replace(mark, "")
         assert model.detokenize(tokens).decode() == plain
         assert model.evaluate(tokens).logits.shape == (1, model.vocabulary_size)
+        (end,) = model.tokenize(family.control[1], special=True)
+        assert model.is_end_of_generation(end)
+        assert not model.is_end_of_generation(model.tokenize("$")[0])
+        assert model.can_move == (not family.architecture.startswith("gemma"))
     finally:
         model.close()
 
@@ -213,14 +222,29 @@ def test_a_chat_template_of_a_known_form_is_recognised_without_a_name() -> None:
     assert choose_template(model) == "llama3"
 
 
-def test_the_example_of_the_document_works(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["hymt-1.8B", "hymt-7B"])
+def test_hy_mt2_is_known_by_its_template_and_needs_none(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the file's name is, and with the bars that its control tokens have; no process renders a template."""
+    monkeypatch.setattr(families, "render_chat", lambda *_: pytest.fail("a template was rendered"))
+    family = replace(FAMILIES[name], name="model")
+    assert choose_template(Spelled(family)) == "hymt"
+    assert written(family, ENGLISH, GERMAN, "Good morning.") == PUBLISHED[name]
+    plain = replace(family, control=tuple(mark.replace("｜", "|") for mark in family.control))
+    assert written(plain, ENGLISH, GERMAN, "Good morning.") == PUBLISHED[name].replace("｜", "|")
+
+
+def test_gemma_4_opens_no_thought_where_its_template_closes_one() -> None:
+    family = replace(FAMILIES["gemma4"], chat_template=GEMMA4 + "{{- '<|channel>thought\\n<channel|>' -}}")
+    assert written(family, ENGLISH, GERMAN, "Hi").endswith("<|turn>model\n<|channel>thought\n<channel|>")
+
+
+def test_the_example_of_the_document_works() -> None:
     document = (Path(__file__).parents[2] / "docs" / "adding.md").read_text(encoding="utf-8")
     section = document.partition("## A prompt template")[2].partition("\n## ")[0]
     form, row = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    names = dict(vars(forms))
+    names = dict(vars(families))
     exec(form, names)
-    monkeypatch.setattr(forms, "seedx", names["seedx"], raising=False)
-    added = eval("{" + row + "}", dict(vars(templates)))
+    added = eval("{" + row + "}", names)
     everything_else = dict(TEMPLATES)
     TEMPLATES.clear()
     TEMPLATES.update(added | everything_else)

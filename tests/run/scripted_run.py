@@ -11,7 +11,7 @@ import numpy as np
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import DecodingSettings, MaskSettings, TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, SpeechChunk, Transcript, Word
-from livetrans.lm.prompts import Prompt, renderer
+from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.run.listening import Listener, Listening, OnAudio, listen
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
@@ -163,7 +163,7 @@ class ScriptedRun:
         translator = Translator(
             model, Prompt("plain", (BEGIN, SOURCE), (TARGET,), False), DecodingSettings(), MaskSettings()
         )
-        presenter = Presenter(renderer(model), MaskSettings(), spaced=True)
+        presenter = Presenter(text_of_tokens(model), MaskSettings(), spaced=True)
         return Translating(translator, presenter, {"method": "window"}, model.close)
 
 

@@ -24,7 +24,7 @@ from livetrans.events import (
     Transcript,
     Word,
 )
-from livetrans.lm.prompts import Prompt, renderer
+from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.run.listening import Listening, OnAudio, Stages, listen
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingRecogniser
@@ -55,7 +55,7 @@ def translating(publish: Publish) -> Translating:
     translator = Translator(
         model, Prompt("plain", (BEGIN, SOURCE), (TARGET,), False), DecodingSettings(), MaskSettings()
     )
-    presenter = Presenter(renderer(model), MaskSettings(), spaced=True)
+    presenter = Presenter(text_of_tokens(model), MaskSettings(), spaced=True)
     return Translating(translator, presenter, {"method": "window"}, model.close)
 
 

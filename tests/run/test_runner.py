@@ -23,7 +23,7 @@ from livetrans.events import (
     Transcript,
     Translation,
 )
-from livetrans.lm.prompts import Prompt, renderer
+from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
@@ -90,7 +90,7 @@ def translating(
         prompt = Prompt("plain", (BEGIN, SOURCE), (TARGET,), False)
         mask_settings = mask or MaskSettings()
         translator = Translator(model, prompt, decoding or DecodingSettings(), mask_settings)
-        presenter = Presenter(renderer(model), mask_settings, spaced=True)
+        presenter = Presenter(text_of_tokens(model), mask_settings, spaced=True)
         return Translating(translator, presenter, {"method": "ssbd"}, model.close)
 
     return open_translating

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from livetrans.config import MaskSettings
 from livetrans.events import Caption, Span, Transcript, Translation
-from livetrans.lm.prompts import render_bytes
+from livetrans.lm.prompts import text_of_bytes
 from livetrans.stats import DecodingStats
 from livetrans.text import cluster_start
 from livetrans.translation.presenter import Presenter, cut_to_word
@@ -18,20 +18,20 @@ from livetrans.translation.presenter import Presenter, cut_to_word
 _pieces = st.lists(st.sampled_from([" Haus", " der", "mann", "s", ".", " ein", "er", ",", " Ü", "ber"]), max_size=12)
 
 
-def _render(vocabulary: list[str]):  # type: ignore[no-untyped-def]
-    def render(tokens: Sequence[int]) -> str:
-        return render_bytes("".join(vocabulary[token] for token in tokens).encode())
+def _text_of(vocabulary: list[str]):  # type: ignore[no-untyped-def]
+    def text_of(tokens: Sequence[int]) -> str:
+        return text_of_bytes("".join(vocabulary[token] for token in tokens).encode())
 
-    return render
+    return text_of
 
 
 def _caption(pieces: list[str], k: int, *, final: bool = False, mode: str = "display", accepted: int = 0, spaced=True):  # type: ignore[no-untyped-def]
-    render = _render(pieces)
+    text_of = _text_of(pieces)
     tokens = tuple(pieces.index(piece) for piece in pieces)
     transcript = Transcript(0, 0, "source", "", final, 0.0, 1.0)
     spans = (Span(0, accepted),) if accepted else ()
-    translation = Translation(transcript, render(tokens), tokens, DecodingStats(), accepted=spans)
-    return Presenter(render, MaskSettings(mode, k), spaced=spaced).present(translation), translation
+    translation = Translation(transcript, text_of(tokens), tokens, DecodingStats(), accepted=spans)
+    return Presenter(text_of, MaskSettings(mode, k), spaced=spaced).present(translation), translation
 
 
 @given(_pieces, st.integers(0, 5), st.sampled_from(["display", "output"]))
@@ -66,10 +66,10 @@ def test_a_caption_without_spaces_is_cut_between_grapheme_clusters(pieces: list[
 
 def test_the_language_of_a_translation_decides_how_its_caption_is_cut() -> None:
     pieces = ["私は", "犬が", "好き"]
-    render = _render(pieces)
+    text_of = _text_of(pieces)
     update = Transcript(0, 0, "source", "", False, 0.0, 1.0)
-    translation = Translation(update, render((0, 1, 2)), (0, 1, 2), DecodingStats(), language="ja")
-    caption = Presenter(render, MaskSettings(k=1), spaced=True).present(translation)
+    translation = Translation(update, text_of((0, 1, 2)), (0, 1, 2), DecodingStats(), language="ja")
+    caption = Presenter(text_of, MaskSettings(k=1), spaced=True).present(translation)
     assert (caption.text, caption.language) == ("私は犬が", "ja")
 
 
@@ -77,7 +77,7 @@ def test_the_language_of_a_translation_decides_how_its_caption_is_cut() -> None:
 def test_shown_tokens_are_wholly_in_the_text(pieces: list[str], k: int, data: st.DataObject) -> None:
     accepted = data.draw(st.integers(0, len(pieces)))
     caption, _ = _caption(pieces, k, accepted=accepted)
-    assert len(_render(pieces)(caption.tokens)) <= len(caption.text)
+    assert len(_text_of(pieces)(caption.tokens)) <= len(caption.text)
     assert all(0 <= span.begin < span.end <= len(caption.text) for span in caption.accepted)
     if accepted == len(pieces):
         assert sum(span.end - span.begin for span in caption.accepted) == len(caption.text)
@@ -115,23 +115,23 @@ def test_a_loop_is_shown_once() -> None:
 
 def test_an_incomplete_character_is_held_back() -> None:
     whole = "Käse".encode()
-    assert render_bytes(whole[:2]) == "K"
-    assert render_bytes(whole[:3]) == "Kä"
+    assert text_of_bytes(whole[:2]) == "K"
+    assert text_of_bytes(whole[:3]) == "Kä"
 
 
 def test_reasoning_and_escapes_never_reach_a_caption() -> None:
-    assert render_bytes(b"<think>hm, \n what</think> Hallo") == "Hallo"
-    assert render_bytes(b"<think>never closed") == ""
-    assert render_bytes(b"begun in the prompt</think> Hallo") == "Hallo"
-    assert render_bytes(b"Hallo <thi") == "Hallo"
-    assert render_bytes(b"a < b") == "a < b"
-    assert "\x1b" not in render_bytes(b"\x1b[31mrot\x1b[0m")
+    assert text_of_bytes(b"<think>hm, \n what</think> Hallo") == "Hallo"
+    assert text_of_bytes(b"<think>never closed") == ""
+    assert text_of_bytes(b"begun in the prompt</think> Hallo") == "Hallo"
+    assert text_of_bytes(b"Hallo <thi") == "Hallo"
+    assert text_of_bytes(b"a < b") == "a < b"
+    assert "\x1b" not in text_of_bytes(b"\x1b[31mrot\x1b[0m")
 
 
 def _grow(*outputs: str, final: bool = False, spaced: bool = True) -> Caption:
     """The last caption of a segment whose outputs are these, unmasked; the last is a final or not."""
     vocabulary: list[str] = []
-    presenter = Presenter(_render(vocabulary), MaskSettings("none"), spaced=spaced)
+    presenter = Presenter(_text_of(vocabulary), MaskSettings("none"), spaced=spaced)
     for revision, output in enumerate(outputs):
         vocabulary[:] = [output]
         is_final = final and revision == len(outputs) - 1

@@ -12,7 +12,7 @@ from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettin
 from livetrans.errors import UsageError
 from livetrans.events import Notice, Transcript, Translation
 from livetrans.languages import parse_language
-from livetrans.lm.llama import LlamaModel
+from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.translation.glossary import Glossary, read_glossary
 from livetrans.translation.prompting import Prompts

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from livetrans.config import CALM, DecodingSettings, MaskSettings
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
-from livetrans.lm.prompts import Prompt, renderer
+from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.metrics.rates import ScreenErasure
 from livetrans.run.translating import translate
 from livetrans.translation.presenter import Presenter
@@ -96,7 +96,7 @@ def test_the_output_takes_no_more_than_the_context_has_left() -> None:
 def test_a_final_that_does_not_fit_is_shown_in_its_source() -> None:
     translator = _translator(context=16)
     model = ScriptedModel(word_by_word_rule())
-    presenter = Presenter(renderer(model), MaskSettings(), spaced=True)
+    presenter = Presenter(text_of_tokens(model), MaskSettings(), spaced=True)
     events: list[Event] = []
     text = " ".join(["word"] * 30)
     with pytest.raises(ContextError, match="--context"):
@@ -126,7 +126,7 @@ def test_an_unknown_method_is_refused() -> None:
 def _run(translator: Translator, *updates: Transcript, k: int = 1) -> list[Caption]:
     """The captions of a run over the updates."""
     events: list[Event] = []
-    presenter = Presenter(renderer(translator._model), MaskSettings(k=k), spaced=True)
+    presenter = Presenter(text_of_tokens(translator._model), MaskSettings(k=k), spaced=True)
     for update in updates:
         translate(translator, presenter, update, events.append)
     return [event for event in events if isinstance(event, Caption)]

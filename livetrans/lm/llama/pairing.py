@@ -10,8 +10,8 @@ import llama_cpp
 from livetrans.clock import Clock
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import ModelError, UsageError
-from livetrans.lm.llama import LlamaModel
 from livetrans.lm.llama.cells import runs_on_cpu
+from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.llama.probe import check_model
 
 

@@ -18,7 +18,7 @@ import llama_cpp
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import ModelError
 from livetrans.installation import start_python
-from livetrans.lm.llama import LlamaModel, check_file
+from livetrans.lm.llama.model import LlamaModel, check_file
 
 _FIRST_SECONDS = 60.0
 _BYTES_PER_SECOND = 20e6

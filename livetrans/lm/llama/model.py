@@ -1,0 +1,281 @@
+"""A GGUF model over llama.cpp's low-level C API, cache rewinds hidden.
+
+The high-level `Llama` class is not used: it cannot ask for chosen rows of logits, copies them, and ignores failed
+rewinds. This module owns the weights and the vocabulary, `livetrans.lm.llama.cells` the context.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+
+from livetrans.clock import Clock, SystemClock
+from livetrans.config import LanguageModelSettings
+from livetrans.errors import ModelError
+from livetrans.lm.llama.cells import LlamaCells
+from livetrans.lm.port import Evaluation, TailPieces
+
+# Where ggml aborts, it starts a debugger that writes to the terminal, unless this is set at that moment.
+os.environ.setdefault("GGML_NO_BACKTRACE", "1")
+
+TAIL_MARK = b"<|tail|>"
+"""Before the text of a piece: its tail piece."""
+_HY_ENDS = ("<|eos|>", "<|extra_5|>")
+"""With which Hy-MT2 7B ends; its GGUF files name another token."""
+_LOG_ERROR = 4
+"""ggml_log_level; the binding does not name its values, and its comment on them is out of date."""
+_log: deque[str] = deque(maxlen=8)
+"""llama.cpp's last errors: kept to explain a failed load, never printed (they would tear the screen)."""
+
+
+@llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
+def _keep_log(level: int, text: bytes, _user_data: ctypes.c_void_p) -> None:
+    if level == _LOG_ERROR and text.strip():
+        _log.append(text.decode("utf-8", "replace").strip())
+
+
+class LlamaModel:
+    """A GGUF model and one context of it; every method belongs to the thread that made it.
+
+    Raises:
+        ModelError: the file is missing, no GGUF, damaged, or of a kind whose cache cannot drop a tail.
+        ContextError: the context is too small to be of use.
+    """
+
+    def __init__(
+        self,
+        settings: LanguageModelSettings,
+        *,
+        maximum_rows: int = 161,
+        clock: Clock | None = None,
+        on_progress: Callable[[float], None] | None = None,
+        _weights: LlamaModel | None = None,
+    ) -> None:
+        self.clock: Clock = clock or SystemClock()
+        self._settings = settings
+        self._path = settings.model
+        self._model: Any = None
+        self._owns_model = True
+        self._cells: LlamaCells | None = None
+        self.tail_pieces: TailPieces | None = None
+        self._pieces: dict[int, bytes] = {}
+        self._wanted_rows = maximum_rows
+        if _weights is not None:
+            self._model, self._owns_model = _weights._model, False
+            self._describe()
+            self.tail_pieces = _weights.tail_pieces
+        else:
+            check_file(self._path)
+            _redirect_log()
+        try:
+            if self._owns_model:
+                self._load_model(settings, on_progress)
+            self.threads = settings.threads or max(1, (os.cpu_count() or 2) // 2)
+            first_tail = self.tail_pieces.first if self.tail_pieces else None
+            cells = LlamaCells(self._model, settings, self.threads, maximum_rows, first_tail)
+            self._cells = cells
+            if not cells.can_rewind():
+                raise self._cannot_rewind()
+            self.context_tokens, self.maximum_rows = cells.context_tokens, cells.maximum_rows
+            self.can_move = cells.can_move
+        except BaseException:
+            self.close()
+            raise
+
+    def another_context(self) -> LlamaModel:
+        """A second, empty context over the same weights; close it before this one."""
+        return LlamaModel(self._settings, maximum_rows=self._wanted_rows, clock=self.clock, _weights=self)
+
+    def _load_model(self, settings: LanguageModelSettings, on_progress: Callable[[float], None] | None) -> None:
+        params = llama_cpp.llama_model_default_params()
+        params.n_gpu_layers = -1  # all that fit
+        # llama.cpp crashes in passes of several tokens over weights packed for AMX (its issue 20824; so did 0.3.36).
+        params.use_extra_bufts = b"AMX_INT8 = 1" not in llama_cpp.llama_print_system_info()
+
+        raised: list[BaseException] = []
+
+        @llama_cpp.llama_progress_callback  # type: ignore[untyped-decorator]
+        def progress(fraction: float, _user_data: ctypes.c_void_p) -> bool:
+            try:
+                if on_progress:
+                    on_progress(fraction)
+            except BaseException as error:  # ctypes would print it and go on
+                raised.append(error)
+            return not raised
+
+        params.progress_callback = progress
+        _log.clear()
+        self._model = llama_cpp.llama_model_load_from_file(os.fsencode(self._path), params)
+        if raised:
+            raise raised[0]
+        if not self._model:
+            # The first line names the fault, the later ones only that loading failed.
+            reason = f" ({' '.join(_log[0].split())})" if _log else ""
+            raise ModelError(f"{self._path} cannot be loaded as a GGUF model{reason}; download or convert it again")
+        self._describe()
+        if llama_cpp.llama_model_has_encoder(self._model):
+            raise ModelError(f"{self._path} is an encoder-decoder model; livetrans needs a decoder-only GGUF")
+        if llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model):
+            raise self._cannot_rewind()
+        self.tail_pieces = self._find_tail_pieces()
+
+    def _describe(self) -> None:
+        self.vocabulary = llama_cpp.llama_model_get_vocab(self._model)
+        self.vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(self.vocabulary)
+        self._ends = self._corrected_ends()
+
+    def _corrected_ends(self) -> dict[int, bool]:
+        """Return the true ends of a file that names a piece of text as its end, as Hy-MT2 7B's files name "$"."""
+        end = llama_cpp.llama_vocab_eos(self.vocabulary)
+        if end < 0 or llama_cpp.llama_vocab_is_control(self.vocabulary, end):
+            return {}
+        marks = (self.tokenize(mark, special=True) for mark in _HY_ENDS)
+        ends = {tokens[0]: True for tokens in marks if len(tokens) == 1}
+        return {**ends, end: False} if ends else {}
+
+    def _find_tail_pieces(self) -> TailPieces | None:
+        """Those of a double-token model: the text of each is a mark and the text of its piece.
+
+        Raises:
+            ModelError: the file says where they begin, and they do not.
+        """
+        written = self.metadata("livetrans.first_tail")
+        if written is None:
+            return None
+        first = int(written) if written.isdecimal() else 0
+        texts = [llama_cpp.llama_vocab_get_text(self.vocabulary, token) for token in range(self.vocabulary_size)]
+        pieces = {text: token for token, text in enumerate(texts[:first])}
+        tails = [pieces.get(text.removeprefix(TAIL_MARK)) for text in texts[first:]]
+        known = tuple(piece for piece in tails if piece is not None)
+        if not 0 < len(known) == len(tails):
+            raise ModelError(f"{self._path} is a double-token model with damaged tail pieces; export it again")
+        return TailPieces(first, known)
+
+    def _cannot_rewind(self) -> ModelError:
+        return ModelError(
+            f"{self._path} keeps a recurrent state that cannot drop a rejected draft; "
+            "choose a pure attention model (Llama, Qwen3, Gemma, Hunyuan ...)"
+        )
+
+    @property
+    def name(self) -> str:
+        return self.metadata("general.name") or self._path.stem
+
+    @property
+    def beginning_tokens(self) -> tuple[int, ...]:
+        if not llama_cpp.llama_vocab_get_add_bos(self.vocabulary):
+            return ()
+        return (llama_cpp.llama_vocab_bos(self.vocabulary),)
+
+    def metadata(self, key: str) -> str | None:
+        size = 256
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            length = llama_cpp.llama_model_meta_val_str(self._model, key.encode(), buffer, size)
+            if length < 0:
+                return None
+            if length < size:
+                return buffer.value.decode("utf-8", "replace")
+            size = length + 1
+
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        data = text.encode("utf-8", "replace")
+        room = len(data) + 8
+        tokens = (llama_cpp.llama_token * room)()
+        count = llama_cpp.llama_tokenize(self.vocabulary, data, len(data), tokens, room, False, special)
+        if count < 0:
+            raise ModelError(f"{self._path}'s tokenizer failed on a text of {len(data)} bytes; choose another model")
+        return list(tokens[:count])
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        return b"".join(self._piece(token) for token in tokens)
+
+    def _piece(self, token: int) -> bytes:
+        piece = self._pieces.get(token)
+        if piece is None:
+            size = 64
+            while True:
+                buffer = ctypes.create_string_buffer(size)
+                length = llama_cpp.llama_token_to_piece(self.vocabulary, token, buffer, size, 0, False)
+                if length >= 0:
+                    break
+                size = -length
+            piece = self._pieces[token] = buffer.raw[:length]
+        return piece
+
+    def is_end_of_generation(self, token: int) -> bool:
+        end = self._ends.get(token)
+        if end is None:
+            end = self._ends[token] = bool(llama_cpp.llama_vocab_is_eog(self.vocabulary, token))
+        return end
+
+    def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
+        return self._open_cells().evaluate(context, last_rows)
+
+    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
+        return self._open_cells().move(context, begin, end)
+
+    def _open_cells(self) -> LlamaCells:
+        if self._cells is None:
+            raise ModelError(f"{self._path} is closed")
+        return self._cells
+
+    def close(self) -> None:
+        if self._cells:
+            self._cells.close()
+            self._cells = None
+        if self._model and self._owns_model:
+            llama_cpp.llama_model_free(self._model)
+        self._model = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineTraits:
+    """What llama.cpp was built with."""
+
+    info: str
+    """In its own words: `CPU : AVX2 = 1 | FMA = 1 | ...`."""
+    offloads: bool
+    """Whether it computes on a GPU."""
+
+
+def engine() -> EngineTraits:
+    """What the installed llama.cpp says of itself."""
+    _redirect_log()
+    return EngineTraits(llama_cpp.llama_print_system_info().decode(), bool(llama_cpp.llama_supports_gpu_offload()))
+
+
+_is_redirected = False
+
+
+def _redirect_log() -> None:
+    """Send llama.cpp's errors to `_log`; importing the binding installed one that prints."""
+    global _is_redirected
+    if not _is_redirected:
+        llama_cpp.llama_log_set(_keep_log, ctypes.c_void_p(0))
+        llama_cpp.llama_backend_init()
+        _is_redirected = True
+
+
+def check_file(path: Path) -> None:
+    """Raises:
+    ModelError: there is no GGUF file at the path.
+    """
+    if path.is_dir():
+        raise ModelError(f"{path} is a folder; name the .gguf file in it")
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except FileNotFoundError:
+        raise ModelError(f"there is no model file {path}; `livetrans models` lists what was found") from None
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
+    if magic != b"GGUF":
+        raise ModelError(f"{path} is not a GGUF model; convert it with llama.cpp's converter or name another file")
