@@ -240,11 +240,28 @@ class SourceProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """What a run listens to, so that its session can be recognised, and a file be found again."""
+
+    name: str
+    """Of the file or the microphone."""
+    path: str | None = None
+    """Of the file, absolute; None for anything else."""
+    size_bytes: int | None = None
+    modified_at: float | None = None
+    """When the file was last written, in seconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunStarted:
     """Models are loaded and listening begins."""
 
     signature: dict[str, str | int | float | bool | None]
     """The settings of the run, its models, versions, threads and machine."""
+    origin: Origin | None = None
+    """None where it is not known, as in sessions of before."""
+    began_at: float | None = None
+    """In seconds since 1970, by the system's clock: instants of a run do not say which of two sessions is the newer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,6 +171,14 @@ def line_spans(text: str, width: int) -> list[tuple[int, int]]:
     return spans
 
 
+def fitted(text: str, width: int) -> str:
+    """Return the text, cut to at most `width` columns with an ellipsis."""
+    if display_width(text) <= width:
+        return text
+    begin, end = next(iter(line_spans(text, width - 1)), (0, 0)) if width > 1 else (0, 0)
+    return f"{text[begin:end]}…" if end else ""
+
+
 def _with_few_marks(text: str) -> str:
     kept: list[str] = []
     marks = 0

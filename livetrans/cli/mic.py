@@ -11,6 +11,7 @@ from livetrans.cli.fetch import offer_models
 from livetrans.cli.run_options import RunOptions, embedded_notice, run_options, settings_from
 from livetrans.cli.running import from_audio, run_live
 from livetrans.clock import SystemClock
+from livetrans.events import Origin
 from livetrans.run.listening import PostponedNotices
 
 
@@ -32,5 +33,5 @@ def command(options: RunOptions, device: str | None, yes: bool) -> None:
         notice = embedded_notice(settings)
         if notice is not None:
             notices(notice)
-        open_listening = from_audio(microphone, settings, clock, notices, live=True)
-        run_live(settings, clock, "microphone", open_listening, notice)
+        open_listening = from_audio(microphone, Origin(microphone.name), settings, clock, notices, live=True)
+        run_live(settings, clock, microphone.name, open_listening, notice)

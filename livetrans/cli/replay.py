@@ -19,18 +19,18 @@ from livetrans.cli.running import from_audio, run_at_once, run_live
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import Settings
 from livetrans.errors import UsageError
-from livetrans.events import Notice
+from livetrans.events import Notice, Origin
 from livetrans.files import input_path
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_recorded
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
 from livetrans.session.codec import EVENTS_FILE
-from livetrans.session.store import path_or_session
+from livetrans.session.store import origin_of, path_or_session
 
 if TYPE_CHECKING:
     from livetrans.audio.file import AudioFile
 
-STDIN = "-"
+STDIN, STDIN_NAME = "-", "standard input"
 OFFLINE_STEP = 8.0
 """Seconds of new audio per recognition pass; pauses end segments before it is reached."""
 
@@ -95,7 +95,7 @@ def command(
         settings = replace(settings, transcriber=replace(settings.transcriber, step=OFFLINE_STEP))
     notice = None if recorded else embedded_notice(settings, None if file == STDIN else Path(file))
     open_listening, audio = open_source(file, settings, clock, notice, recorded=recorded, real_time=real_time)
-    title = "standard input" if file == STDIN else Path(file).name
+    title = STDIN_NAME if file == STDIN else Path(file).name
     if compare is not None:
         if options.output.jsonl or options.output.session or options.output.keep_audio:
             raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
@@ -142,7 +142,7 @@ def open_source(
 
         def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
             notices.publish_to(publish)
-            return open_recorded(transcripts, publish)
+            return open_recorded(transcripts, publish, origin_of(Path(file)))
 
         return open_listening, None
     if notice is not None and file != STDIN:
@@ -155,8 +155,8 @@ def open_source(
         # Unbuffered: a reading thread would hold the buffer's lock, and the interpreter could not exit.
         stream = open(sys.stdin.fileno(), "rb", 0, closefd=False)
         pcm = PcmStream(stream, clock, partial(notices, notice) if notice else None)
-        return from_audio(pcm, settings, clock, notices, live=real_time), None
+        return from_audio(pcm, Origin(STDIN_NAME), settings, clock, notices, live=real_time), None
     from livetrans.audio.file import AudioFile
 
     audio = AudioFile(Path(file), clock, real_time, notices)
-    return from_audio(audio, settings, clock, notices), audio
+    return from_audio(audio, origin_of(Path(file)), settings, clock, notices), audio

@@ -18,7 +18,7 @@ from livetrans.cli.run_options import wants_screen
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings, calm_name
 from livetrans.errors import LivetransError, SessionError
-from livetrans.events import Notice, Record, RunEnded
+from livetrans.events import Notice, Origin, Record, RunEnded
 from livetrans.installation import started_as
 from livetrans.metrics.monitor import Monitor, Snapshot
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_audio, open_stages
@@ -45,7 +45,13 @@ _LAST_WAIT = 3.0
 
 
 def from_audio(
-    source: AudioSource, settings: Settings, clock: Clock, notices: PostponedNotices, *, live: bool = False
+    source: AudioSource,
+    origin: Origin,
+    settings: Settings,
+    clock: Clock,
+    notices: PostponedNotices,
+    *,
+    live: bool = False,
 ) -> OpenListening:
     """What loads the listening side of an open source; the sound of a `live` one is kept while it cannot be heard."""
 
@@ -54,9 +60,9 @@ def from_audio(
             folder = settings.output.session or sessions_folder() if settings.output.record_session else None
             spooled = SpooledSource(source, folder, on_audio, publish)
             notices.publish_to(spooled.notify)
-            return open_audio(spooled, settings, clock, publish)
+            return open_audio(spooled, settings, clock, publish, origin=origin)
         notices.publish_to(publish)
-        return open_audio(source, settings, clock, publish, on_audio)
+        return open_audio(source, settings, clock, publish, on_audio, origin)
 
     return open_listening
 

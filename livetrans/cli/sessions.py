@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import get_terminal_size
 
 import click
 
@@ -21,7 +22,10 @@ from livetrans.session.store import (
     session_named,
     summarise,
 )
-from livetrans.text import counted, duration, file_size, visible
+from livetrans.text import counted, display_width, duration, file_size, fitted, visible
+
+MOST_COLUMNS = 1000
+"""Of a line that goes to no terminal: nothing is cut there."""
 
 
 @click.group(cls=AdvisingGroup, invoke_without_command=True)
@@ -51,7 +55,7 @@ def _list(as_json: bool) -> None:
             click.echo(dump(_values(summary)))
         return
     if summaries:
-        click.echo(f"{'session':<22}  {'length':>8}  {'languages':<11}  {'captions':>8}  {'size':>8}")
+        click.echo(f"{'session':<19}  {'length':>7}  {'languages':<9}  {'captions':>8}  {'size':>8}  of")
     for summary in summaries:
         click.echo(_row(summary))
     place = visible(str(sessions_folder()))
@@ -126,16 +130,21 @@ def _summaries() -> list[SessionSummary]:
 def _row(summary: SessionSummary) -> str:
     languages = f"{summary.source or '?'} → {summary.target or '?'}"
     state = "empty" if summary.state == "whole" and not summary.captions else summary.state
-    return (
-        f"{visible(summary.name):<22}  {duration(summary.seconds):>8}  {visible(languages):<11}  "
-        f"{summary.captions:>8}  {file_size(summary.size_bytes):>8}  {'' if state == 'whole' else state}"
-    ).rstrip()
+    begin = (
+        f"{visible(summary.name):<19}  {duration(summary.seconds):>7}  {visible(languages):<9}  "
+        f"{summary.captions:>8}  {file_size(summary.size_bytes):>8}  "
+    )
+    if state != "whole":
+        begin += f"({state}) "
+    room = get_terminal_size((MOST_COLUMNS, 0)).columns - display_width(begin)
+    return (begin + fitted(visible(summary.of or ""), room)).rstrip()
 
 
 def _values(summary: SessionSummary) -> dict[str, object]:
     return {
         "session": summary.name,
         "path": str(summary.path),
+        "of": summary.of,
         "modified": summary.modified.isoformat(timespec="seconds"),
         "seconds": round(summary.seconds, 3),
         "source_language": summary.source,

@@ -12,7 +12,7 @@ from livetrans.audio.capture import level_of
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import UsageError
-from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice, SourceProgress, Transcript
+from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice, Origin, SourceProgress, Transcript
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingRecogniser
 
@@ -99,10 +99,16 @@ class Listening:
     """None for a recorded stream, which has no sound to be behind with."""
     listen_for: Callable[[str | None], None] = lambda language: None
     """Expect a spoken language by its code, or detect it, from any thread; a recorded stream has none to choose."""
+    origin: Origin | None = None
 
 
 def open_audio(
-    source: AudioSource, settings: Settings, clock: Clock, publish: Publish, on_audio: OnAudio | None = None
+    source: AudioSource,
+    settings: Settings,
+    clock: Clock,
+    publish: Publish,
+    on_audio: OnAudio | None = None,
+    origin: Origin | None = None,
 ) -> Listening:
     """Sound through the voice-activity gate and the recogniser, which is loaded here.
 
@@ -122,7 +128,7 @@ def open_audio(
         listener.close()
 
     transcripts = listen(source, stages.gate, stages.transcriber, publish, on_audio, listener)
-    return Listening(transcripts, source.pause, close, listener, stages.recogniser.listen_for)
+    return Listening(transcripts, source.pause, close, listener, stages.recogniser.listen_for, origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +163,7 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish) -> Stages:
     return Stages(VoiceActivityGate(settings.gate), transcriber, recogniser)
 
 
-def open_recorded(source: RecordedTranscripts, publish: Publish) -> Listening:
+def open_recorded(source: RecordedTranscripts, publish: Publish, origin: Origin | None = None) -> Listening:
     """A recorded transcript stream, which needs no recogniser."""
 
     def transcripts() -> Iterator[Transcript]:
@@ -165,7 +171,7 @@ def open_recorded(source: RecordedTranscripts, publish: Publish) -> Listening:
             publish(SourceProgress(transcript.end, source.duration, not transcript.final))
             yield transcript
 
-    return Listening(transcripts(), source.pause, source.close)
+    return Listening(transcripts(), source.pause, source.close, origin=origin)
 
 
 def listen(

@@ -13,6 +13,7 @@ the speech so far becomes captions, the threads end.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -124,7 +125,7 @@ class Pipeline(Run):
                 if self._source:  # Set while models loaded.
                     listening.listen_for(*self._source)
                 signature = dict(self._translating.signature)
-            self.publish(RunStarted(signature))
+            self.publish(RunStarted(signature, origin=listening.origin, began_at=time.time()))
             for transcript in listening.transcripts:
                 self._hand_over(transcript)
         finally:

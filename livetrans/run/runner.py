@@ -6,6 +6,7 @@ A run has threads that it may abandon while they load; it ends once, and publish
 from __future__ import annotations
 
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -199,7 +200,7 @@ class PlainLoop(Run):
             self._listening = listening
             if not self._loaded():
                 return
-            self.publish(RunStarted(translating.signature))
+            self.publish(RunStarted(translating.signature, origin=listening.origin, began_at=time.time()))
             for transcript in listening.transcripts:
                 self._take(transcript, translating)
         finally:

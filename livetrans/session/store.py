@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from livetrans.errors import SessionError
-from livetrans.session.codec import EVENTS_FILE
+from livetrans.events import Origin
+from livetrans.session.codec import DECIMALS, EVENTS_FILE
 from livetrans.session.recorder import is_being_recorded, sessions_folder
 
 LAST = "last"
@@ -37,6 +38,8 @@ class SessionSummary:
     path: Path
     modified: datetime
     """Local time of the last event."""
+    of: str | None
+    """The name of the file or the microphone; None where the session does not say."""
     seconds: float
     """Length of the sound that was heard."""
     source: str | None
@@ -100,9 +103,36 @@ def shell_name(folder: Path) -> str:
     return folder.name if folder.parent == sessions_folder() else shlex.quote(str(folder))
 
 
+def origin_of(path: Path) -> Origin:
+    """Return what is kept of a file, or of a session, so that it is found again and known to be the same."""
+    place = path.resolve()
+    try:
+        status = place.stat() if place.is_file() else None
+    except OSError:
+        status = None
+    return Origin(
+        place.name,
+        str(place),
+        status.st_size if status else None,
+        round(status.st_mtime, DECIMALS) if status else None,
+    )
+
+
 def session_folders() -> list[Path]:
-    """The sessions in the user's data folder, oldest first: their names are the times at which they began."""
-    return sorted(path.parent for path in sessions_folder().glob(f"*/{EVENTS_FILE}"))
+    """Return the sessions in the user's data folder, oldest first.
+
+    Their names do not say which is newer: they are local times, which a journey or the end of summer sets back.
+    """
+    return sorted((path.parent for path in sessions_folder().glob(f"*/{EVENTS_FILE}")), key=_began_at)
+
+
+def _began_at(folder: Path) -> tuple[float, str]:
+    """Return when the session began, in seconds since 1970; for one that does not say, when it was last written."""
+    try:
+        began_at = _run_started(folder / EVENTS_FILE).get("began_at")
+    except OSError:
+        began_at = None
+    return (began_at if isinstance(began_at, int | float) else changed_at(folder)), folder.name
 
 
 def summarise(folder: Path) -> SessionSummary:
@@ -112,7 +142,10 @@ def summarise(folder: Path) -> SessionSummary:
         OSError: it cannot be read.
     """
     file = folder / EVENTS_FILE
-    signature = _signature(file)
+    started = _run_started(file)
+    signature = started.get("signature")
+    signature = signature if isinstance(signature, dict) else {}
+    origin = started.get("origin")
     heard, whole = 0.0, False
     for event in _events_backwards(file):
         whole = whole or event.get("event") == "run_ended"
@@ -124,13 +157,14 @@ def summarise(folder: Path) -> SessionSummary:
         name=folder.name,
         path=folder,
         modified=datetime.fromtimestamp(file.stat().st_mtime),
+        of=_text(origin.get("name")) if isinstance(origin, dict) else None,
         seconds=heard,
         source=_text(signature.get("source_language")),
         target=_text(signature.get("target_language")),
         captions=caption["segment_id"] + 1 if caption else 0,
         size_bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
         # A run that was killed while models loaded has left nothing to finish.
-        state="recording" if is_being_recorded(folder) else "whole" if whole or not signature else "unfinished",
+        state="recording" if is_being_recorded(folder) else "whole" if whole or not started else "unfinished",
     )
 
 
@@ -176,13 +210,12 @@ def remove(folder: Path) -> None:
         raise SessionError(f"{folder} cannot be removed ({error.strerror or error}): check its permissions.") from error
 
 
-def _signature(file: Path) -> dict[str, Any]:
+def _run_started(file: Path) -> dict[str, Any]:
+    """The line of the first run's start, as an object; empty where there is none."""
     with file.open("rb") as stream:
-        for line in stream.read(_HEAD).splitlines():
-            event = _parsed(line)
-            if event.get("event") == "run_started" and isinstance(event.get("signature"), dict):
-                signature: dict[str, Any] = event["signature"]
-                return signature
+        while (line := stream.readline(_HEAD)) and stream.tell() < _HEAD:
+            if b'"run_started"' in line and (event := _parsed(line)).get("event") == "run_started":
+                return event
     return {}
 
 

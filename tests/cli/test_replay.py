@@ -15,6 +15,7 @@ from livetrans.cli import run
 from livetrans.clock import ManualClock
 from livetrans.events import SAMPLE_RATE
 from livetrans.session.codec import without_times
+from livetrans.session.store import summarise
 
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
 
@@ -111,6 +112,7 @@ def test_a_session_is_kept_exported_and_replayed(
     session = tmp_path / "kept"
     assert run(["replay", str(short_recording), "--speed", "max", "--session", str(session), "--keep-audio"]) == 0
     said = capfd.readouterr().out.splitlines()
+    assert summarise(session).of == short_recording.name
     assert run(["export", str(session), "--format", "txt"]) == 0
     assert capfd.readouterr().out.split() == " ".join(said).split()
     assert run(["export", str(session), "--format", "srt"]) == 0

@@ -12,6 +12,7 @@ from livetrans.events import (
     Event,
     Gap,
     Notice,
+    Origin,
     RecognitionStats,
     Record,
     RunEnded,
@@ -44,7 +45,11 @@ TRANSCRIPT = Transcript(
 
 EVENTS: tuple[Event, ...] = (
     Notice("info", "Loading the translator."),
-    RunStarted({"method": "ssbd", "bias": 0.2, "mask_mode": "display", "mask_k": 3, "recogniser": None, "demo": True}),
+    RunStarted(
+        {"method": "ssbd", "bias": 0.2, "mask_mode": "display", "mask_k": 3, "recogniser": None, "demo": True},
+        Origin("talk.mp4", "/home/ana/talk.mp4", 73_400_320, 1795305600.25),
+        1795309215.120331,
+    ),
     SourceProgress(1.0, 12.5, True, 0.08, 0.0, 1, 0.31),
     TRANSCRIPT,
     Coalesced(0, 0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from io import StringIO
@@ -11,9 +12,10 @@ import pytest
 
 from livetrans.cli import run
 from livetrans.errors import SessionError
-from livetrans.events import Event, Record, RunEnded, RunStarted, SourceProgress
+from livetrans.events import Event, Origin, Record, RunEnded, RunStarted, SourceProgress
 from livetrans.session import store
 from livetrans.session.recorder import SessionRecorder
+from livetrans.text import display_width
 
 from .examples import caption, write_session
 
@@ -103,6 +105,15 @@ def test_a_summary_reads_the_ends_of_a_long_file_only(sessions: Path, monkeypatc
             read += size
             return self.stream.read(size)  # type: ignore[attr-defined, no-any-return]
 
+        def readline(self, size: int) -> bytes:
+            nonlocal read
+            line: bytes = self.stream.readline(size)  # type: ignore[attr-defined]
+            read += len(line)
+            return line
+
+        def tell(self) -> int:
+            return self.stream.tell()  # type: ignore[attr-defined, no-any-return]
+
     opened = Path.open
     monkeypatch.setattr(Path, "open", lambda self, *mode, **rest: Counting(opened(self, *mode, **rest)))
     assert store.summarise(folder).captions == 4000
@@ -140,8 +151,8 @@ def test_the_list_and_removing_by_the_command(sessions: Path, capsys: pytest.Cap
     assert run(["sessions"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in lines[:4])
-    assert "en → de" in lines[1] and "1:23" in lines[1] and not lines[1].endswith("whole")
-    assert lines[2].endswith("empty") and lines[3].endswith("unfinished")
+    assert "en → de" in lines[1] and "1:23" in lines[1] and "whole" not in lines[1]
+    assert lines[2].endswith("(empty)") and lines[3].endswith("(unfinished)")
     assert "livetrans resume NAME" in lines[-1]
     assert run(["sessions", "list", "--json"]) == 0
     assert capsys.readouterr().out.count('"state": ') == 3
@@ -193,3 +204,46 @@ def test_a_session_that_another_run_removes_meanwhile_is_not_old(
 ) -> None:
     monkeypatch.setattr(store, "session_folders", lambda: [sessions / "gone"])
     assert store.older_than(0) == []
+
+
+def began(at: float, of: str | None = None) -> RunStarted:
+    return RunStarted({}, Origin(of) if of else None, at)
+
+
+def test_last_is_the_newest_session_though_the_clock_was_set_back(sessions: Path) -> None:
+    older = record(sessions, "2026-10-25T02-50-00", began(1000.0), caption(0, "Sommer."))
+    newer = record(sessions, "2026-10-25T02-20-00", began(2800.0), caption(0, "Winter."))
+    assert store.session_folders() == [older, newer]
+    assert store.find_session("last") == newer
+    before = record(sessions, "2026-10-26T00-00-00", RunStarted({}), caption(0, "Ohne Zeit."))
+    os.utime(before / "events.jsonl", (1500, 1500))
+    assert store.session_folders() == [older, before, newer], "one that does not say is placed by its file's time"
+
+
+def test_the_list_says_what_each_session_is_of_as_far_as_the_terminal_is_wide(
+    sessions: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "Ein langer Vortrag über Wörter 日本語.mp4"
+    record(sessions, "2026-01-01T10-00-00", began(1.0, name), caption(0, "a"), ENDED)
+    record(sessions, "2026-01-02T10-00-00", began(2.0, name), caption(0, "a"))
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert run(["sessions"]) == 0
+    whole, cut_off = capsys.readouterr().out.splitlines()[1:3]
+    assert whole.endswith(f"  {name}") and cut_off.endswith(f"  (unfinished) {name}")
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["sessions"]) == 0
+    for line in capsys.readouterr().out.splitlines()[1:3]:
+        assert display_width(line) <= 80 and line.endswith("…")
+    assert run(["sessions", "--json"]) == 0
+    assert [json.loads(line)["of"] for line in capsys.readouterr().out.splitlines()] == [name, name]
+
+
+def test_a_file_is_the_same_until_it_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "a.wav"
+    file.write_bytes(b"1")
+    first = store.origin_of(file)
+    assert (first.name, first.path, first.size_bytes) == ("a.wav", str(file), 1)
+    assert store.origin_of(file) == first
+    file.write_bytes(b"12")
+    assert store.origin_of(file) != first
+    assert store.origin_of(tmp_path / "absent").size_bytes is None
