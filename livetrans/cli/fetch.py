@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 from livetrans.cli.common import confirmed, progress_bar, say, say_above
@@ -15,13 +16,14 @@ from livetrans.models.find import (
     FoundModel,
     find_elsewhere,
     find_models,
+    find_named,
     find_recogniser,
     find_translator,
     known_models,
     pull_folder,
 )
 from livetrans.models.hub import is_offline
-from livetrans.models.pulls import pull, read_record, size_on_hub
+from livetrans.models.pulls import completed, pull, read_receipt
 from livetrans.text import file_size
 
 OFFERED = "small"
@@ -29,13 +31,8 @@ OFFERED = "small"
 
 
 def on_this_machine(entry: Entry) -> FoundModel | None:
-    """The model of the entry on this machine, in our folders or in another program's."""
-    for model in (*find_models(entry.kind), *find_elsewhere(entry.kind)):
-        if model.record is not None and model.record.repository != entry.repository:
-            continue
-        if (model.entry is not None and model.entry.name == entry.name) or model.name == entry.local_name:
-            return model
-    return None
+    """Return the model of the entry on this machine, in our folders or in another program's cache."""
+    return find_named(entry.name, chain(find_models(entry.kind), find_elsewhere(entry.kind)))
 
 
 def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) -> bool:
@@ -62,8 +59,9 @@ def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) ->
     if restricted and not yes and not asked:
         raise UsageError(f"{restricted[0].name}: {restricted[0].restriction}; add --yes if you accept this")
     total = 0
+    missing = [entry if entry.size else completed(entry) for entry in missing]
     for entry in missing:
-        size = entry.size or size_on_hub(entry)
+        size = entry.size or 0
         restriction = f" ({entry.restriction})" if entry.restriction else ""
         say(f"{entry.name} from {entry.repository}: {file_size(size)}, licence: {entry.licence}{restriction}")
         total += size
@@ -126,10 +124,10 @@ def _pull_one(entry: Entry) -> None:
     except KeyboardInterrupt:
         say("what arrived is kept; the same command goes on from there")
         raise
-    record = read_record(path)
-    assert record is not None
-    size = file_size(sum(file.size for file in record.files.values()))
-    say(f"{entry.name} is in {path} ({size}, commit {record.commit[:8]}, hashes checked)")
+    receipt = read_receipt(path)
+    assert receipt is not None
+    size = file_size(sum(file.size for file in receipt.files.values()))
+    say(f"{entry.name} is in {path} ({size}, commit {receipt.commit[:8]}, hashes checked)")
     if entry.kind == RECOGNISER and entry.codes == ("en",):
         say(f"{entry.name} understands English only")
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import click
@@ -18,16 +20,18 @@ from livetrans.models.find import (
     FoundModel,
     find_elsewhere,
     find_models,
+    find_named,
     find_recogniser,
     find_translator,
     known_models,
     pull_folder,
     search_folders,
 )
-from livetrans.models.pulls import remove, remove_unfinished, unfinished_pulls, verify
+from livetrans.models.pulls import receipt_path, remove, remove_unfinished, unfinished_pulls, verify
 from livetrans.session.codec import encode
 from livetrans.text import file_size, visible
 
+_REMEDY = "remove it and pull it again"
 _USABLE = 0.8
 """Part of the memory that a model may take: the rest is for the system and the other model."""
 
@@ -102,14 +106,14 @@ def pull_command(name: str, source: str, target: str, yes: bool) -> None:
 def rm_command(name: str) -> None:
     """Remove a model that was fetched with pull, or what arrived of it before the fetch was cut."""
     cut = unfinished_pulls(pull_folder())
-    entry = known_models().named(name)
-    unfinished = entry.local_name if entry else name.rpartition("/")[2].rpartition(":")[2]
-    if unfinished in cut:
-        remove_unfinished(pull_folder(), unfinished)
-        say(f"removed what had arrived of {unfinished} ({file_size(cut[unfinished])})")
+    entry = known_models().entry(name)
+    local_name = entry.local_name if entry else re.split("[/:]", name)[-1]
+    if local_name in cut:
+        remove_unfinished(pull_folder(), local_name)
+        say(f"removed what had arrived of {local_name} ({file_size(cut[local_name])})")
         return
     model = _found(name)
-    if model.record is None or model.path.parent != pull_folder():
+    if not model.pulled or model.path.parent != pull_folder():
         raise UsageError(f"{model.path} was not fetched by livetrans; remove it where it came from")
     size = model.size_bytes
     remove(model.path)
@@ -127,33 +131,32 @@ def path_command(name: str | None) -> None:
 @click.argument("name", metavar="[NAME]", required=False)
 def verify_command(name: str | None) -> int:
     """Compare the files of a fetched model, or of all of them, with the hashes written down when they were fetched."""
-    models = [_found(name)] if name else [model for model in find_models() if model.record]
-    if name and models[0].record is None:
+    models = [_found(name)] if name else [model for model in find_models() if model.pulled]
+    if name and not models[0].pulled:
         raise UsageError(f"{models[0].path} was not fetched by livetrans: there are no hashes to compare with")
     if not models:
         say("no model was fetched yet; `livetrans models` lists those that can be")
     damaged = 0
     for model in models:
-        assert model.record is not None
-        different = verify(model.path, model.record)
+        if model.receipt is None:
+            different = [f"{receipt_path(model.path).name} cannot be read"]
+        else:
+            different = [f"{file} differs or is missing" for file in verify(model.path, model.receipt)]
         damaged += bool(different)
-        files = f"differs or is missing: {', '.join(different)}; remove it and pull it again" if different else "whole"
-        click.echo(visible(f"{model.name}: {files}"))
+        click.echo(visible(f"{model.name}: " + ("; ".join([*different, _REMEDY]) if different else "whole")))
     return 1 if damaged else 0
 
 
 def _found(name: str) -> FoundModel:
-    """A model on this machine by its name.
+    """Return a model on this machine by its name.
 
     Raises:
         UsageError: there is none.
     """
-    for model in (*find_models(), *find_elsewhere()):
-        if name in (model.name, model.path.stem) or (model.entry and name == model.entry.name):
-            return model
-        if model.record and name == model.record.name:
-            return model
-    raise UsageError(f"there is no model {name!r} on this machine; `livetrans models` lists them")
+    model = find_named(name, chain(find_models(), find_elsewhere()))
+    if model is None:
+        raise UsageError(f"there is no model {name!r} on this machine; `livetrans models` lists them")
+    return model
 
 
 def _print_list(as_json: bool) -> None:
@@ -215,7 +218,7 @@ def _about(model: FoundModel) -> str:
         restriction = f"; {model.entry.restriction}" if model.entry.restriction else ""
         return f"{model.entry.name}: languages: {_languages(model.entry)}; {model.entry.licence}{restriction}"
     family = "" if model.family in (None, "chat") else f"prompted as {model.family}"
-    return "; ".join(filter(None, (f"from {model.record.repository}" if model.record else "", family)))
+    return "; ".join(filter(None, (f"from {model.receipt.repository}" if model.receipt else "", family)))
 
 
 def _print_entry(entry: Entry, memory: int) -> None:
@@ -234,11 +237,9 @@ def _total(pair: tuple[Entry, Entry]) -> int:
 
 
 def _languages(entry: Entry) -> str:
-    return (
-        "English only"
-        if entry.codes == ("en",)
-        else str(len({code.partition("-")[0] for code in entry.codes}) or "unknown")
-    )
+    if entry.codes == ("en",):
+        return "English only"
+    return str(len({code.partition("-")[0] for code in entry.codes}) or "no list")
 
 
 def _is_here(entry: Entry, found: list[FoundModel]) -> bool:
@@ -274,7 +275,7 @@ def _as_json(
             "embedded": model.embedded,
             "prompt": model.family,
             "catalogue": model.entry.name if model.entry else None,
-            "commit": model.record.commit if model.record else None,
+            "commit": model.receipt.commit if model.receipt else None,
         }
 
     entries = known_models().entries

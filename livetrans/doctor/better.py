@@ -144,7 +144,7 @@ def _in_use(settings: Settings) -> tuple[str | None, str | None]:
 
 
 def _name(path: Path, catalogue: Catalogue) -> str:
-    entry = catalogue.resembling(path.name)
+    entry = catalogue.entry(path.name)
     return entry.name if entry else path.name
 
 

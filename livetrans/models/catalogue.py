@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from livetrans.errors import ModelError, UsageError
@@ -22,8 +23,16 @@ WEIGHTS = "model.bin"
 RECOGNISER_FILES = ("config.json", WEIGHTS, "preprocessor_config.json", "tokenizer.json", "vocabulary.*")
 """Patterns of the files that faster-whisper reads."""
 
-_NAMED = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?::(?P<file>[^:]+))?")
+_NAMED = re.compile(r"(?P<repository>\w[\w.-]*/\w[\w.-]*)(?::(?P<file>[^:]+))?")
+_ADDRESS = re.compile(
+    r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?P<name>[^/?#]+/[^/?#]+)/?"
+    r"(?:(?:blob|resolve|tree)/(?P<revision>[^/?#]+)/?(?P<file>[^?#]*))?(?:[?#].*)?"
+)
+"""A page of the hub, or `hf.co/` before a name."""
+_QUANTISATION = re.compile(r"\w+")
 _PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
+_HYBRID = re.compile(r"qwen-?(3\.[5-9]|3-next)", re.IGNORECASE)
+"""Names of models with a recurrent state, as far as they are popular; any is refused when it is loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +45,8 @@ class Entry:
     repository: str
     """`owner/name`."""
     file: str = WEIGHTS
-    """The weights: a translator's GGUF file, or the largest file of a recogniser's folder."""
+    """The weights: a translator's GGUF file, or the largest file of a recogniser's folder. Of a translator that a user
+    named also its quantisation (`Q4_K_M`), until the hub has listed the files."""
     revision: str = "main"
     """A commit, or a branch whose commit is looked up at the pull."""
     size: int | None = None
@@ -59,6 +69,15 @@ class Entry:
     def local_name(self) -> str:
         """The name of its file or folder on this machine."""
         return PurePosixPath(self.file if self.kind == TRANSLATOR else self.repository).name
+
+    @property
+    def address(self) -> str:
+        """The name that any model on the hub has: `owner/repository`, before `:file` for a translator."""
+        return f"{self.repository}:{self.file}" if self.kind == TRANSLATOR else self.repository
+
+    def is_called(self, name: str) -> bool:
+        """Return whether a name means this model: its own, its file's or folder's, or its address."""
+        return name.casefold() in {own.casefold() for own in (self.name, self.address, *names_of(self.local_name))}
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -104,14 +123,29 @@ class Purpose:
 
 
 @dataclass(frozen=True, slots=True)
+class Speed:
+    """A published figure of how fast recognisers are on a kind of machine."""
+
+    models: tuple[str, ...]
+    machine: str
+    """System and processor, as `platform.system` and `platform.machine` name them."""
+    figure: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The models of the catalogue file, and the purposes."""
+    """The models of the catalogue file, the purposes, and what is published of their speed."""
 
     entries: tuple[Entry, ...] = ()
     purposes: Mapping[str, Purpose] = field(default_factory=dict)
+    speeds: tuple[Speed, ...] = ()
 
-    def named(self, name: str) -> Entry | None:
-        return next((entry for entry in self.entries if entry.name == name.lower()), None)
+    def entry(self, name: str, sha256: str | None = None) -> Entry | None:
+        """Return the model whose weights have this hash, else the one that the name means."""
+        by_hash = (entry for entry in self.entries if sha256 and entry.sha256 == sha256)
+        by_name = (entry for entry in self.entries if entry.is_called(name))
+        return next(chain(by_hash, by_name), None)
 
     def wanted(self, name: str) -> Entry:
         """Return the model that a user named: by its name here, or in a form that `entry_of` reads.
@@ -119,19 +153,19 @@ class Catalogue:
         Raises:
             UsageError: the name is neither.
         """
-        entry = self.named(name)
-        if entry is None and "/" not in name:
-            names = [*self.purposes, *(known.name for known in self.entries)]
-            close = nearest(name, names)
+        if "/" in name:
+            return entry_of(name)
+        entry = self.entry(name)
+        if entry is None:
+            close = nearest(name, [*self.purposes, *(known.name for known in self.entries)])
             advice = f"did you mean {close}?" if close else "`livetrans models` lists them"
             raise UsageError(f"there is no model {name!r} in the catalogue; {advice}")
-        return entry or entry_of(name)
+        return entry
 
-    def resembling(self, name: str, sha256: str | None = None) -> Entry | None:
-        """Return the entry whose file or folder has this name, or whose weights have this hash."""
-        return next(
-            (entry for entry in self.entries if entry.local_name == name or (sha256 and entry.sha256 == sha256)), None
-        )
+    def speed(self, entry: Entry, machine: str) -> Speed | None:
+        """Return what is published of a model's speed on a kind of machine."""
+        found = (speed for speed in self.speeds if entry.name in speed.models and speed.machine == machine)
+        return next(found, None)
 
     def pair(self, purpose: str, source: str | None, target: str) -> tuple[Entry, Entry]:
         """Return the recogniser and the translator of a purpose for a language pair; None is a language to be detected.
@@ -143,12 +177,12 @@ class Catalogue:
         recogniser = self._first(choice.recognisers, source)
         translator = self._first(choice.translators, source, target)
         if recogniser is None or translator is None:
-            what = f"recogniser for {source}" if recogniser is None else f"translator for {source} to {target}"
+            what = f"recogniser for {source}" if recogniser is None else f"translator for {source or 'any'} to {target}"
             raise UsageError(f"{purpose} has no {what}; choose a model from `livetrans models` by its name")
         return recogniser, translator
 
     def _first(self, names: tuple[str, ...], *codes: str | None) -> Entry | None:
-        entries = (self.named(name) for name in names)
+        entries = (self.entry(name) for name in names)
         return next((entry for entry in entries if entry is not None and entry.knows(*codes)), None)
 
 
@@ -158,32 +192,51 @@ def knows_pair(family: str | None, *codes: str | None) -> bool:
     return all(template.spelling(parse_language(code)) is not None for code in codes if code)
 
 
+def names_of(file: str) -> tuple[str, ...]:
+    """Return the names by which a model's file or folder may be called: of a file also those without its endings."""
+    return (file, file.removesuffix(".gguf"), file.partition(".")[0]) if file.endswith(".gguf") else (file,)
+
+
 def entry_of(wanted: str) -> Entry:
     """Return the model named as `owner/repository:file.gguf`, or as the repository of a recogniser.
+
+    The file may be named by its quantisation (`owner/repository:Q4_K_M`), and the whole by its page on the hub.
 
     Raises:
         UsageError: the text has another form, or the file cannot be used.
     """
-    named = _NAMED.fullmatch(wanted)
+    address = _ADDRESS.fullmatch(wanted)
+    name, revision = (address["name"], address["revision"]) if address else (wanted, None)
+    if address and address["file"]:
+        name += f":{address['file']}"
+    named = _NAMED.fullmatch(name)
     if named is None:
         raise UsageError(
             f"{wanted!r} names no model; any on the hub is named as owner/repository:file.gguf, or owner/repository "
             "for a recogniser in faster-whisper's format"
         )
     repository, file = named["repository"], named["file"]
+    if _HYBRID.search(name):
+        raise UsageError(
+            f"{name} keeps a state that cannot be rewound, as every Qwen3.5 and Qwen3-Next; choose another, "
+            "qwen3-4b for example"
+        )
     if file is None:
-        return Entry(wanted, RECOGNISER, repository)
-    if not file.endswith(".gguf") or ".." in PurePosixPath(file).parts or file.startswith("/"):
+        return Entry(name, RECOGNISER, repository, revision=revision or "main")
+    parts = PurePosixPath(file).parts
+    is_file = file.endswith(".gguf") and ".." not in parts and not file.startswith("/") and parts[-1][0] != "."
+    if not is_file and not _QUANTISATION.fullmatch(file):
         raise UsageError(f"{file} is not a GGUF file; name one, as owner/repository:file.gguf")
     if _PART.search(file):
         raise UsageError(f"{file} is one of several parts; name a model that is one file")
-    return Entry(wanted, TRANSLATOR, repository, file)
+    return Entry(name, TRANSLATOR, repository, file, revision=revision or "main")
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
     purposes: dict[str, Purpose]
     models: tuple[Entry, ...]
+    speeds: tuple[Speed, ...]
 
 
 @cache
@@ -200,4 +253,4 @@ def read_catalogue(path: Path) -> Catalogue:
         return Catalogue()
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read ({error}); install livetrans again") from error
-    return Catalogue(file.models, file.purposes)
+    return Catalogue(file.models, file.purposes, file.speeds)

@@ -6,24 +6,34 @@ fits the languages is taken, of
 1. the folders in the environment variable LIVETRANS_MODELS;
 2. `models/` of the source tree, or of the installed package, without the embedded models;
 3. `livetrans/models` in the user's data folder: what was pulled last, then the others;
-4. models of the catalogue file that another program has fetched;
+4. models of the catalogue file in the caches of the Hugging Face hub and of llama.cpp, which are never written to;
 5. the embedded models.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
 from livetrans.errors import ModelError
 from livetrans.installation import data_folder
-from livetrans.models.catalogue import RECOGNISER, TRANSLATOR, WEIGHTS, Catalogue, Entry, knows_pair, read_catalogue
-from livetrans.models.gguf import MAGIC, family
-from livetrans.models.programs import models_elsewhere
-from livetrans.models.pulls import PullRecord, read_record
+from livetrans.models.catalogue import (
+    RECOGNISER,
+    TRANSLATOR,
+    WEIGHTS,
+    Catalogue,
+    Entry,
+    knows_pair,
+    names_of,
+    read_catalogue,
+)
+from livetrans.models.gguf import MAGIC, family, is_stateful, is_translator
+from livetrans.models.hub import cached_repositories
+from livetrans.models.pulls import Receipt, read_receipt, receipt_path
 
 MODELS_VARIABLE = "LIVETRANS_MODELS"
 RECOGNISER_VARIABLE = "LIVETRANS_ASR_MODEL"
@@ -56,16 +66,22 @@ class FoundModel:
     kind: str
     """`recogniser` or `translator`."""
     place: str
+    """Where it was found: the name of a search folder, or another program's cache."""
     called: str | None = None
-    """Its name where that is not the file's: in another program's folder."""
+    """Its name where that is not the file's: in another program's cache."""
     entry: Entry | None = None
     """Its entry in the catalogue file."""
-    record: PullRecord | None = None
-    """Of a model that was pulled."""
+    receipt: Receipt | None = None
+    """Of a model that was pulled; None also where the receipt is damaged."""
 
     @property
     def name(self) -> str:
         return self.called or self.path.name
+
+    @property
+    def pulled(self) -> bool:
+        """Whether it was fetched by livetrans."""
+        return receipt_path(self.path).exists()
 
     @property
     def embedded(self) -> bool:
@@ -88,21 +104,24 @@ class FoundModel:
         return tuple(parts[-1:] if self.kind == RECOGNISER else parts[-2:])
 
     @property
+    def prompt(self) -> str | None:
+        """The family of a translator's prompt, where the catalogue says it; else the model's metadata decide."""
+        return self.entry.prompt if self.entry else None
+
+    @property
     def family(self) -> str | None:
         """The family of a translator's prompt; None if unknown."""
-        if self.kind != TRANSLATOR or self.embedded:
-            return None
-        return self.entry.prompt if self.entry and self.entry.prompt else family(self.path)
+        return None if self.kind != TRANSLATOR or self.embedded else self.prompt or family(self.path)
 
     def is_called(self, name: str) -> bool:
-        """Return whether the name means this model: its file, with or without endings, or its entry."""
-        names = (self.name, self.path.stem, self.name.split(".")[0], self.entry.name if self.entry else None)
-        return name in names
+        """Return whether a name means this model: its file's or folder's, its own elsewhere, or any of its entry's."""
+        names = [self.name, *names_of(self.path.name), *((self.receipt.name,) if self.receipt else ())]
+        return name in names or (self.entry is not None and self.entry.is_called(name))
 
     def fits(self, source: str | None, target: str | None) -> bool:
         """Return whether the model may serve these languages; None is any language."""
         if self.kind == TRANSLATOR and not self.embedded:
-            return knows_pair(self.family, source, target)
+            return knows_pair(self.family, source, target) and not is_stateful(self.path)
         if self.entry is not None:
             return self.entry.knows(source)
         return all(
@@ -149,20 +168,19 @@ def find_models(kind: str | None = None) -> list[FoundModel]:
 
 
 def find_elsewhere(kind: str | None = None) -> list[FoundModel]:
-    """Return models that other programs have fetched, in no search folder; those of the catalogue first."""
-    catalogue, searched = known_models(), [folder.path.resolve() for folder in search_folders()]
-    found = [
-        FoundModel(
-            model.path,
-            model.kind,
-            model.program,
-            called=model.name,
-            entry=catalogue.resembling(model.name.rpartition("/")[2], model.sha256),
-        )
-        for model in models_elsewhere()
+    """Return models in other programs' caches, in no search folder and each once; those of the catalogue first."""
+    searched = [folder.path.resolve() for folder in search_folders()]
+    found = {
+        model.path.resolve(): model
+        for model in _cached_models()
         if kind in (None, model.kind) and model.path.resolve().parent not in searched
-    ]
-    return sorted(found, key=lambda model: model.entry is None)
+    }
+    return sorted(found.values(), key=lambda model: model.entry is None)
+
+
+def find_named(name: str, models: Iterable[FoundModel]) -> FoundModel | None:
+    """Return the first of the models that a name means."""
+    return next((model for model in models if model.is_called(name)), None)
 
 
 def find_recogniser(name: str | None = None, *, language: str | None = None) -> FoundModel:
@@ -205,11 +223,9 @@ def _find_apart(kind: str, name: str, found: list[FoundModel]) -> Path:
     path = Path(name).expanduser()
     if _is_gguf(path):
         return path
-    for model in found:
-        if model.is_called(name):
-            return model.path
-    names = ", ".join(dict.fromkeys(model.name for model in found)) or "none"
-    raise ModelError(f"{_fault_of(kind, name, path)}; found: {names}; give the path of a GGUF file")
+    if model := find_named(name, found):
+        return model.path
+    raise ModelError(f"{_fault_of(kind, name, path)}; found: {_names(found)}; give the path of a GGUF file")
 
 
 def _models_apart(folder: str) -> list[FoundModel]:
@@ -222,29 +238,37 @@ def _find(kind: str, name: str | None, source: str | None, target: str | None) -
     found = find_models(kind)
     if name:
         return _named(kind, name, found)
-    own = (model for model in found if not model.embedded)
+    others = (model for model in found if not model.embedded)
     embedded = (model for model in found if model.embedded)
-    for model in chain(own, _known_elsewhere(kind), embedded):
+    for model in chain(others, _known_elsewhere(kind), embedded):
         if model.fits(source, target):
             return model
-    raise ModelError(f"{_nothing_fits(kind, source, target)}; {_advice(kind, found, source, target)}")
+    pull = f"small --from {source or 'en'} --to {target or 'de'}"
+    raise ModelError(f"{_nothing_fits(kind, source, target)}; {_advice(kind, found, pull)}")
 
 
 def _known_elsewhere(kind: str) -> Iterator[FoundModel]:
-    """Yield the catalogue's models in other programs' folders, which are searched only if nothing before them fits."""
+    """Yield the catalogue's models in other programs' caches, which are searched only if nothing before them fits."""
     yield from (model for model in find_elsewhere(kind) if model.entry is not None)
 
 
 def _named(kind: str, name: str, found: list[FoundModel]) -> FoundModel:
     path = Path(name).expanduser()
     if _is_gguf(path) if kind == TRANSLATOR else _kind_of(path) == kind:
-        return FoundModel(path, kind, "named", entry=known_models().resembling(path.name))
-    apart = _models_apart(_DOUBLE) if kind == TRANSLATOR else []
-    for models in (found, apart, find_elsewhere(kind)):
-        for model in models:
-            if model.is_called(name):
-                return model
-    raise ModelError(f"{_fault_of(kind, name, path)}; {_advice(kind, found)}")
+        model: FoundModel | None = _describe(path, kind, "named")
+    else:
+        apart = _models_apart(_DOUBLE) if kind == TRANSLATOR else []
+        model = find_named(name, chain(found, apart)) or find_named(name, find_elsewhere(kind))
+    if model is None:
+        entry = known_models().entry(name)
+        fetch = entry.name if entry and entry.kind == kind else "small --from en --to de"
+        raise ModelError(f"{_fault_of(kind, name, path)}; {_advice(kind, found, fetch)}")
+    if kind == TRANSLATOR and is_stateful(model.path):
+        raise ModelError(
+            f"{model.name} keeps a state that cannot be rewound, as every Qwen3.5, Mamba or RWKV does; "
+            "choose another translator, qwen3-4b for example"
+        )
+    return model
 
 
 def _nothing_fits(kind: str, source: str | None, target: str | None) -> str:
@@ -262,25 +286,58 @@ def _fault_of(kind: str, name: str, path: Path) -> str:
     return f"{name!r} is not a {kind}: it is not a GGUF file"
 
 
-def _advice(kind: str, found: list[FoundModel], source: str | None = None, target: str | None = None) -> str:
-    names = ", ".join(dict.fromkeys(model.name for model in found)) or "none"
-    pull = f"livetrans models pull small --from {source or 'en'} --to {target or 'de'}"
-    return f"found: {names}; fetch one with `{pull}`, or {_PATHS[kind]}"
+def _advice(kind: str, found: list[FoundModel], fetch: str) -> str:
+    return f"found: {_names(found)}; fetch one with `livetrans models pull {fetch}`, or {_PATHS[kind]}"
+
+
+def _names(found: list[FoundModel]) -> str:
+    return ", ".join(dict.fromkeys(model.name for model in found)) or "none"
+
+
+def _describe(path: Path, kind: str, place: str, called: str | None = None, sha256: str | None = None) -> FoundModel:
+    """Return a model with its receipt and its entry in the catalogue: by the hash of its weights, else by its name."""
+    try:
+        receipt = read_receipt(path)
+    except ModelError:  # `livetrans models verify` names it
+        receipt = None
+    name = (called or path.name).rpartition("/")[2]
+    entry = known_models().entry(name, sha256 or (receipt.sha256 if receipt else None))
+    return FoundModel(path, kind, place, called, entry if entry and entry.kind == kind else None, receipt)
 
 
 def _models_in(folder: ModelFolder) -> Iterator[FoundModel]:
-    """Yield the models of a folder: pulled ones, the last pulled first, then those without a record, by name."""
+    """Yield the models of a folder: pulled ones, the last pulled first, then those without a receipt, by name."""
     try:
         entries = sorted(folder.path.iterdir())
     except OSError:  # a folder that is not there holds no models
         return
-    catalogue = known_models()
-    found = [
-        FoundModel(path, kind, folder.place, entry=catalogue.resembling(path.name), record=read_record(path))
-        for path in entries
-        if (kind := _kind_of(path))
-    ]
-    yield from sorted(found, key=lambda model: model.record.pulled_at if model.record else "", reverse=True)
+    found = [_describe(path, kind, folder.place) for path in entries if (kind := _kind_of(path))]
+    yield from sorted(found, key=lambda model: model.receipt.pulled_at if model.receipt else "", reverse=True)
+
+
+def _cached_models() -> Iterator[FoundModel]:
+    """Yield the models that the hub's library and llama.cpp keep; both name repositories' files by their hashes.
+
+    llama.cpp's cache also has files named `owner_repository_file.gguf`, of versions before 2026.
+    """
+    home = Path.home()
+    usual = (
+        home / "Library/Caches"
+        if sys.platform == "darwin"
+        else Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    )
+    llama = Path(os.environ.get("LLAMA_CACHE") or usual / "llama.cpp").expanduser()
+    for folder, place in ((None, "Hugging Face cache"), (llama, "llama.cpp cache")):
+        for repository in cached_repositories(folder):
+            hashes = {file.name: blob for file, blob in repository.files.items() if file.parent == repository.folder}
+            if _kind_of(repository.folder) == RECOGNISER and "config.json" in hashes:
+                yield _describe(repository.folder, RECOGNISER, place, repository.name, hashes[WEIGHTS])
+            for file, blob in sorted(repository.files.items()):
+                if file.suffix == ".gguf" and is_translator(file):
+                    yield _describe(file, TRANSLATOR, place, sha256=blob)
+    for file in sorted(llama.glob("*.gguf")):
+        if is_translator(file):
+            yield _describe(file, TRANSLATOR, "llama.cpp cache")
 
 
 def _is_gguf(path: Path) -> bool:

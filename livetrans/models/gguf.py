@@ -65,10 +65,19 @@ def read_metadata(path: Path) -> dict[str, object]:
 def is_translator(path: Path) -> bool:
     """Return whether the model may translate: a language model without recurrent state, by its architecture alone."""
     metadata = read_metadata(path)
-    architecture = str(metadata.get("general.architecture", "")).lower()
+    architecture = _architecture(metadata)
     if not architecture or metadata.get("general.type", "model") != "model":
         return False
     return not architecture.startswith((*_OTHER_KINDS, *_STATEFUL)) and not architecture.endswith(_OTHER_KINDS)
+
+
+def is_stateful(path: Path) -> bool:
+    """Return whether the model keeps a recurrent state, by its architecture."""
+    return _architecture(read_metadata(path)).startswith(_STATEFUL)
+
+
+def _architecture(metadata: dict[str, object]) -> str:
+    return str(metadata.get("general.architecture", "")).lower()
 
 
 def family(path: Path) -> str | None:

@@ -56,6 +56,17 @@ class Revision:
     files: tuple[RemoteFile, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class CachedRepository:
+    """A model repository in the hub library's cache, at the commit of `main` or else at the last one fetched."""
+
+    name: str
+    """`owner/name`."""
+    folder: Path
+    files: dict[Path, str]
+    """The name of each file's content: a large file's SHA-256."""
+
+
 class WrongHash(ModelError):
     """A fetched file has another hash than the hub or the catalogue states."""
 
@@ -200,6 +211,23 @@ def check(path: Path, file: RemoteFile, expected_sha256: str | None = None) -> s
             "run the same command again, and if this stays so, do not use the model"
         )
     return found
+
+
+def cached_repositories(folder: Path | None) -> Iterator[CachedRepository]:
+    """Yield the model repositories in a cache that the hub's library wrote; None is the user's own cache."""
+    from huggingface_hub import constants
+
+    path = folder or Path(constants.HF_HUB_CACHE)
+    if not path.is_dir():
+        return
+    from huggingface_hub import scan_cache_dir
+
+    with contextlib.suppress(OSError, ValueError):
+        for repository in sorted(scan_cache_dir(path).repos, key=lambda one: one.repo_id):
+            if repository.repo_type == "model" and repository.revisions:
+                newest = max(repository.revisions, key=lambda one: ("main" in one.refs, one.last_modified))
+                files = {file.file_path: file.blob_path.name for file in newest.files}
+                yield CachedRepository(repository.repo_id, newest.snapshot_path, files)
 
 
 def is_offline() -> bool:

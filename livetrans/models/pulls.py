@@ -1,11 +1,12 @@
-"""Pulled models: fetched into one folder, each with a record beside it, by which it is verified and removed."""
+"""Pulled models: fetched into one folder, each with a receipt beside it, by which it is verified and removed."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,10 +16,12 @@ from livetrans.models.catalogue import TRANSLATOR, WEIGHTS, Entry
 from livetrans.models.hub import RemoteFile, Revision, WrongHash, check, fetch, look_up, sha256_of
 from livetrans.session.codec import decode, encode
 
-_RECORD_SUFFIX = ".pull.json"
+_RECEIPT_SUFFIX = ".pull.json"
 _UNFINISHED = ".unfinished"
 _SPARE_BYTES = 200_000_000
 """Left free on the disk, so that sessions can still be written."""
+
+_PLAIN_NAME = re.compile(r"\w[\w.-]*")
 
 Progress = Callable[[int, int], None]
 """Called with the bytes that are here, and the bytes of the whole model."""
@@ -31,7 +34,7 @@ class PulledFile:
 
 
 @dataclass(frozen=True, slots=True)
-class PullRecord:
+class Receipt:
     """The files of a pulled model, with what verifies them without the network."""
 
     name: str
@@ -44,25 +47,31 @@ class PullRecord:
     files: dict[str, PulledFile]
     """By the path within a recogniser's folder; the file's name for a translator."""
 
+    @property
+    def sha256(self) -> str | None:
+        """The hash of the weights."""
+        weights = self.files.get(WEIGHTS) if self.kind != TRANSLATOR else next(iter(self.files.values()), None)
+        return weights.sha256 if weights else None
 
-def record_path(model: Path) -> Path:
-    """Return the path of a model's record."""
-    return model.with_name(model.name + _RECORD_SUFFIX)
+
+def receipt_path(model: Path) -> Path:
+    """Return the path of a model's receipt."""
+    return model.with_name(model.name + _RECEIPT_SUFFIX)
 
 
-def read_record(model: Path) -> PullRecord | None:
-    """Read the record of a model; None if it has none.
+def read_receipt(model: Path) -> Receipt | None:
+    """Read the receipt of a model; None if it has none.
 
     Raises:
-        ModelError: the record cannot be read.
+        ModelError: the receipt cannot be read.
     """
-    path = record_path(model)
+    path = receipt_path(model)
     try:
-        return decode(PullRecord, json.loads(path.read_text(encoding="utf-8")))
+        return decode(Receipt, json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise ModelError(f"{path} cannot be read ({error}); remove it, or the model with it") from error
+        raise ModelError(f"{path} cannot be read ({error}); remove the model and pull it again") from error
 
 
 def pull(entry: Entry, folder: Path, progress: Progress, wait: Callable[[], None]) -> Path:
@@ -91,39 +100,41 @@ def pull(entry: Entry, folder: Path, progress: Progress, wait: Callable[[], None
             return _already(target, entry)
         revision = look_up(entry.repository, entry.revision)
         files = _chosen(revision, entry)
-        record = _fetch_all(entry, revision, files, unfinished / entry.local_name, progress)
-        _write_record(target, record)
+        receipt = _fetch_all(entry, revision, files, unfinished / entry.local_name, progress)
+        _write_receipt(target, receipt)
         source = unfinished / entry.local_name / revision.commit
         (source / target.name if entry.kind == TRANSLATOR else source).rename(target)
         shutil.rmtree(unfinished / entry.local_name, ignore_errors=True)
         return target
 
 
-def size_on_hub(entry: Entry) -> int:
-    """Ask the hub for the bytes of all files of a model, for one whose size the catalogue does not have.
+def completed(entry: Entry) -> Entry:
+    """Ask the hub for what an entry leaves open: the file that a quantisation stands for, and the size.
 
     Raises:
         UsageError, ModelError: as `pull`.
     """
-    return sum(file.size for file in _chosen(look_up(entry.repository, entry.revision), entry))
+    files = _chosen(look_up(entry.repository, entry.revision), entry)
+    file = files[0].path if entry.kind == TRANSLATOR else entry.file
+    return replace(entry, file=file, size=sum(file.size for file in files))
 
 
-def verify(model: Path, record: PullRecord) -> list[str]:
-    """Return the files of a model that are missing or differ from the record."""
-    paths = {name: model / name if model.is_dir() else model for name in record.files}
+def verify(model: Path, receipt: Receipt) -> list[str]:
+    """Return the files of a model that are missing or differ from the receipt."""
+    paths = {name: model / name if model.is_dir() else model for name in receipt.files}
     return [
         name
         for name, path in paths.items()
         if not path.is_file()
-        or path.stat().st_size != record.files[name].size
-        or sha256_of(path) != record.files[name].sha256
+        or path.stat().st_size != receipt.files[name].size
+        or sha256_of(path) != receipt.files[name].sha256
     ]
 
 
 def remove(model: Path) -> None:
-    """Delete a pulled model and its record."""
+    """Delete a pulled model and its receipt."""
     shutil.rmtree(model) if model.is_dir() else model.unlink()
-    record_path(model).unlink(missing_ok=True)
+    receipt_path(model).unlink(missing_ok=True)
 
 
 def unfinished_pulls(folder: Path) -> dict[str, int]:
@@ -139,40 +150,48 @@ def remove_unfinished(folder: Path, name: str) -> None:
 
 
 def _already(target: Path, entry: Entry) -> Path:
-    record = read_record(target)
-    if record is None:
+    receipt = read_receipt(target)
+    if receipt is None:
         raise UsageError(f"{target} exists, but was not fetched by livetrans; move it away, and run the command again")
-    if record.repository != entry.repository:
+    if receipt.repository != entry.repository:
         raise UsageError(
-            f"another {target.name} was fetched from {record.repository}; "
+            f"another {target.name} was fetched from {receipt.repository}; "
             f"remove it first: `livetrans models rm {target.name}`"
         )
     return target
 
 
 def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:
-    """Return the files of the repository that belong to the model."""
+    """Return the files of the repository that belong to the model.
+
+    Raises:
+        UsageError: there are none, or a quantisation stands for several.
+    """
+    ggufs = [file for file in revision.files if file.path.endswith(".gguf")]
     if entry.kind == TRANSLATOR:
-        files = [file for file in revision.files if file.path in entry.files]
-    else:
-        files = [
+        endings = tuple(mark + entry.file.casefold() for mark in "-._")
+        is_whole = entry.file.endswith(".gguf")
+        named = [
             file
-            for file in revision.files
-            if "/" not in file.path and any(fnmatchcase(file.path, pattern) for pattern in entry.files)
+            for file in ggufs
+            if (file.path == entry.file if is_whole else Path(file.path).stem.casefold().endswith(endings))
         ]
-    if any(file.path == entry.file for file in files):
-        return files
-    ggufs = [file.path for file in revision.files if file.path.endswith(".gguf")]
+        if len(named) == 1:
+            return named
+    else:
+        plain = [file for file in revision.files if _PLAIN_NAME.fullmatch(file.path)]
+        if any(file.path == WEIGHTS for file in plain):
+            return [file for file in plain if any(fnmatchcase(file.path, pattern) for pattern in entry.files)]
     if ggufs:
-        names = ", ".join(ggufs[:12]) + (" ..." if len(ggufs) > 12 else "")
-        raise UsageError(f"name a file of {entry.repository}, as {entry.repository}:FILE; it has {names}")
-    what = f"a file {entry.file}" if entry.kind == TRANSLATOR else f"{WEIGHTS}, so it is no faster-whisper model"
-    raise UsageError(f"{entry.repository} has no {what}; choose another from `livetrans models`")
+        listed = ", ".join(file.path for file in ggufs[:12]) + (" ..." if len(ggufs) > 12 else "")
+        raise UsageError(f"name a file of {entry.repository}, as {entry.repository}:FILE; it has {listed}")
+    lacking = "no GGUF file" if entry.kind == TRANSLATOR else f"no {WEIGHTS}, as faster-whisper's recognisers have"
+    raise UsageError(f"{entry.repository} has {lacking}; choose another from `livetrans models`")
 
 
 def _fetch_all(
     entry: Entry, revision: Revision, files: list[RemoteFile], unfinished: Path, progress: Progress
-) -> PullRecord:
+) -> Receipt:
     """Fetch the files into a folder of their commit, so that two commits never mix."""
     folder = unfinished / revision.commit
     for other in unfinished.glob("*"):
@@ -197,7 +216,7 @@ def _fetch_all(
         pulled[path.name] = PulledFile(file.size, sha256)
         before += file.size
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return PullRecord(entry.name, entry.kind, entry.repository, revision.commit, entry.licence, now, pulled)
+    return Receipt(entry.name, entry.kind, entry.repository, revision.commit, entry.licence, now, pulled)
 
 
 def _check_room(needed: int, folder: Path, entry: Entry) -> None:
@@ -209,6 +228,6 @@ def _check_room(needed: int, folder: Path, entry: Entry) -> None:
         )
 
 
-def _write_record(target: Path, record: PullRecord) -> None:
-    text = json.dumps(encode(record), indent=2) + "\n"
-    record_path(target).write_text(text, encoding="utf-8")
+def _write_receipt(target: Path, receipt: Receipt) -> None:
+    text = json.dumps(encode(receipt), indent=2) + "\n"
+    receipt_path(target).write_text(text, encoding="utf-8")

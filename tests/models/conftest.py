@@ -12,7 +12,7 @@ from livetrans.models import find
 from tests.models.hub import Hub, serving
 
 HOME_VARIABLES = (
-    "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE", "OLLAMA_MODELS", "XDG_CACHE_HOME",
+    "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE", "XDG_CACHE_HOME",
 )  # fmt: skip
 
 
@@ -24,6 +24,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / ".cache/huggingface/hub"))
     for variable in (*HOME_VARIABLES, find.MODELS_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     for variable in (find.RECOGNISER_VARIABLE, find.TRANSLATOR_VARIABLE):

@@ -151,7 +151,9 @@ def test_the_list_fits_80_columns_and_says_what_can_be_fetched(home: Path, capsy
     [
         (["pull", "nosuch"], "no model 'nosuch' in the catalogue; `livetrans models` lists them"),
         (["pull", "whisper-smal"], "did you mean whisper-small?"),
-        (["pull", "https://huggingface.co/owner/name"], "owner/repository:file.gguf"),
+        (["pull", "https://example.org/owner/name"], "owner/repository:file.gguf"),
+        (["pull", "owner/.."], "owner/repository:file.gguf"),
+        (["pull", "unsloth/Qwen3.5-4B-GGUF:Q4_K_M"], "keeps a state that cannot be rewound"),
         (["pull", "owner/name:weights.safetensors"], "is not a GGUF file"),
         (["pull", "owner/name:../evil.gguf"], "is not a GGUF file"),
         (["pull", "owner/name:big-00001-of-00003.gguf"], "one of several parts"),
@@ -195,7 +197,8 @@ def test_the_catalogue_is_whole() -> None:
         assert entry.kind in ("recogniser", "translator") and entry.why and entry.licence
         assert entry.revision == "main" or len(entry.revision) == 40
         assert entry.sha256 is None or len(entry.sha256) == 64
-        assert entry.codes
+        assert entry.codes or entry.prompt == "gemma4", "no list is published"
+    assert {name for speed in CATALOGUE.speeds for name in speed.models} <= set(names)
     for purpose in CATALOGUE.purposes.values():
         assert {*purpose.recognisers, *purpose.translators} <= set(names)
 

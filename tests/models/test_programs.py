@@ -1,9 +1,12 @@
-"""Models in the folders of other programs, in made-up homes of macOS and Linux."""
+"""Models in the caches of other programs, in made-up homes of macOS and Linux."""
 
 from __future__ import annotations
 
 import json
+import os
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.cli import run
-from livetrans.models import find, programs
+from livetrans.errors import ModelError
+from livetrans.models import find
 from livetrans.models.gguf import is_translator, read_metadata
-from livetrans.models.programs import ModelElsewhere, models_elsewhere
+from livetrans.models.pulls import PulledFile, Receipt, receipt_path
+from livetrans.session.codec import encode
 
 HY_MT2 = "dc5f44fcf1fa496ee7ad725982c0c8c553a4de00259b53af84c4b89fb0c06699"
 
@@ -36,12 +41,12 @@ def write(path: Path, data: bytes = b"") -> Path:
     return path
 
 
-def hub_repository(folder: Path, name: str, files: dict[str, bytes]) -> Path:
-    """A repository as huggingface_hub keeps it: blobs, and snapshots of links to them."""
+def hub_repository(folder: Path, name: str, files: dict[str, bytes], sha256: str = "") -> Path:
+    """A repository as huggingface_hub keeps it: blobs, named by their hashes, and snapshots of links to them."""
     repository = folder / f"models--{name.replace('/', '--')}"
     for commit in ("old", "new"):
         for file, data in files.items():
-            blob = write(repository / "blobs" / f"{commit}-{file.replace('/', '-')}", data)
+            blob = write(repository / "blobs" / (sha256 or f"{commit}-{file.replace('/', '-')}"), data)
             link = repository / "snapshots" / commit / file
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(blob)
@@ -49,63 +54,43 @@ def hub_repository(folder: Path, name: str, files: dict[str, bytes]) -> Path:
     return repository / "snapshots/new"
 
 
-def ollama_model(folder: Path, name: str, tag: str, digest: str, data: bytes) -> Path:
-    layers = [
-        {"mediaType": "application/vnd.ollama.image.template", "digest": "sha256:00"},
-        {"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{digest}"},
-    ]
-    write(folder / f"manifests/registry.ollama.ai/library/{name}/{tag}", json.dumps({"layers": layers}).encode())
-    return write(folder / f"blobs/sha256-{digest}", data)
-
-
 RECOGNISER_FILES = {"model.bin": b"1", "config.json": b"{}", "tokenizer.json": b"{}", "vocabulary.txt": b"a"}
 
 
 @pytest.fixture(params=["darwin", "linux"])
 def fetched(request: pytest.FixtureRequest, home: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
-    """A home in which all four programs have fetched models; the paths that should be found, by name."""
-    monkeypatch.setattr(programs, "sys", SimpleNamespace(platform=request.param))
-    hub, llama = home / ".cache/huggingface/hub", home / ".cache/llama.cpp"
-    if request.param == "darwin":
-        llama = home / "Library/Caches/llama.cpp"
-    lm_studio = home / "LM models"
-    write(home / ".lmstudio/settings.json", json.dumps({"downloadsFolder": str(lm_studio)}).encode())
+    """A home in which both programs have fetched models; the paths that should be found, by name."""
+    monkeypatch.setattr(find, "sys", SimpleNamespace(platform=request.param))
+    hub = home / ".cache/huggingface/hub"
+    llama = home / ("Library/Caches/llama.cpp" if request.param == "darwin" else ".cache/llama.cpp")
     found = {
         "Systran/faster-whisper-small": hub_repository(hub, "Systran/faster-whisper-small", RECOGNISER_FILES),
-        "Q4/deep.gguf": hub_repository(hub, "owner/deep", {"Q4/deep.gguf": gguf("llama")}) / "Q4/deep.gguf",
+        "deep.gguf": hub_repository(hub, "owner/deep", {"Q4/deep.gguf": gguf("llama")}) / "Q4/deep.gguf",
+        "renamed.gguf": hub_repository(hub, "owner/copy", {"renamed.gguf": gguf("hunyuan-dense")}, HY_MT2)
+        / "renamed.gguf",
         "owner_old_layout.gguf": write(llama / "owner_old_layout.gguf", gguf("gemma3")),
         "new-layout.gguf": hub_repository(llama, "owner/new", {"new-layout.gguf": gguf("qwen3")}) / "new-layout.gguf",
-        "studio.gguf": write(lm_studio / "publisher/repository/studio.gguf", gguf("llama")),
-        "second.gguf": write(home / ".cache/lm-studio/models/a/b/second.gguf", gguf("llama")),
-        "hy-mt2:1.8b": ollama_model(home / ".ollama/models", "hy-mt2", "1.8b", HY_MT2, gguf("hunyuan-dense")),
     }
     # What is there and is not to be listed: other kinds, half files, and a folder without weights.
-    write(lm_studio / "publisher/repository/mmproj.gguf", gguf("clip"))
-    write(lm_studio / "publisher/repository/lora.gguf", gguf("llama", general_type="adapter"))
-    write(lm_studio / "publisher/repository/embed.gguf", gguf("nomic-bert"))
-    write(lm_studio / "publisher/repository/hybrid.gguf", gguf("lfm2"))
-    write(lm_studio / "publisher/repository/half.gguf", gguf("llama")[:12])
-    write(lm_studio / "publisher/repository/page.gguf", b"<!doctype html>")
+    others = {"mmproj": gguf("clip"), "lora": gguf("llama", general_type="adapter"), "embed": gguf("nomic-bert")}
+    others |= {"hybrid": gguf("lfm2"), "half": gguf("llama")[:12], "page": b"<!doctype html>"}
+    hub_repository(hub, "owner/others", {f"{name}.gguf": data for name, data in others.items()})
     hub_repository(hub, "openai/whisper-small", {"config.json": b"{}", "model.safetensors": b"1"})
-    ollama_model(home / ".ollama/models", "llava", "7b", "ab" * 32, b"no GGUF")
-    write(home / ".ollama/models/manifests/registry.ollama.ai/library/broken/1", b"[not JSON")
-    return {name.rpartition("/")[2] if name.endswith(".gguf") else name: path for name, path in found.items()}
+    write(hub / "models--owner--broken/refs/main", b"lost")
+    return found
 
 
 def contents(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
 
 
-def test_the_models_of_the_four_programs_are_found_and_left_as_they_are(
+def test_the_models_of_both_programs_are_found_and_left_as_they_are(
     fetched: dict[str, Path], home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = contents(home)
-    found = {model.name: model for model in models_elsewhere()}
+    found = {model.name: model for model in find.find_elsewhere()}
     assert {name: model.path for name, model in found.items()} == fetched
-    assert {model.program for model in found.values()} == {
-        "Hugging Face cache", "llama.cpp cache", "LM Studio", "Ollama",
-    }  # fmt: skip
-    assert found["hy-mt2:1.8b"].sha256 == HY_MT2
+    assert {model.place for model in found.values()} == {"Hugging Face cache", "llama.cpp cache"}
     assert run(["models"]) == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in fetched)
@@ -115,33 +100,49 @@ def test_the_models_of_the_four_programs_are_found_and_left_as_they_are(
 def test_a_model_of_the_catalogue_is_used_from_where_it_is(
     fetched: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By default those that are known to translate, others by name; and a pull fetches nothing."""
+    """By default those that are known to translate, by their hash whatever their name is; others by name."""
     assert find.find_recogniser(language="en").path == fetched["Systran/faster-whisper-small"]
-    assert find.find_translator(source="en", target="de").path == fetched["hy-mt2:1.8b"]
-    assert find.find_translator("studio").path == fetched["studio.gguf"]
-    assert find.find_translator(source="en", target="de").entry is not None
+    translator = find.find_translator(source="en", target="de")
+    assert translator.path == fetched["renamed.gguf"] and translator.prompt == "hymt"
+    assert find.find_translator("deep").path == fetched["deep.gguf"]
     assert run(["models", "pull", "small"]) == 0
     assert capsys.readouterr().err.count("is here already") == 2
-    assert run(["models", "rm", "studio.gguf"]) == 2
-    assert fetched["studio.gguf"].exists()
+    assert run(["models", "rm", "deep.gguf"]) == 2
+    assert fetched["deep.gguf"].exists()
 
 
 @pytest.mark.parametrize(
     ("variable", "folder"),
     [("HF_HOME", "hub"), ("HF_HUB_CACHE", ""), ("XDG_CACHE_HOME", "huggingface/hub"), ("LLAMA_CACHE", "")],
 )
-def test_the_variables_of_the_programs_hold(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, folder: str
-) -> None:
-    monkeypatch.setenv(variable, str(tmp_path / "own"))
-    snapshot = hub_repository(tmp_path / "own" / folder, "owner/name", {"model.gguf": gguf("llama")})
-    assert [model.path for model in models_elsewhere()] == [snapshot / "model.gguf"]
+def test_the_variables_of_the_programs_hold(home: Path, tmp_path: Path, variable: str, folder: str) -> None:
+    """In a process of their own: the hub's library reads them when it is imported."""
+    snapshot = hub_repository(tmp_path / "mine" / folder, "owner/name", {"model.gguf": gguf("llama")})
+    command = "from livetrans.models.find import find_elsewhere; print(*(model.path for model in find_elsewhere()))"
+    environment = {**os.environ, variable: str(tmp_path / "mine")}
+    done = subprocess.run([sys.executable, "-c", command], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(snapshot / "model.gguf")
 
 
-def test_ollama_s_variable_holds(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path / "own"))
-    blob = ollama_model(tmp_path / "own", "qwen3", "4b", "cd" * 32, gguf("qwen3"))
-    assert models_elsewhere() == [ModelElsewhere(blob, "translator", "qwen3:4b", "Ollama", "cd" * 32)]
+def test_a_model_with_a_recurrent_state_is_refused_by_name_and_never_a_default(home: Path) -> None:
+    path = write(find.pull_folder() / "Qwen3.5-4B-Q4_K_M.gguf", gguf("qwen35"))
+    assert find.find_translator(source="en", target="de").embedded
+    for name in (path.stem, str(path)):
+        with pytest.raises(ModelError, match=r"cannot be rewound, as every Qwen3\.5"):
+            find.find_translator(name)
+
+
+@pytest.mark.parametrize("name", ["Hy-MT2-1.8B-Q4_K_M.gguf", "another.gguf"])
+def test_the_catalogue_says_the_prompt_of_its_models_by_name_or_hash(home: Path, name: str) -> None:
+    """Not a name within the file, which may be any."""
+    path = write(find.pull_folder() / name, gguf("hunyuan-dense", general_name="Anything"))
+    if name == "another.gguf":
+        assert find.find_translator(name).prompt is None
+        files = {name: PulledFile(1, HY_MT2)}
+        receipt = Receipt("a", "translator", "owner/a", "0" * 40, "MIT", "2026-11-22T00:00:00+00:00", files)
+        receipt_path(path).write_text(json.dumps(encode(receipt)))
+    found = find.find_translator(name)
+    assert (found.prompt, found.family) == ("hymt", "hymt")
 
 
 def test_a_translator_of_the_user_s_is_taken_for_the_languages_of_its_family(home: Path) -> None:

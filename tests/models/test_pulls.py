@@ -17,7 +17,7 @@ from huggingface_hub import constants
 from livetrans.cli import run
 from livetrans.errors import LivetransError, ModelError
 from livetrans.models.catalogue import Entry, entry_of
-from livetrans.models.pulls import PullRecord, pull, read_record, unfinished_pulls, verify
+from livetrans.models.pulls import Receipt, pull, read_receipt, unfinished_pulls, verify
 from tests.models.hub import COMMIT, Hub
 
 GGUF = b"GGUF" + bytes(range(256)) * 400
@@ -28,6 +28,7 @@ RECOGNISER = {
     "tokenizer.json": b'{"model": 1}',
     "vocabulary.txt": b"a\nb\n",
 }
+ROOT = Path(__file__).parents[2]
 TRANSLATOR = entry_of("owner/small:Small-Q4.gguf")
 
 
@@ -49,16 +50,16 @@ def fetch(entry: Entry, folder: Path, steps: list[tuple[int, int]] | None = None
     return pull(entry, folder, progress, lambda: None)
 
 
-def test_a_translator_arrives_byte_for_byte_with_its_record(hub: Hub, folder: Path) -> None:
+def test_a_translator_arrives_byte_for_byte_with_its_receipt(hub: Hub, folder: Path) -> None:
     steps: list[tuple[int, int]] = []
     path = fetch(TRANSLATOR, folder, steps)
     assert path == folder / "Small-Q4.gguf" and path.read_bytes() == GGUF
-    record = read_record(path)
-    assert record is not None and (record.repository, record.commit) == ("owner/small", COMMIT)
-    assert record.files["Small-Q4.gguf"].sha256 == hashlib.sha256(GGUF).hexdigest()
+    receipt = read_receipt(path)
+    assert receipt is not None and (receipt.repository, receipt.commit) == ("owner/small", COMMIT)
+    assert receipt.files["Small-Q4.gguf"].sha256 == hashlib.sha256(GGUF).hexdigest()
     assert steps[0] == (0, len(GGUF)) and steps[-1] == (len(GGUF), len(GGUF))
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
-    assert verify(path, record) == []
+    assert verify(path, receipt) == []
 
 
 def test_a_recogniser_arrives_without_what_it_does_not_need(folder: Path) -> None:
@@ -370,9 +371,34 @@ def test_a_model_that_livetrans_did_not_fetch_is_not_removed(home: Path, capsys:
     assert "was not fetched by livetrans" in capsys.readouterr().err
 
 
-def test_the_record_reads_back(folder: Path) -> None:
+def test_a_damaged_receipt_stops_nothing_but_its_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = fetch(entry_of("owner/whisper"), folder)
-    assert isinstance(read_record(path), PullRecord)
+    assert isinstance(read_receipt(path), Receipt)
+    fetch(TRANSLATOR, folder)
     (folder / "whisper.pull.json").write_text("{}")
-    with pytest.raises(ModelError, match="remove it"):
-        read_record(path)
+    demo, translator = str(ROOT / "recordings/demo.flac"), str(ROOT / "models/livetrans-en-de.q8_0.gguf")
+    recogniser = str(ROOT / "models/livetrans-recogniser-en")
+    assert run(["replay", demo, "--speed", "max", "--no-session", "--mt", translator, "--asr", recogniser]) == 0
+    assert run(["models"]) == 0
+    capsys.readouterr()
+    assert run(["models", "verify"]) == 1
+    assert "whisper: whisper.pull.json cannot be read; remove it and pull it again\n" in capsys.readouterr().out
+    assert run(["models", "pull", "owner/whisper", "--yes"]) == 1
+    assert "remove the model and pull it again" in capsys.readouterr().err
+    assert run(["models", "rm", "whisper"]) == 0
+    assert sorted(file.name for file in folder.iterdir()) == [".unfinished", "Small-Q4.gguf", "Small-Q4.gguf.pull.json"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "owner/small:Q4",
+        "hf.co/owner/small:q4",
+        "https://huggingface.co/owner/small/blob/main/Small-Q4.gguf",
+        f"https://huggingface.co/owner/small/resolve/{COMMIT}/Small-Q4.gguf?download=true",
+    ],
+)
+def test_a_model_is_fetched_by_quantisation_and_by_its_page(folder: Path, name: str) -> None:
+    assert run(["models", "pull", name, "--yes"]) == 0
+    assert (folder / "Small-Q4.gguf").read_bytes() == GGUF
+    assert run(["models", "verify", name.removeprefix("hf.co/") if ":q" in name or ":Q" in name else "Small-Q4"]) == 0
