@@ -13,7 +13,7 @@ import numpy as np
 
 from livetrans.audio.capture import CHANGED, SUSPENDED, Capture, Captured, CaptureProcess
 from livetrans.audio.file import Resampler
-from livetrans.audio.portaudio import zeros_advice
+from livetrans.audio.portaudio import is_system_sound, zeros_advice
 from livetrans.audio.source import AudioChannel, Block
 from livetrans.clock import Clock, seconds_asleep
 from livetrans.errors import LivetransError
@@ -184,6 +184,8 @@ class Microphone:
         before, limit = self._zeros, ZEROS_SECONDS * SAMPLE_RATE
         self._zeros = 0 if samples.any() else before + len(samples)
         device = f"The microphone '{self._capture.device}' gives"
+        if is_system_sound(self._capture.device):
+            return  # Zeros are a pause of what is played.
         if before < limit <= self._zeros:
             self._notify(Notice("warning", f"{device} nothing but zeros: {zeros_advice()}."))
         elif self._zeros < limit <= before:

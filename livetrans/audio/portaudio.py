@@ -48,11 +48,6 @@ class Device:
     default_rate: int
     default: bool
 
-    @property
-    def is_system_sound(self) -> bool:
-        """Whether it gives what the machine plays, as its name says: a call, a video."""
-        return bool(_SYSTEM_SOUND.search(self.name))
-
 
 class PortAudio:
     """PortAudio with the devices that it found at construction: this process does not see later ones.
@@ -200,6 +195,18 @@ def _core_audio() -> Any:
 def _address(selector: bytes) -> ctypes.Array[ctypes.c_uint32]:
     """Return an AudioObjectPropertyAddress of global scope and main element."""
     return (ctypes.c_uint32 * 3)(int.from_bytes(selector, "big"), int.from_bytes(b"glob", "big"), 0)
+
+
+def is_system_sound(name: str) -> bool:
+    """Return whether a device gives what the machine plays (a call, a video), as its name says."""
+    return bool(_SYSTEM_SOUND.search(name))
+
+
+def system_sound_advice() -> str:
+    """Return how to have a device of system sound, as a sentence without its capital."""
+    if ON_A_MAC:
+        return "install BlackHole (https://existential.audio/blackhole), then `livetrans mic --device BlackHole`."
+    return "`PULSE_SOURCE=NAME livetrans mic` with a monitor's name from `pactl list short sources`."
 
 
 def zeros_advice() -> str:

@@ -15,6 +15,7 @@ from livetrans.audio.capture import LevelMeter, decibels
 from livetrans.audio.portaudio import Device
 from livetrans.cli.bars import SteadyConsole
 from livetrans.errors import SourceError
+from livetrans.installation import as_started
 from livetrans.text import counted, visible
 
 _BAR = 24
@@ -22,6 +23,7 @@ _NAME = 30
 _QUIETEST = -60.0
 """Decibels below full scale at which the meter is empty."""
 _REDRAW_SECONDS = 0.1
+_SILENCE = "silence: muted, or not allowed for this terminal"
 
 
 @click.command()
@@ -36,7 +38,8 @@ _REDRAW_SECONDS = 0.1
 def command(listen: float | None) -> None:
     """List the microphones: number, name, channels and rate; * marks the one used by default.
 
-    `livetrans mic --device` takes the number or a part of the name.
+    `livetrans mic --device` takes the number or a part of the name. What the machine plays (a call, a video) is heard
+    through a device whose line says "system sound".
     """
     devices = portaudio.list_devices()
     if not devices:
@@ -44,7 +47,11 @@ def command(listen: float | None) -> None:
     for device in devices:
         mark = "*" if device.default else " "
         channels = counted(device.channels, "channel")
-        click.echo(f"{mark} {device.number:>3}  {visible(device.name)} ({channels}, {device.default_rate} Hz)")
+        played = ", system sound" if portaudio.is_system_sound(device.name) else ""
+        click.echo(f"{mark} {device.number:>3}  {visible(device.name)} ({channels}, {device.default_rate} Hz{played})")
+    if not any(portaudio.is_system_sound(device.name) for device in devices):
+        advice = as_started(portaudio.system_sound_advice())
+        click.echo(f"\nFor captions of what this machine plays (a call, a video): {advice}")
     if listen is not None:
         show_levels(devices, listen)
 
@@ -85,7 +92,7 @@ def _line(device: Device, meter: LevelMeter, level: float | None) -> Text:
     if level is None:
         return Text(label + "…")
     if level == 0:
-        return Text(label + "silence: muted, or not allowed for this terminal")
+        return Text(label + ("nothing is played" if portaudio.is_system_sound(device.name) else _SILENCE))
     loudness = decibels(level)
     filled = round(_BAR * max(1 - loudness / _QUIETEST, 0.0))
     return Text(f"{label}{'█' * filled:<{_BAR}} {loudness:>4.0f} dB")

@@ -12,6 +12,7 @@ the speech so far becomes captions, the threads end.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -30,6 +31,8 @@ from livetrans.translation.translator import LatestPerSegment
 
 WATCH_SECONDS = 0.25
 """Seconds between two checks of how far behind the run is."""
+STANDSTILL_SECONDS = 5.0
+"""After a longer time between two checks the program was suspended: being behind counts from then on."""
 HUNG_SECONDS = 30.0
 """A native call that takes longer may never return: a warning is published, and the end does not wait for it."""
 FINALS_IN_HAND = 1
@@ -196,13 +199,15 @@ class Pipeline(Run):
 
     def _watch(self) -> None:
         """Check a few times a second how far behind the run is, and whether a native call hangs."""
-        shown = 0
+        shown, now, woke_at = 0, self._clock.now(), -math.inf
         while not self._ended.is_set():
             self._clock.sleep(WATCH_SECONDS)
-            now = self._clock.now()
+            before, now = now, self._clock.now()
+            if now - before > STANDSTILL_SECONDS:
+                woke_at = now
             with self._change:
                 listener = self._listening.listener if self._listening else None
-                behind = max(self._backlog.behind(now), self._sound_behind())
+                behind = min(max(self._backlog.behind(now), self._sound_behind()), now - woke_at)
                 has_changed = self._ladder.update(behind, now)
                 step = self._ladder.step
                 holds = step >= SOUND_WAITS and self._backlog.finals > FINALS_IN_HAND and not self._is_stopping
@@ -216,7 +221,7 @@ class Pipeline(Run):
             if has_changed and step == FINALS_ONLY and not self._has_advised:
                 self._has_advised = True
                 self.publish(Notice("warning", self._advice()))
-            self._look_for_hangs(now, listener)
+            self._look_for_hangs(now, listener, woke_at)
 
     def _sound_behind(self) -> float:
         listener = self._listening.listener if self._listening else None
@@ -229,14 +234,14 @@ class Pipeline(Run):
         needs = f" (it takes {cost:.1f} s for a second of speech)" if cost and cost > 1 else ""
         return f"The translator is too slow for this machine{needs}: a smaller model for --mt keeps up."
 
-    def _look_for_hangs(self, now: float, listener: Listener | None) -> None:
+    def _look_for_hangs(self, now: float, listener: Listener | None, woke_at: float) -> None:
         """Report a call that does not return; once the run is stopped, it is not waited for."""
         calls = {
             "listening": ("recogniser", listener.pass_began() if listener else None),
             "translating": ("translator", self._backlog.began),
         }
         for thread, (stage, began) in calls.items():
-            if began is None or now - began < HUNG_SECONDS:
+            if began is None or now - max(began, woke_at) < HUNG_SECONDS:
                 self._hung.discard(thread)
                 continue
             if thread not in self._hung:

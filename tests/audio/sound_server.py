@@ -66,8 +66,8 @@ class SoundServer:
         done = subprocess.run(["pactl", *arguments], env=self.environment, capture_output=True, check=False)
         return done.returncode == 0
 
-    def play(self, path: Path) -> None:
-        subprocess.run(["paplay", str(path)], env=self.environment, check=True, timeout=PATIENCE)
+    def play(self, path: Path, sink: str = "speaker") -> None:
+        subprocess.run(["paplay", "--device", sink, str(path)], env=self.environment, check=True, timeout=PATIENCE)
 
 
 class Listener:
@@ -109,6 +109,9 @@ class Listener:
         """Until the device gives sound, silence or not."""
         before = len(self.events("source_progress"))
         wait_until(lambda: len(self.events("source_progress")) > before)
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
 
     def stop(self) -> tuple[int, str, str]:
         """Ctrl-C; gives exit code, standard output and standard error."""

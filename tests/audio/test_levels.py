@@ -71,8 +71,20 @@ def test_devices_listen_prints_a_line_a_microphone(
         devices, "show_levels", lambda found, seconds: show(found, seconds, lambda n: LevelMeter(n, opened))
     )
     assert run(["devices", "--listen"]) == 0
-    lines = capsys.readouterr().out.splitlines()[3:]
+    listed, lines = (part.splitlines() for part in capsys.readouterr().out.split("\n\n"))
+    assert len(listed) == 3
+    assert "captions of what this machine plays" in lines.pop(0)
     assert "█" in lines[0] and lines[0].endswith("-6 dB") and len(lines[0]) <= 80
     assert "silence" in lines[1] and "\x1b" not in lines[1] and "…" in lines[1]
     assert "cannot be opened" in lines[2]
     assert len(lines) == 3
+
+
+@pytest.mark.parametrize("name", ["Monitor of Built-in Audio", "BlackHole 2ch", "Loopback: PCM (hw:1,0)"])
+def test_system_sound_is_named(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(
+        portaudio, "list_devices", lambda: [Device(0, "USB", 1, RATE, True), Device(1, name, 2, RATE, False)]
+    )
+    assert run(["devices"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert "system sound" in second and "system sound" not in first

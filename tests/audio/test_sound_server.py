@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 import wave
@@ -98,6 +99,45 @@ def test_a_suspended_source_is_a_gap(server: SoundServer, sentence: Path, tmp_pa
     (gap,) = listener.events("gap")
     assert 4.0 < gap["end"] - gap["start"] < 12.0
     assert len(of_the_microphone(errors)) == 1
+
+
+def test_what_is_said_while_it_is_suspended_is_a_gap(server: SoundServer, sentence: Path, tmp_path: Path) -> None:
+    listener = Listener(server, tmp_path)
+    listener.wait_for_sound()
+    server.play(sentence)
+    time.sleep(1.0)
+    listener.signal(signal.SIGTSTP)
+    for _ in range(3):
+        server.play(sentence)
+    listener.signal(signal.SIGCONT)
+    listener.wait_for("gap")
+    server.play(sentence)
+    time.sleep(2.0)
+    code, _, errors = listener.stop()
+    assert code == 0
+    assert listener.heard().split().count("river") == 2
+    (gap,) = listener.events("gap")
+    assert gap["reason"] == "suspended" and gap["end"] - gap["start"] > 10
+    assert listener.events("back_pressure") == [], "being behind does not count while nothing runs"
+    assert of_the_microphone(errors) == []
+
+
+def test_another_default_source_is_followed(server: SoundServer, sentence: Path, tmp_path: Path) -> None:
+    for module in (
+        "module-null-sink sink_name=other rate=16000 channels=1",
+        "module-remap-source source_name=first master=speaker.monitor",
+        "module-remap-source source_name=second master=other.monitor",
+    ):
+        server.control("load-module", *module.split())
+    server.control("set-default-source", "first")
+    listener = Listener(server, tmp_path)
+    listener.wait_for_sound()
+    server.control("set-default-source", "second")
+    time.sleep(1.0)
+    server.play(sentence, "other")
+    time.sleep(2.0)
+    listener.stop()
+    assert words_heard(listener) == 1.0
 
 
 @pytest.mark.parametrize("rate", [8_000, 11_025, 96_000])

@@ -13,6 +13,7 @@ from livetrans.clock import SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.events import Caption, SourceProgress, Transcript
 from livetrans.metrics.monitor import Monitor, Snapshot
+from livetrans.run import pipeline as live
 from livetrans.run import translating
 from livetrans.run.backpressure import STEPS
 from livetrans.run.listening import Listening, OnAudio, open_audio
@@ -44,6 +45,8 @@ def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_pane
         return SlowTranslator(open_model(*arguments), Schedule(clock, always=Slow(10.0, seconds=0.8)))  # type: ignore[arg-type]
 
     monkeypatch.setattr(translating, "open_model", open_slow_model)
+    # This machine may stand still for a moment, which is long on the run's clock.
+    monkeypatch.setattr(live, "STANDSTILL_SECONDS", live.STANDSTILL_SECONDS * SPEED)
     settings = Settings(
         RecogniserSettings(recogniser_path, threads=1), LanguageModelSettings(translator_path, threads=1)
     )
