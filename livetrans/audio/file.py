@@ -6,16 +6,18 @@ import os
 import select
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import numpy as np
 
 from livetrans.audio.source import Pace, Pause
 from livetrans.clock import Clock
-from livetrans.errors import SourceError
+from livetrans.errors import SourceError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
 from livetrans.files import missing
+from livetrans.text import duration
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,6 +37,23 @@ _LOWEST_RATE, _HIGHEST_RATE = 1_000, 1_000_000
 """Hz; the resampler's buffers grow with the rate, and a damaged header may state any."""
 
 
+class Readable(Protocol):
+    """A stream of bytes that cannot seek."""
+
+    def read(self, count: int, /) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a recording, in seconds from its beginning; source time is the recording's."""
+
+    start: float = 0.0
+    end: float | None = None
+
+
+WHOLE = Part()
+
+
 class AudioFile:
     """Any file that PyAV decodes, as mono 16 kHz int16, in real time or as fast as it is read.
 
@@ -43,10 +62,18 @@ class AudioFile:
     """
 
     def __init__(
-        self, path: Path, clock: Clock, real_time: bool, notify: Callable[[Notice], None] = lambda notice: None
+        self,
+        path: Path,
+        clock: Clock,
+        real_time: bool,
+        notify: Callable[[Notice], None] = lambda notice: None,
+        part: Part = WHOLE,
     ) -> None:
-        """Open the file and decode its beginning, so that every fault of the file is a SourceError here."""
+        """Open the file and decode it up to its `part`, so that every fault of the file is a SourceError here."""
         self._path = path
+        self._first = round(part.start * SAMPLE_RATE)
+        self._end = part.end
+        self._left = None if part.end is None else round(part.end * SAMPLE_RATE) - self._first
         self._real_time = real_time
         self._notify = notify
         self._pace = Pace(clock)
@@ -54,9 +81,13 @@ class AudioFile:
         self.damage = ""
         """After the last sample: the sentence that says how much could be read; empty for a whole file."""
         self._decoder = _Decoder(path)
-        self._pending = self._decoder.read(CHUNK)
+        begins = self._decoder.skip(self._first)
+        self._pending = self._read(CHUNK)
         if not len(self._pending):
             self._decoder.close()
+            if self._first > begins > 0:
+                length = duration(begins / SAMPLE_RATE)
+                raise UsageError(f"{path} has no sound after {duration(part.start)}: it is {length} long")
             if self._decoder.damaged:
                 raise SourceError(
                     f"{path} cannot be decoded: it is damaged, or of an unusual kind; choose another copy."
@@ -65,7 +96,9 @@ class AudioFile:
 
     @property
     def duration(self) -> float | None:
-        return self._decoder.duration
+        """Length in seconds up to the end of the part."""
+        stated = self._decoder.duration
+        return self._end if stated is None or (self._end is not None and self._end < stated) else stated
 
     @property
     def skipped(self) -> float:
@@ -74,21 +107,20 @@ class AudioFile:
 
     def __iter__(self) -> Iterator[AudioChunk]:
         """Read the file, once."""
-        position = 0
+        played = 0
         try:
             self._pace.start()
             while len(self._pending) and self._pause.wait():
-                wanted = self._due_samples(position)
+                wanted = self._due_samples(played)
                 if wanted == 0:
                     continue
                 # One chunk ahead, so that the end is known when the last chunk is due.
-                self._pending = np.concatenate([self._pending, self._decoder.read(wanted + CHUNK - len(self._pending))])
+                self._pending = np.concatenate([self._pending, self._read(wanted + CHUNK - len(self._pending))])
                 samples, self._pending = self._pending[:wanted], self._pending[wanted:]
-                end = (position + len(samples)) / SAMPLE_RATE
-                yield AudioChunk(samples, position, self._pace.instant(end) if self._real_time else None)
-                position += len(samples)
-            if not self._pause.closed:
-                self._report_missing(position / SAMPLE_RATE)
+                start, played = self._first + played, played + len(samples)
+                yield AudioChunk(samples, start, self._pace.instant(played / SAMPLE_RATE) if self._real_time else None)
+            if not self._pause.closed and self._left != 0:
+                self._report_missing((self._first + played) / SAMPLE_RATE)
         finally:
             self._decoder.close()
 
@@ -99,6 +131,13 @@ class AudioFile:
 
     def close(self) -> None:
         self._pause.close()
+
+    def _read(self, count: int) -> NDArray[np.int16]:
+        """Return the next samples of the part."""
+        samples = self._decoder.read(count if self._left is None else min(count, self._left))
+        if self._left is not None:
+            self._left -= len(samples)
+        return samples
 
     def _due_samples(self, position: int) -> int:
         """Return the number of samples due: whole chunks, or the rest; 0 after a wait, as a pause may have begun."""
@@ -152,12 +191,28 @@ class Resampler:
         return self.feed(None)
 
 
-class _Decoder:
-    """Decodes a file step by step, as it is read."""
+def decoded(stream: Readable, name: str) -> Iterator[NDArray[np.int16]]:
+    """Yield the sound of a file that comes through a pipe.
 
-    def __init__(self, path: Path) -> None:
-        self._container, self._stream = _open(path)
-        self.damaged = _riff_is_cut_off(path)
+    Raises:
+        SourceError: it is not a file of sound, or it is damaged, after all that could be read.
+    """
+    decoder = _Decoder(Path(name), stream)
+    try:
+        while len(samples := decoder.read(CHUNK)):
+            yield samples
+    finally:
+        decoder.close()
+    if decoder.damaged:
+        raise SourceError(f"{name} is damaged or cut off: what could be read was heard.")
+
+
+class _Decoder:
+    """Decodes a file step by step, as it is read; with a `stream`, that one, and the path is what messages call it."""
+
+    def __init__(self, path: Path, stream: Readable | None = None) -> None:
+        self._container, self._stream = _open(path, stream)
+        self.damaged = stream is None and _riff_is_cut_off(path)
         self._resampler = Resampler()
         self._blocks = self._decode()
         self._rest = np.zeros(0, dtype=np.int16)
@@ -176,6 +231,13 @@ class _Decoder:
         taken = max(count, 0)
         self._rest = joined[taken:]
         return joined[:taken]
+
+    def skip(self, count: int) -> int:
+        """Decode the next samples and drop them: a seek is not exact in every file. Return how many there were."""
+        skipped = 0
+        while skipped < count and len(samples := self.read(min(count - skipped, SAMPLE_RATE))):
+            skipped += len(samples)
+        return skipped
 
     def close(self) -> None:
         self._container.close()
@@ -232,23 +294,49 @@ def _open_pipe(path: Path) -> BinaryIO:
     return open(descriptor, "rb", buffering=0)
 
 
-def _open(path: Path) -> tuple[Any, Any]:
+def _source(path: Path) -> BinaryIO | str:
+    if path.is_dir():
+        raise SourceError(f"{path} is a folder: name an audio file in it.")
+    # The beginning of a pipe is not read here: FFmpeg would not get it again.
+    if path.is_file() and path.stat().st_size == 0:
+        raise SourceError(f"{path} is empty: choose a recording with sound in it.")
+    # The prefix keeps a name like "http:/x" from being an address.
+    return _open_pipe(path) if path.is_fifo() else f"file:{path}"
+
+
+def begins_like_a_recording(beginning: bytes) -> bool:
+    """Return whether these are the first bytes of a common file of sound or video."""
+    return beginning.startswith((b"RIFF", b"fLaC", b"OggS", b"ID3", b"\x1aE\xdf\xa3")) or beginning[4:8] == b"ftyp"
+
+
+def _is_a_recording(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return path.is_file() and begins_like_a_recording(file.read(8))
+    except OSError:
+        return False
+
+
+def _open(path: Path, piped: Readable | None) -> tuple[Any, Any]:
     import av
 
     try:
-        if path.is_dir():
-            raise SourceError(f"{path} is a folder: name an audio file in it.")
-        # The beginning of a pipe is not read here: FFmpeg would not get it again.
-        if path.is_file() and path.stat().st_size == 0:
-            raise SourceError(f"{path} is empty: choose a recording with sound in it.")
-        # The prefix keeps a name like "http:/x" from being an address, the list keeps playlists from being followed.
-        source = _open_pipe(path) if path.is_fifo() else f"file:{path}"
+        source = piped or _source(path)
+        # The list keeps playlists from being followed.
         container = av.open(source, options={"format_whitelist": _FORMATS, "protocol_whitelist": "file"})
     except FileNotFoundError as error:
         raise SourceError(missing(path)) from error
     except PermissionError as error:
         raise SourceError(f"{path} may not be read: allow it with chmod, or choose a copy that is yours.") from error
     except (av.error.FFmpegError, ValueError) as error:
+        if piped:
+            raise SourceError(
+                f"{path} cannot be decoded: it is cut off, or of a kind whose end is read first; name the file itself."
+            ) from error
+        if _is_a_recording(path):
+            raise SourceError(
+                f"{path} is cut off or damaged, and nothing of it can be decoded: choose another copy."
+            ) from error
         raise SourceError(
             f"{path} is not an audio file that livetrans reads: choose wav, flac, mp3, m4a, ogg or a video."
         ) from error

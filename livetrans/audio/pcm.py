@@ -1,18 +1,24 @@
-"""Raw PCM from a pipe: 16-bit signed little-endian, mono, 16 kHz."""
+"""Sound from a pipe: raw PCM (16-bit signed little-endian, mono, 16 kHz), or a file of sound."""
 
 from __future__ import annotations
 
 import codecs
 import threading
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
+from livetrans.audio.file import begins_like_a_recording, decoded
 from livetrans.audio.source import AudioChannel, Block, Pause
 from livetrans.clock import Clock
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 READ_BYTES = 3840
 """120 ms: small enough for captions, large enough for a file that comes at full speed."""
@@ -20,10 +26,8 @@ BUFFERED_SECONDS = 10
 AHEAD_SECONDS = 1.0
 """Audio that is this much ahead of the clock was recorded earlier: its lag would mean nothing."""
 
-_FILE_BEGINNINGS = (b"RIFF", b"fLaC", b"OggS", b"ID3")
-_AUDIO_FILE = "Standard input holds an audio file, not raw PCM: name the file, or /dev/stdin in place of -."
-_JSON_LINES = "Standard input holds JSON lines, not raw PCM: write them to a file, then `livetrans replay FILE.jsonl`."
-_TEXT = "Standard input holds text, not raw PCM: pipe 16-bit mono 16 kHz PCM into it, or name a file in place of -."
+_JSON_LINES = "Standard input holds JSON lines, no sound: write them to a file, then `livetrans replay FILE.jsonl`."
+_TEXT = "Standard input holds text, no sound: pipe 16-bit mono 16 kHz PCM or a recording into it, or name a file."
 _LEAST_TEXT = 16
 """Bytes that tell text from sound: read as samples, text is loud and above zero throughout, which no sound is."""
 
@@ -81,30 +85,39 @@ class PcmStream:
 
     def _read(self) -> None:
         read = getattr(self._stream, "read1", self._stream.read)
-        frame, odd = 0, b""
+        frame = 0
         self._began = self._clock.now()
         try:
-            while data := read(READ_BYTES):
-                if frame == 0 and (fault := _not_raw(data)):
-                    self._channel.end(SourceError(fault))
-                    return
-                data = odd + data
-                whole = len(data) // 2 * 2
-                data, odd = data[:whole], data[whole:]
-                samples = np.frombuffer(data, dtype="<i2").astype(np.int16)
+            for samples in self._samples(read):
                 if len(samples) and not self._channel.put(Block(samples, frame, self._clock.now())):
                     return
                 frame += len(samples)
+        except SourceError as error:
+            self._channel.end(error)
         except (OSError, ValueError) as error:
             self._channel.end(SourceError(f"Standard input broke off ({error}): start the program before it again."))
         else:
             self._channel.end()
 
+    def _samples(self, read: Callable[[int], bytes]) -> Iterator[NDArray[np.int16]]:
+        beginning = b""
+        while len(beginning) < _LEAST_TEXT and (data := read(READ_BYTES)):
+            beginning += data
+        if fault := _fault_of_text(beginning):
+            raise SourceError(fault)
+        if begins_like_a_recording(beginning):
+            yield from decoded(_Pushed(beginning, read), "Standard input")
+            return
+        odd = b""
+        for data in chain([beginning], iter(partial(read, READ_BYTES), b"")):
+            data = odd + data
+            whole = len(data) // 2 * 2
+            data, odd = data[:whole], data[whole:]
+            yield np.frombuffer(data, dtype="<i2").astype(np.int16)
 
-def _not_raw(beginning: bytes) -> str | None:
-    """Return the error message for a stream with this beginning; None for raw PCM."""
-    if beginning.startswith(_FILE_BEGINNINGS):
-        return _AUDIO_FILE
+
+def _fault_of_text(beginning: bytes) -> str | None:
+    """Return the error message for a stream that begins like text; None for sound."""
     if len(beginning) < _LEAST_TEXT:
         return None
     try:
@@ -115,3 +128,17 @@ def _not_raw(beginning: bytes) -> str | None:
     if not all(character.isprintable() or character.isspace() for character in text):
         return None
     return _JSON_LINES if text.lstrip().startswith("{") else _TEXT
+
+
+class _Pushed:
+    """A stream whose first bytes were read already; it cannot seek."""
+
+    def __init__(self, beginning: bytes, read: Callable[[int], bytes]) -> None:
+        self._beginning = beginning
+        self._read = read
+
+    def read(self, count: int) -> bytes:
+        if self._beginning:
+            data, self._beginning = self._beginning[:count], self._beginning[count:]
+            return data
+        return self._read(count)

@@ -9,9 +9,9 @@ import av
 import numpy as np
 import pytest
 
-from livetrans.audio.file import CHUNK, AudioFile
+from livetrans.audio.file import CHUNK, AudioFile, Part
 from livetrans.clock import ManualClock
-from livetrans.errors import SourceError
+from livetrans.errors import SourceError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
 
 
@@ -154,6 +154,31 @@ def test_files_without_sound_say_what_to_do(tmp_path: Path) -> None:
         with pytest.raises(SourceError, match=saying) as raised:
             AudioFile(tmp_path / name, ManualClock(), real_time=False)
         assert str(raised.value).count("\n") == 0
+
+
+def test_a_part_of_a_file_keeps_the_times_of_the_whole(tmp_path: Path) -> None:
+    path = write_wav(tmp_path / "x.wav", tone(3.0))
+    whole = joined(list(AudioFile(path, ManualClock(), real_time=False)))
+    for real_time in (False, True):
+        source = AudioFile(path, clock := ManualClock(), real_time, part=Part(0.5, 2.25))
+        assert source.duration == 2.25
+        chunks = list(source)
+        assert chunks[0].start_sample == SAMPLE_RATE // 2
+        assert chunks[-1].end == 2.25
+        heard = np.concatenate([chunk.samples for chunk in chunks])
+        assert heard.tolist() == whole[SAMPLE_RATE // 2 : 9 * SAMPLE_RATE // 4].tolist()
+        assert not source.damage
+        assert clock.now() == pytest.approx(1.75 if real_time else 0.0)
+    with pytest.raises(UsageError, match="no sound after 0:04: it is 0:03 long"):
+        AudioFile(path, ManualClock(), real_time=False, part=Part(4.0))
+
+
+@pytest.mark.parametrize("name", ["talk.mp4", "talk.flac"])
+def test_a_recording_that_is_cut_off_is_called_that(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"\0\0\0\x20ftypisom" + bytes(5000) if name == "talk.mp4" else b"fLaC\0\0")
+    with pytest.raises(SourceError, match="cut off or damaged"):
+        AudioFile(path, ManualClock(), real_time=False)
 
 
 @pytest.mark.parametrize("rate", [1, 2**31 - 1])
