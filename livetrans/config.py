@@ -97,7 +97,7 @@ update."""
 
 @dataclass(frozen=True, slots=True)
 class SamplingSettings:
-    """How tokens are sampled (`livetrans.decoding.sampling`), in this order."""
+    """How tokens are sampled (`livetrans.decoding.verification`), in this order."""
 
     temperature: float = 1.0
     top_k: int = 0

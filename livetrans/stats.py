@@ -54,7 +54,7 @@ class DecodingStats:
     prompt_seconds: float = 0.0
     """Passes over prompt tokens alone."""
     verification_seconds: float = 0.0
-    """Passes over draft tokens, together with the prompt's rest where both are in one pass."""
+    """Passes over draft tokens and moves of frozen ones, with the prompt's rest where it is evaluated for them."""
     decoding_seconds: float = 0.0
     """All single steps."""
     draft_seconds: float = 0.0

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from livetrans.config import DOUBLE, DecodingSettings
-from livetrans.decoding.bild import bild
 from livetrans.decoding.double import double
-from livetrans.decoding.drafting import DraftModel
+from livetrans.decoding.drafting import DraftModel, bild
 from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.decoding.window import final_by_worth, live_window
 

@@ -1,5 +1,9 @@
 """The draft model: a small language model that proposes the next tokens to a large one, the target.
 
+The target reviews a proposal in one pass. Speculative decoding (*Fast Inference from Transformers via Speculative
+Decoding*, arXiv 2211.17192, Algorithm 1) accepts what the target would have written: by `first_mismatch` where decoding
+is greedy, by `rejection_sampling` where tokens are drawn. `Decoding.finish` does so wherever there is a draft model.
+
 Both have the same vocabulary. The draft model has a context of its own: `LanguageModel.evaluate` drops from its cache
 what the target rejected.
 """
@@ -12,15 +16,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livetrans.decoding.verification import log_probability
+from livetrans.decoding.verification import Sampler, accepted_length, log_probability
 from livetrans.sequences import loop_length
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from livetrans.decoding.sampling import Sampler
+    from livetrans.config import DecodingSettings
+    from livetrans.decoding.loop import Decoded, Decoding, Draft
     from livetrans.lm.port import LanguageModel
 
+MOST_SMALL_TOKENS = 10
+"""Tokens that the small model writes in a row at most in BiLD (its appendix 7.1.2)."""
 MOST_PROPOSED = 16
 """The largest gamma."""
 _MEMORY = 0.99
@@ -161,3 +168,56 @@ def expected_tokens(acceptance_rate: float, gamma: int) -> float:
     Source: *Fast Inference from Transformers via Speculative Decoding* (arXiv 2211.17192, equation 1).
     """
     return sum((acceptance_rate**count for count in range(gamma + 1)), 0.0)
+
+
+def first_mismatch(rows: NDArray[np.float32], proposal: Proposal) -> tuple[int, int]:
+    """Return how many tokens come before the first that is not the target's own choice, and that choice.
+
+    `rows` has shape (tokens + 1, vocabulary), row i predicting the proposal's token i.
+    """
+    choices = rows.argmax(axis=1)
+    length = accepted_length(rows, choices, proposal.tokens, 0.0)
+    return length, int(choices[length])
+
+
+def rejection_sampling(rows: NDArray[np.float32], proposal: Proposal, sampler: Sampler) -> tuple[int, int]:
+    """Accept token x with probability min(1, p(x) / q(x)); draw the first rejected one again from max(p - q, 0).
+
+    Where all are accepted, one token more is drawn from p. So every token is distributed as the target's own
+    (arXiv 2211.17192, appendix A.1). The draft model's end of generation is a token like the others.
+    """
+    for place, (token, q) in enumerate(zip(proposal.judged, proposal.distributions, strict=True)):
+        p = sampler.distribution(rows[place])
+        if sampler.uniform() * q[token] >= p[token]:
+            # The draft model may know fewer tokens than the target.
+            p[: len(q)] = np.maximum(p[: len(q)] - q, 0.0)
+            return place, sampler.draw(p)
+    length = len(proposal.tokens)
+    return length, sampler.draw(sampler.distribution(rows[length])) if proposal.end is None else proposal.end
+
+
+def bild(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
+    """Fallback and rollback (*Speculative Decoding with Big Little Decoder*, arXiv 2302.07863, Algorithm 1).
+
+    The small model writes, and the large one takes over where the small one is unsure or wrong; the previous output is
+    not used.
+
+    *Fallback*: where the small model's highest probability is not above `settings.fallback`, the large model writes the
+    token, after a review of what the small one wrote. *Rollback*: there the first token whose distance exceeds
+    `settings.rollback` is replaced, and those after it are dropped. The distance is the cross-entropy of the small
+    model's token under the large model, -log p_L(token), in nats. Other than Algorithm 1, a small model that ends the
+    output is reviewed too, so that nothing is shown that the large model has not seen.
+    """
+
+    def review(rows: NDArray[np.float32], proposal: Proposal) -> tuple[int, int]:
+        for place, token in enumerate(proposal.judged):
+            if -log_probability(rows[place], token) > settings.rollback:
+                return place, decoding.choose(rows[place])
+        length = len(proposal.tokens)
+        return length, decoding.choose(rows[length]) if proposal.end is None else proposal.end
+
+    while not decoding.is_over:
+        decoding.propose_and_review(MOST_SMALL_TOKENS, review, confidence=settings.fallback)
+        if not decoding.step():
+            break
+    return decoding.decoded()

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livetrans.decoding.drafting import DraftModel, Proposal
-from livetrans.decoding.speculative import first_mismatch, rejection_sampling
+from livetrans.decoding.drafting import DraftModel, Proposal, first_mismatch, rejection_sampling
 from livetrans.decoding.verification import accepted_length, log_probability
 from livetrans.events import DRAFT_MODEL, Span
 from livetrans.sequences import loop_length
@@ -26,7 +25,7 @@ from livetrans.stats import DecodingStats
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from livetrans.decoding.sampling import Sampler
+    from livetrans.decoding.verification import Sampler
     from livetrans.lm.port import Evaluation, LanguageModel
 
 Review = Callable[["NDArray[np.float32]", Proposal], tuple[int, int]]
@@ -111,7 +110,7 @@ class Decoding:
         evaluation = self.model.move(self.prompt, len(draft.prompt), len(draft.prompt) + count)
         self._accept(draft.tokens[:count], count, "frozen")
         seconds = self.model.clock.now() - started
-        self.count(evaluation, draft_tokens=count, frozen_tokens=count, prompt_seconds=seconds)
+        self.count(evaluation, draft_tokens=count, frozen_tokens=count, verification_seconds=seconds)
         return True
 
     def verify(

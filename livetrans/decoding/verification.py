@@ -1,7 +1,7 @@
-"""Biased draft verification: how many draft tokens are accepted. Pure numpy, no model.
+"""What is done with a row of logits: biased draft verification, and draws. Pure numpy, no model.
 
-Source: *Self-Speculative Biased Decoding for Faster Re-translation* (arXiv 2509.21740v2), equation (3), which is (5) in
-the first version, and Algorithm 1, lines 4 to 12.
+Source of verification: *Self-Speculative Biased Decoding for Faster Re-translation* (arXiv 2509.21740v2), equation (3),
+which is (5) in the first version, and Algorithm 1, lines 4 to 12.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from livetrans.config import SamplingSettings
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 def accepted_length(logits: NDArray[np.float32], choices: NDArray[np.intp], draft: Sequence[int], bias: float) -> int:
-    """Draft tokens before the divergence; the draft's length where it has none.
+    """Return how many draft tokens come before the divergence; all where there is none.
 
     `logits` has shape (at least len(draft), vocabulary), row i predicting draft token i; `choices` are their argmaxes.
     """
@@ -43,6 +45,39 @@ def is_kept(row: NDArray[np.float32], token: int, bias: float) -> bool:
 
 
 def log_probability(row: NDArray[np.float32], token: int) -> float:
-    """log p(token) in nats, from one row of logits."""
+    """Return log p(token) in nats, from one row of logits."""
     highest = row.max()
     return float(row[token] - highest) - float(np.log(np.exp(row - highest).sum()))
+
+
+class Sampler:
+    """Draws tokens, for the target and the draft model alike; the seed makes two runs draw the same."""
+
+    def __init__(self, settings: SamplingSettings) -> None:
+        self._settings = settings
+        self._random = np.random.default_rng(settings.seed)
+
+    def distribution(self, row: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return probabilities (vocabulary,) after temperature, then top-k, then top-p, in this order."""
+        settings = self._settings
+        exponents = np.exp((row.astype(np.float64) - float(row.max())) / settings.temperature)
+        if 0 < settings.top_k < len(exponents):
+            least = np.partition(exponents, -settings.top_k)[-settings.top_k]
+            exponents[exponents < least] = 0.0
+        probabilities: NDArray[np.float64] = exponents / exponents.sum()
+        if settings.top_p < 1.0:
+            order = np.argsort(-probabilities, kind="stable")
+            # The nucleus: the fewest most likely tokens whose probabilities add up to top_p or more.
+            size = int(np.searchsorted(np.cumsum(probabilities[order]), settings.top_p)) + 1
+            probabilities[order[size:]] = 0.0
+            probabilities /= probabilities.sum()
+        return probabilities
+
+    def draw(self, weights: NDArray[np.float64]) -> int:
+        """Return a token, each as likely as its weight; weights need not add up to 1."""
+        summed = np.cumsum(weights)
+        return int(np.searchsorted(summed, self._random.random() * summed[-1], side="right"))
+
+    def uniform(self) -> float:
+        """Return a number from 0 to below 1."""
+        return self._random.random()

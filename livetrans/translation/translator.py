@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from livetrans.config import FINALS, DecodingSettings, MaskSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
-from livetrans.decoding.sampling import Sampler
+from livetrans.decoding.verification import Sampler
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Coalesced, Gap, Span, Transcript, Translation
 from livetrans.languages import Language

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from livetrans.config import DecodingSettings, SamplingSettings
 from livetrans.decoding import Decoded, Decoding, Draft, DraftModel
-from livetrans.decoding.bild import MOST_SMALL_TOKENS, bild
-from livetrans.decoding.sampling import Sampler
-from livetrans.decoding.verification import log_probability
+from livetrans.decoding.drafting import MOST_SMALL_TOKENS, bild
+from livetrans.decoding.verification import Sampler, log_probability
 from livetrans.events import DRAFT_MODEL
 from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, noisy_rule
 

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from livetrans.config import DecodingSettings, SamplingSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
-from livetrans.decoding.drafting import MOST_PROPOSED, Proposal, Worth, expected_tokens
-from livetrans.decoding.sampling import Sampler
-from livetrans.decoding.speculative import rejection_sampling
+from livetrans.decoding.drafting import MOST_PROPOSED, Proposal, Worth, expected_tokens, rejection_sampling
+from livetrans.decoding.verification import Sampler
 from livetrans.events import DRAFT_MODEL
 from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, Rule, ScriptedModel, hashed_rule, noisy_rule
 

@@ -17,7 +17,7 @@ from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
 from livetrans.decoding.verification import log_probability
 from livetrans.decoding.window import MOVED_AT_LEAST, REWRITTEN_TOKENS, final_by_worth
 from livetrans.sequences import common_prefix_length
-from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule
+from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
 
 _sources = st.lists(st.integers(4, 20), min_size=1, max_size=12)
 _EVERYTHING = 100
@@ -52,6 +52,16 @@ def test_a_window_over_everything_is_ssbd_token_for_token(source: list[int], see
     ssbd = _stream(_model(seed), _growing(source), replace(settings, method="ssbd"))
     assert [one.tokens for one in window] == [one.tokens for one in ssbd]
     assert [one.stats for one in window] == [one.stats for one in ssbd]
+
+
+def test_moving_cells_takes_time_that_counts_as_generation() -> None:
+    """TPS leaves passes over the prompt alone out, and a move is none."""
+    model = ScriptedModel(word_by_word_rule(), seconds_per_pass=1.0)
+    source = model.tokenize("one two three four five six seven eight nine ten eleven twelve")
+    stats = _stream(model, [source[:11], source], DecodingSettings(method="window", window=1))[1].stats
+    assert stats.frozen_tokens >= MOVED_AT_LEAST
+    assert stats.prompt_seconds == 0.0
+    assert stats.verification_seconds + stats.decoding_seconds == stats.forward_passes
 
 
 @given(_sources, st.integers(0, 99), st.integers(0, 5))
