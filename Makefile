@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check endurance clean
+.PHONY: help demo test check newest endurance clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 - /p' $(MAKEFILE_LIST)
@@ -24,13 +24,16 @@ check: $(VENV)/.check  ## format, lint, types and import contracts
 	@$(BIN)/mypy --platform darwin
 	@$(BIN)/lint-imports
 
+newest: $(VENV)/bin/python  ## the tests with the newest releases of all libraries, without upper bounds, in .venv-newest
+	@$(BIN)/python tests/newest.py $(PYTEST_ARGS)
+
 endurance: $(VENV)/.test  ## hours: a soak, 50 killed runs and the fuzzers; their short forms are among the tests
 	@$(BIN)/python tests/endurance/soak.py
 	@$(BIN)/python tests/endurance/kills.py
 	@$(BIN)/python -m tests.endurance.fuzz
 
-clean:  ## remove .venv and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+clean:  ## remove .venv, .venv-newest and caches
+	rm -rf $(VENV) .venv-newest .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
 
 # What is installed for one target is enough for those before it too.
 $(VENV)/.demo: EXTRAS :=

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from livetrans import installation
+from tests import newest
 
 TREE = Path(__file__).parents[1]
 EXTRAS = tomllib.loads((TREE / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
@@ -28,3 +29,10 @@ def test_an_installed_package_names_the_packages_of_the_extra(extra: str, monkey
     declared = [f"{package}; extra == '{name}'" for name, packages in EXTRAS.items() for package in packages]
     monkeypatch.setattr(installation, "requires", lambda name: ["numpy>=2", *declared])
     assert shlex.split(installation.install_command(extra))[4:] == EXTRAS[extra]
+
+
+def test_the_newest_releases_are_tried_without_upper_bounds_and_named_where_they_are_newer() -> None:
+    with (TREE / "pyproject.toml").open("rb") as stream:
+        wanted = newest.lifted(tomllib.load(stream)["project"])
+    assert {"click>=8.2", "sacrebleu>=2.5", "pytest>=8.3"} <= set(wanted) and not any("<" in one for one in wanted)
+    assert newest.newer(["Click==9.0", "rich==15"], ["# tested", "click==8.5.1", "rich==15"]) == ["click 8.5.1 -> 9.0"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import platform
 import sys
 from collections.abc import Callable
 from itertools import chain
@@ -64,6 +65,8 @@ def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) ->
         size = entry.size or 0
         restriction = f" ({entry.restriction})" if entry.restriction else ""
         say(f"{entry.name} from {entry.repository}: {file_size(size)}, licence: {entry.licence}{restriction}")
+        if speed := known_models().speed(entry, f"{platform.system()} {platform.machine()}"):
+            say(f"  published speed: {speed.figure} ({speed.source})")
         total += size
     if asked:
         question = f"Fetch {file_size(total)} into {pull_folder()}?"
@@ -71,6 +74,8 @@ def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) ->
             return False
     for entry in missing:
         _pull_one(entry)
+    if not offered:
+        say("`livetrans doctor` measures whether this machine keeps up.")
     return True
 
 

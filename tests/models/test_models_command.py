@@ -189,6 +189,20 @@ def test_what_does_not_fit_the_memory_is_marked(
     assert not marked["whisper-small"] and not marked["hy-mt2-1.8b"]
 
 
+@pytest.mark.parametrize(("machine", "is_known"), [("Darwin arm64", True), ("Linux x86_64", False)])
+def test_a_pull_says_beforehand_how_fast_the_pair_is_on_such_a_machine(
+    machine: str, is_known: bool, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    system, processor = machine.split()
+    monkeypatch.setattr("platform.system", lambda: system)
+    monkeypatch.setattr("platform.machine", lambda: processor)
+    monkeypatch.setattr(fetch, "_pull_one", lambda entry: fetch.say("fetched"))
+    assert run(["models", "pull", "small"]) == 0
+    before, _, after = capsys.readouterr().err.partition("fetched")
+    assert ("0.59 to 0.76 s of computing for 1 s of speech" in before and "WhisperLiveKit" in before) == is_known
+    assert "doctor` measures" in after
+
+
 def test_the_catalogue_is_whole() -> None:
     names = [entry.name for entry in CATALOGUE.entries]
     assert len(set(names)) == len(names) and set(CATALOGUE.purposes) == {"small", "good", "best"}
