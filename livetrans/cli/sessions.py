@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from pathlib import Path
 from shutil import get_terminal_size
+from typing import get_args
 
 import click
 
-from livetrans.cli.common import AdvisingGroup, require_yes, say
+from livetrans.cli.common import AdvisingGroup, require_yes, say, warn
 from livetrans.cli.completing import complete_session
 from livetrans.errors import SessionError, UsageError
 from livetrans.installation import started_as
 from livetrans.session.codec import dump
+from livetrans.session.export import last_captions
 from livetrans.session.recorder import sessions_folder
 from livetrans.session.store import (
+    LAST,
     SessionSummary,
     find_session,
     older_than,
     remove,
+    rename,
     session_folders,
     session_named,
     summarise,
 )
+from livetrans.session.subtitles import Which, directed, texts_of
 from livetrans.text import counted, display_width, duration, file_size, fitted, visible
 
 MOST_COLUMNS = 1000
@@ -34,8 +39,8 @@ MOST_COLUMNS = 1000
 def command(context: click.Context, as_json: bool) -> None:
     """List the sessions in the user's data folder, oldest first.
 
-    A session's name is the time at which it began. The name, its beginning or `last` stands for the session in
-    `replay`, `resume`, `export` and `bench run --recorded`.
+    A session's name is what --name gave it, else the time at which it began. The name, its beginning or `last` stands
+    for the session in `replay`, `resume`, `export` and `bench run --recorded`.
     """
     if context.invoked_subcommand is None:
         _list(as_json)
@@ -67,6 +72,41 @@ def _list(as_json: bool) -> None:
     click.echo(f"Subtitles: {started_as()} export NAME -o captions.srt")
     if any(summary.state == "unfinished" for summary in summaries):
         click.echo(f"To finish an unfinished session, whose run was cut off: {started_as()} resume NAME")
+
+
+@command.command("show", short_help="Show a session's captions.")
+@click.argument("name", default=LAST, shell_complete=complete_session)
+@click.option(
+    "--text",
+    "which",
+    type=click.Choice(get_args(Which)),
+    default="target",
+    show_default=True,
+    help="The translation, the recognised text, or both.",
+)
+def show_command(name: str, which: Which) -> None:
+    """Show what the session NAME is of, and its captions with their times; without NAME, of the newest session."""
+    folder = find_session(name)
+    if folder.is_dir():
+        summary = summarise(folder)
+        facts = [visible(summary.of or ""), duration(summary.seconds), counted(summary.captions, "caption")]
+        if summary.source and summary.target:
+            facts.append(visible(f"{summary.source} → {summary.target}"))
+        click.echo(f"{visible(summary.name)}: {', '.join(filter(None, facts))}")
+        click.echo(visible(str(folder.resolve())) + "\n")
+    for spoken in last_captions(folder, warn):
+        time = duration(spoken.caption.start)
+        for text in filter(None, texts_of(spoken.caption, which)):
+            click.echo(f"{time:>7}  {directed(text, [text])[0]}")
+            time = ""
+
+
+@command.command("rename", short_help="Give a session another name.")
+@click.argument("name", shell_complete=complete_session)
+@click.argument("new_name")
+def rename_command(name: str, new_name: str) -> None:
+    """Call the session NAME by NEW_NAME from now on."""
+    say(f"The session is called {rename(_named(name), new_name).name}.")
 
 
 @command.command("path", short_help="Print a session's folder, or that of all.")

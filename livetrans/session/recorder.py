@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 from io import FileIO
+from itertools import count
 from pathlib import Path
 
 import platformdirs
@@ -35,25 +36,27 @@ def sessions_folder() -> Path:
     return platformdirs.user_data_path("livetrans", appauthor=False) / "sessions"
 
 
-def make_session_folder(sessions: Path, now: datetime) -> Path:
-    """Create a new folder in `sessions`, named by the time; no other run has it.
+def make_session_folder(sessions: Path, now: datetime, name: str | None = None) -> Path:
+    """Create a new folder in `sessions`, with that name or named by the time; no other run has it.
 
     Raises:
+        UsageError: the name is taken.
         SessionError: it cannot be created.
     """
-    name = now.strftime("%Y-%m-%dT%H-%M-%S")
-    number = 1
     try:
         private_folder(sessions)
-        while True:
-            folder = sessions / (name if number == 1 else f"{name}-{number}")
+        for number in count(1):
+            end = "" if number == 1 else f"-{number}"
+            folder = sessions / (name or now.strftime("%Y-%m-%dT%H-%M-%S") + end)
             try:
                 folder.mkdir(mode=0o700)
-                return folder
+                break
             except FileExistsError:
-                number += 1
+                if name is not None:
+                    raise UsageError(f"there is a session {name} already; choose another name") from None
     except OSError as error:
         raise _error(sessions, error) from error
+    return folder
 
 
 class SessionRecorder:

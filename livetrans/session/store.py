@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shlex
 import shutil
 import time
@@ -14,13 +15,16 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from livetrans.errors import SessionError
+from livetrans.errors import SessionError, UsageError
 from livetrans.events import Origin
 from livetrans.session.codec import DECIMALS, EVENTS_FILE
 from livetrans.session.recorder import is_being_recorded, sessions_folder
+from livetrans.text import one_line
 
 LAST = "last"
 """Stands for the newest session with captions wherever a session is named."""
+LONGEST_NAME = 100
+"""Bytes; file systems take 255."""
 
 State = Literal["whole", "unfinished", "recording"]
 
@@ -100,7 +104,7 @@ def session_named(name: str) -> Path | None:
 
 def shell_name(folder: Path) -> str:
     """How a command line names the session: by its name in the user's data folder, elsewhere by its path."""
-    return folder.name if folder.parent == sessions_folder() else shlex.quote(str(folder))
+    return shlex.quote(folder.name if folder.parent == sessions_folder() else str(folder))
 
 
 def origin_of(path: Path) -> Origin:
@@ -208,6 +212,39 @@ def remove(folder: Path) -> None:
         shutil.rmtree(folder)
     except OSError as error:
         raise SessionError(f"{folder} cannot be removed ({error.strerror or error}): check its permissions.") from error
+
+
+def check_name(name: str) -> None:
+    """Check a name that a user gives to a session: it is a folder's, and typed in commands.
+
+    Raises:
+        UsageError: it cannot be one.
+    """
+    if not name or name.startswith((".", "-")) or name != one_line(name) or re.search(r'[/\\:*?"<>|]', name):
+        raise UsageError(f"{one_line(name)!r} cannot be a session's name; use letters, digits and spaces")
+    if name.casefold() == LAST:
+        raise UsageError(f"{name} stands for the newest session; choose another name")
+    if len(name.encode()) > LONGEST_NAME:
+        raise UsageError(f"a session's name has at most {LONGEST_NAME} bytes; choose a shorter one")
+
+
+def rename(folder: Path, name: str) -> Path:
+    """Give a session of the user's data folder another name; returns its new folder.
+
+    Raises:
+        UsageError: the name is taken, or none for a session.
+        SessionError: it is being recorded, or cannot be renamed.
+    """
+    check_name(name)
+    if is_being_recorded(folder):
+        raise SessionError(f"{folder.name} is being recorded: end that run first.")
+    renamed = folder.with_name(name)
+    if renamed.exists():
+        raise UsageError(f"there is a session {name} already; choose another name")
+    try:
+        return folder.rename(renamed)
+    except OSError as error:
+        raise SessionError(f"{folder} cannot be renamed ({error.strerror or error}): check its permissions.") from error
 
 
 def _run_started(file: Path) -> dict[str, Any]:

@@ -247,3 +247,24 @@ def test_a_file_is_the_same_until_it_is_written(tmp_path: Path) -> None:
     file.write_bytes(b"12")
     assert store.origin_of(file) != first
     assert store.origin_of(tmp_path / "absent").size_bytes is None
+
+
+def test_a_session_is_shown_without_being_translated_again(sessions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record(sessions, "monday", began(1.0, "talk.mp4"), caption(0, "Guten Tag.", source="Good day.", start=63.0), ENDED)
+    assert run(["sessions", "show", "monday", "--text", "both"]) == 0
+    assert capsys.readouterr().out == (
+        f"monday: talk.mp4, 1:23, 1 caption\n{sessions}/monday\n\n   1:03  Good day.\n         Guten Tag.\n"
+    )
+
+
+def test_a_session_gets_another_name(sessions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = record(sessions, "2026-01-01T10-00-00", STARTED, caption(0, "Guten Tag."), ENDED)
+    other = record(sessions, "taken", STARTED, ENDED)
+    assert run(["sessions", "rename", "last", "monday standup"]) == 0
+    assert store.find_session("monday") == sessions / "monday standup" and not old.exists()
+    assert store.shell_name(sessions / "monday standup") == "'monday standup'"
+    for name in ("taken", "last", "", "..", "a/b", "-x", ".x", "a\nb", "\x1b[2Jx", "\u202ex", "x" * 101, "\udcff"):
+        assert run(["sessions", "rename", "--", "monday", name]) == 2, name
+        assert capsys.readouterr().err.count("\n") <= 2
+    assert sorted(path.name for path in sessions.iterdir()) == ["monday standup", "taken"]
+    assert other.is_dir()
