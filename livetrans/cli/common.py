@@ -188,6 +188,29 @@ def say_above(progress: Progress, text: str) -> None:
     progress.console.print(visible(as_started(text)), markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
+class LinesAbove:
+    """Standard output for lines while a bar is drawn: each is written where the bar was, which goes on below it."""
+
+    encoding = property(lambda self: sys.stdout.encoding)
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._is_whole = True
+
+    def write(self, text: str) -> int:
+        self._progress.stop()
+        self._is_whole = text.endswith("\n")
+        return sys.stdout.write(text)
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+        if self._is_whole:
+            self._progress.start()
+
+    def isatty(self) -> bool:
+        return sys.stdout.isatty()
+
+
 class HeardProgress:
     """A sink that shows on a bar how much of a source was heard."""
 

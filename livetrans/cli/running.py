@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from livetrans.audio.source import AudioSource
-from livetrans.cli.common import Heard, HeardProgress, progress_bar, say
+from livetrans.cli.common import Heard, HeardProgress, LinesAbove, progress_bar, say
 from livetrans.cli.run_options import wants_screen
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings, calm_name
@@ -97,9 +97,14 @@ def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening)
     records, heard = open_records(settings.output), Heard()
     _remove_old(settings.output.keep_sessions)
     translating = partial(open_translating, settings, clock)
+    on_terminal, as_json = sys.stdout.isatty(), settings.output.jsonl == "-"
     # Warnings on standard error go above the bar, which has replaced it when the lines are opened.
-    with _said_at_the_end(records, heard), progress_bar(hidden=sys.stdout.isatty()) as progress:
-        sinks = [open_lines(settings.output), heard, HeardProgress(progress)]
+    with (
+        _said_at_the_end(records, heard),
+        progress_bar(hidden=on_terminal and as_json) as progress,
+    ):
+        lines = open_lines(settings.output, LinesAbove(progress) if on_terminal else None)
+        sinks = [lines, heard, HeardProgress(progress)]
         _run_as_lines(PlainLoop(open_listening, translating, clock, sinks, records))
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from livetrans.config import OutputSettings
 from livetrans.errors import SessionError
@@ -24,6 +24,19 @@ class OutputClosed(Exception):
 
     Python writes to a broken standard output once more when it exits: point it at `os.devnull` before exiting with 0.
     """
+
+
+class Stream(Protocol):
+    """What lines are written to."""
+
+    @property
+    def encoding(self) -> str: ...
+
+    def write(self, text: str, /) -> int: ...
+
+    def flush(self) -> None: ...
+
+    def isatty(self) -> bool: ...
 
 
 class PlainOutput:
@@ -44,7 +57,7 @@ class PlainOutput:
 
     def __init__(
         self,
-        stream: TextIO,
+        stream: Stream,
         show_partials: bool = False,
         show_source: bool = False,
         *,
@@ -167,7 +180,7 @@ class JsonLinesOutput:
                 self._stream.close()
 
 
-def put(stream: TextIO, text: str, fallback: Callable[[str], str] | None = None) -> None:
+def put(stream: Stream, text: str, fallback: Callable[[str], str] | None = None) -> None:
     """Write and flush; letters that the stream's encoding lacks are replaced by `fallback(text)`, or by question marks.
 
     Raises:
@@ -216,8 +229,10 @@ def open_records(settings: OutputSettings) -> list[JsonLinesOutput | SessionReco
     return records
 
 
-def open_lines(settings: OutputSettings) -> JsonLinesOutput | PlainOutput:
-    """The sink that writes to standard output."""
+def open_lines(settings: OutputSettings, stream: Stream | None = None) -> JsonLinesOutput | PlainOutput:
+    """Open the sink that writes to standard output; `stream` replaces that for captions."""
     if settings.jsonl == "-":
         return JsonLinesOutput(sys.stdout)
-    return PlainOutput(sys.stdout, settings.partials, bool(settings.show_source), source_line=settings.source_line)
+    return PlainOutput(
+        stream or sys.stdout, settings.partials, bool(settings.show_source), source_line=settings.source_line
+    )

@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from livetrans.cli import running
-from livetrans.cli.common import Heard, HeardProgress, progress_bar, say_above
+from livetrans.cli.common import Heard, HeardProgress, LinesAbove, progress_bar, say_above
 from livetrans.config import LanguageModelSettings, Settings
 from livetrans.errors import LivetransError, SourceError
 from livetrans.events import Caption, Notice, Record, RunStarted, SourceProgress, Transcript
@@ -78,6 +78,22 @@ def test_the_bar_shows_how_much_was_heard_and_warnings_stand_above_it(monkeypatc
     assert "heard 1:00 of 1:00" in terminal.getvalue()
     assert "The disk is full.\n" in terminal.getvalue()
     assert lines.getvalue() == "Ja.\n"
+
+
+def test_lines_on_a_terminal_stand_above_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = as_standard_error(monkeypatch)
+    monkeypatch.setattr(sys, "stdout", terminal)
+    with progress_bar() as progress:
+        output, bar = PlainOutput(LinesAbove(progress), show_partials=True), HeardProgress(progress)
+        for number, text in enumerate(("Ja", "Ja, gern.")):
+            bar.write(Record(number, SourceProgress(10.0 * number, 60.0, True)))
+            progress.refresh()
+            caption = Caption(Transcript(0, number, "Yes.", "", number == 1, 0.0, 1.0), text)
+            output.write(Record(number, caption))
+    written = terminal.getvalue()
+    assert written.count("\x1b[2KJa") == 1, "the bar was cleared before the line"
+    assert "Ja, gern.\n" in written
+    assert "heard 0:00 of 1:00" in written and "heard 0:10 of 1:00" in written[written.index("Ja, gern.") :]
 
 
 @pytest.mark.parametrize("forced", ["", "1"])
