@@ -54,7 +54,7 @@ class RecogniserSettings:
     beam_size: int | None = None
     """Beams of a pass; None takes the number that the model states, or else 1."""
     threads: int = 0
-    """0 leaves the choice to CTranslate2."""
+    """0: one for a small model, a Mac's performance cores, else CTranslate2's own choice."""
     window: str | None = None
     """What a pass encodes: `full` 30 s, `always` the sound and a short rest, `partials` the latter except for finals;
     None takes what the model was trained for."""

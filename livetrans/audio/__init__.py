@@ -1,1 +1,1 @@
-"""Audio sources: microphone, audio file, raw PCM on standard input."""
+"""Audio sources: microphone, audio file, standard input."""

@@ -46,7 +46,7 @@ class PcmStream:
         self._clock = clock
         self._channel = AudioChannel(BUFFERED_SECONDS * SAMPLE_RATE)
         self._pause = Pause()
-        self._began = 0.0
+        self._began = clock.now()
 
     @property
     def duration(self) -> float | None:
@@ -86,7 +86,6 @@ class PcmStream:
     def _read(self) -> None:
         read = getattr(self._stream, "read1", self._stream.read)
         frame = 0
-        self._began = self._clock.now()
         try:
             for samples in self._samples(read):
                 if len(samples) and not self._channel.put(Block(samples, frame, self._clock.now())):

@@ -121,7 +121,10 @@ _MODELS = [
         help=f"Tokens that the draft model proposes at a time, 1 to {MOST_PROPOSED}; auto chooses by measured times.",
     ),
     _threads("--threads", help="Threads of the translator; 0 takes half of the cores."),
-    _threads("--asr-threads", help="Threads of the recogniser; 0: one for a small model, else CTranslate2's default."),
+    _threads(
+        "--asr-threads",
+        help="Threads of the recogniser; 0: one for a small model, a Mac's fast cores, else CTranslate2's default.",
+    ),
 ]
 
 _TRANSLATION = [

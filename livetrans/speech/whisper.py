@@ -11,6 +11,9 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import subprocess
+import sys
+from contextlib import suppress
 from itertools import accumulate, pairwise
 from math import ceil
 from pathlib import Path
@@ -219,9 +222,22 @@ class WhisperRecogniser:
                 )
 
 
-def usual_threads(model: Path) -> int:
-    """Return 1 for a small model, which more threads make slower; otherwise 0, CTranslate2's own choice."""
-    return 1 if (model / "model.bin").stat().st_size < SMALL_MODEL_BYTES else 0
+def usual_threads(model: Path, system: str = sys.platform) -> int:
+    """Return 1 for a small model, which more threads make slower; otherwise 0, CTranslate2's own choice.
+
+    On macOS that choice takes more threads than there are fast cores (CTranslate2 #2063), so it is theirs there.
+    """
+    if (model / "model.bin").stat().st_size < SMALL_MODEL_BYTES:
+        return 1
+    return _performance_cores() if system == "darwin" else 0
+
+
+def _performance_cores() -> int:
+    """Return the number of a Mac's physical performance cores, or 4 where the system does not tell."""
+    with suppress(OSError, ValueError, subprocess.SubprocessError):
+        command = ["sysctl", "-n", "hw.perflevel0.physicalcpu"]
+        return max(int(subprocess.run(command, capture_output=True, timeout=5, check=True).stdout), 1)
+    return 4
 
 
 def most_tokens(length: float) -> int:

@@ -87,6 +87,13 @@ def test_sound_that_comes_faster_than_speech_has_no_instants() -> None:
     assert chunks[-1].captured_at is None
 
 
+def test_sound_that_waited_in_the_pipe_while_models_were_loaded_is_live() -> None:
+    clock = ManualClock()
+    source = PcmStream(io.BytesIO(b"\x01\x00" * SAMPLE_RATE * 2), clock)
+    clock.advance(3.0)
+    assert all(chunk.captured_at == 3.0 for chunk in source)
+
+
 def test_close_ends_a_paused_stream() -> None:
     source = PcmStream(io.BytesIO(b"\x01\x00" * SAMPLE_RATE * 60), ManualClock())
     chunks = iter(source)

@@ -26,10 +26,12 @@ from livetrans.speech.gate import VoiceActivityGate
 from livetrans.speech.transcriber import Transcriber
 from livetrans.speech.whisper import (
     FULL_WINDOW,
+    SMALL_MODEL_BYTES,
     WhisperRecogniser,
     _keep_freed_memory,
     most_tokens,
     split_at_timestamps,
+    usual_threads,
 )
 from livetrans.speech.whisper_model import AGREEING_PASSES, CERTAIN, ModelTraits, model_traits
 
@@ -375,3 +377,21 @@ def test_other_c_libraries_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> No
 
         monkeypatch.setattr("os.confstr", confstr, raising=False)
         _keep_freed_memory()
+
+
+@pytest.mark.parametrize(("answer", "threads"), [("6", 6), ("", 4), (None, 4)])
+def test_a_large_model_takes_a_macs_performance_cores(
+    answer: str | None, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    if answer is not None:
+        program = tmp_path / "bin" / "sysctl"
+        program.write_text(f"#!/bin/sh\n[ $2 = hw.perflevel0.physicalcpu ] && echo {answer}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with (tmp_path / "model.bin").open("wb") as file:
+        file.truncate(SMALL_MODEL_BYTES)
+    assert usual_threads(tmp_path, "darwin") == threads
+    assert usual_threads(tmp_path, "linux") == 0
+    (tmp_path / "model.bin").write_bytes(b"small")
+    assert usual_threads(tmp_path, "darwin") == 1
