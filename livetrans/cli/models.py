@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -36,6 +36,9 @@ _USABLE = 0.8
 """Part of the memory that a model may take: the rest is for the system and the other model."""
 
 
+_language = partial(click.option, metavar="LANGUAGE", show_default=True, shell_complete=complete_language)
+
+
 @click.group(cls=AdvisingGroup, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the list as one JSON object.")
 @click.pass_context
@@ -62,24 +65,8 @@ def list_command(as_json: bool) -> None:
 
 @command.command("pull", short_help="Fetch a model, or a pair for a purpose.")
 @click.argument("name", metavar="NAME")
-@click.option(
-    "--from",
-    "source",
-    metavar="LANGUAGE",
-    default="en",
-    show_default=True,
-    shell_complete=complete_language,
-    help="For a purpose: spoken.",
-)
-@click.option(
-    "--to",
-    "target",
-    metavar="LANGUAGE",
-    default="de",
-    show_default=True,
-    shell_complete=complete_language,
-    help="For a purpose: captions.",
-)
+@_language("--from", "source", default="en", help="For a purpose: spoken.")
+@_language("--to", "target", default="de", help="For a purpose: captions.")
 @click.option("--yes", is_flag=True, help="Fetch without asking, also where the licence restricts the use.")
 def pull_command(name: str, source: str, target: str, yes: bool) -> None:
     """Fetch NAME: small, good or best, which are a recogniser and a translator for --from and --to; or one model.
@@ -187,18 +174,19 @@ def _print_list(as_json: bool) -> None:
 
 
 def _print_fetchable(found: list[FoundModel], memory: int) -> None:
-    """The models of the catalogue that are not on this machine, and the pairs for a purpose."""
-    catalogue = known_models()
+    """Print the models of the catalogue that are not on this machine, and the pairs for a purpose."""
+    catalogue, here = known_models(), [model.entry for model in found]
     click.echo(f"Models to fetch, with `{started_as()} models pull NAME`:")
     click.echo(f"  {'name':<23}{'size':>8}  {'memory':>7}  {'languages':<12} licence")
     for entry in catalogue.entries:
-        if not _is_here(entry, found):
+        if entry not in here:
             _print_entry(entry, memory)
     click.echo(f"This machine has {file_size(memory)} of memory.")
     click.echo(f"\nPairs to fetch, with `{started_as()} models pull small --from en --to de`:")
     for purpose in catalogue.purposes:
-        pair = catalogue.pair(purpose, "en", "de")
-        click.echo(f"  {purpose:<5} {file_size(_total(pair)):>8}  {pair[0].name} and {pair[1].name}")
+        recogniser, translator = catalogue.pair(purpose, "en", "de")
+        size = file_size((recogniser.size or 0) + (translator.size or 0))
+        click.echo(f"  {purpose:<5} {size:>8}  {recogniser.name} and {translator.name}")
 
 
 def _print_found(model: FoundModel, defaults: list[FoundModel]) -> None:
@@ -232,28 +220,16 @@ def _print_entry(entry: Entry, memory: int) -> None:
         click.echo("    needs more memory than this machine has to spare")
 
 
-def _total(pair: tuple[Entry, Entry]) -> int:
-    return sum(entry.size or 0 for entry in pair)
-
-
 def _languages(entry: Entry) -> str:
     if entry.codes == ("en",):
         return "English only"
     return str(len({code.partition("-")[0] for code in entry.codes}) or "no list")
 
 
-def _is_here(entry: Entry, found: list[FoundModel]) -> bool:
-    return any(model.entry is not None and model.entry.name == entry.name for model in found)
-
-
 def _defaults() -> list[FoundModel]:
-    """What `livetrans mic` loads without any option; prints what keeps it from doing so."""
+    """Return what `livetrans mic` loads without any option; print what keeps it from doing so."""
     defaults: list[FoundModel] = []
-    finders: tuple[Callable[[], FoundModel], ...] = (
-        lambda: find_recogniser(language="en"),
-        lambda: find_translator(source="en", target="de"),
-    )
-    for find in finders:
+    for find in (partial(find_recogniser, language="en"), partial(find_translator, source="en", target="de")):
         try:
             defaults.append(find())
         except ModelError as fault:

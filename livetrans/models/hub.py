@@ -27,7 +27,6 @@ Arrived = Callable[[int], None]
 
 COMMIT = re.compile("[0-9a-f]{40}")
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
-_BLOCK = 1 << 20
 _PAUSES = (1.0, 2.0, 4.0, 8.0)
 """Seconds before a request is made again that failed for a cause which may pass; bytes that arrive begin the series
 again."""
@@ -238,11 +237,9 @@ def is_offline() -> bool:
 
 
 def _git_sha1(path: Path) -> str:
-    digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
+    head = b"blob %d\0" % path.stat().st_size
     with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, lambda: hashlib.sha1(head, usedforsecurity=False)).hexdigest()
 
 
 def _library() -> Any:
@@ -261,16 +258,15 @@ def _library() -> Any:
 
 
 def _client() -> httpx2.Client:
-    """Return a client that refuses unencrypted addresses elsewhere, and reports rate limits at once.
+    """Return a client that refuses unencrypted addresses elsewhere.
 
     Raises:
         UsageError: the proxy of the environment cannot be used.
     """
     import httpx2
 
-    hooks: dict[str, list[Callable[[Any], None]]] = {"request": [_refuse_unencrypted], "response": [_refuse_to_wait]}
     try:
-        return httpx2.Client(event_hooks=hooks, follow_redirects=True, timeout=None)
+        return httpx2.Client(event_hooks={"request": [_refuse_unencrypted]}, follow_redirects=True, timeout=None)
     except ImportError:
         needed = "a SOCKS proxy, which needs the package socksio: install that with pip, or name an HTTP proxy"
         raise UsageError(f"ALL_PROXY or HTTPS_PROXY names {needed}") from None
@@ -283,16 +279,13 @@ def _refuse_unencrypted(request: httpx2.Request) -> None:
         raise UsageError(f"{request.url} is not encrypted; set HF_ENDPOINT to an address that begins with https://")
 
 
-def _refuse_to_wait(response: httpx2.Response) -> None:
-    """Report a rate limit at once: the library would wait for minutes without a message."""
-    if response.status_code != 429:
-        return
+def _rate_limit(response: httpx2.Response) -> ModelError:
     from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]
 
     limit = parse_ratelimit_headers(response.headers)
     seconds = str(limit.reset_in_seconds) if limit else response.headers.get("retry-after", "")
     when = f"in {seconds} seconds" if seconds.isdigit() else "in some minutes"
-    raise ModelError(
+    return ModelError(
         f"{response.url.host} allows no more requests for the moment; run the same command again {when}, "
         "or set HF_TOKEN, which allows more"
     )
@@ -329,6 +322,8 @@ def _plain_errors(repository: str, target: Path | None = None) -> Iterator[None]
         ) from None
     except errors.HfHubHTTPError as error:
         status = error.response.status_code
+        if status == 429:
+            raise _rate_limit(error.response) from None
         if status in (401, 403) and not _is_expired(error):
             raise ModelError(f"{page} refuses the access ({status}); check HF_TOKEN") from None
         if status == 404:
