@@ -60,8 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # From here on `run` answers it.
     _open_closed_streams()
     exit_code = run(sys.argv[1:] if arguments is None else arguments)
-    if any(thread.daemon for thread in threading.enumerate()):
-        # Exit without interpreter teardown: a native call of a model may still run in such a thread.
+    if "llama_cpp" in sys.modules or any(thread.daemon for thread in threading.enumerate()):
+        # Exit without teardown: a native call of a model may still run in such a thread, and ggml's Metal backend
+        # aborts in its own while a model is open, which macOS reports as a crash.
         _leave_at_once(exit_code)
     sys.exit(exit_code)
 

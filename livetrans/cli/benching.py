@@ -24,7 +24,7 @@ from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.models.find import find_double_model, find_draft_model, find_translator
 from livetrans.session.store import path_or_session
 from livetrans.signature import sign
-from livetrans.translation.translator import check_both_ends, check_method
+from livetrans.translation.translator import check_method
 
 if TYPE_CHECKING:
     from livetrans.lm.llama.model import LlamaModel
@@ -99,7 +99,8 @@ def run_bench(options: BenchOptions) -> Path:
             draft_record = sign(small, draft_file, prompt, options.threads).model
         if double_file:
             say(f"loading the double-token model {double_file.name} …")
-            double_model = opened.enter_context(_model(double_file, options, maximum, clock))
+            model_class = DECODERS["double"].model_class()
+            double_model = opened.enter_context(_model(double_file, options, maximum, clock, model_class))
             double = double_model, build_prompt(double_model, None, *languages)
             double_record = sign(double_model, double_file, double[1], options.threads).model
         header = Header(
@@ -148,8 +149,7 @@ def method_models(
     models: dict[str, MethodModels] = {}
     taken: list[LlamaModel] = []
     for method in methods:
-        model, prompt = double if double and DECODERS[method.decoder].both_ends else translator
-        check_both_ends(settings_of(method, 1)[0], model)
+        model, prompt = double if double and DECODERS[method.decoder].has_own_model else translator
         context = model.another_context() if model in taken else model
         taken.append(model)
         opened.callback(context.close)
@@ -175,7 +175,7 @@ def check_models(
         raise UsageError(f"{lacking.label} needs a draft model; name one with --draft-model, or leave it out")
     if has_draft_model and not any(method.drafted for method in methods):
         raise UsageError("no method uses --draft-model; add for example spec@4 or ssbd@0.2+draft, or drop it")
-    from_both_ends = next((method for method in methods if DECODERS[method.decoder].both_ends), None)
+    from_both_ends = next((method for method in methods if DECODERS[method.decoder].has_own_model), None)
     if from_both_ends and not has_double_model:
         raise UsageError(
             f"{from_both_ends.label} needs a model of its own beside the translator; name it with `bench run "
@@ -220,12 +220,19 @@ def _model_settings(file: Path, options: BenchOptions) -> LanguageModelSettings:
 
 
 @contextmanager
-def _model(file: Path, options: BenchOptions, maximum_output_tokens: int, clock: Clock) -> Iterator[LlamaModel]:
+def _model(
+    file: Path,
+    options: BenchOptions,
+    maximum_output_tokens: int,
+    clock: Clock,
+    model_class: type[LlamaModel] | None = None,
+) -> Iterator[LlamaModel]:
     from livetrans.lm.llama.model import LlamaModel
     from livetrans.lm.llama.probe import check_model
 
     check_model(file)
-    model = LlamaModel(_model_settings(file, options), maximum_rows=maximum_output_tokens + 1, clock=clock)
+    opened = model_class or LlamaModel
+    model = opened(_model_settings(file, options), maximum_rows=maximum_output_tokens + 1, clock=clock)
     try:
         yield model
     finally:

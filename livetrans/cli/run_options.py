@@ -147,7 +147,7 @@ def _refuse_without_effect(decoding: DecodingSettings, mask: MaskSettings) -> No
     Raises:
         UsageError: it says which.
     """
-    biased = [decoder.name for decoder in DECODERS.values() if decoder.biased and not decoder.both_ends]
+    biased = [decoder.name for decoder in DECODERS.values() if decoder.biased and not decoder.has_own_model]
     by_worth = [decoder.name for decoder in DECODERS.values() if decoder.final]
     for name, option, methods in (
         ("bias", "--bias", biased),

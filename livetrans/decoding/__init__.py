@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
 
-from livetrans.config import DOUBLE, DecodingSettings
+from livetrans.config import DecodingSettings
 from livetrans.decoding.double import double
 from livetrans.decoding.drafting import DraftModel, bild
 from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.decoding.window import final_by_worth, live_window
+
+if TYPE_CHECKING:
+    from livetrans.lm.llama.model import LlamaModel
 
 Decode = Callable[[Decoding, Draft, DecodingSettings], Decoded]
 """Takes a decoding that has just begun and the draft, empty at a segment's first update."""
@@ -49,6 +53,7 @@ def speculative(decoding: Decoding, draft: Draft, settings: DecodingSettings) ->
     return decoding.finish()
 
 
+_MODEL = "livetrans.lm.llama.model:LlamaModel"
 DraftModelUse = Literal["none", "can", "must"]
 
 
@@ -69,10 +74,19 @@ class Decoder:
     draws: bool = False
     """Whether it can draw tokens: not where the previous output is its draft."""
 
+    model: str = _MODEL
+    """The module and the class of the models that it works with."""
+
     @property
-    def both_ends(self) -> bool:
-        """Whether it needs a double-token model, which no other decoder can use."""
-        return self.name == DOUBLE
+    def has_own_model(self) -> bool:
+        """Whether it needs a model that no other decoder can use."""
+        return self.model != _MODEL
+
+    def model_class(self) -> type[LlamaModel]:
+        """Return the class that opens its models."""
+        module, _, name = self.model.partition(":")
+        found: type[LlamaModel] = getattr(import_module(module), name)
+        return found
 
 
 DECODERS: dict[str, Decoder] = {
@@ -86,7 +100,14 @@ DECODERS: dict[str, Decoder] = {
         Decoder(
             "bild", "anew, with a draft model that the translator corrects", False, bild, draft_model="must", draws=True
         ),
-        Decoder(DOUBLE, "from both ends, with a model made for that", True, double, draft_model="none"),
+        Decoder(
+            "double",
+            "from both ends, with a model made for that",
+            True,
+            double,
+            draft_model="none",
+            model="livetrans.lm.llama.double:DoubleModel",
+        ),
     )
 }
 

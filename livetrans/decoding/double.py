@@ -15,13 +15,13 @@ from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.decoding.verification import accepted_length
 from livetrans.errors import ModelError
 from livetrans.events import Span
-from livetrans.lm.port import TailPieces
 from livetrans.sequences import loop_length
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from livetrans.lm.llama.double import TailPieces
     from livetrans.lm.port import Evaluation
 
 
@@ -30,7 +30,7 @@ def double(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Deco
 
     Both halves of the previous output are the draft, verified in one pass, as SSBD verifies a whole one.
     """
-    tails = decoding.model.tail_pieces
+    tails: TailPieces | None = getattr(decoding.model, "tail_pieces", None)
     if tails is None:
         raise ModelError(f"{decoding.model.name} writes from the head alone; double needs a double-token model")
     ends = _Ends(decoding, tails)

@@ -16,7 +16,6 @@ from livetrans.clock import Clock
 from livetrans.config import MaskSettings, RecogniserSettings, Settings
 from livetrans.doctor.machine import OK, WARNING, Finding
 from livetrans.doctor.prediction import Costs, Load, predict_load
-from livetrans.errors import UsageError
 from livetrans.events import FULL_SCALE, SAMPLE_RATE
 from livetrans.installation import data_folder
 from livetrans.speech.recogniser import Recogniser
@@ -157,8 +156,6 @@ def measure_translator(settings: Settings, clock: Clock) -> MeasuredTranslator:
 
     model = LlamaModel(settings.language_model, clock=clock)
     try:
-        if model.tail_pieces:
-            raise UsageError(f"{model.name} is a double-token model: its lag is not predicted; name another with --mt")
         prompt = build_prompt(model, settings.language_model.prompt, *languages(settings))
         curve = measure_cost(model, ROUNDS, PASS_TOKENS)
         # German stands for every target language: it is the one that ships.

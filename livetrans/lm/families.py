@@ -19,6 +19,8 @@ BEGIN, END = "\ue000", "\ue001"
 """In a rendered text: the model's begin-of-sequence and end-of-sequence tokens. No template contains private-use
 characters."""
 
+PROMPT_END = "livetrans.prompt_end"
+"""The key of what ends the prompt of a model that has one of its own."""
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -79,8 +81,7 @@ def plain(model: LanguageModel, request: Request) -> str:
             "choose those languages, another translator with --mt, or fetch one with `livetrans models pull small "
             f"--from {request.source_code} --to {request.target_code}`"
         )
-    # A double-token model begins with a pair, as the paper's begins with BOS and EOS.
-    return f"<|src|>{request.speech}<|tgt|>" + ("<|tail|><|tgt|>" if model.tail_pieces else "")
+    return f"<|src|>{request.speech}<|tgt|>{model.metadata(PROMPT_END) or ''}"
 
 
 def tower(_model: LanguageModel, request: Request) -> str:

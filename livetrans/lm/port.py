@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,24 +29,6 @@ class Evaluation:
     forward_passes: int
 
 
-@dataclass(frozen=True)
-class TailPieces:
-    """The second set of pieces of a double-token model, with which it writes an output from its end.
-
-    Ours: the two tokens of a pair share a position, so that an id of its own has to tell the tail's from the head's.
-    """
-
-    first: int
-    """Its token ids are first, first + 1, ...; those below are the pieces themselves."""
-    pieces: tuple[int, ...]
-    """Which piece each of them stands for."""
-
-    @cached_property
-    def ids(self) -> dict[int, int]:
-        """The tail piece of each piece that has one."""
-        return {piece: self.first + number for number, piece in enumerate(self.pieces)}
-
-
 class LanguageModel(Protocol):
     """A causal language model with one context, owned by one thread."""
 
@@ -70,10 +51,6 @@ class LanguageModel(Protocol):
     def beginning_tokens(self) -> tuple[int, ...]:
         """What every prompt starts with: the begin-of-sequence token where the model was trained with one."""
 
-    @property
-    def tail_pieces(self) -> TailPieces | None:
-        """None for all but double-token models."""
-
     def metadata(self, key: str) -> str | None:
         """A scalar of the model file's metadata as text, None where it has no such key."""
 
@@ -90,8 +67,7 @@ class LanguageModel(Protocol):
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
         """Logits after each of the last `last_rows` tokens of the context.
 
-        Keeps the longest common token prefix with the context of the call before and evaluates the rest. A tail piece
-        shares the position of the token before it: the two are a pair, and each attends to the other.
+        Keeps the longest common token prefix with the context of the call before and evaluates the rest.
 
         Raises:
             ContextError: the context is longer than `context_tokens`, or `last_rows` than `maximum_rows`.
@@ -123,51 +99,21 @@ class ModelWrapper(Generic[Wrapped]):
 
     _wrapped: Wrapped
 
-    @property
-    def name(self) -> str:
-        return self._wrapped.name
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wrapped, name)
 
-    @property
-    def clock(self) -> Clock:
-        return self._wrapped.clock
+    if TYPE_CHECKING:  # What the type checker cannot see in `__getattr__`.
+        name: str
+        clock: Clock
+        context_tokens: int
+        maximum_rows: int
+        beginning_tokens: tuple[int, ...]
+        can_move: bool
 
-    @property
-    def context_tokens(self) -> int:
-        return self._wrapped.context_tokens
-
-    @property
-    def maximum_rows(self) -> int:
-        return self._wrapped.maximum_rows
-
-    @property
-    def beginning_tokens(self) -> tuple[int, ...]:
-        return self._wrapped.beginning_tokens
-
-    @property
-    def can_move(self) -> bool:
-        return self._wrapped.can_move
-
-    @property
-    def tail_pieces(self) -> TailPieces | None:
-        return self._wrapped.tail_pieces
-
-    def metadata(self, key: str) -> str | None:
-        return self._wrapped.metadata(key)
-
-    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        return self._wrapped.tokenize(text, special=special)
-
-    def detokenize(self, tokens: Sequence[int]) -> bytes:
-        return self._wrapped.detokenize(tokens)
-
-    def is_end_of_generation(self, token: int) -> bool:
-        return self._wrapped.is_end_of_generation(token)
-
-    def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
-        return self._wrapped.evaluate(context, last_rows)
-
-    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
-        return self._wrapped.move(context, begin, end)
-
-    def close(self) -> None:
-        self._wrapped.close()
+        def metadata(self, key: str) -> str | None: ...
+        def tokenize(self, text: str, *, special: bool = False) -> list[int]: ...
+        def detokenize(self, tokens: Sequence[int]) -> bytes: ...
+        def is_end_of_generation(self, token: int) -> bool: ...
+        def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation: ...
+        def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation: ...
+        def close(self) -> None: ...

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import Language
-from livetrans.lm.families import BEGIN, END, TEMPLATES, Pairs, Request, family_of, traits_of
+from livetrans.lm.families import BEGIN, END, PROMPT_END, TEMPLATES, Pairs, Request, family_of, traits_of
 from livetrans.lm.port import LanguageModel
 from livetrans.text import one_line
 
@@ -84,8 +84,8 @@ def build_prompt(
     if tuple(tokens[: len(beginning)]) != beginning:
         tokens = [*beginning, *tokens]
     end = tuple(_tokens(model, after, contents))
-    if model.tail_pieces and (not end or end[-1] < model.tail_pieces.first):
-        raise UsageError(f"{model.name} is a double-token model, which has a prompt of its own; drop --prompt {name}")
+    if not written.endswith(model.metadata(PROMPT_END) or ""):
+        raise UsageError(f"{model.name} has a prompt of its own; drop --prompt {name}")
     return Prompt(name, tuple(tokens), end, _brings_space(model, before))
 
 

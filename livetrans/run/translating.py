@@ -17,7 +17,7 @@ from livetrans.config import (
     calm_name,
     calm_preset,
 )
-from livetrans.decoding import DraftModel
+from livetrans.decoding import DECODERS, DraftModel
 from livetrans.errors import ContextError
 from livetrans.events import Caption, Notice, Transcript
 from livetrans.languages import AUTO, Language, parse_language
@@ -128,7 +128,6 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
 
 def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel:
     """Load the translator's model, publishing how far it is where that takes long."""
-    from livetrans.lm.llama.model import LlamaModel
     from livetrans.lm.llama.probe import check_model
 
     path = settings.language_model.model
@@ -145,7 +144,8 @@ def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel
 
     check_model(path)
     rows = settings.decoding.maximum_output_tokens + 1
-    model = LlamaModel(settings.language_model, maximum_rows=rows, clock=clock, on_progress=on_progress)
+    model_class = DECODERS[settings.decoding.method].model_class()
+    model = model_class(settings.language_model, maximum_rows=rows, clock=clock, on_progress=on_progress)
     wished = settings.language_model.context_tokens
     if model.context_tokens < wished != LanguageModelSettings(path).context_tokens:
         text = f"The translator reads no more than {model.context_tokens} tokens: --context {wished} is cut to that."

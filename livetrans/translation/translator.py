@@ -48,7 +48,6 @@ class Translator:
         if decoding.final not in FINALS:
             raise UsageError(f"finals cannot be {decoding.final!r}; choose one of {', '.join(FINALS)}")
         check_method(decoding, draft_model is not None)
-        check_both_ends(decoding, model)
         self._model = model
         self._draft_model = draft_model
         self._sampler = Sampler(decoding.sampling) if decoding.sampling else None
@@ -187,21 +186,6 @@ def check_method(decoding: DecodingSettings, has_draft_model: bool) -> None:
     if decoding.sampling and not decoder.draws:
         drawing = ", ".join(row.name for row in DECODERS.values() if row.draws)
         raise UsageError(f"{decoder.name} decodes greedily; drop the options that sample, which are for {drawing}")
-
-
-def check_both_ends(decoding: DecodingSettings, model: LanguageModel) -> None:
-    """Raise UsageError where a double-token model is given to another method, or another model to `double`."""
-    needs_both = DECODERS[decoding.method].both_ends
-    if needs_both and model.tail_pieces is None:
-        raise UsageError(
-            f"{decoding.method} needs a double-token model, and {model.name} is none; choose another method or another "
-            "model"
-        )
-    if model.tail_pieces and not needs_both:
-        raise UsageError(
-            f"{model.name} is a double-token model, which {decoding.method} cannot use; choose the method double or "
-            "another model"
-        )
 
 
 def _first_word(source: str) -> str:

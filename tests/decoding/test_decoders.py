@@ -18,7 +18,7 @@ from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_
 
 ANEW = ("rt", "spec", "bild")
 """Decoders that do not use the previous output; without a draft model they are re-translation."""
-ONE_BY_ONE = sorted(name for name, row in DECODERS.items() if not row.both_ends)
+ONE_BY_ONE = sorted(name for name, row in DECODERS.items() if not row.has_own_model)
 """Those that write a token a step."""
 
 _sources = st.lists(st.integers(4, 20), min_size=1, max_size=8)
@@ -106,7 +106,7 @@ def test_the_cap_holds_for_drafts_and_outputs(source: list[int], seed: int, maxi
         logits[END] = -50.0
         return logits
 
-    model = ScriptedModel(rule, vocabulary_size=24, double=DECODERS[method].both_ends)
+    model = ScriptedModel(rule, vocabulary_size=24, double=DECODERS[method].has_own_model)
     for one in _stream(model, method, source, 0.2, maximum):
         assert len(one.tokens) == maximum
         assert one.stats.draft_tokens <= maximum

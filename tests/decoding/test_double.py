@@ -14,7 +14,7 @@ from livetrans.config import DecodingSettings
 from livetrans.decoding import Decoded, Decoding, Draft
 from livetrans.decoding.double import double
 from livetrans.errors import ModelError
-from livetrans.lm.port import TailPieces
+from livetrans.lm.llama.double import TailPieces
 from livetrans.sequences import LOOP_REPEATS
 from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule
 

@@ -130,7 +130,6 @@ class Spelled:
     """A language model that writes nothing: control tokens count from 0, every other token is a character."""
 
     context_tokens, maximum_rows, can_move = 4096, 161, True
-    tail_pieces = None
     _FIRST = 100
 
     def __init__(self, family: Family) -> None:

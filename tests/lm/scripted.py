@@ -10,7 +10,8 @@ import numpy as np
 
 from livetrans.clock import ManualClock
 from livetrans.errors import ContextError
-from livetrans.lm.port import Evaluation, TailPieces
+from livetrans.lm.llama.double import TailPieces
+from livetrans.lm.port import Evaluation
 from livetrans.sequences import common_prefix_length
 
 if TYPE_CHECKING:

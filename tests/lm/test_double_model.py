@@ -11,28 +11,26 @@ import numpy as np
 import pytest
 
 from livetrans.clock import SystemClock
-from livetrans.config import CALM, DecodingSettings, DraftModelSettings, LanguageModelSettings, MaskSettings, Settings
+from livetrans.config import CALM, DecodingSettings, DraftModelSettings, LanguageModelSettings, Settings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import parse_language
-from livetrans.lm.llama.model import TAIL_MARK, LlamaModel
-from livetrans.lm.port import TailPieces
+from livetrans.lm.llama.double import TAIL_MARK, DoubleModel, TailPieces
+from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.run.translating import Translating, open_translating
-from livetrans.translation.translator import Translator
 from tests.lm.test_llama import SENTENCES
 
 
 @pytest.fixture(scope="module")
-def model(double_path: Path) -> Iterator[LlamaModel]:
-    model = LlamaModel(LanguageModelSettings(double_path, threads=1))
+def model(double_path: Path) -> Iterator[DoubleModel]:
+    model = DoubleModel(LanguageModelSettings(double_path, threads=1))
     yield model
     model.close()
 
 
 @pytest.fixture(scope="module")
-def tails(model: LlamaModel) -> TailPieces:
-    assert model.tail_pieces
+def tails(model: DoubleModel) -> TailPieces:
     return model.tail_pieces
 
 
@@ -116,20 +114,18 @@ def test_a_step_writes_two_tokens(model: LlamaModel, prompt: Prompt) -> None:
     decoded = _decode(model, prompt.tokens(model, "My brother lives in a house near the river."))
     text = model.detokenize(decoded.tokens).decode()
     assert "Bruder" in text
-    assert TAIL_MARK not in text.encode()
+    assert TAIL_MARK not in text
     assert text.endswith(".")
     assert decoded.stats.forward_passes <= len(decoded.tokens) // 2 + 1
 
 
 def test_other_methods_refuse_it_and_double_refuses_other_models(
-    model: LlamaModel, prompt: Prompt, translator_path: Path
+    open_run: Callable[..., Translating], double_path: Path, translator_path: Path
 ) -> None:
-    with pytest.raises(UsageError, match="is a double-token model, which window cannot use"):
-        Translator(model, prompt, DecodingSettings(), MaskSettings())
-    ordinary = LlamaModel(LanguageModelSettings(translator_path, threads=1))
-    with pytest.raises(UsageError, match="double needs a double-token model"):
-        Translator(ordinary, prompt, DecodingSettings(method="double"), MaskSettings())
-    ordinary.close()
+    with pytest.raises(ModelError, match="writes pairs of tokens"):
+        open_run(double_path, method="window")
+    with pytest.raises(ModelError, match="is no double-token model"):
+        open_run(translator_path)
 
 
 @pytest.fixture
@@ -157,7 +153,7 @@ def test_a_calm_setting_leaves_its_method_alone(open_run: Callable[..., Translat
 def test_it_is_no_draft_model_and_takes_none(
     open_run: Callable[..., Translating], double_path: Path, translator_path: Path
 ) -> None:
-    with pytest.raises(ModelError, match="writes from both ends and cannot propose"):
+    with pytest.raises(ModelError, match="writes pairs of tokens"):
         open_run(translator_path, double_path, "ssbd")
     with pytest.raises(UsageError, match="double uses no draft model"):
         open_run(draft=translator_path)
@@ -167,7 +163,8 @@ def test_damaged_tail_pieces_are_refused(double_path: Path, tmp_path: Path) -> N
     damaged = tmp_path / "damaged.gguf"
     shutil.copyfile(double_path, damaged)
     data = damaged.read_bytes()
-    at = data.rindex(TAIL_MARK)
-    damaged.write_bytes(data[:at] + b"<|nail|>" + data[at + len(TAIL_MARK) :])
+    mark = TAIL_MARK.encode()
+    at = data.rindex(mark)
+    damaged.write_bytes(data[:at] + b"<|nail|>" + data[at + len(mark) :])
     with pytest.raises(ModelError, match="damaged tail pieces"):
-        LlamaModel(LanguageModelSettings(damaged, threads=1))
+        DoubleModel(LanguageModelSettings(damaged, threads=1))

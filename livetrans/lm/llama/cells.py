@@ -32,23 +32,13 @@ def runs_on_cpu() -> bool:
 class LlamaCells:
     """One context over loaded weights, and the tokens whose cells (keys and values) it holds, at positions 0, 1, 2, ...
 
-    Token ids from `first_tail` on share the position of the token before them, which is evaluated together with them.
-
     Raises:
         ContextError: the context is too small to be of use.
         ModelError: it does not fit in memory.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        settings: LanguageModelSettings,
-        threads: int,
-        maximum_rows: int,
-        first_tail: int | None = None,
-    ) -> None:
+    def __init__(self, model: Any, settings: LanguageModelSettings, threads: int, maximum_rows: int) -> None:
         self._tokens: list[int] = []
-        self._first_tail = first_tail
         self._path = settings.model
         self._sliding_window: int = llama_cpp.llama_model_n_swa(model)
         self._vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
@@ -81,11 +71,8 @@ class LlamaCells:
         self._batch_tokens: int = llama_cpp.llama_n_batch(self._context)
         self.maximum_rows = min(maximum_rows, self._batch_tokens)
         self._memory = llama_cpp.llama_get_memory(self._context)
-        # llama.cpp divides a longer batch wherever it is full, and would part a pair.
-        self._pass_tokens = self._batch_tokens if first_tail is None else params.n_ubatch
-        self.can_move = (
-            bool(llama_cpp.llama_memory_can_shift(self._memory)) and self._sliding_window == 0 and first_tail is None
-        )
+        self._pass_tokens = self._batch_tokens
+        self.can_move = bool(llama_cpp.llama_memory_can_shift(self._memory)) and self._sliding_window == 0
         self._batch = llama_cpp.llama_batch_init(self._batch_tokens, 0, 1)
         view = np.ctypeslib.as_array
         self._token_view = view(self._batch.token, shape=(self._batch_tokens,))
@@ -96,7 +83,7 @@ class LlamaCells:
             self._batch.seq_id[index][0] = _CONTEXT
 
     def can_rewind(self) -> bool:
-        """Decode two tokens and drop one: the only proof that this cache can lose a tail."""
+        """Decode two tokens and drop one: the only reliable test that the cache can be truncated."""
         self.evaluate([min(1, self._vocabulary_size - 1)] * 2)
         can: bool = llama_cpp.llama_memory_seq_rm(self._memory, _CONTEXT, 1, -1)
         self._forget()
@@ -113,7 +100,7 @@ class LlamaCells:
                 f"{last_rows} rows of logits cannot be read of {length} tokens; at most {self.maximum_rows}"
             )
         kept = min(common_prefix_length(self._tokens, context), length - last_rows)
-        if self._parts_a_pair(context, kept) or self._parts_a_pair(self._tokens, kept):
+        if self._is_joined(context, kept) or self._is_joined(self._tokens, kept):
             kept -= 1
         kept = self._keep(kept)
         logits, passes = self._evaluate_rest(context, last_rows)
@@ -144,13 +131,13 @@ class LlamaCells:
             )
 
     def _evaluate_rest(self, context: list[int], last_rows: int) -> tuple[NDArray[np.float32], int]:
-        """Evaluate what the cache lacks of the context; logits (last_rows, vocabulary), and the number of passes."""
+        """Evaluate what the cache lacks; return logits (last_rows, vocabulary), and the number of passes."""
         length = len(context)
         parts: list[NDArray[np.float32]] = []
         passes = 0
         while (begin := len(self._tokens)) < length:
             end = min(begin + self._pass_tokens, length)
-            if self._parts_a_pair(context, end):
+            if self._is_joined(context, end):
                 end -= 1
             rows = min(max(end - (length - last_rows), 0), end - begin)
             self._decode(context, begin, end, rows)
@@ -180,7 +167,7 @@ class LlamaCells:
         self._tokens.extend(context[begin:end])
 
     def _keep(self, kept: int) -> int:
-        """Drop the cells behind the first `kept`; returns how many are truly kept."""
+        """Drop the cells behind the first `kept`; return how many are truly kept."""
         if kept == len(self._tokens):
             return kept
         position = self._positions(self._tokens, kept, kept + 1)[0]
@@ -192,14 +179,11 @@ class LlamaCells:
         return kept
 
     def _positions(self, tokens: Sequence[int], begin: int, end: int) -> Sequence[int]:
-        if self._first_tail is None:
-            return range(begin, end)
-        positions: list[int] = (np.cumsum(np.asarray(tokens[:end]) < self._first_tail) - 1)[begin:].tolist()
-        return positions
+        return range(begin, end)
 
-    def _parts_a_pair(self, tokens: Sequence[int], at: int) -> bool:
-        """Whether the token at `at` belongs with the one before it."""
-        return self._first_tail is not None and 0 < at < len(tokens) and tokens[at] >= self._first_tail
+    def _is_joined(self, tokens: Sequence[int], at: int) -> bool:
+        """Whether the token at `at` has to be evaluated together with the one before it."""
+        return False
 
     def _sliding_window_is_whole(self, kept: int) -> bool:
         """Whether every position that the next token attends to is still there.

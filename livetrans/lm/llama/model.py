@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import llama_cpp
 
@@ -20,13 +20,13 @@ from livetrans.clock import Clock, SystemClock
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import ModelError
 from livetrans.lm.llama.cells import LlamaCells
-from livetrans.lm.port import Evaluation, TailPieces
+from livetrans.lm.port import Evaluation
 
 # Where ggml aborts, it starts a debugger that writes to the terminal, unless this is set at that moment.
 os.environ.setdefault("GGML_NO_BACKTRACE", "1")
 
-TAIL_MARK = b"<|tail|>"
-"""Before the text of a piece: its tail piece."""
+FIRST_TAIL = "livetrans.first_tail"
+"""A key of models that only a decoder of their own can use, in a subclass of `LlamaModel`."""
 _HY_ENDS = ("<|eos|>", "<|extra_5|>")
 """With which Hy-MT2 7B ends; its GGUF files name another token."""
 _LOG_ERROR = 4
@@ -64,13 +64,11 @@ class LlamaModel:
         self._model: Any = None
         self._owns_model = True
         self._cells: LlamaCells | None = None
-        self.tail_pieces: TailPieces | None = None
         self._pieces: dict[int, bytes] = {}
         self._wanted_rows = maximum_rows
         if _weights is not None:
             self._model, self._owns_model = _weights._model, False
             self._describe()
-            self.tail_pieces = _weights.tail_pieces
         else:
             check_file(self._path)
             _redirect_log()
@@ -78,9 +76,8 @@ class LlamaModel:
             if self._owns_model:
                 self._load_model(settings, on_progress)
             self.threads = settings.threads or max(1, (os.cpu_count() or 2) // 2)
-            first_tail = self.tail_pieces.first if self.tail_pieces else None
-            cells = LlamaCells(self._model, settings, self.threads, maximum_rows, first_tail)
-            self._cells = cells
+            self._check_kind()
+            cells = self._cells = self._open_cells(maximum_rows)
             if not cells.can_rewind():
                 raise self._cannot_rewind()
             self.context_tokens, self.maximum_rows = cells.context_tokens, cells.maximum_rows
@@ -89,9 +86,9 @@ class LlamaModel:
             self.close()
             raise
 
-    def another_context(self) -> LlamaModel:
-        """A second, empty context over the same weights; close it before this one."""
-        return LlamaModel(self._settings, maximum_rows=self._wanted_rows, clock=self.clock, _weights=self)
+    def another_context(self) -> Self:
+        """Return a second, empty context over the same weights; close it before this one."""
+        return type(self)(self._settings, maximum_rows=self._wanted_rows, clock=self.clock, _weights=self)
 
     def _load_model(self, settings: LanguageModelSettings, on_progress: Callable[[float], None] | None) -> None:
         params = llama_cpp.llama_model_default_params()
@@ -124,7 +121,6 @@ class LlamaModel:
             raise ModelError(f"{self._path} is an encoder-decoder model; livetrans needs a decoder-only GGUF")
         if llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model):
             raise self._cannot_rewind()
-        self.tail_pieces = self._find_tail_pieces()
 
     def _describe(self) -> None:
         self.vocabulary = llama_cpp.llama_model_get_vocab(self._model)
@@ -140,23 +136,13 @@ class LlamaModel:
         ends = {tokens[0]: True for tokens in marks if len(tokens) == 1}
         return {**ends, end: False} if ends else {}
 
-    def _find_tail_pieces(self) -> TailPieces | None:
-        """Those of a double-token model: the text of each is a mark and the text of its piece.
+    def _check_kind(self) -> None:
+        """Raise ModelError if the model is of a kind that this class cannot use."""
+        if self.metadata(FIRST_TAIL) is not None:
+            raise ModelError(f"{self._path} writes pairs of tokens, which one method alone can use; name another model")
 
-        Raises:
-            ModelError: the file says where they begin, and they do not.
-        """
-        written = self.metadata("livetrans.first_tail")
-        if written is None:
-            return None
-        first = int(written) if written.isdecimal() else 0
-        texts = [llama_cpp.llama_vocab_get_text(self.vocabulary, token) for token in range(self.vocabulary_size)]
-        pieces = {text: token for token, text in enumerate(texts[:first])}
-        tails = [pieces.get(text.removeprefix(TAIL_MARK)) for text in texts[first:]]
-        known = tuple(piece for piece in tails if piece is not None)
-        if not 0 < len(known) == len(tails):
-            raise ModelError(f"{self._path} is a double-token model with damaged tail pieces; export it again")
-        return TailPieces(first, known)
+    def _open_cells(self, maximum_rows: int) -> LlamaCells:
+        return LlamaCells(self._model, self._settings, self.threads, maximum_rows)
 
     def _cannot_rewind(self) -> ModelError:
         return ModelError(
@@ -217,12 +203,12 @@ class LlamaModel:
         return end
 
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
-        return self._open_cells().evaluate(context, last_rows)
+        return self._cells_in_use().evaluate(context, last_rows)
 
     def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
-        return self._open_cells().move(context, begin, end)
+        return self._cells_in_use().move(context, begin, end)
 
-    def _open_cells(self) -> LlamaCells:
+    def _cells_in_use(self) -> LlamaCells:
         if self._cells is None:
             raise ModelError(f"{self._path} is closed")
         return self._cells
@@ -247,7 +233,7 @@ class EngineTraits:
 
 
 def engine() -> EngineTraits:
-    """What the installed llama.cpp says of itself."""
+    """Return what the installed llama.cpp says of itself."""
     _redirect_log()
     return EngineTraits(llama_cpp.llama_print_system_info().decode(), bool(llama_cpp.llama_supports_gpu_offload()))
 

@@ -36,14 +36,7 @@ def load_draft_model(path: Path, target: LanguageModelSettings, clock: Clock) ->
             f"the draft model {path.name} needs {needed / 1e9:.1f} GB of memory beside the translator, and "
             f"{free / 1e9:.1f} GB are free; name a smaller one with --draft-model, or go without"
         )
-    draft = LlamaModel(replace(target, model=path), maximum_rows=1, clock=clock)
-    if draft.tail_pieces:
-        draft.close()
-        raise ModelError(
-            f"the draft model {path.name} writes from both ends and cannot propose what comes next; name another with "
-            "--draft-model"
-        )
-    return draft
+    return LlamaModel(replace(target, model=path), maximum_rows=1, clock=clock)
 
 
 def shared_vocabulary(target: LlamaModel, draft: LlamaModel) -> int:
