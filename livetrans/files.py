@@ -89,10 +89,14 @@ def write_new(path: Path, pieces: Iterable[str], option: str, *, force: bool) ->
         with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as whole:
             whole.writelines(pieces)
             whole.seek(0)
+            was_there = path.exists()
             try:
                 with create(path, option, force=force) as file:
                     shutil.copyfileobj(whole, file)
             except OSError as fault:
+                if not was_there:
+                    with suppress(OSError):
+                        path.unlink()
                 raise _cannot_write(path, option, fault) from None
     except OSError as fault:
         raise SessionError(

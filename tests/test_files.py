@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import resource
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,6 +67,24 @@ def test_a_full_disk_is_a_failure() -> None:
         pytest.skip("this machine has no /dev/full")
     with pytest.raises(SessionError, match="/dev/full cannot be written"):
         write_new(full, ["text"], "--output", force=True)
+
+
+def test_of_a_file_that_does_not_fit_nothing_is_left(tmp_path: Path) -> None:
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    path = tmp_path / "a.txt"
+    program = f"""
+import tempfile, io
+from pathlib import Path
+from livetrans import files
+files.tempfile.TemporaryFile = lambda *_, **__: io.StringIO()
+files.write_new(Path({str(path)!r}), ["x" * 200_000], "--output", force=False)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, preexec_fn=limited)
+    assert "cannot be written" in ended.stderr
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "/dev/full"])

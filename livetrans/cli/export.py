@@ -12,9 +12,8 @@ from livetrans.cli.completing import complete_session
 from livetrans.errors import UsageError
 from livetrans.files import write_new
 from livetrans.installation import started_as
-from livetrans.session.codec import EVENTS_FILE
 from livetrans.session.export import Format, export
-from livetrans.session.store import LAST, find_session, shell_name, summarise
+from livetrans.session.store import LAST, find_session, is_session, shell_name, summarise
 from livetrans.session.subtitles import Which
 
 
@@ -56,7 +55,7 @@ def command(session: str, format_: Format | None, which: Which, output: Path | N
             click.echo(piece, nl=False)
     else:
         write_new(output, pieces, "--output", force=force)
-    if (path / EVENTS_FILE).is_file() and summarise(path).state == "unfinished":
+    if is_session(path) and summarise(path).state == "unfinished":
         say(
             "livetrans: the run of this session was cut off, so its last captions may be missing; to finish it: "
             f"{started_as()} resume {shell_name(path)}"

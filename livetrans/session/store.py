@@ -63,19 +63,25 @@ def find_session(name: str) -> Path:
         SessionError: there is none, or there are several.
     """
     path = path_or_session(name)
-    if not path.exists():
+    if not path.exists() or (path.is_dir() and not is_session(path)):
         raise SessionError(f"There is no session {name}: `livetrans sessions` lists them, or name a session's folder.")
     return path
 
 
 def path_or_session(name: str) -> Path:
-    """The path `name` if it exists; else the session in the user's data folder; else the path again.
+    """Return the path `name` if it is a file or a session; else the session in the user's data folder; else the path.
 
     Raises:
         SessionError: several sessions begin so, or `last` where there is none.
     """
     path = Path(name).expanduser()
-    return path if path.exists() else session_named(name) or path
+    if name and (is_session(path) if path.is_dir() else path.exists()):
+        return path
+    return session_named(name) or path
+
+
+def is_session(folder: Path) -> bool:
+    return (folder / EVENTS_FILE).is_file()
 
 
 def session_named(name: str) -> Path | None:
@@ -136,7 +142,9 @@ def _began_at(folder: Path) -> tuple[float, str]:
         began_at = _run_started(folder / EVENTS_FILE).get("began_at")
     except OSError:
         began_at = None
-    return (began_at if isinstance(began_at, int | float) else changed_at(folder)), folder.name
+    if not isinstance(began_at, int | float) or not math.isfinite(began_at):
+        began_at = changed_at(folder)
+    return began_at, folder.name
 
 
 def summarise(folder: Path) -> SessionSummary:

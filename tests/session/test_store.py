@@ -54,7 +54,12 @@ def test_a_name_is_a_path_then_a_session_then_its_unique_beginning(
         store.find_session("nosuch")
     with pytest.raises(SessionError, match="There is no session"):
         store.find_session("../data/sessions/absent")
+    for name in ("", "..", str(tmp_path)):
+        with pytest.raises(SessionError, match="There is no session"):
+            store.find_session(name)
     (tmp_path / "last").mkdir()
+    assert store.find_session("last") == new, "a folder that is no session"
+    (tmp_path / "last" / "events.jsonl").touch()
     assert store.find_session("last") == Path("last")
 
 
