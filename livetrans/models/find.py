@@ -13,7 +13,6 @@ fits the languages is taken, of
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -39,9 +38,10 @@ MODELS_VARIABLE = "LIVETRANS_MODELS"
 RECOGNISER_VARIABLE = "LIVETRANS_ASR_MODEL"
 TRANSLATOR_VARIABLE = "LIVETRANS_MT_MODEL"
 
+_ANY_PATH = "give the path of a GGUF file"
 _PATHS = {
     RECOGNISER: "give the path of a faster-whisper folder (it holds model.bin) with --asr",
-    TRANSLATOR: "give the path of a GGUF file with --mt",
+    TRANSLATOR: f"{_ANY_PATH} with --mt",
 }
 _DOUBLE = "double"
 """The folder of double-token models."""
@@ -207,7 +207,7 @@ def find_draft_model(name: str) -> Path:
     Raises:
         ModelError: there is none; the sentence lists what was found.
     """
-    return _find_apart("draft model", name, [*find_models(TRANSLATOR), *_models_apart("drafts")])
+    return _named("draft model", name, [*find_models(TRANSLATOR), *_models_apart("drafts")]).path
 
 
 def find_double_model(name: str) -> Path:
@@ -216,16 +216,7 @@ def find_double_model(name: str) -> Path:
     Raises:
         ModelError: there is none; the sentence lists what was found.
     """
-    return _find_apart("double-token model", name, _models_apart(_DOUBLE))
-
-
-def _find_apart(kind: str, name: str, found: list[FoundModel]) -> Path:
-    path = Path(name).expanduser()
-    if _is_gguf(path):
-        return path
-    if model := find_named(name, found):
-        return model.path
-    raise ModelError(f"{_fault_of(kind, name, path)}; found: {_names(found)}; give the path of a GGUF file")
+    return _named("double-token model", name, _models_apart(_DOUBLE)).path
 
 
 def _models_apart(folder: str) -> list[FoundModel]:
@@ -237,7 +228,8 @@ def _models_apart(folder: str) -> list[FoundModel]:
 def _find(kind: str, name: str | None, source: str | None, target: str | None) -> FoundModel:
     found = find_models(kind)
     if name:
-        return _named(kind, name, found)
+        apart = _models_apart(_DOUBLE) if kind == TRANSLATOR else []
+        return _named(kind, name, [*found, *apart])
     others = (model for model in found if not model.embedded)
     embedded = (model for model in found if model.embedded)
     for model in chain(others, _known_elsewhere(kind), embedded):
@@ -253,12 +245,12 @@ def _known_elsewhere(kind: str) -> Iterator[FoundModel]:
 
 
 def _named(kind: str, name: str, found: list[FoundModel]) -> FoundModel:
-    path = Path(name).expanduser()
-    if _is_gguf(path) if kind == TRANSLATOR else _kind_of(path) == kind:
-        model: FoundModel | None = _describe(path, kind, "named")
+    """Return the model of a kind, which may be a draft or double-token model too, at a path or of a name."""
+    path, model = Path(name).expanduser(), None
+    if _kind_of(path) == kind if kind == RECOGNISER else _is_gguf(path):
+        model = _describe(path, kind, "named")
     else:
-        apart = _models_apart(_DOUBLE) if kind == TRANSLATOR else []
-        model = find_named(name, chain(found, apart)) or find_named(name, find_elsewhere(kind))
+        model = find_named(name, found) or find_named(name, find_elsewhere(kind))
     if model is None:
         entry = known_models().entry(name)
         fetch = entry.name if entry and entry.kind == kind else "small --from en --to de"
@@ -287,11 +279,9 @@ def _fault_of(kind: str, name: str, path: Path) -> str:
 
 
 def _advice(kind: str, found: list[FoundModel], fetch: str) -> str:
-    return f"found: {_names(found)}; fetch one with `livetrans models pull {fetch}`, or {_PATHS[kind]}"
-
-
-def _names(found: list[FoundModel]) -> str:
-    return ", ".join(dict.fromkeys(model.name for model in found)) or "none"
+    names = ", ".join(dict.fromkeys(model.name for model in found)) or "none"
+    pull = f"fetch one with `livetrans models pull {fetch}`, or {_PATHS[kind]}" if kind in _PATHS else _ANY_PATH
+    return f"found: {names}; {pull}"
 
 
 def _describe(path: Path, kind: str, place: str, called: str | None = None, sha256: str | None = None) -> FoundModel:
@@ -320,13 +310,10 @@ def _cached_models() -> Iterator[FoundModel]:
 
     llama.cpp's cache also has files named `owner_repository_file.gguf`, of versions before 2026.
     """
-    home = Path.home()
-    usual = (
-        home / "Library/Caches"
-        if sys.platform == "darwin"
-        else Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    )
-    llama = Path(os.environ.get("LLAMA_CACHE") or usual / "llama.cpp").expanduser()
+    import platformdirs
+
+    usual = platformdirs.user_cache_path("llama.cpp", appauthor=False)
+    llama = Path(os.environ.get("LLAMA_CACHE") or usual).expanduser()
     for folder, place in ((None, "Hugging Face cache"), (llama, "llama.cpp cache")):
         for repository in cached_repositories(folder):
             hashes = {file.name: blob for file, blob in repository.files.items() if file.parent == repository.folder}

@@ -70,7 +70,7 @@ def read_receipt(model: Path) -> Receipt | None:
         return decode(Receipt, json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read ({error}); remove the model and pull it again") from error
 
 

@@ -1,4 +1,4 @@
-"""Models in the caches of other programs, in made-up homes of macOS and Linux."""
+"""Models in the caches of other programs, in a made-up home."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from platformdirs import user_cache_path
 
 from livetrans.cli import run
 from livetrans.errors import ModelError
@@ -57,12 +57,11 @@ def hub_repository(folder: Path, name: str, files: dict[str, bytes], sha256: str
 RECOGNISER_FILES = {"model.bin": b"1", "config.json": b"{}", "tokenizer.json": b"{}", "vocabulary.txt": b"a"}
 
 
-@pytest.fixture(params=["darwin", "linux"])
-def fetched(request: pytest.FixtureRequest, home: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+@pytest.fixture
+def fetched(home: Path) -> dict[str, Path]:
     """A home in which both programs have fetched models; the paths that should be found, by name."""
-    monkeypatch.setattr(find, "sys", SimpleNamespace(platform=request.param))
     hub = home / ".cache/huggingface/hub"
-    llama = home / ("Library/Caches/llama.cpp" if request.param == "darwin" else ".cache/llama.cpp")
+    llama = user_cache_path("llama.cpp", appauthor=False)
     found = {
         "Systran/faster-whisper-small": hub_repository(hub, "Systran/faster-whisper-small", RECOGNISER_FILES),
         "deep.gguf": hub_repository(hub, "owner/deep", {"Q4/deep.gguf": gguf("llama")}) / "Q4/deep.gguf",
