@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import random
 import re
 from pathlib import Path
 
@@ -38,6 +39,32 @@ def test_both_recipes_write_numbers_alike(written: str, spoken: str) -> None:
     from models.recipes.common.corpus import spell_numbers
 
     assert spell_numbers(written) == spoken
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "target", "sound"),
+    [
+        ("en-de", "Where is it?", "Wo ist es?", True),
+        ("en-ja", "Where did you buy that book?", "その本をどこで買ったの？", True),
+        ("en-ja", "Where did you buy that book?", "その本をどこで買ったの", False),
+        ("en-ja", "Where did you buy that beautiful old book?", "何？", False),
+    ],
+)
+def test_pairs_are_sound_by_their_own_marks_and_lengths(name: str, source: str, target: str, sound: bool) -> None:
+    from models.recipes.common.corpus import PAIRS, is_sound
+
+    assert is_sound(source, target, PAIRS[name].shortest) == sound
+
+
+@given(st.integers(0, 99))
+def test_a_target_without_spaces_is_cut_between_characters(seed: int) -> None:
+    from models.recipes.common.corpus import PAIRS
+    from models.recipes.translator.text import cut_pair
+
+    whole = "その本をどこで買ったの"
+    source, target = cut_pair("Where did you buy that book?", whole + "？", random.Random(seed), PAIRS["en-ja"])
+    kept = len(source.split())
+    assert 1 <= kept < 6 and target == whole[: max(1, kept * (len(whole) + 1) // 6)]
 
 
 @given(st.lists(st.integers(10, 99)))

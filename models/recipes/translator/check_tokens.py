@@ -6,7 +6,7 @@ from pathlib import Path
 
 import sentencepiece
 
-from ..common.corpus import read_sources, shared_folder, split_development
+from ..common.corpus import EN_DE, PAIRS, read_sources, shared_folder, split_development
 from .data import VARIANTS, examples
 from .runner import Runner
 
@@ -25,15 +25,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, required=True, help="folder of the run, with vocabulary.model")
     parser.add_argument("--model", type=Path, required=True, help="the exported GGUF")
+    parser.add_argument("--pair", choices=PAIRS, default=str(EN_DE), help="its languages")
     options = parser.parse_args()
     runner = Runner(options.model)
     tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(options.work / "vocabulary.model"))
     source_mark, target_mark = tokenizer.piece_to_id("<|src|>"), tokenizer.piece_to_id("<|tgt|>")
     corpora = shared_folder() / "corpora"
-    training, development = split_development(read_sources())
-    texts = [*TRICKY, *(part for pair in examples(development, VARIANTS["prefix"], random.Random(3)) for part in pair)]
-    texts += [part for pair in examples(training[::200], VARIANTS["prefix"], random.Random(3)) for part in pair]
-    texts += (corpora / "flores200.devtest.eng").read_text(encoding="utf-8").splitlines()
+    pair = PAIRS[options.pair]
+    training, development = split_development(read_sources(pair=pair))
+    mixture = VARIANTS["prefix"]
+    texts = list(TRICKY)
+    for sources in (development, training[::200]):
+        texts += [part for sides in examples(sources, mixture, random.Random(3), pair) for part in sides]
+    texts += (corpora / f"flores200.devtest.{pair.sides[0]}").read_text(encoding="utf-8").splitlines()
     different = 0
     for text in texts:
         expected = [tokenizer.bos_id(), source_mark, *tokenizer.encode(text), target_mark]

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import sentencepiece
 
-from ..common.corpus import Sources, tidy
+from ..common.corpus import EN_DE, Pair, Sources, tidy
 from .pairs import Tails, in_pairs
 from .text import cut_pair, open_end, speech_like
 
@@ -48,7 +48,7 @@ def read_calibration(path: Path) -> Sources:
     return [(source, [target]) for source, target in pairs if target]
 
 
-def example(items: list[tuple[str, str]], mixture: Mixture, rng: random.Random) -> tuple[str, str]:
+def example(items: list[tuple[str, str]], mixture: Mixture, rng: random.Random, pair: Pair = EN_DE) -> tuple[str, str]:
     """One training pair of one sentence, or of several that were joined.
 
     Of joined sentences only the last is cut for a prefix pair: the finished ones are translated in full. The
@@ -58,22 +58,22 @@ def example(items: list[tuple[str, str]], mixture: Mixture, rng: random.Random) 
     is_prefix = rng.random() < mixture.prefix
     is_speech = rng.random() < mixture.speech
     if is_prefix:
-        source, target = cut_pair(source, target, rng)
-    source = " ".join([pair[0] for pair in finished] + [source])
-    target = " ".join([pair[1] for pair in finished] + [target])
+        source, target = cut_pair(source, target, rng, pair)
+    source = " ".join([first for first, _ in finished] + [source])
+    target = pair.joined([second for _, second in finished] + [target])
     if is_speech:
-        source, target = speech_like(source, rng), open_end(target)
+        source, target = speech_like(source, pair.source, rng), open_end(target)
     return tidy(source), tidy(target)
 
 
-def examples(sources: Sources, mixture: Mixture, rng: random.Random) -> Iterator[tuple[str, str]]:
+def examples(sources: Sources, mixture: Mixture, rng: random.Random, pair: Pair = EN_DE) -> Iterator[tuple[str, str]]:
     """One example per source in the given order; a share of them with one to three more sentences in front."""
     for source, targets in sources:
         items = [(source, rng.choice(targets))]
         if rng.random() < mixture.joined:
             for other, other_targets in rng.choices(sources, k=rng.choice((1, 1, 2, 3))):
                 items.insert(0, (other, rng.choice(other_targets)))
-        yield example(items, mixture, rng)
+        yield example(items, mixture, rng, pair)
 
 
 @dataclass(frozen=True)
@@ -149,6 +149,7 @@ def training_chunk(
     batch_tokens: int,
     seed: int,
     chunk: int,
+    pair: Pair = EN_DE,
 ) -> list[Batch]:
     """Batches of one chunk of the endless stream; a function of its arguments alone, which makes runs resumable."""
     chunks_per_epoch = math.ceil(len(sources) / CHUNK_SOURCES)
@@ -157,5 +158,5 @@ def training_chunk(
     random.Random(f"{seed}-epoch-{epoch}").shuffle(order)
     chosen = [sources[i] for i in order[index * CHUNK_SOURCES : (index + 1) * CHUNK_SOURCES]]
     rng = random.Random(f"{seed}-chunk-{chunk}")
-    sequences = encode(list(examples(chosen, mixture, rng)), tokenizer, tails)
+    sequences = encode(list(examples(chosen, mixture, rng, pair)), tokenizer, tails)
     return batches_of(sequences, batch_tokens, 2 if tails else 1, rng)

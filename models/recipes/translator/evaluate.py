@@ -7,10 +7,8 @@ from pathlib import Path
 
 import sacrebleu
 
-from ..common.corpus import shared_folder
+from ..common.corpus import EN_DE, PAIRS, Pair, shared_folder
 from .runner import Runner
-
-TEST_SETS = ("tatoeba.test", "flores200.devtest")
 
 
 def lines_of(name: str, limit: int) -> list[str]:
@@ -19,17 +17,19 @@ def lines_of(name: str, limit: int) -> list[str]:
     return lines[:limit] if limit else lines
 
 
-def score_sentences(runner: Runner, name: str, limit: int, hypotheses_folder: Path | None) -> dict[str, object]:
+def score_sentences(
+    runner: Runner, pair: Pair, name: str, limit: int, hypotheses_folder: Path | None
+) -> dict[str, object]:
     """chrF and BLEU of greedy translations of whole sentences, with sacrebleu's signatures."""
-    sources, references = lines_of(f"{name}.eng", limit), lines_of(f"{name}.deu", limit)
+    sources, references = (lines_of(f"{name}.{side}", limit) for side in pair.sides)
     started = time.monotonic()
     outputs = [runner.translate(source) for source in sources]
     seconds = time.monotonic() - started
     texts = [runner.text(tokens) for tokens in outputs]
     if hypotheses_folder:
         hypotheses_folder.mkdir(parents=True, exist_ok=True)
-        (hypotheses_folder / f"{name}.hypotheses.deu").write_text("\n".join(texts) + "\n", encoding="utf-8")
-    chrf, bleu = sacrebleu.CHRF(), sacrebleu.BLEU()
+        (hypotheses_folder / f"{name}.hypotheses.{pair.sides[1]}").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    chrf, bleu = sacrebleu.CHRF(), sacrebleu.BLEU(tokenize="13a" if pair.spaced else "char")
     return {
         "set": name,
         "sentences": len(sources),
@@ -53,10 +53,10 @@ def prefixes(source: str, words: int) -> list[str]:
     return [" ".join(parts[:end]) for end in range(words, len(parts), words)] + [source]
 
 
-def score_streams(runner: Runner, name: str, limit: int, words: int) -> dict[str, object]:
+def score_streams(runner: Runner, pair: Pair, name: str, limit: int, words: int) -> dict[str, object]:
     """Normalized erasure of re-translation: tokens taken back over all updates / tokens of the final outputs."""
     erased_tokens = final_tokens = updates = 0
-    for source in lines_of(f"{name}.eng", limit):
+    for source in lines_of(f"{name}.{pair.sides[0]}", limit):
         shown: list[int] = []
         for prefix in prefixes(source, words):
             output = runner.translate(prefix)
@@ -77,6 +77,7 @@ def score_streams(runner: Runner, name: str, limit: int, words: int) -> dict[str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, required=True, help="the GGUF to score")
+    parser.add_argument("--pair", choices=PAIRS, default=str(EN_DE), help="its languages")
     parser.add_argument("--limit", type=int, default=0, help="whole sentences of each set (default: all)")
     parser.add_argument("--streams", type=int, default=300, help="sentences of each set that are streamed")
     parser.add_argument("--words", type=int, default=3, help="words an update of a stream")
@@ -84,10 +85,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     runner = Runner(options.model, options.threads)
-    for name in TEST_SETS:
-        print(json.dumps(score_sentences(runner, name, options.limit, options.hypotheses)), flush=True)
-    for name in TEST_SETS if options.streams else ():
-        print(json.dumps(score_streams(runner, name, options.streams, options.words)), flush=True)
+    pair = PAIRS[options.pair]
+    for name in pair.test_sets:
+        print(json.dumps(score_sentences(runner, pair, name, options.limit, options.hypotheses)), flush=True)
+    for name in pair.test_sets if options.streams else ():
+        print(json.dumps(score_streams(runner, pair, name, options.streams, options.words)), flush=True)
 
 
 if __name__ == "__main__":

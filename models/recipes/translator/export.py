@@ -10,6 +10,7 @@ import sentencepiece
 import torch
 from gguf import GGMLQuantizationType, GGUFWriter, TokenType
 
+from ..common.corpus import PAIRS
 from .pairs import Tails, read_tails
 
 TAIL_MARK = "<|tail|>"
@@ -78,15 +79,16 @@ def write_gguf(work: Path, path: Path) -> None:
     shape, settings, progress = state["shape"], state["settings"], state["progress"]
     tails = read_tails(work / "tails.txt", tokenizer) if shape["tails"] else None
     writer = GGUFWriter(path, "llama")
-    writer.add_name("livetrans-double-en-de" if tails else "livetrans-en-de")
+    pair = PAIRS[settings["pair"]]
+    writer.add_name(f"livetrans-double-{pair}" if tails else f"livetrans-{pair}")
     writer.add_description(
-        f"English to German for streaming captions; variant {settings['variant']}, seed {settings['seed']}, "
+        f"{pair} for streaming captions; variant {settings['variant']}, seed {settings['seed']}, "
         f"{progress['step']} steps, {progress['tokens']} tokens"
     )
-    writer.add_languages(["en", "de"])
+    writer.add_languages([pair.source, pair.target])
     # llama.cpp gives no access to lists of the metadata, and livetrans refuses other language pairs.
-    writer.add_string("livetrans.source_language", "en")
-    writer.add_string("livetrans.target_language", "de")
+    writer.add_string("livetrans.source_language", pair.source)
+    writer.add_string("livetrans.target_language", pair.target)
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0)
     writer.add_license("CC-BY-2.0-FR")
     writer.add_author("trained by livetrans from sentences of the Tatoeba Project's contributors and MLQE-PE")

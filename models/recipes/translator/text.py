@@ -7,11 +7,11 @@ punctuation, with fillers, and nearly always unfinished. The functions here make
 import random
 import re
 
-from ..common.corpus import CLOSING, spell_numbers, tidy
+from ..common.corpus import CLOSING, EN_DE, Pair, spell_numbers, tidy
 
-PAUSES = ",;:–—-"
-QUOTES = "\"'“”„‚‘’»«()"
-FILLERS = ("uh", "um", "uh", "um", "er", "well", "you know")
+PAUSES = ",;:–—-、，；："
+QUOTES = "\"'“”„‚‘’»«()「」『』"
+FILLERS = {"en": ("uh", "um", "uh", "um", "er", "well", "you know"), "de": ("äh", "ähm", "äh", "ähm", "also", "na ja")}
 
 
 def open_end(text: str) -> str:
@@ -26,33 +26,36 @@ def without_punctuation(text: str) -> str:
     return tidy(re.sub(r"[.,:](?!\d)|[;!?…\"“”„‚»«()–—]", " ", text))
 
 
-def with_fillers(words: list[str], rng: random.Random) -> list[str]:
+def with_fillers(words: list[str], language: str, rng: random.Random) -> list[str]:
     """Put one or two hesitations into the source; the translation says nothing of them."""
     words = list(words)
     for _ in range(rng.choice((1, 1, 2))):
-        words.insert(rng.randrange(len(words)), rng.choice(FILLERS))
+        words.insert(rng.randrange(len(words)), rng.choice(FILLERS[language]))
     return words
 
 
-def speech_like(source: str, rng: random.Random) -> str:
-    """The source as a recogniser without a punctuation model would write it; its end is always open."""
-    if rng.random() < 0.5:
+def speech_like(source: str, language: str, rng: random.Random) -> str:
+    """The source as a recogniser without a punctuation model would write it; its end is always open.
+
+    Numbers become words in English only.
+    """
+    if rng.random() < 0.5 and language == "en":
         source = spell_numbers(source)
     source = without_punctuation(source) if rng.random() < 0.6 else open_end(source)
     if rng.random() < 0.6:
         source = source.lower()
     if rng.random() < 0.25 and source:
-        source = " ".join(with_fillers(source.split(), rng))
+        source = " ".join(with_fillers(source.split(), language, rng))
     return source
 
 
-def cut_pair(source: str, target: str, rng: random.Random) -> tuple[str, str]:
+def cut_pair(source: str, target: str, rng: random.Random, pair: Pair = EN_DE) -> tuple[str, str]:
     """Cut the source after a random word and the target at the same proportion, rounded down.
 
     Rounding down (but keeping one word) makes the model wait rather than guess the words that it cannot know yet.
     Sentences of one word come back whole, with open ends.
     """
-    source_words, target_words = source.split(), target.split()
+    source_words, target_words = source.split(), pair.words(target)
     if len(source_words) > 1:
         kept = rng.randrange(1, len(source_words))
         target_kept = max(1, kept * len(target_words) // len(source_words))
@@ -60,4 +63,4 @@ def cut_pair(source: str, target: str, rng: random.Random) -> tuple[str, str]:
     source_part = " ".join(source_words)
     if not (source_part.endswith(",") and rng.random() < 0.5):  # a comma is sometimes heard before the pause
         source_part = open_end(source_part)
-    return source_part, open_end(" ".join(target_words))
+    return source_part, open_end(pair.joined(target_words))

@@ -17,7 +17,7 @@ import sentencepiece
 import torch
 import torch.nn.functional as F
 
-from ..common.corpus import Sources, read_sources, split_development
+from ..common.corpus import EN_DE, PAIRS, Sources, read_sources, split_development
 from ..common.optimising import Checkpoint, Optimizers, RunProgress, muon_and_adamw, scheduled_rate, take_step
 from .data import VARIANTS, Batch, read_calibration, training_chunk
 from .model import Llama, Shape
@@ -27,18 +27,27 @@ from .vocabulary import train_vocabulary
 Loss = Callable[[Llama, Batch, float, str, str], torch.Tensor]
 PRECISIONS = ("bfloat16", "float32")
 REPORT_STEPS = 50
-SAMPLES = (
-    "Hello there how are",
-    "Where did you buy that book?",
-    "I have never seen such a beautiful",
-    "He said that he would",
-)
+SAMPLES = {
+    "en": (
+        "Hello there how are",
+        "Where did you buy that book?",
+        "I have never seen such a beautiful",
+        "He said that he would",
+    ),
+    "de": (
+        "Hallo wie geht es",
+        "Wo hast du dieses Buch gekauft?",
+        "Ich habe noch nie so einen schönen",
+        "Er hat gesagt dass er",
+    ),
+}
 
 
 @dataclass(frozen=True)
 class Settings:
     """What one run does; stored in the checkpoint and written into the GGUF's description."""
 
+    pair: str = str(EN_DE)
     variant: str = "prefix"
     seed: int = 1
     steps: int = 4800
@@ -83,7 +92,7 @@ def development_losses(run: Training, development: Sources) -> dict[str, float]:
     losses = {}
     for name in ("plain", "prefix"):
         batches = training_chunk(
-            development, run.tokenizer, run.tails, VARIANTS[name], Settings.batch_tokens, seed=7, chunk=0
+            development, run.tokenizer, run.tails, VARIANTS[name], Settings.batch_tokens, 7, 0, PAIRS[run.settings.pair]
         )
         precision = run.settings.precision
         total = sum(batch_loss(run.model, b, 0.0, run.device, precision).item() * len(b.labels) for b in batches)
@@ -156,7 +165,7 @@ class Training:
         with open(self.work / "log.jsonl", "a", encoding="utf-8") as log:
             log.write(json.dumps(dataclasses.asdict(self.progress) | losses) + "\n")
         print(f"saved; held-out loss: whole {losses['plain']:.3f}, with prefixes {losses['prefix']:.3f}")
-        for text in SAMPLES:
+        for text in SAMPLES[PAIRS[self.settings.pair].source]:
             print(f"    {text} -> {translate(self, text)}", flush=True)
 
     def run(self, training: Sources, development: Sources, save_seconds: float) -> None:
@@ -169,7 +178,14 @@ class Training:
         while progress.step < settings.steps:
             mixture = VARIANTS[settings.variant].at((progress.step - progress.batch) / settings.steps)
             chunk = training_chunk(
-                training, self.tokenizer, self.tails, mixture, settings.batch_tokens, settings.seed, progress.chunk
+                training,
+                self.tokenizer,
+                self.tails,
+                mixture,
+                settings.batch_tokens,
+                settings.seed,
+                progress.chunk,
+                PAIRS[settings.pair],
             )
             for batch in chunk[progress.batch :]:
                 losses.append(self.learn(batch))
@@ -198,10 +214,11 @@ def start(
     work: Path, settings: Settings, shape: Shape, save_seconds: float, device: str, calibration: Path | None
 ) -> None:
     """Begin or continue the run of a folder, leaving `checkpoint.pt`, `vocabulary.model` and `log.jsonl` there."""
-    training, development = split_development(read_sources())
+    pair = PAIRS[settings.pair]
+    training, development = split_development(read_sources(pair=pair))
     work.mkdir(parents=True, exist_ok=True)
     if not (work / "vocabulary.model").exists():
-        train_vocabulary(training, work / "vocabulary", shape.vocabulary, settings.seed)
+        train_vocabulary(training, pair, work / "vocabulary", shape.vocabulary, settings.seed)
     if calibration:
         training = read_calibration(calibration)
     tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(work / "vocabulary.model"))
@@ -224,6 +241,7 @@ def start(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="folder of this run: vocabulary, checkpoint, log")
+    parser.add_argument("--pair", choices=PAIRS, default=Settings.pair, help="languages to translate from and to")
     parser.add_argument("--variant", choices=VARIANTS, default=Settings.variant)
     parser.add_argument("--calibration", type=Path, help="what align.py wrote, for the variant `aligned`")
     parser.add_argument("--double", action="store_true", help="a model that writes from both ends (pairs.py)")
@@ -244,6 +262,7 @@ def main() -> None:
     feed_forward = options.width * 11 // 4 // 32 * 32
     shape = Shape(width=options.width, layers=options.layers, heads=options.width // 32, feed_forward=feed_forward)
     settings = Settings(
+        pair=options.pair,
         variant=options.variant,
         seed=options.seed,
         steps=options.steps,

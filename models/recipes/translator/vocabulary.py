@@ -6,24 +6,24 @@ from pathlib import Path
 
 import sentencepiece
 
-from ..common.corpus import Sources
+from ..common.corpus import Pair, Sources
 from .text import speech_like
 
 
-def sentences(sources: Sources, seed: int) -> Iterator[str]:
+def sentences(sources: Sources, pair: Pair, seed: int) -> Iterator[str]:
     """Both languages as written, and a third of the sources once more as unpunctuated speech."""
     rng = random.Random(seed)
     for source, targets in sources:
         yield source
         yield targets[0]
         if rng.random() < 0.33:
-            yield speech_like(source, rng)
+            yield speech_like(source, pair.source, rng)
 
 
-def train_vocabulary(sources: Sources, prefix: Path, size: int, seed: int) -> None:
+def train_vocabulary(sources: Sources, pair: Pair, prefix: Path, size: int, seed: int) -> None:
     """Write `prefix`.model. No normalisation and no space removal, because llama.cpp does neither."""
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=sentences(sources, seed),
+        sentence_iterator=sentences(sources, pair, seed),
         model_prefix=str(prefix),
         model_type="bpe",
         vocab_size=size,
