@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check newest endurance clean
+.PHONY: help demo test check mac newest endurance clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 - /p' $(MAKEFILE_LIST)
@@ -23,6 +23,12 @@ check: $(VENV)/.check  ## format, lint, types and import contracts
 	@$(BIN)/mypy --platform linux
 	@$(BIN)/mypy --platform darwin
 	@$(BIN)/lint-imports
+
+# The folders in which the system matters, and the journeys.
+MAC_TESTS := tests/audio tests/cli tests/doctor tests/models tests/session $(wildcard tests/journeys) \
+  tests/lm/test_probe.py tests/lm/test_rendering.py tests/test_files.py tests/test_installation.py tests/test_signature.py
+mac: $(VENV)/.check  ## tests on a Mac rehearsed on Linux (others than usual: make mac MAC_TESTS=tests/run)
+	@$(BIN)/python -m pytest -p tests.mac --numprocesses $(CORES) --dist worksteal $(PYTEST_ARGS) $(MAC_TESTS)
 
 newest: $(VENV)/bin/python  ## the tests with the newest releases of all libraries, without upper bounds, in .venv-newest
 	@$(BIN)/python tests/newest.py $(PYTEST_ARGS)
