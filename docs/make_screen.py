@@ -57,9 +57,9 @@ async def main(seconds: float, size: tuple[int, int], output: Path) -> None:
         return open_audio(AudioFile(DEMO, clock, real_time=True), settings, clock, publish, on_audio)
 
     monitor, latest = Monitor(), Latest()
-    pipeline = Pipeline(open_listening, partial(open_translating, settings, clock), clock, [monitor, latest])
+    pipeline = Pipeline(settings, open_listening, partial(open_translating, settings, clock), clock, [monitor, latest])
     title = f"{DEMO.name} · en → de · {settings.language_model.model.stem}"
-    app = LivetransApp(pipeline, monitor.snapshot, title, settings.decoding, settings.mask)
+    app = LivetransApp(pipeline, monitor.snapshot, title)
     async with app.run_test(size=size) as pilot:
         await asyncio.sleep(seconds)
         while not latest.is_half_new():

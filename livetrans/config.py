@@ -1,12 +1,17 @@
 """Settings, one frozen dataclass for each stage, passed explicitly. Defaults are for a listener.
 
-Times are source time in seconds; counts are of windows, words or tokens, as named.
+Options, the configuration file, keys and sessions all make, change or hold one `Settings`. Times are source time in
+seconds; counts are of windows, words or tokens, as named.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+UNNAMED = Path()
+"""A model that is not chosen yet. `livetrans.models.chosen` replaces it, or a name, by the path of a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,8 @@ class TranscriberSettings:
 class RecogniserSettings:
     """The faster-whisper adapter (`livetrans.speech.whisper`)."""
 
-    model: Path
+    model: Path = UNNAMED
+    """A folder, or before it is found the name of a model."""
     language: str | None = "en"
     """Whisper language code, or None to let the recogniser detect it."""
     beam_size: int | None = None
@@ -71,7 +77,8 @@ class RecogniserSettings:
 class LanguageModelSettings:
     """The llama.cpp adapter (`livetrans.lm.llama`)."""
 
-    model: Path
+    model: Path = UNNAMED
+    """A GGUF file, or before it is found the name of a model."""
     context_tokens: int = 512
     """Kept small: to move cells costs time in proportion."""
     threads: int = 0
@@ -145,8 +152,8 @@ class MaskSettings:
 class Preset:
     """Settings chosen together by one name."""
 
-    decoding: DecodingSettings = field(default_factory=DecodingSettings)
-    mask: MaskSettings = field(default_factory=MaskSettings)
+    decoding: DecodingSettings = DecodingSettings()
+    mask: MaskSettings = MaskSettings()
 
 
 CALM = {
@@ -156,23 +163,11 @@ CALM = {
 }
 """How calm captions are: shown words stay unless the source was rewritten; a final may change them; best text."""
 
-DOUBLE = "double"
-"""The one method of double-token models."""
-
-
-def calm_preset(name: str, method: str) -> Preset:
-    """Return what a calm setting sets in a run of `method`: all but the method where the model allows one only."""
-    preset = CALM[name]
-    return replace(preset, decoding=replace(preset.decoding, method=DOUBLE)) if method == DOUBLE else preset
-
+CALM_METHODS = ("window", "double")
+"""The methods that calm settings are for."""
 
 PAPER = Preset(DecodingSettings("ssbd", bias=0.2, final="partial"), MaskSettings("display", 3))
 """The paper's SSBD with its settings (arXiv 2509.21740v2, Table 4), which `--method paper` chooses."""
-
-
-def calm_name(decoding: DecodingSettings, mask: MaskSettings) -> str | None:
-    """Return the name in `CALM` of these settings; None if a single one was changed."""
-    return next((name for name in CALM if calm_preset(name, decoding.method) == Preset(decoding, mask)), None)
 
 
 PANELS = ("people", "research", "off")
@@ -190,7 +185,8 @@ GAMMA = 4
 class DraftModelSettings:
     """The draft model of speculative decoding (`livetrans.decoding.drafting`)."""
 
-    model: Path
+    model: Path = UNNAMED
+    """A GGUF file, or before it is found the name of a model."""
     gamma: int | None = GAMMA
     """None chooses by the measured costs and the acceptance rate."""
 
@@ -221,20 +217,82 @@ class OutputSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings of a run."""
+    """All settings of a run. A key replaces the whole object, see `changed`."""
 
-    recogniser: RecogniserSettings | None
+    recogniser: RecogniserSettings | None = RecogniserSettings()
     """None for a recorded transcript stream, which needs no recogniser."""
-    language_model: LanguageModelSettings
+    language_model: LanguageModelSettings = LanguageModelSettings()
     draft_model: DraftModelSettings | None = None
-    source_language: str = "en"
-    target_language: str = "de"
-    sources: tuple[str, ...] = ()
-    """Codes of the languages between which a key switches, possibly `auto`; empty without a choice."""
-    targets: tuple[str, ...] = ()
-    prompt: PromptSettings = field(default_factory=PromptSettings)
-    gate: GateSettings = field(default_factory=GateSettings)
-    transcriber: TranscriberSettings = field(default_factory=TranscriberSettings)
-    decoding: DecodingSettings = field(default_factory=DecodingSettings)
-    mask: MaskSettings = field(default_factory=MaskSettings)
-    output: OutputSettings = field(default_factory=OutputSettings)
+    sources: tuple[str, ...] = ("en",)
+    """Codes of the spoken languages between which a key switches, possibly `auto`; the first one holds."""
+    targets: tuple[str, ...] = ("de",)
+    """Codes of the captions' languages between which a key switches; the first one holds."""
+    device: str | None = None
+    """The microphone: its number or a part of its name; None for the system's."""
+    prompt: PromptSettings = PromptSettings()
+    gate: GateSettings = GateSettings()
+    transcriber: TranscriberSettings = TranscriberSettings()
+    decoding: DecodingSettings = DecodingSettings()
+    mask: MaskSettings = MaskSettings()
+    output: OutputSettings = OutputSettings()
+
+    def __post_init__(self) -> None:
+        if not (self.sources and self.targets):
+            raise ValueError("a run has a spoken language and a language of the captions")
+
+    @property
+    def source_language(self) -> str:
+        """The code of the spoken language, or `auto`."""
+        return self.sources[0]
+
+    @property
+    def target_language(self) -> str:
+        """The code of the captions' language."""
+        return self.targets[0]
+
+    @property
+    def calm(self) -> str | None:
+        """The name in `CALM` of the settings; None if a single one was changed, or the method has no calm settings."""
+        return next((name for name in CALM if with_preset(self, CALM[name]) == self and self.is_calm_method), None)
+
+    @property
+    def is_calm_method(self) -> bool:
+        """Whether calm settings are for the run's method."""
+        return self.decoding.method in CALM_METHODS
+
+
+def with_preset(settings: Settings, preset: Preset) -> Settings:
+    """Return the settings with those of a preset; the method stays."""
+    decoding = replace(preset.decoding, method=settings.decoding.method)
+    return replace(settings, decoding=decoding, mask=preset.mask)
+
+
+def replaced(settings: Settings, field: str, value: Any) -> Settings:
+    """Return the settings with one field replaced, which is named as `decoding.bias` or `targets`."""
+    stage, _, name = field.rpartition(".")
+    if not stage:
+        return replace(settings, **{name: value})
+    part: Any = getattr(settings, stage) or DraftModelSettings()
+    return replace(settings, **{stage: replace(part, **{name: value})})
+
+
+LIVE = {"bias": "decoding.bias", "mask_k": "mask.k", "source": "sources", "target": "targets"}
+"""The fields that keys set, by the names that `SettingChanged` has for them."""
+
+
+def changed(settings: Settings, name: str, value: Any) -> Settings:
+    """Return the settings after a key has set `name`, as `SettingChanged` says; other names (`paused`) change none.
+
+    The chosen one of several languages comes first, then those that follow it in turn.
+    """
+    if name == "calm" and value in CALM:
+        return with_preset(settings, CALM[str(value)])
+    if name not in LIVE:
+        return settings
+    if name in ("source", "target"):
+        codes: tuple[str, ...] = getattr(settings, LIVE[name])
+        if value not in codes:  # a detected language, which is to be kept
+            codes = (codes[0], str(value), *codes[1:])
+        at = codes.index(str(value))
+        value = codes[at:] + codes[:at]
+    return replaced(settings, LIVE[name], value)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from livetrans.config import Settings
 from livetrans.languages import LANGUAGES
 from livetrans.stats import DecodingStats, RecognitionStats
 from livetrans.text import join_text, reads_right_to_left
@@ -257,7 +258,8 @@ class RunStarted:
     """Models are loaded and listening begins."""
 
     signature: dict[str, str | int | float | bool | None]
-    """The settings of the run, its models, versions, threads and machine."""
+    """The translator, its threads, the versions and the machine."""
+    settings: Settings = field(default_factory=Settings)
     origin: Origin | None = None
     """None where it is not known, as in sessions of before."""
     began_at: float | None = None

@@ -6,7 +6,6 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -51,10 +50,9 @@ class Signature:
     versions: dict[str, str]
     machine: dict[str, str]
 
-    def flat(self, settings: Mapping[str, Setting]) -> dict[str, Setting]:
-        """Return the signature of a `run_started` event: the run's `settings`, then the fields of this one by name."""
+    def flat(self) -> dict[str, Setting]:
+        """Return the signature of a `run_started` event."""
         return {
-            **settings,
             "translator": self.model.file,
             "translator_name": self.model.name,
             "quantisation": self.model.quantisation,

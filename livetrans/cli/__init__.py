@@ -31,7 +31,7 @@ COMMANDS = {
     "export": CommandEntry("livetrans.cli.export", "Write a session as subtitles, text or JSON lines."),
     "bench": CommandEntry("livetrans.cli.bench", "Measure methods side by side and make the paper's tables."),
     "models": CommandEntry("livetrans.cli.models", "List the models; fetch, check and remove them."),
-    "config": CommandEntry("livetrans.cli.configuring", "Show the settings in force, or write a configuration file."),
+    "config": CommandEntry("livetrans.cli.config", "Show the settings in force, or write a configuration file."),
     "doctor": CommandEntry("livetrans.cli.doctor", "Check this machine, and say how far behind captions will be."),
     "languages": CommandEntry("livetrans.cli.languages", "List the languages for --from and --to."),
     "devices": CommandEntry("livetrans.cli.devices", "List the microphones."),

@@ -20,6 +20,9 @@ from livetrans.text import duration, nearest, visible
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+BY_CALM = "by --calm"
+"""The default, in words, of an option that a calm setting chooses."""
+
 _ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
 
 
@@ -118,9 +121,25 @@ class LazyGroup(AdvisingGroup):
 class GroupedOption(click.Option):
     """An option that `--help` lists under a heading; every default is shown."""
 
-    def __init__(self, *declarations: Any, heading: str, **settings: Any) -> None:
+    def __init__(
+        self,
+        *declarations: Any,
+        heading: str,
+        field: str = "",
+        example: bool | int | str | None = None,
+        **settings: Any,
+    ) -> None:
         super().__init__(*declarations, **{"show_default": True, **settings})
         self.heading = heading
+        self.field = field
+        """The field of `livetrans.config.Settings` that it sets, such as `decoding.bias`; empty for none."""
+        self.example = example
+        """A value for the configuration file, for an option without a default."""
+
+    @property
+    def is_key(self) -> bool:
+        """Whether it is a key of the configuration file: all are but `--config`."""
+        return self.expose_value
 
 
 class GroupedCommand(click.Command):

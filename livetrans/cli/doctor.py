@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from livetrans.cli.common import GroupedCommand, GroupedOption, say
-from livetrans.cli.run_options import EMBEDDED, RunOptions, embedded_notice, run_options, settings_from
+from livetrans.cli.common import GroupedCommand, GroupedOption, say, warn
+from livetrans.cli.run_options import run_options
 from livetrans.clock import SystemClock
 from livetrans.config import Settings
 from livetrans.doctor.machine import BROKEN, OK, WARNING, Finding
 from livetrans.errors import LivetransError, ModelError, SourceError
 from livetrans.installation import as_started
+from livetrans.models.chosen import EMBEDDED, choose_models, embedded_notice
 from livetrans.text import file_size, visible
 
 if TYPE_CHECKING:
@@ -29,17 +30,17 @@ if TYPE_CHECKING:
 WIDTH = 80
 _INDENT = 22
 _MEASURED = (
-    "source",
-    "target",
+    "from",
+    "to",
     "asr",
     "mt",
     "prompt",
-    "context_tokens",
+    "context",
     "threads",
     "asr_threads",
     "step",
     "pause",
-    "encoder_window",
+    "window",
     "config",
 )
 """The shared options that change what the doctor measures."""
@@ -51,7 +52,7 @@ _MARKS = {OK: "ok", WARNING: "look", BROKEN: "broken"}
 @click.command(cls=GroupedCommand)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
 @run_options
-def command(options: RunOptions, as_json: bool) -> int:
+def command(settings: Settings, as_json: bool) -> int:
     """Check whether captions will run on this machine, and say how far behind the speech they will be.
 
     Checks versions, builds, the microphone, memory and disk, and measures the models that `mic` would take with the
@@ -59,7 +60,7 @@ def command(options: RunOptions, as_json: bool) -> int:
     """
     findings: list[Finding] = []
     measured: dict[str, Any] = {}
-    for finding in _examine(options, measured):
+    for finding in _examine(settings, measured):
         findings.append(finding)
         if not as_json:
             _show(finding)
@@ -78,7 +79,7 @@ for _parameter in command.params:
         _parameter.hidden = True
 
 
-def _examine(options: RunOptions, measured: dict[str, Any]) -> Iterator[Finding]:
+def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     """Every finding in turn; what was measured goes into `measured`.
 
     Raises:
@@ -92,11 +93,11 @@ def _examine(options: RunOptions, measured: dict[str, Any]) -> Iterator[Finding]
     from livetrans.session.recorder import sessions_folder
     from livetrans.speech.whisper import compute_types, cuda_devices
 
-    settings: Settings | ModelError
+    missing: ModelError | None = None
     try:
-        settings = settings_from(options)
+        settings = choose_models(settings, warn)
     except ModelError as error:
-        settings = error
+        missing = error
     yield machine.check_versions(portaudio_version())
     with _quiet():
         llama, types, devices = engine(), compute_types(), cuda_devices()
@@ -105,8 +106,8 @@ def _examine(options: RunOptions, measured: dict[str, Any]) -> Iterator[Finding]
     _tell("listening to the microphone …")
     yield machine.check_microphone(_listen)
     yield machine.check_disk(sessions_folder())
-    if isinstance(settings, ModelError):
-        yield machine.fault("models", settings)
+    if missing:
+        yield machine.fault("models", missing)
         return
     assert settings.recogniser is not None
     from livetrans.models.find import size_on_disk

@@ -10,9 +10,11 @@ from itertools import chain
 from pathlib import Path
 
 from livetrans.cli.common import confirmed, progress_bar, say, say_above
+from livetrans.config import Settings
 from livetrans.errors import ModelError, UsageError
-from livetrans.languages import AUTO, parse_language
+from livetrans.languages import AUTO
 from livetrans.models.catalogue import RECOGNISER, Entry
+from livetrans.models.chosen import hardest, model_name, spoken_code
 from livetrans.models.find import (
     FoundModel,
     find_elsewhere,
@@ -79,20 +81,23 @@ def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) ->
     return True
 
 
-def offer_models(source: str, target: str, asr: str | None, mt: str | None, *, yes: bool) -> None:
+def offer_models(settings: Settings, *, yes: bool) -> None:
     """Offer what is missing of the small pair: where only an embedded model, or none, knows the languages.
 
-    `asr` and `mt` are the models that an option or the configuration names, if any: they are never replaced, and who
-    names an embedded one is offered nothing.
+    Models that an option or the configuration names are never replaced. If an embedded one is named, nothing is
+    offered.
     """
-    spoken = None if source.lower() == AUTO else parse_language(source).code
-    shown = parse_language(target).code
+    assert settings.recogniser is not None
+    asr, mt = model_name(settings.recogniser.model), model_name(settings.language_model.model)
+    source = None if settings.source_language == AUTO else settings.source_language
     try:
-        recogniser, translator = known_models().pair(OFFERED, spoken, shown)
+        spoken = hardest([spoken_code(code) for code in settings.sources])
+        recogniser, translator = known_models().pair(OFFERED, spoken, settings.target_language)
     except UsageError:
         return  # Nothing is known for these languages; what is missing is said when the models are searched.
     wanted = [] if asr or _is_real(lambda: find_recogniser(language=spoken)) else [recogniser]
-    wanted += [] if mt or _is_real(lambda: find_translator(source=spoken, target=shown)) else [translator]
+    if not mt and not _is_real(lambda: find_translator(source=source, target=settings.target_language)):
+        wanted.append(translator)
     if not wanted:
         return
     if yes:
@@ -100,7 +105,8 @@ def offer_models(source: str, target: str, asr: str | None, mt: str | None, *, y
     elif _names_embedded(asr, mt):
         return
     elif _is_asked_on_a_terminal() and not is_offline():
-        say(f"Captions of people, {source} to {target}, need models that are not on this machine.")
+        pair = f"{','.join(settings.sources)} to {','.join(settings.targets)}"
+        say(f"Captions of people, {pair}, need models that are not on this machine.")
         pull_all(tuple(wanted), yes=False, offered=True)
 
 

@@ -6,30 +6,31 @@ import contextlib
 
 import click
 
-from livetrans.cli.common import GroupedCommand
+from livetrans.cli.common import GroupedCommand, warn
 from livetrans.cli.fetch import offer_models
-from livetrans.cli.run_options import RunOptions, embedded_notice, run_options, settings_from
+from livetrans.cli.options import device_option
+from livetrans.cli.run_options import run_options
 from livetrans.cli.running import from_audio, run_live
 from livetrans.clock import SystemClock
+from livetrans.config import Settings
 from livetrans.events import Origin
+from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import PostponedNotices
 
 
 @click.command(cls=GroupedCommand)
-@click.option(
-    "--device", metavar="DEVICE", help="Microphone: its number or a part of its name, see `livetrans devices`."
-)
+@device_option
 @click.option("--yes", is_flag=True, help="Fetch missing models for the languages without asking.")
 @run_options
-def command(options: RunOptions, device: str | None, yes: bool) -> None:
+def command(settings: Settings, yes: bool) -> None:
     """Show captions for what is spoken into the microphone, until q or Ctrl-C."""
     from livetrans.audio.microphone import Microphone
 
     clock, notices = SystemClock(), PostponedNotices()
     # Before the models, so that no gigabytes are fetched for a microphone that is missing. It captures from the run on.
-    with contextlib.closing(Microphone(device, clock, notices)) as microphone:
-        offer_models(options.source, options.target, options.asr, options.mt, yes=yes)
-        settings = settings_from(options)
+    with contextlib.closing(Microphone(settings.device, clock, notices)) as microphone:
+        offer_models(settings, yes=yes)
+        settings = choose_models(settings, warn)
         notice = embedded_notice(settings)
         if notice is not None:
             notices(notice)

@@ -1,4 +1,7 @@
-"""The options that `mic` and `replay` share; `livetrans.cli.run_options` says what they mean."""
+"""The options that `mic`, `replay` and `doctor` share. Each sets a field of `livetrans.config.Settings`.
+
+What wins, first to last: the option, the environment variable (models only), the configuration file, the default.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from livetrans.cli.common import GroupedOption, NumberRange, checked_jsonl
+from livetrans.cli.common import BY_CALM, GroupedOption, NumberRange, checked_jsonl
 from livetrans.cli.completing import complete_language
-from livetrans.cli.configfile import config_option
-from livetrans.config import (
-    CALM,
-    FINALS,
-    GAMMA,
-    PANELS,
-    SOURCE_LINES,
-    DecodingSettings,
-    GateSettings,
-    LanguageModelSettings,
-    OutputSettings,
-    PromptSettings,
-    TranscriberSettings,
-)
+from livetrans.cli.config import config_option
+from livetrans.config import CALM, FINALS, GAMMA, PANELS, SOURCE_LINES, UNNAMED, Settings
 from livetrans.decoding import DECODERS
 from livetrans.decoding.drafting import MOST_PROPOSED
+from livetrans.files import input_path
+from livetrans.languages import AUTO, parse_language
 from livetrans.lm.families import TEMPLATES
 from livetrans.models.find import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
+from livetrans.translation.glossary import read_glossary
 
 MOST_THREADS = 512
 """llama.cpp crashes past its own limit, and CTranslate2 where the system gives no more."""
@@ -36,9 +31,13 @@ PROMPTS = tuple(TEMPLATES)
 PAIR_TOKENS = 96
 """Room for a sentence and its translation, of 20 words each at about two and a half tokens a word."""
 WINDOWS = ("full", "partials", "always")
+PAPER_METHOD = "paper"
+"""The `--method` that is `PAPER`, whatever --calm is."""
 
 _DECODERS = ", ".join(f"{decoder.name} translates {decoder.summary}" for decoder in DECODERS.values())
 _BIASED = ", ".join(decoder.name for decoder in DECODERS.values() if decoder.biased)
+
+Declare = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Gamma(click.ParamType[int | None]):
@@ -50,16 +49,71 @@ class Gamma(click.ParamType[int | None]):
         return None if value == "auto" else int(click.IntRange(1, MOST_PROPOSED).convert(value, param, ctx))
 
 
-def _option(heading: str, *declarations: str, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option(*declarations, cls=GroupedOption, heading=heading, **settings)
+class Languages(click.ParamType[tuple[str, ...]]):
+    """The codes of languages with commas between, each once; `auto` among them where it is allowed."""
+
+    name = "languages"
+
+    def __init__(self, *, auto: bool = False) -> None:
+        self._auto = auto
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """
+        Raises:
+            UsageError: a language that is not known; an empty entry is one.
+        """
+        names = [name.strip() for name in str(value).split(",")]
+        codes = (AUTO if self._auto and name.lower() == AUTO else parse_language(name).code for name in names)
+        return tuple(dict.fromkeys(codes))
+
+
+class Terms(click.ParamType[tuple[tuple[str, str], ...]]):
+    """The terms of a glossary's file."""
+
+    name = "glossary"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[tuple[str, str], ...]:
+        return read_glossary(input_path(str(value)))
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
+def written(value: Any) -> Any:
+    """Return a value of a setting as its option is written; None for an empty one."""
+    if isinstance(value, tuple):
+        return ",".join(value) or None
+    return None if value == UNNAMED else value
+
+
+def field_of(settings: Settings, field: str) -> Any:
+    """Return the value of a field that is named as `decoding.bias`."""
+    value: Any = settings
+    for name in field.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def _option(heading: str, field: str, *declarations: str, **settings: Any) -> Declare:
+    """Declare an option that sets `field`, whose value in `Settings()` is the default."""
+    if "default" not in settings and settings.get("show_default") != BY_CALM and not field.startswith("draft_model."):
+        settings["default"] = written(field_of(Settings(), field))
+    return click.option(*declarations, cls=GroupedOption, heading=heading, field=field, **settings)
 
 
 _language = partial(_option, "Languages")
 _model = partial(_option, "Models")
-_file = partial(_model, metavar="MODEL", show_envvar=True, show_default="the one that `livetrans models` marks")
-_threads = partial(_model, metavar="N", type=click.IntRange(0, MOST_THREADS), default=0)
+_file = partial(
+    _model,
+    metavar="MODEL",
+    type=click.Path(path_type=Path),
+    show_envvar=True,
+    show_default="the one that `livetrans models` marks",
+)
+_threads = partial(_model, metavar="N", type=click.IntRange(0, MOST_THREADS))
 _translation = partial(_option, "Translation")
-BY_CALM = "by --calm"
 _single = partial(_option, "Translation", show_default=BY_CALM)
 _listening = partial(_option, "Listening")
 _listening_seconds = partial(_listening, metavar="SECONDS", type=NumberRange(0.1, 60))
@@ -67,18 +121,18 @@ _output = partial(_option, "Output")
 
 _LANGUAGES = [
     _language(
+        "sources",
         "--from",
-        "source",
         metavar="LANGUAGE",
-        default="en",
+        type=Languages(auto=True),
         shell_complete=complete_language,
         help="Spoken language: a code or a name; auto detects it. A key switches between several, as in en,fr,auto.",
     ),
     _language(
+        "targets",
         "--to",
-        "target",
         metavar="LANGUAGE",
-        default="de",
+        type=Languages(),
         shell_complete=complete_language,
         help="Language of the captions: a code or a name. A key switches between several, as in de,fr.",
     ),
@@ -86,42 +140,55 @@ _LANGUAGES = [
 
 _MODELS = [
     _file(
+        "recogniser.model",
         "--asr",
+        example="whisper-small",
         envvar=RECOGNISER_VARIABLE,
         help="Recogniser: a faster-whisper folder, or a name from `livetrans models`.",
     ),
     _file(
+        "language_model.model",
         "--mt",
+        example="hy-mt2-1.8b",
         envvar=TRANSLATOR_VARIABLE,
         help="Translator: a GGUF file, or a name from `livetrans models`.",
     ),
     _model(
-        "--prompt", type=click.Choice(PROMPTS), show_default="the one that fits the translator", help="Prompt template."
+        "language_model.prompt",
+        "--prompt",
+        type=click.Choice(PROMPTS),
+        show_default="the one that fits the translator",
+        example="hymt",
+        help="Prompt template.",
     ),
     _model(
+        "language_model.context_tokens",
         "--context",
-        "context_tokens",
         metavar="TOKENS",
         type=click.IntRange(32, 131_072),
-        default=LanguageModelSettings(Path()).context_tokens,
         help="Context window of the translator, in tokens.",
     ),
     _model(
+        "draft_model.model",
         "--draft-model",
         metavar="MODEL",
+        type=click.Path(path_type=Path),
+        example="/models/Qwen3-0.6B-Q8_0.gguf",
         help="Small translator of the same vocabulary, which proposes tokens to the translator. The text stays the "
         "same; it pays where the translator is 10 times larger or more, and checks several tokens in little more than "
         "the time of one.",
     ),
     _model(
+        "draft_model.gamma",
         "--gamma",
         metavar="N|auto",
         type=Gamma(),
         default=str(GAMMA),
         help=f"Tokens that the draft model proposes at a time, 1 to {MOST_PROPOSED}; auto chooses by measured times.",
     ),
-    _threads("--threads", help="Threads of the translator; 0 takes half of the cores."),
+    _threads("language_model.threads", "--threads", help="Threads of the translator; 0 takes half of the cores."),
     _threads(
+        "recogniser.threads",
         "--asr-threads",
         help="Threads of the recogniser; 0: one for a small model, a Mac's fast cores, else CTranslate2's default.",
     ),
@@ -129,19 +196,21 @@ _MODELS = [
 
 _TRANSLATION = [
     _translation(
+        "",
         "--calm",
         type=click.Choice(list(CALM)),
-        default="balanced",
+        default=Settings().calm,
         help="What may change on screen: still hardly changes a shown word and is fastest, balanced rewrites finals "
         "where it is worth it, faithful changes more for the best text. Single options below take precedence.",
     ),
     _translation(
+        "decoding.method",
         "--method",
-        type=click.Choice([*DECODERS, "paper"]),
-        default=DecodingSettings().method,
+        type=click.Choice([*DECODERS, PAPER_METHOD]),
         help=f"Decoder: {_DECODERS}; paper is ssbd with the paper's settings, whatever --calm is.",
     ),
     _single(
+        "decoding.bias",
         "--bias",
         metavar="0..1",
         type=NumberRange(0, 1),
@@ -149,63 +218,71 @@ _TRANSLATION = [
         "accepted. With ssbd, 0 gives the output of rt; with window, only the live window can change at any bias.",
     ),
     _single(
+        "decoding.window",
         "--live-window",
-        "window",
         metavar="TOKENS",
         type=click.IntRange(min=0),
         help="Last tokens of the draft that window verifies; those before them do not change.",
     ),
     _single(
+        "decoding.final",
         "--final",
         type=click.Choice(FINALS),
         help="How a final is decoded: worth (with window only) keeps what is shown unless the model gives another text "
         "a clearly higher probability; exact decodes it anew, without bias; partial decodes it like any update.",
     ),
     _translation(
+        "prompt.history",
         "--history",
         metavar="N",
         type=click.IntRange(0, 20),
-        default=PromptSettings().history,
         help=f"Earlier sentences in the prompt, each with its translation; the default of --context grows by "
         f"{PAIR_TOKENS} tokens for each.",
     ),
     _translation(
+        "prompt.glossary",
         "--glossary",
         metavar="FILE",
-        type=click.Path(dir_okay=False),
+        type=Terms(),
+        example="/home/me/terms.tsv",
         help="Terms: a line each, with a tab or a comma and the translation. Those that occur are put into the "
         "translator's prompt; the recogniser gets the terms as hot words, which can also change other words.",
     ),
     _single(
+        "mask.mode",
         "--mask",
-        "mode",
         type=click.Choice(["display", "output", "none"]),
-        help="Hide the last tokens of an unfinished caption: on the display only, in the draft too, or not at all.",
+        help="Hide the last tokens of unfinished captions. display: from the viewer only; output: from the next draft "
+        "too.",
     ),
     _single(
-        "--mask-k", "k", metavar="TOKENS", type=click.IntRange(min=0), help="Number of tokens that the mask hides."
+        "mask.k",
+        "--mask-k",
+        metavar="TOKENS",
+        type=click.IntRange(min=0),
+        help="Number of tokens that the mask hides.",
     ),
 ]
 
 _LISTENING = [
     _listening(
+        "gate.aggressiveness",
         "--vad",
-        "aggressiveness",
         metavar="0..3",
         type=click.IntRange(0, 3),
-        default=GateSettings().aggressiveness,
         help="Strictness of the voice-activity gate: 0 lets most sound through, 3 least.",
     ),
-    _listening_seconds("--pause", default=GateSettings().pause, help="Seconds of silence that end a segment."),
+    _listening_seconds("gate.pause", "--pause", help="Seconds of silence that end a segment."),
     _listening_seconds(
+        "transcriber.step",
         "--step",
-        default=TranscriberSettings().step,
         help="Seconds of new audio per recognition pass; a slow machine takes more.",
     ),
     _listening(
+        "recogniser.window",
         "--window",
-        "encoder_window",
         type=click.Choice(WINDOWS),
+        example="partials",
         show_default="what the recogniser was trained for; full for OpenAI's models",
         help="Length of sound that the recogniser encodes in a pass: full is 30 s; always is the length of "
         "the speech, which is faster; partials is that too, but full for the last pass of a segment.",
@@ -214,41 +291,50 @@ _LISTENING = [
 
 _OUTPUT = [
     _output(
-        "--plain", is_flag=True, help="Write lines instead of the screen; always so where the output is not a terminal."
+        "output.plain",
+        "--plain",
+        is_flag=True,
+        help="Write lines instead of the screen; always so where the output is not a terminal.",
     ),
     _output(
+        "output.partials",
         "--partials",
         is_flag=True,
         help="With plain lines: write a caption's words as they come, not once it is final. New words are added to its "
         "line; where shown words change, the caption is written again on a new line.",
     ),
     _output(
+        "output.show_source",
         "--show-source/--hide-source",
-        default=None,
+        example=True,
         show_default="on the screen only",
         help="Show the recognised text with its translation.",
     ),
     _output(
+        "output.source_line",
         "--source-line",
         type=click.Choice(SOURCE_LINES),
-        default=OutputSettings().source_line,
         help="Where the recognised text stands; with --partials it is below, because the caption grows first.",
     ),
     _output(
+        "output.panel",
         "--panel",
         type=click.Choice(PANELS),
-        default=OutputSettings().panel,
-        help="Numbers on the screen at first: lag, calm and the keys; all figures; or none.",
+        help="Panel at start: people (lag, calm, keys), research (all figures) or off.",
     ),
     _output(
+        "output.theme",
         "--theme",
         metavar="NAME",
+        example="textual-light",
         show_default="textual-dark",
         help="Colours of the screen, such as textual-light.",
     ),
     _output(
+        "output.jsonl",
         "--jsonl",
         metavar="[FILE]",
+        example="events.jsonl",
         is_flag=False,
         flag_value="-",
         callback=checked_jsonl,
@@ -257,23 +343,48 @@ _OUTPUT = [
         "output.",
     ),
     _output(
+        "output.session",
         "--session",
         metavar="FOLDER",
+        example="/home/me/talk",
         type=click.Path(file_okay=False, path_type=Path),
         show_default="a new one in the user's data folder",
         help="Folder that this session is recorded in.",
     ),
-    _output("--no-session", is_flag=True, help="Record no session."),
-    _output("--keep-audio", is_flag=True, help="Record the sound with the session, as a WAV file."),
     _output(
+        "output.record_session",
+        "--no-session",
+        is_flag=True,
+        default=False,
+        callback=lambda context, option, value: not value,
+        help="Record no session.",
+    ),
+    _output(
+        "output.keep_audio",
+        "--keep-audio",
+        is_flag=True,
+        help="Record the sound with the session, as a WAV file.",
+    ),
+    _output(
+        "output.keep_sessions",
         "--keep-sessions",
         metavar="DAYS",
+        example=365,
         type=click.IntRange(min=1),
         show_default="all are kept",
         help="Remove sessions in the user's data folder that are older, when this run begins.",
     ),
     config_option,
 ]
+
+device_option = _listening(
+    "device",
+    "--device",
+    metavar="DEVICE",
+    example="USB",
+    help="Microphone: its number or a part of its name, see `livetrans devices`.",
+)
+"""Of `mic` alone."""
 
 SHARED_OPTIONS = [*_LANGUAGES, *_MODELS, *_TRANSLATION, *_LISTENING, *_OUTPUT]
 """In the order of the help; each adds itself to a command's function."""

@@ -12,15 +12,16 @@ import click
 from click.core import ParameterSource
 
 from livetrans.bench.layout import FORMATS
-from livetrans.cli.common import GroupedCommand, say
+from livetrans.cli.common import GroupedCommand, say, warn
 from livetrans.cli.completing import complete_file_or_session
-from livetrans.cli.run_options import RunOptions, embedded_notice, run_options, settings_from, wants_screen, was_given
+from livetrans.cli.run_options import run_options, wants_screen, was_given
 from livetrans.cli.running import from_audio, run_at_once, run_live
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import Settings
 from livetrans.errors import UsageError
 from livetrans.events import Notice, Origin
 from livetrans.files import input_path
+from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_recorded
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
@@ -72,13 +73,13 @@ OFFLINE_STEP = 8.0
 )
 @run_options
 def command(
-    options: RunOptions, file: str, speed: str, offline: bool, compare: str | None, repeats: int, format_: str
+    settings: Settings, file: str, speed: str, offline: bool, compare: str | None, repeats: int, format_: str
 ) -> int:
     """Show captions for FILE: audio or video, a session or .jsonl of transcripts, or - for raw PCM on standard input.
 
     A session is named as `livetrans sessions` lists it, or by the beginning of that; `last` is the newest. Raw PCM is
-    16 kHz, mono, signed 16 bits, little-endian. The exit code is 1 where the file is damaged, after all that could be
-    read.
+    16 kHz, mono, signed 16 bits, little-endian. If the file is damaged, everything readable is shown and the exit code
+    is 1.
     """
     _refuse_without_compare(compare)
     if offline and speed == "real" and was_given("speed"):
@@ -87,7 +88,7 @@ def command(
     if file != STDIN:
         file = str(path_or_session(str(input_path(file))))
     recorded = file != STDIN and is_recorded(Path(file))
-    settings = settings_from(options, recogniser=not recorded)
+    settings = choose_models(replace(settings, recogniser=None) if recorded else settings, warn)
     real_time = speed == "real" and compare is None and not offline
     if not real_time:
         settings = replace(settings, transcriber=replace(settings.transcriber, adaptive=False))
@@ -97,7 +98,7 @@ def command(
     open_listening, audio = open_source(file, settings, clock, notice, recorded=recorded, real_time=real_time)
     title = STDIN_NAME if file == STDIN else Path(file).name
     if compare is not None:
-        if options.output.jsonl or options.output.session or options.output.keep_audio:
+        if settings.output.jsonl or settings.output.session or settings.output.keep_audio:
             raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
         from livetrans.cli.comparing import compare_methods
 

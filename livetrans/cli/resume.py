@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
-from typing import Any, TypeVar
+from dataclasses import replace
+from pathlib import Path
 
 import click
 
 from livetrans.cli.common import say, warn
 from livetrans.cli.completing import complete_session
+from livetrans.cli.config import entries
+from livetrans.cli.options import Terms, field_of, written
 from livetrans.cli.running import run_resumed
 from livetrans.clock import SystemClock
-from livetrans.config import (
-    CALM,
-    DraftModelSettings,
-    GateSettings,
-    LanguageModelSettings,
-    PromptSettings,
-    RecogniserSettings,
-    Settings,
-    TranscriberSettings,
-)
-from livetrans.errors import SessionError
-from livetrans.languages import AUTO, parse_language
-from livetrans.models.find import find_draft_model, find_recogniser, find_translator
+from livetrans.config import DecodingSettings, RecogniserSettings, Settings, replaced
+from livetrans.errors import SessionError, UsageError
+from livetrans.models.chosen import choose_models
 from livetrans.session.store import LAST, find_session
 from livetrans.session.unfinished import Unfinished, read_unfinished
-
-_Settings = TypeVar("_Settings")
-
-_LARGEST = 100_000
-"""Of a number in a signature: a session may come from a stranger."""
-_SHORTEST_STEP = 0.1
 
 
 @click.command()
@@ -50,58 +35,38 @@ def command(session: str, asr: str | None, mt: str | None) -> None:
     if not folder.is_dir():
         raise SessionError(f"{folder} is not a session's folder: name one, or `last`.")
     unfinished = read_unfinished(folder, warn)
-    clock = SystemClock(unfinished.at)
-    run_resumed(_settings(unfinished, asr, mt), clock, unfinished)
+    if unfinished.lacks_glossary:
+        say("livetrans: The glossary is not stored in the session; the remaining sentences are translated without it.")
+    run_resumed(choose_models(_settings(unfinished, asr, mt), warn), SystemClock(unfinished.at), unfinished)
 
 
 def _settings(unfinished: Unfinished, asr: str | None, mt: str | None) -> Settings:
-    """The settings that the session was recorded with."""
-    signed = unfinished.signature
-    source = str(signed.get("source_language", AUTO))
-    target = parse_language(str(signed.get("target_language", "de"))).code
-    translator = find_translator(mt or _text(signed, "translator"), target=target)
-    recogniser = None
-    if unfinished.has_sound:
-        found = find_recogniser(asr or _text(signed, "recogniser"))
-        spoken = None if source == AUTO else parse_language(source).whisper_code
-        recogniser = RecogniserSettings(
-            found.path, found.languages[0] if found.languages else spoken, window=_text(signed, "encoder_window")
-        )
-    preset = CALM.get(str(signed.get("calm")), CALM["balanced"])
-    transcriber = _changed(TranscriberSettings(), signed)
-    draft_model, gamma = _text(signed, "draft_model"), signed.get("gamma")
-    if signed.get("glossary_terms"):
-        say("livetrans: the session does not hold its glossary; what is finished here is translated without it.")
-    return Settings(
-        recogniser=recogniser,
-        language_model=_changed(LanguageModelSettings(translator.path, prompt=_text(signed, "prompt")), signed),
-        prompt=_changed(PromptSettings(), signed),
-        draft_model=DraftModelSettings(find_draft_model(draft_model), gamma if isinstance(gamma, int) else None)
-        if draft_model
-        else None,
-        source_language=source,
-        target_language=target,
-        gate=_changed(GateSettings(), signed),
-        transcriber=replace(transcriber, step=max(transcriber.step, _SHORTEST_STEP), adaptive=False),
-        decoding=_changed(preset.decoding, signed),
-        mask=_changed(preset.mask, {name.removeprefix("mask_"): value for name, value in signed.items()}),
-    )
+    """Return the settings of the session, with the models that were named.
 
-
-def _changed(settings: _Settings, signed: Mapping[str, Any]) -> _Settings:
-    """The settings with each field that the signature names: numbers for numbers, text for text."""
-    changes: dict[str, Any] = {}
-    for name in (field.name for field in fields(settings)):  # type: ignore[arg-type]
-        value, default = signed.get(name), getattr(settings, name)
-        if isinstance(value, bool) or isinstance(default, bool):
+    Raises:
+        SessionError: a value that no run takes: a session may come from a stranger.
+    """
+    settings = unfinished.settings
+    recogniser = (settings.recogniser or RecogniserSettings()) if unfinished.has_sound else None
+    tokens = min(settings.decoding.maximum_output_tokens, DecodingSettings().maximum_output_tokens)
+    decoding = replace(settings.decoding, maximum_output_tokens=tokens)
+    transcriber = replace(settings.transcriber, adaptive=False)
+    settings = replace(settings, recogniser=recogniser, decoding=decoding, transcriber=transcriber)
+    for option in (entry.option for entry in entries()):
+        stage = option.field.partition(".")[0]
+        if isinstance(option.type, Terms) or not option.field or getattr(settings, stage) is None:
             continue
-        if isinstance(value, int | float) and isinstance(default, int | float) and 0 <= value <= _LARGEST:
-            changes[name] = type(default)(value)
-        elif isinstance(value, str) and isinstance(default, str):
-            changes[name] = value
-    return replace(settings, **changes)  # type: ignore[type-var]
-
-
-def _text(signed: dict[str, Any], name: str) -> str | None:
-    value = signed.get(name)
-    return value if isinstance(value, str) and value else None
+        value = written(field_of(settings, option.field))
+        try:
+            if value is not None:
+                option.type.convert(value, option, None)
+        except (click.BadParameter, UsageError) as error:
+            text = error.message.rstrip(".") if isinstance(error, click.BadParameter) else str(error)
+            raise SessionError(
+                f"The settings of {unfinished.folder} cannot be used: {option.opts[0]}: {text}"
+            ) from None
+    if asr and settings.recogniser:
+        settings = replaced(settings, "recogniser.model", Path(asr))
+    if mt:
+        settings = replaced(settings, "language_model.model", Path(mt))
+    return settings

@@ -16,7 +16,7 @@ from livetrans.audio.source import AudioSource
 from livetrans.cli.common import Heard, HeardProgress, LinesAbove, progress_bar, say
 from livetrans.cli.run_options import wants_screen
 from livetrans.clock import Clock
-from livetrans.config import OutputSettings, Settings, calm_name
+from livetrans.config import OutputSettings, Settings
 from livetrans.errors import LivetransError, SessionError
 from livetrans.events import Notice, Origin, Record, RunEnded
 from livetrans.installation import started_as
@@ -82,14 +82,12 @@ def run_live(
         if wants_screen(settings.output):
             from livetrans.tui.board import Finals
 
-            decoding, mask = settings.decoding, settings.mask
-            calm = calm_name(decoding, mask)
-            shown = Snapshot(calm, decoding.method, decoding.bias, mask.mode, mask.k)
-            monitor, finals = Monitor(shown), Finals()
-            pipeline = Pipeline(open_listening, translating, clock, [monitor, finals, heard], records)
-            _run_on_screen(pipeline, settings, title, monitor.snapshot, finals.save, embedded)
+            monitor, finals = Monitor(settings), Finals()
+            pipeline = Pipeline(settings, open_listening, translating, clock, [monitor, finals, heard], records)
+            _run_on_screen(pipeline, title, monitor.snapshot, finals.save, embedded)
         else:
-            _run_as_lines(Pipeline(open_listening, translating, clock, [open_lines(settings.output), heard], records))
+            sinks = [open_lines(settings.output), heard]
+            _run_as_lines(Pipeline(settings, open_listening, translating, clock, sinks, records))
 
 
 def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening) -> None:
@@ -105,7 +103,7 @@ def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening)
     ):
         lines = open_lines(settings.output, LinesAbove(progress) if on_terminal else None)
         sinks = [lines, heard, HeardProgress(progress)]
-        _run_as_lines(PlainLoop(open_listening, translating, clock, sinks, records))
+        _run_as_lines(PlainLoop(settings, open_listening, translating, clock, sinks, records))
 
 
 def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> None:
@@ -122,7 +120,7 @@ def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> Non
     recorder, heard = SessionRecorder(unfinished.folder, append=True), Heard()
     heard.words = bool(unfinished.finals)
     translating = partial(open_translating, settings, clock)
-    run = Resuming(remainder.opener, translating, clock, [open_lines(OutputSettings()), heard], [recorder])
+    run = Resuming(settings, remainder.opener, translating, clock, [open_lines(OutputSettings()), heard], [recorder])
     run.silent = remainder.silent
     with _said_at_the_end([recorder], heard):
         _run_as_lines(run)
@@ -202,7 +200,6 @@ def _reader_has_gone() -> bool:
 
 def _run_on_screen(
     pipeline: Pipeline,
-    settings: Settings,
     title: str,
     snapshot: Callable[[], Snapshot],
     save: Callable[[], Path],
@@ -214,11 +211,7 @@ def _run_on_screen(
         app = LivetransApp(
             pipeline,
             snapshot,
-            title=f"{title} · {settings.language_model.model.stem}",
-            languages=(settings.sources, settings.targets),
-            decoding=settings.decoding,
-            mask=settings.mask,
-            output=settings.output,
+            title=f"{title} · {pipeline.settings.language_model.model.stem}",
             save=save,
             ending_signals=count,
             limit="synthetic voices only" if embedded else "",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from livetrans.config import calm_preset
+from livetrans.config import Settings, changed
 from livetrans.events import (
     BackPressure,
     Caption,
     Coalesced,
+    Gap,
     Record,
     RunEnded,
     RunStarted,
@@ -31,12 +32,8 @@ class Snapshot:
     screen in words (characters in scripts without spaces).
     """
 
-    calm: str | None = "balanced"
-    """The name in `livetrans.config.CALM`; None where a single setting was moved."""
-    method: str = "window"
-    bias: float = 0.2
-    mask_mode: str = "display"
-    mask_k: int = 3
+    settings: Settings = field(default_factory=Settings)
+    """Those that hold now."""
     segments: int = 0
     """Segments whose final was shown."""
     updates: int = 0
@@ -48,7 +45,7 @@ class Snapshot:
     ne_screen: float | None = None
     """Normalized erasure of the screen: all captions as one text."""
     changes_per_minute: float | None = None
-    """Captions that took something back, a minute of sound."""
+    """Captions that took something back, a minute of sound, pauses left out."""
     hidden_tokens: float | None = None
     """Output tokens that were not shown, mean an update."""
     stability_median: float | None = None
@@ -72,7 +69,7 @@ class Snapshot:
     pass_seconds_last: float | None = None
     """Duration of the recogniser's last pass."""
     real_time_factor: float | None = None
-    """Recognition time / sound heard."""
+    """Recognition time / sound heard, pauses left out."""
     coalesced_updates: int = 0
     step: str = "normal"
     """What the run leaves out because it is behind, see `livetrans.run.backpressure`."""
@@ -108,14 +105,14 @@ class Monitor:
 
     def __init__(
         self,
-        initial: Snapshot | None = None,
+        settings: Settings | None = None,
         *,
         memory: Callable[[], int | None] = resident_memory,
     ) -> None:
-        """`initial` carries the settings shown before the run starts; `memory` is called at each snapshot."""
+        """`settings` hold until the run starts; `memory` is called at each snapshot."""
         self._lock = threading.Lock()
         self._memory = memory
-        self._shown = initial or Snapshot()
+        self._shown = Snapshot(settings or Settings())
         self._raw = NormalizedErasure()
         self._captions = NormalizedErasure()
         self._acceptance = Acceptance()
@@ -127,6 +124,9 @@ class Monitor:
         self._lags_growing, self._lags_finals = Distribution(), Distribution()
         self._stability, self._stabilities = TimeToStability(), Distribution()
         self._pass_seconds = 0.0
+        self._listened = 0.0
+        """Seconds of sound heard, without pauses and gaps, in which source time goes on."""
+        self._was_paused = False
 
     def write(self, record: Record) -> None:
         with self._lock:
@@ -150,14 +150,16 @@ class Monitor:
                 accepted_per_proposal=self._acceptance.per_proposal,
                 tokens_per_second=self._speed.tokens_per_second,
                 ne_screen=self._screen.ratio,
-                changes_per_minute=60 * self._screen.changes / shown.heard if shown.heard else None,
+                changes_per_minute=60 * self._screen.changes / self._listened if self._listened > 0 else None,
                 hidden_tokens=self._hidden_tokens / self._captions_shown if self._captions_shown else None,
                 stability_median=self._stabilities.median,
                 lag_growing=self._lags_growing.median,
                 lag_finals=self._lags_finals.median,
                 seen_lag_median=self._seen_lags.median,
                 seen_lag_p95=self._seen_lags.percentile(0.95),
-                real_time_factor=self._pass_seconds / shown.heard if self._pass_seconds and shown.heard else None,
+                real_time_factor=self._pass_seconds / self._listened
+                if self._pass_seconds and self._listened > 0
+                else None,
                 memory_bytes=memory_bytes,
             )
 
@@ -185,6 +187,9 @@ class Monitor:
                 self._shown = replace(self._shown, coalesced_updates=self._shown.coalesced_updates + 1)
             case SourceProgress() as progress:
                 self._pass_seconds = progress.recognition_seconds
+                if not (self._shown.paused or self._was_paused):
+                    self._listened += progress.heard - self._shown.heard
+                self._was_paused = self._shown.paused
                 self._shown = replace(
                     self._shown,
                     heard=progress.heard,
@@ -193,43 +198,18 @@ class Monitor:
                     speaking=progress.speaking,
                     level=progress.level,
                 )
-            case RunStarted(signature=signature):
-                for name in ("method", "bias", "mask_mode", "mask_k"):
-                    self._set(name, signature.get(name))
-                calm = signature.get("calm")
-                self._shown = replace(self._shown, calm=calm if isinstance(calm, str) else None)
-            case SettingChanged(name="calm", value=str(name)):
-                preset = calm_preset(name, self._shown.method)
-                decoding, mask = preset.decoding, preset.mask
-                self._shown = replace(
-                    self._shown,
-                    calm=name,
-                    method=decoding.method,
-                    bias=decoding.bias,
-                    mask_mode=mask.mode,
-                    mask_k=mask.k,
-                )
+            case Gap(start=start, end=end) if not (self._shown.paused or self._was_paused):
+                self._listened -= end - start  # The progress that counts it may come later.
+            case RunStarted(settings=settings):
+                self._shown = replace(self._shown, settings=settings)
+            case SettingChanged(name="paused", value=value):
+                self._was_paused = self._was_paused or self._shown.paused
+                self._shown = replace(self._shown, paused=bool(value))
             case SettingChanged(name=name, value=value):
-                self._set(name, value)
+                self._shown = replace(self._shown, settings=changed(self._shown.settings, name, value))
             case BackPressure(step=step, behind_seconds=behind):
                 self._shown = replace(self._shown, step=step, behind_seconds=behind)
             case RunEnded(heard=heard):
                 self._shown = replace(self._shown, heard=heard, speaking=False, level=0.0, paused=False)
-            case _:
-                pass
-
-    def _set(self, name: str, value: str | int | float | bool | None) -> None:
-        """Show a setting that has a place on the panel."""
-        match name.replace("-", "_"), value:
-            case "method", str(method):
-                self._shown = replace(self._shown, method=method)
-            case "bias", int() | float() as bias:
-                self._shown = replace(self._shown, bias=float(bias), calm=None)
-            case "mask_mode", str(mode):
-                self._shown = replace(self._shown, mask_mode=mode)
-            case "paused", bool(paused):
-                self._shown = replace(self._shown, paused=paused)
-            case "mask_k", int(k):
-                self._shown = replace(self._shown, mask_k=k, calm=None)
             case _:
                 pass

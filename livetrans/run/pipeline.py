@@ -19,13 +19,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from livetrans.clock import Clock
+from livetrans.config import Settings, changed
 from livetrans.events import BackPressure, Event, Gap, Notice, RunStarted, SettingChanged, Transcript
-from livetrans.languages import AUTO, parse_language
+from livetrans.models.chosen import spoken_code
 from livetrans.run.backpressure import FINALS_ONLY, SOUND_WAITS, STEPS, WHEN_IDLE, Backlog, Ladder
 from livetrans.run.listening import Listener, Listening
 from livetrans.run.publisher import Sink
 from livetrans.run.runner import OpenListening, OpenTranslating, Run
-from livetrans.run.translating import Translating, translate
+from livetrans.run.translating import Translating
 from livetrans.text import counted
 from livetrans.translation.translator import LatestPerSegment
 
@@ -46,19 +47,19 @@ class Pipeline(Run):
 
     def __init__(
         self,
+        settings: Settings,
         open_listening: OpenListening,
         open_translating: OpenTranslating,
         clock: Clock,
         sinks: Sequence[Sink],
         records: Sequence[Sink] = (),
     ) -> None:
-        super().__init__(open_listening, open_translating, clock, sinks, records)
+        super().__init__(settings, open_listening, open_translating, clock, sinks, records)
         self._waiting = LatestPerSegment()
         self._translating: Translating | None = None
         self._source_has_ended = False
         self._is_paused = False
-        self._source: tuple[str | None] | None = None
-        self._settings: dict[str, str | float] = {}
+        self._sources_at_first = settings.sources
         self._ladder = Ladder()
         self._backlog = Backlog()
         self._has_advised = False
@@ -71,39 +72,18 @@ class Pipeline(Run):
                 self._listening.pause(paused)
         self.publish(SettingChanged("paused", paused))
 
-    def set_calm(self, name: str) -> None:
-        """Take the settings of `livetrans.config.CALM[name]` from the next update on."""
-        self._set("calm", name)
+    def change(self, name: str, value: str | float) -> Settings:
+        """Set what a key sets, see `livetrans.config.changed`; return the settings that hold from then on.
 
-    def set_bias(self, bias: float) -> None:
-        """Set the bias, 0..1, from the next update on."""
-        self._set("bias", bias)
-
-    def set_mask_k(self, k: int) -> None:
-        """Set k of mask-k, k >= 0, from the next update on."""
-        self._set("mask_k", k)
-
-    def set_target(self, code: str) -> None:
-        """Set the language of the captions from the next segment on."""
-        self._set("target", code)
-
-    def set_source(self, code: str) -> None:
-        """Set the spoken language from the next pass on; `auto` detects it."""
-        spoken = None if code == AUTO else parse_language(code).whisper_code
+        Calm, bias and mask-k hold from the next update on, the captions' language from the next segment on, and the
+        spoken language from the next pass on.
+        """
         with self._change:
-            self._source = (spoken,)
-            if self._listening:
-                self._listening.listen_for(spoken)
-        self.publish(SettingChanged("source", code))
-
-    def _set(self, name: str, value: str | float) -> None:
-        with self._change:
-            # Last, because it was set last: a calm setting replaces the bias that was set before it.
-            self._settings.pop(name, None)
-            self._settings[name] = value
-            if self._translating:
-                self._translating.set(name, value)
-        self.publish(SettingChanged(name, value))
+            self.settings = settings = changed(self.settings, name, value)
+            if name == "source" and self._listening:
+                self._listening.listen_for(spoken_code(settings.source_language))
+            self.publish(SettingChanged(name, value))  # Here, so that events have the order of changes.
+        return settings
 
     def start(self, *sinks: Sink) -> None:
         super().start(*sinks)
@@ -125,10 +105,10 @@ class Pipeline(Run):
                 self._listening = listening
                 if self._is_paused:
                     listening.pause(True)
-                if self._source:  # Set while models loaded.
-                    listening.listen_for(*self._source)
-                signature = dict(self._translating.signature)
-            self.publish(RunStarted(signature, origin=listening.origin, began_at=time.time()))
+                if self.settings.sources != self._sources_at_first:
+                    listening.listen_for(spoken_code(self.settings.source_language))
+                signature = self._translating.signature
+                self.publish(RunStarted(signature, self.settings, listening.origin, time.time()))
             for transcript in listening.transcripts:
                 self._hand_over(transcript)
         finally:
@@ -166,14 +146,12 @@ class Pipeline(Run):
                 return
             with self._change:
                 self._translating = translating
-                for name, value in self._settings.items():  # Set while models loaded.
-                    translating.set(name, value)
                 self._change.notify_all()
             while (update := self._next()) is not None:
                 if isinstance(update, Gap):
                     super().publish(update)
                     continue
-                translate(translating.translator, translating.presenter, update, self.publish)
+                translating.translate(update, self.settings, self.publish)
                 with self._change:
                     self._backlog.done(self._clock.now())
         finally:

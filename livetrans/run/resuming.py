@@ -52,6 +52,7 @@ class Resuming(PlainLoop):
         if transcript.final and transcript.segment_id not in self.silent:
             super()._take(transcript, translating)
         else:
+            translating.follow(self.settings)
             with suppress(ContextError):
                 translating.translator.translate(transcript)
 

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from livetrans.clock import Clock
+from livetrans.config import Settings
 from livetrans.errors import SessionError, sentence
 from livetrans.events import Event, Notice, RunEnded, RunStarted, SourceProgress, Transcript
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.publisher import Publish, Publisher, Sink, SinkTooSlow
-from livetrans.run.translating import Translating, translate
+from livetrans.run.translating import Translating
 from livetrans.session.sinks import OutputClosed
 
 OpenListening = Callable[[Publish, OnAudio], Listening]
@@ -36,6 +37,7 @@ class Run(ABC):
 
     def __init__(
         self,
+        settings: Settings,
         open_listening: OpenListening,
         open_translating: OpenTranslating,
         clock: Clock,
@@ -43,6 +45,8 @@ class Run(ABC):
         records: Sequence[Sink] = (),
     ) -> None:
         """`records` are sinks that the run can do without: captions go on where the disk is full."""
+        self.settings = settings
+        """Those that hold now: one object, which is replaced as a whole. Read by any thread."""
         self._open_listening = open_listening
         self._open_translating = open_translating
         self._clock = clock
@@ -200,7 +204,7 @@ class PlainLoop(Run):
             self._listening = listening
             if not self._loaded():
                 return
-            self.publish(RunStarted(translating.signature, origin=listening.origin, began_at=time.time()))
+            self.publish(RunStarted(translating.signature, self.settings, listening.origin, time.time()))
             for transcript in listening.transcripts:
                 self._take(transcript, translating)
         finally:
@@ -210,4 +214,4 @@ class PlainLoop(Run):
 
     def _take(self, transcript: Transcript, translating: Translating) -> None:
         self.publish(transcript)
-        translate(translating.translator, translating.presenter, transcript, self.publish)
+        translating.translate(transcript, self.settings, self.publish)

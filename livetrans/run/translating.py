@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from livetrans.clock import Clock
-from livetrans.config import (
-    DecodingSettings,
-    LanguageModelSettings,
-    MaskSettings,
-    Settings,
-    calm_name,
-    calm_preset,
-)
+from livetrans.config import LanguageModelSettings, Settings
 from livetrans.decoding import DECODERS, DraftModel
 from livetrans.errors import ContextError
 from livetrans.events import Caption, Notice, Transcript
@@ -51,46 +44,32 @@ class Translating:
     translator: Translator
     presenter: Presenter
     signature: dict[str, Setting]
-    """What produced the numbers of the run; follows `set`."""
     close: Callable[[], None]
 
-    def set(self, name: str, value: str | float) -> None:
-        """Move a live control: `calm`, `bias`, `mask_k` from the next update on, `target` from the next segment on."""
-        decoding, mask = self.translator.settings, self.translator.mask
-        match name, value:
-            case "bias", int() | float():
-                decoding = replace(decoding, bias=value)
-            case "mask_k", int():
-                mask = replace(mask, k=value)
-            case "calm", str():
-                preset = calm_preset(value, decoding.method)
-                decoding, mask = preset.decoding, preset.mask
-            case "target", str():
-                self.translator.aim_at(parse_language(value))
-                self.signature["target_language"] = value
-            case _:
-                raise ValueError(f"{name} cannot be set to {value!r}")
-        self.translator.settings, self.translator.mask, self.presenter.mask = decoding, mask, mask
-        self.signature.update(_calm_signature(decoding, mask))
+    def follow(self, settings: Settings) -> None:
+        """Take the settings that hold now: decoding and mask at once, the language from the next segment on."""
+        self.translator.settings = settings.decoding
+        self.translator.mask = self.presenter.mask = settings.mask
+        self.translator.aim_at(parse_language(settings.target_language))
 
+    def translate(self, transcript: Transcript, settings: Settings, publish: Publish) -> None:
+        """Translate and present one update; a final that does not fit in the model's context is shown in its source.
 
-def translate(translator: Translator, presenter: Presenter, transcript: Transcript, publish: Publish) -> None:
-    """Translate and present one update; a final that does not fit in the model's context is shown in its source.
-
-    What a split left to a new segment is shown until the model has translated it there.
-    """
-    carried = translator.carried(transcript)
-    if carried:
-        publish(presenter.present(carried))
-    try:
-        translation = translator.translate(transcript)
-    except ContextError as error:
-        if transcript.final:
-            publish(Notice("warning", f"Shown untranslated: {error}."))
-            publish(Caption(transcript, transcript.text))
-        return
-    publish(translation)
-    publish(presenter.present(translation))
+        What a split left to a new segment is shown until the model has translated it there.
+        """
+        self.follow(settings)
+        carried = self.translator.carried(transcript)
+        if carried:
+            publish(self.presenter.present(carried))
+        try:
+            translation = self.translator.translate(transcript)
+        except ContextError as error:
+            if transcript.final:
+                publish(Notice("warning", f"Shown untranslated: {error}."))
+                publish(Caption(transcript, transcript.text))
+            return
+        publish(translation)
+        publish(self.presenter.present(translation))
 
 
 def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Translating:
@@ -118,12 +97,13 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
             glossary=settings.prompt.glossary,
             notify=publish,
         )
-        for code in settings.targets:
+        for code in settings.targets[1:]:
             build_prompt(model, prompt.name, source, parse_language(code))
         translator = Translator(model, prompts, settings.decoding, settings.mask, draft_model)
         presenter = Presenter(text_of_tokens(model), settings.mask, spaced=target.spaced)
-        signed = signature(settings, model.loaded, prompt)
-        return Translating(translator, presenter, signed, opened.pop_all().close)
+        packages = ["faster-whisper"] if settings.recogniser else []
+        signature = sign(model.loaded, settings.language_model.model, prompt, model.loaded.threads, *packages)
+        return Translating(translator, presenter, signature.flat(), opened.pop_all().close)
 
 
 def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel:
@@ -199,42 +179,3 @@ def prepare_prompt(model: LanguageModel, settings: Settings) -> Prompt:
         )
     model.evaluate(prompt.tokens(model, "."))
     return prompt
-
-
-def signature(settings: Settings, model: LlamaModel, prompt: Prompt) -> dict[str, Setting]:
-    """What produced the numbers of a run: its settings, models, versions and machine."""
-    recogniser = settings.recogniser
-    signed = sign(
-        model, settings.language_model.model, prompt, model.threads, *(["faster-whisper"] if recogniser else [])
-    )
-    return signed.flat(
-        {
-            "source_language": settings.source_language,
-            "target_language": settings.target_language,
-            **_calm_signature(settings.decoding, settings.mask),
-            "maximum_output_tokens": settings.decoding.maximum_output_tokens,
-            "history": settings.prompt.history,
-            "glossary_terms": len(settings.prompt.glossary),
-            "draft_model": settings.draft_model.model.name if settings.draft_model else None,
-            "gamma": settings.draft_model.gamma if settings.draft_model else None,
-            "recogniser": recogniser.model.name if recogniser else None,
-            "recogniser_threads": recogniser.threads if recogniser else None,
-            "encoder_window": recogniser.window if recogniser else None,
-            "step": settings.transcriber.step,
-            "pause": settings.gate.pause,
-            "aggressiveness": settings.gate.aggressiveness,
-        }
-    )
-
-
-def _calm_signature(decoding: DecodingSettings, mask: MaskSettings) -> dict[str, Setting]:
-    return {
-        "calm": calm_name(decoding, mask),
-        "method": decoding.method,
-        "bias": decoding.bias,
-        "window": decoding.window,
-        "final": decoding.final,
-        "final_margin": decoding.final_margin,
-        "mask_mode": mask.mode,
-        "mask_k": mask.k,
-    }

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
+from livetrans.config import CALM, Settings, with_preset
 from livetrans.errors import SessionError
 from livetrans.events import (
     BackPressure,
@@ -69,8 +70,8 @@ Transcripts = dict[int, dict[int, Transcript]]
 
 
 def encode(value: Any) -> Any:
-    """A dataclass, or values of dataclasses, as JSON has them; floats keep 6 decimals."""
-    return _rounded(msgspec.to_builtins(value))
+    """A dataclass, or values of dataclasses, as JSON has them; floats keep 6 decimals, paths their last part."""
+    return _rounded(msgspec.to_builtins(value, enc_hook=_name_of))
 
 
 def decode(kind: type[Value], values: Any) -> Value:
@@ -79,7 +80,7 @@ def decode(kind: type[Value], values: Any) -> Value:
     Raises:
         ValueError: a value is missing or of another type (a truth value is not a number), with its name.
     """
-    return msgspec.convert(values, kind)
+    return msgspec.convert(values, kind, dec_hook=_path_of)
 
 
 def dump(values: Mapping[str, Any], *, ascii_only: bool = False) -> str:
@@ -97,9 +98,11 @@ def to_dict(record: Record) -> dict[str, Any]:
         values["version"] = VERSION
     if isinstance(event, Translation | Caption):
         values |= _repeated(event.transcript, type(event))
-    values |= msgspec.to_builtins(event)
+    values |= msgspec.to_builtins(event, enc_hook=_name_of)
     if type(event) in OF_TRANSCRIPT:
         del values["transcript"]
+    if isinstance(event, RunStarted):
+        del values["settings"]["output"]  # It made no figure, and names folders of this machine.
     rounded: dict[str, Any] = _rounded(values)
     return rounded
 
@@ -118,6 +121,8 @@ def from_dict(values: Mapping[str, Any], transcripts: Transcripts | None = None)
         raise ValueError(f"{name!r} is not a kind of event")
     kind = EVENTS[name]
     at = decode(_Published, values).at
+    if kind is RunStarted and "settings" not in values:
+        values = {**values, "settings": earlier_settings(values.get("signature"))}
     if kind not in OF_TRANSCRIPT:
         return Record(at, decode(kind, values))
     given = {**values, "accepted": _accepted(values), "transcript": _transcript_of(values)}
@@ -131,6 +136,57 @@ def from_dict(values: Mapping[str, Any], transcripts: Transcripts | None = None)
         if _repeated(known, kind) == _repeated(event.transcript, kind):
             event = replace(event, transcript=known)
     return Record(at, event)
+
+
+_EARLIER = {
+    "source_language": "sources",
+    "target_language": "targets",
+    "recogniser": "recogniser.model",
+    "recogniser_threads": "recogniser.threads",
+    "encoder_window": "recogniser.window",
+    "translator": "language_model.model",
+    "context_tokens": "language_model.context_tokens",
+    "translator_threads": "language_model.threads",
+    "prompt": "language_model.prompt",
+    "draft_model": "draft_model.model",
+    "gamma": "draft_model.gamma",
+    "history": "prompt.history",
+    "step": "transcriber.step",
+    "pause": "gate.pause",
+    "aggressiveness": "gate.aggressiveness",
+    "mask_mode": "mask.mode",
+    "mask_k": "mask.k",
+    **{name: f"decoding.{name}" for name in ("method", "bias", "window", "final", "final_margin")},
+    "maximum_output_tokens": "decoding.maximum_output_tokens",
+}
+"""What the signature of a run held before its settings were recorded whole, and the field that it was."""
+
+
+def earlier_settings(signature: Any) -> dict[str, Any]:
+    """Return the settings, as JSON has them, of a session that has them in its signature only."""
+    signed: Mapping[str, Any] = signature if isinstance(signature, Mapping) else {}
+    settings: dict[str, Any] = encode(with_preset(Settings(), CALM.get(str(signed.get("calm")), CALM["balanced"])))
+    if not signed.get("recogniser"):
+        settings["recogniser"] = None
+    if signed.get("draft_model"):
+        settings["draft_model"] = {}
+    for name, field in _EARLIER.items():
+        stage, _, last = field.rpartition(".")
+        part = settings[stage] if stage else settings
+        if name in signed and part is not None:
+            part[last] = signed[name] if stage else [signed[name]]
+    return settings
+
+
+def _name_of(path: Any) -> str:
+    """Return what is written for a path: where a model lies on this machine says nothing on another."""
+    return str(path.name)
+
+
+def _path_of(kind: type, value: Any) -> Any:
+    if kind is not Path or not isinstance(value, str):
+        raise ValueError(f"{value!r} is not a name")
+    return Path(value)
 
 
 def _repeated(transcript: Transcript, kind: type[Event]) -> dict[str, Any]:

@@ -10,14 +10,15 @@ import shlex
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from livetrans.errors import SessionError, UsageError
-from livetrans.events import Origin
-from livetrans.session.codec import DECIMALS, EVENTS_FILE
+from livetrans.events import Origin, RunStarted
+from livetrans.session.codec import DECIMALS, EVENTS_FILE, from_dict
 from livetrans.session.recorder import is_being_recorded, sessions_folder
 from livetrans.text import one_line
 
@@ -139,12 +140,11 @@ def session_folders() -> list[Path]:
 def _began_at(folder: Path) -> tuple[float, str]:
     """Return when the session began, in seconds since 1970; for one that does not say, when it was last written."""
     try:
-        began_at = _run_started(folder / EVENTS_FILE).get("began_at")
+        started = _run_started(folder / EVENTS_FILE)
     except OSError:
-        began_at = None
-    if not isinstance(began_at, int | float) or not math.isfinite(began_at):
-        began_at = changed_at(folder)
-    return began_at, folder.name
+        started = None
+    began_at = started.began_at if started else None
+    return (changed_at(folder) if began_at is None or not math.isfinite(began_at) else began_at), folder.name
 
 
 def summarise(folder: Path) -> SessionSummary:
@@ -155,9 +155,6 @@ def summarise(folder: Path) -> SessionSummary:
     """
     file = folder / EVENTS_FILE
     started = _run_started(file)
-    signature = started.get("signature")
-    signature = signature if isinstance(signature, dict) else {}
-    origin = started.get("origin")
     heard, whole = 0.0, False
     for event in _events_backwards(file):
         whole = whole or event.get("event") == "run_ended"
@@ -169,10 +166,10 @@ def summarise(folder: Path) -> SessionSummary:
         name=folder.name,
         path=folder,
         modified=datetime.fromtimestamp(file.stat().st_mtime),
-        of=_text(origin.get("name")) if isinstance(origin, dict) else None,
+        of=started.origin.name if started and started.origin else None,
         seconds=heard,
-        source=_text(signature.get("source_language")),
-        target=_text(signature.get("target_language")),
+        source=started.settings.source_language if started else None,
+        target=started.settings.target_language if started else None,
         captions=caption["segment_id"] + 1 if caption else 0,
         size_bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
         # A run that was killed while models loaded has left nothing to finish.
@@ -255,13 +252,16 @@ def rename(folder: Path, name: str) -> Path:
         raise SessionError(f"{folder} cannot be renamed ({error.strerror or error}): check its permissions.") from error
 
 
-def _run_started(file: Path) -> dict[str, Any]:
-    """The line of the first run's start, as an object; empty where there is none."""
+def _run_started(file: Path) -> RunStarted | None:
+    """The start of the first run; None where it is not there, or not to be read."""
     with file.open("rb") as stream:
         while (line := stream.readline(_HEAD)) and stream.tell() < _HEAD:
-            if b'"run_started"' in line and (event := _parsed(line)).get("event") == "run_started":
-                return event
-    return {}
+            if b'"run_started"' in line:
+                with suppress(ValueError):
+                    event = from_dict(_parsed(line)).event
+                    if isinstance(event, RunStarted):
+                        return event
+    return None
 
 
 def _events_backwards(file: Path, having: bytes = b"") -> Iterator[dict[str, Any]]:
@@ -294,7 +294,3 @@ def _parsed(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return values if isinstance(values, dict) else {}
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from livetrans.config import Settings, changed
 from livetrans.errors import SessionError
 from livetrans.events import (
     Caption,
@@ -20,16 +21,16 @@ from livetrans.events import (
 from livetrans.session.codec import read_records
 from livetrans.session.recorder import AUDIO_FILE
 
-Setting = str | int | float | bool | None
-
 
 @dataclass(slots=True)
 class Unfinished:
     """A session as far as it was recorded."""
 
     folder: Path
-    signature: dict[str, Setting] = field(default_factory=dict)
-    """Of the run that heard the speech, with the languages that were chosen last."""
+    settings: Settings = field(default_factory=Settings)
+    """Those that held last in the run that heard the speech."""
+    lacks_glossary: bool = False
+    """Whether it had a glossary, and is from before glossaries were recorded."""
     at: float = 0.0
     """Instant of the last event."""
     heard: float = 0.0
@@ -70,13 +71,15 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
     """
     found = Unfinished(folder)
     shown: int | None = None
-    chosen: dict[str, str] = {}
+    began = False
     for record in read_records(folder, notify):
         found.at = record.at
         match record.event:
-            case RunStarted(signature=signature):
-                found.was_resumed = bool(found.signature)
-                found.signature = found.signature or dict(signature)
+            case RunStarted(signature=signature, settings=settings):
+                found.was_resumed = began
+                if not began:
+                    began, found.settings = True, settings
+                    found.lacks_glossary = bool(signature.get("glossary_terms")) and not settings.prompt.glossary
             case Transcript() as transcript:
                 found.waiting.setdefault(transcript.segment_id, []).append(transcript)
                 if transcript.final:
@@ -89,8 +92,9 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
                     found.waiting.pop(shown, None)
                 shown = caption.segment_id
                 found.captioned.add(shown)
-            case SettingChanged(name="source" | "target" as side, value=str() as code):
-                chosen[f"{side}_language"] = code
+            case SettingChanged(name=name, value=value):
+                if not found.was_resumed:
+                    found.settings = changed(found.settings, name, value)
             case SourceProgress(heard=heard):
                 found.heard, found.ended = max(found.heard, heard), False
             case RunEnded(reason=reason):
@@ -99,9 +103,8 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
                     found.waiting.clear()  # Recognised again: other segments may stand for the same words.
             case _:
                 pass
-    if not found.signature:
+    if not began:
         raise SessionError(f"{folder} holds nothing to finish: its run ended before it began to listen.")
-    found.signature |= chosen
     found.waiting = {
         segment_id: updates
         for segment_id, updates in found.waiting.items()

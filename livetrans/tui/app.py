@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -12,14 +12,14 @@ from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES
 from textual.widgets import Footer
 
-from livetrans.config import PANELS, DecodingSettings, MaskSettings, OutputSettings
+from livetrans.config import PANELS
 from livetrans.errors import UsageError
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
 from livetrans.text import counted, unknown, visible
+from livetrans.tui import controls
 from livetrans.tui.board import Board
 from livetrans.tui.captions import Current, History
-from livetrans.tui.controls import Controls, LanguageSwitch, save_transcript
 from livetrans.tui.keys import HelpScreen, bindings, palette
 from livetrans.tui.messages import (
     CaptionChanged,
@@ -66,23 +66,19 @@ class LivetransApp(App[str]):
         run: Pipeline,
         snapshot: Callable[[], Snapshot],
         title: str,
-        decoding: DecodingSettings,
-        mask: MaskSettings,
-        output: OutputSettings | None = None,
         save: Callable[[], Path] | None = None,
         ending_signals: Callable[[], int] = lambda: 0,
-        languages: tuple[Sequence[str], Sequence[str]] = ((), ()),
         limit: str = "",
     ) -> None:
         super().__init__()
         self._title = title
-        self._controls = Controls(run, decoding, mask, LanguageSwitch(*languages))
         self._pipeline = run
+        self._detected: str | None = None
         self._snapshot = snapshot
         self._ending_signals = ending_signals
         self._signals_handled = 0
         self._save = save
-        output = output or OutputSettings()
+        output = run.settings.output
         self._show_source = output.show_source is not False
         self._shown_panel = output.panel
         self._paused = False
@@ -167,9 +163,9 @@ class LivetransApp(App[str]):
     def on_transcript_changed(self, message: TranscriptChanged) -> None:
         self._history.extend(self._board.feed_transcript(message.transcript))
         self._show_current()
-        language, languages = message.transcript.language, self._controls.languages
-        if language not in (None, languages.detected):
-            languages.detected = language
+        language = message.transcript.language
+        if language not in (None, self._detected):
+            self._detected = language
             self._top.rename(self._full_title())
 
     def on_gap_published(self, message: GapPublished) -> None:
@@ -211,24 +207,24 @@ class LivetransApp(App[str]):
         self._status.show(f"source {'shown' if self._show_source else 'hidden'}")
 
     def _full_title(self) -> str:
-        return " · ".join(filter(None, (self._title, str(self._controls.languages))))
+        return " · ".join(filter(None, (self._title, controls.languages_of(self._pipeline.settings, self._detected))))
 
     def action_target(self) -> None:
-        self._status.show(self._controls.next_target())
+        self._status.show(controls.next_target(self._pipeline))
         self._top.rename(self._full_title())
 
     def action_spoken(self) -> None:
-        self._status.show(self._controls.next_spoken())
+        self._status.show(controls.next_spoken(self._pipeline, self._detected))
         self._top.rename(self._full_title())
 
     def action_calm(self) -> None:
-        self._status.show(self._controls.next_calm())
+        self._status.show(controls.next_calm(self._pipeline))
 
     def action_mask(self, step: int) -> None:
-        self._status.show(self._controls.move_mask(step, is_masking=self._snapshot().mask_mode != "none"))
+        self._status.show(controls.move_mask(self._pipeline, step))
 
     def action_bias(self, step: int) -> None:
-        self._status.show(self._controls.move_bias(step))
+        self._status.show(controls.move_bias(self._pipeline, step))
 
     def action_copy(self) -> None:
         selected = self.screen.get_selected_text()
@@ -255,7 +251,7 @@ class LivetransApp(App[str]):
     def action_save(self) -> None:
         current = self._board.current
         is_growing = current is not None and not current.final
-        self._status.show(*save_transcript(self._save, is_growing=is_growing))
+        self._status.show(*controls.save_transcript(self._save, is_growing=is_growing))
 
     def action_clear(self) -> None:
         self._board.clear()

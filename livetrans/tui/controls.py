@@ -1,11 +1,11 @@
-"""What the keys do to a run: calm setting, bias, mask-k, languages, transcript. Each gives the sentence for it."""
+"""What the keys do to the settings of a run: calm, bias, mask-k, languages. Each gives the sentence for it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from livetrans.config import CALM, DecodingSettings, MaskSettings, calm_name
+from livetrans.config import CALM, Settings
 from livetrans.errors import LivetransError
 from livetrans.languages import AUTO, LANGUAGES
 from livetrans.run.pipeline import Pipeline
@@ -15,94 +15,66 @@ MOST_BIAS = 0.5
 """From here on every draft token is accepted (`livetrans.decoding.verification`)."""
 
 
-class Controls:
-    """The settings that hold now, and the run that they belong to."""
-
-    def __init__(
-        self, run: Pipeline, decoding: DecodingSettings, mask: MaskSettings, languages: LanguageSwitch
-    ) -> None:
-        self._run = run
-        self._calm = calm_name(decoding, mask)
-        self._mask_k = mask.k
-        self._bias = decoding.bias
-        self.languages = languages
-
-    def next_calm(self) -> str:
-        names = list(CALM)
-        self._calm = names[(names.index(self._calm) + 1) % len(names)] if self._calm else names[0]
-        preset = CALM[self._calm]
-        self._mask_k, self._bias = preset.mask.k, preset.decoding.bias
-        self._run.set_calm(self._calm)
-        return f"calm: {self._calm}"
-
-    def move_mask(self, step: int, *, is_masking: bool) -> str:
-        self._calm, self._mask_k = None, max(0, self._mask_k + step)
-        self._run.set_mask_k(self._mask_k)
-        return f"mask-k {self._mask_k}" + ("" if is_masking else " (masking is off in this run)")
-
-    def move_bias(self, step: int) -> str:
-        if step > 0 and self._bias >= MOST_BIAS:
-            return f"bias {self._bias:.2f}: more changes nothing, the whole draft is accepted"
-        self._calm, self._bias = None, min(MOST_BIAS, max(0.0, round(self._bias + step * BIAS_STEP, 2)))
-        self._run.set_bias(self._bias)
-        return f"bias {self._bias:.2f}"
-
-    def next_target(self) -> str:
-        target = self.languages.next_target()
-        if target is None:
-            return "only one caption language; start with --to de,fr"
-        self._run.set_target(target)
-        return f"captions in {name_of(target)} from the next sentence on"
-
-    def next_spoken(self) -> str:
-        spoken = self.languages.next_source()
-        if spoken is None:
-            return "only one spoken language; start with --from en,fr"
-        self._run.set_source(spoken)
-        return "spoken language: detected" if spoken == AUTO else f"spoken language: {name_of(spoken)}"
+def next_calm(run: Pipeline) -> str:
+    settings, names = run.settings, list(CALM)
+    if not settings.is_calm_method:
+        method = settings.decoding.method
+        return f"calm settings are for --method window, and this run's method is {method}; m moves mask-k"
+    name = names[(names.index(settings.calm) + 1) % len(names)] if settings.calm else names[0]
+    run.change("calm", name)
+    return f"calm: {name}"
 
 
-class LanguageSwitch:
-    """Spoken and caption languages by code, in the order in which the keys go through them; the current ones first."""
-
-    def __init__(self, sources: Sequence[str], targets: Sequence[str]) -> None:
-        self._sources, self._targets = list(sources), list(targets)
-        self.detected: str | None = None
-        """What was detected last."""
-
-    def __str__(self) -> str:
-        """`en → de`; `auto (French) → de` where the spoken language is detected; empty where nothing is known."""
-        if not (self._sources and self._targets):
-            return ""
-        detected = f" ({name_of(self.detected)})" if self._sources[0] == AUTO and self.detected else ""
-        return f"{self._sources[0]}{detected} → {self._targets[0]}"
-
-    def next_target(self) -> str | None:
-        """Go to the next language of the captions; None where there is one only."""
-        return _next(self._targets)
-
-    def next_source(self) -> str | None:
-        """Go to the next spoken language, `auto` among them; a detected one can be kept by this, too."""
-        if AUTO in self._sources and self.detected and self.detected not in self._sources:
-            self._sources.insert(1, self.detected)
-        return _next(self._sources)
+def move_mask(run: Pipeline, step: int) -> str:
+    mask = run.change("mask_k", max(0, run.settings.mask.k + step)).mask
+    return f"mask-k {mask.k}" + ("" if mask.mode != "none" else " (masking is off in this run)")
 
 
-def _next(codes: list[str]) -> str | None:
-    if len(codes) < 2:
-        return None
-    codes.append(codes.pop(0))
-    return codes[0]
+def move_bias(run: Pipeline, step: int) -> str:
+    bias = run.settings.decoding.bias
+    if step > 0 and bias >= MOST_BIAS:
+        return f"bias {bias:.2f}: more changes nothing, the whole draft is accepted"
+    bias = min(MOST_BIAS, max(0.0, round(bias + step * BIAS_STEP, 2)))
+    return f"bias {run.change('bias', bias).decoding.bias:.2f}"
+
+
+def next_target(run: Pipeline) -> str:
+    code = _next(run.settings.targets)
+    if code is None:
+        return "only one caption language; start with --to de,fr"
+    run.change("target", code)
+    return f"captions in {name_of(code)} from the next sentence on"
+
+
+def next_spoken(run: Pipeline, detected: str | None) -> str:
+    """Go to the next spoken language, `auto` among them; from `auto`, to a `detected` one that is not in the list."""
+    sources = run.settings.sources
+    is_new = AUTO in sources and detected is not None and detected not in sources
+    code = (detected if is_new else None) or _next(sources)
+    if code is None:
+        return "only one spoken language; start with --from en,fr"
+    run.change("source", code)
+    return "spoken language: detected" if code == AUTO else f"spoken language: {name_of(code)}"
+
+
+def _next(codes: Sequence[str]) -> str | None:
+    return codes[1] if len(codes) > 1 else None
+
+
+def languages_of(settings: Settings, detected: str | None) -> str:
+    """Return `en → de`; `auto (French) → de` where the spoken language is detected."""
+    spoken = settings.source_language
+    return f"{spoken}{f' ({name_of(detected)})' if spoken == AUTO and detected else ''} → {settings.target_language}"
 
 
 def name_of(code: str) -> str:
-    """The English name of a language; an unknown code stays as it is."""
+    """Return the English name of a language; an unknown code stays as it is."""
     language = LANGUAGES.get(code.lower())
     return language.name if language else code
 
 
 def save_transcript(save: Callable[[], Path] | None, *, is_growing: bool) -> tuple[str, str]:
-    """Call `save`, and say how that went and at which level; `is_growing` is whether a caption is not finished yet."""
+    """Call `save`; return how that went and at which level. `is_growing`: a caption is not finished yet."""
     if save is None:
         return "this run has no transcript to save", "warning"
     try:

@@ -74,7 +74,8 @@ def heard(snapshot: Snapshot) -> str:
 
 
 def mask(snapshot: Snapshot) -> str:
-    return "none" if snapshot.mask_mode == "none" else f"{snapshot.mask_k} {snapshot.mask_mode}"
+    mask = snapshot.settings.mask
+    return "none" if mask.mode == "none" else f"{mask.k} {mask.mode}"
 
 
 def left_out(snapshot: Snapshot) -> str | None:
@@ -106,7 +107,7 @@ def meter(level: float, cells: int) -> tuple[str, str]:
 HEARD = Number("heard", heard, "Minutes of sound that were processed, and of how many where that is known.")
 CALM = Number(
     "calm",
-    lambda s: s.calm or CUSTOM,
+    lambda s: s.settings.calm or CUSTOM,
     f"The settings chosen together: still, balanced or faithful; {CUSTOM} after a single one was set.",
 )
 CHANGES = Number(
@@ -149,10 +150,10 @@ RESEARCH = (
         (
             HEARD,
             CALM,
-            Number("method", lambda s: s.method, "The decoder that translates each update."),
+            Number("method", lambda s: s.settings.decoding.method, "The decoder that translates each update."),
             Number(
                 "bias",
-                lambda s: ratio(s.bias),
+                lambda s: ratio(s.settings.decoding.bias),
                 "Preference for the draft, the previous translation. With ssbd, 0 gives what a translation from "
                 "scratch gives; with window, only the end of the draft can change at any bias.",
             ),

@@ -121,7 +121,7 @@ class Strip(Static):
 
 def strip_text(snapshot: Snapshot, panel: str) -> str:
     """Two lines for a narrow terminal."""
-    first = [hearing(snapshot), numbers.heard(snapshot), f"calm {snapshot.calm or numbers.CUSTOM}"]
+    first = [hearing(snapshot), numbers.heard(snapshot), f"calm {snapshot.settings.calm or numbers.CUSTOM}"]
     if panel == "people":
         second = [
             f"lag {numbers.seconds(snapshot.lag_growing)}",
@@ -129,7 +129,7 @@ def strip_text(snapshot: Snapshot, panel: str) -> str:
             f"{numbers.left_out(snapshot) or 'keeping up'} {numbers.keeping_up(snapshot)}",
         ]
     else:
-        first += [f"lag {numbers.seconds(snapshot.seen_lag_median)}", f"k {snapshot.mask_k}"]
+        first += [f"lag {numbers.seconds(snapshot.seen_lag_median)}", f"k {snapshot.settings.mask.k}"]
         second = [
             f"NE {numbers.ratio(snapshot.ne_shown)}",
             f"screen {numbers.ratio(snapshot.ne_screen)}",

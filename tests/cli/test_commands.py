@@ -21,7 +21,7 @@ def session(tmp_path: Path) -> Path:
     """A session of one caption."""
     recorder = SessionRecorder(tmp_path / "session")
     caption = Caption(Transcript(0, 0, "Good day.", "", True, 0.5, 2.0), "Guten Tag.", (1, 2))
-    recorder.write(Record(0.0, RunStarted({"target_language": "de"})))
+    recorder.write(Record(0.0, RunStarted({})))
     recorder.write(Record(0.0, caption))
     recorder.close()
     return tmp_path / "session"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
 
-from livetrans.cli import configfile, run
-from livetrans.cli.common import GroupedCommand, GroupedOption
-from livetrans.cli.run_options import RunOptions, run_options, settings_from
+from livetrans.cli import cli, config, run
+from livetrans.cli.common import BY_CALM, GroupedCommand
+from livetrans.cli.run_options import run_options
 from livetrans.config import (
     CALM,
     PAPER,
@@ -21,17 +21,20 @@ from livetrans.config import (
     GateSettings,
     MaskSettings,
     PromptSettings,
+    Settings,
     TranscriberSettings,
 )
 from livetrans.decoding import DECODERS
 from livetrans.errors import ModelError, UsageError
+from livetrans.events import Notice
 from livetrans.models import find
+from livetrans.models.chosen import choose_models
 
 
 class Seen:
     """What the command was called with."""
 
-    options: RunOptions
+    settings: Settings
     speed: str
 
 
@@ -44,12 +47,13 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Seen:
     @click.argument("file")
     @click.option("--speed", default="1")
     @run_options
-    def command(options: RunOptions, file: str, speed: str) -> None:
-        seen.options, seen.speed = options, speed
+    def command(settings: Settings, file: str, speed: str) -> None:
+        seen.settings, seen.speed = settings, speed
 
     command.name = "replay"
-    monkeypatch.setattr("livetrans.cli.cli.get_command", lambda context, name: command)
-    monkeypatch.setattr(configfile, "default_config_file", lambda: tmp_path / "config.toml")
+    mic = cli.get_command(click.Context(cli), "mic")
+    monkeypatch.setattr("livetrans.cli.cli.get_command", lambda context, name: mic if name == "mic" else command)
+    monkeypatch.setattr(config, "default_config_file", lambda: tmp_path / "config.toml")
     for variable in (find.RECOGNISER_VARIABLE, find.TRANSLATOR_VARIABLE, find.MODELS_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     return seen
@@ -68,13 +72,13 @@ def models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return folder
 
 
-def parsed(seen: Seen, *arguments: str) -> RunOptions:
+def parsed(seen: Seen, *arguments: str) -> Settings:
     assert run(["replay", "demo.flac", *arguments]) == 0
-    return seen.options
+    return seen.settings
 
 
 def test_defaults_are_those_of_the_settings(seen: Seen, models: Path) -> None:
-    settings = settings_from(parsed(seen))
+    settings = choose_models(parsed(seen))
     assert settings.decoding == DecodingSettings()
     assert settings.gate == GateSettings()
     assert settings.mask == MaskSettings()
@@ -92,7 +96,7 @@ def test_every_option_reaches_its_setting(seen: Seen, models: Path) -> None:
         " --asr-threads 2 --method ssbd --bias 0.5 --mask output --mask-k 5 --vad 3 --pause 1.5 --step 2"
         " --window partials --draft-model livetrans-en-de --gamma auto"
     )
-    settings = settings_from(parsed(seen, *line.split()))
+    settings = choose_models(parsed(seen, *line.split()))
     assert (settings.source_language, settings.target_language) == ("fr", "zh-Hant")
     assert settings.recogniser is not None
     assert (settings.recogniser.model.name, settings.recogniser.language) == ("whisper-small", "fr")
@@ -109,33 +113,32 @@ def test_every_option_reaches_its_setting(seen: Seen, models: Path) -> None:
 
 
 def test_a_pair_that_the_small_translator_does_not_know_goes_to_another(seen: Seen, models: Path) -> None:
-    assert settings_from(parsed(seen, "--to", "fr")).language_model.model.name == "tower.gguf"
+    assert choose_models(parsed(seen, "--to", "fr")).language_model.model.name == "tower.gguf"
     (models / "tower.gguf").unlink()
     with pytest.raises(ModelError, match="en to fr"):
-        settings_from(parsed(seen, "--to", "fr"))
+        choose_models(parsed(seen, "--to", "fr"))
 
 
 def test_auto_leaves_the_language_to_a_recogniser_that_can_tell(seen: Seen, models: Path) -> None:
-    settings = settings_from(parsed(seen, "--from", "auto", "--asr", "whisper-small"))
+    settings = choose_models(parsed(seen, "--from", "auto", "--asr", "whisper-small"))
     assert settings.source_language == "auto"
     assert settings.recogniser is not None and settings.recogniser.language is None
 
 
 def test_a_recorded_stream_needs_no_recogniser(seen: Seen, models: Path) -> None:
-    assert settings_from(parsed(seen, "--from", "eo", "--mt", "tower"), recogniser=False).recogniser is None
+    assert choose_models(replace(parsed(seen, "--from", "eo", "--mt", "tower"), recogniser=None)).recogniser is None
     with pytest.raises(UsageError, match="Esperanto"):
-        settings_from(parsed(seen, "--from", "eo", "--mt", "tower"))
+        choose_models(parsed(seen, "--from", "eo", "--mt", "tower"))
 
 
 def test_option_beats_environment_beats_file(seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = tmp_path / "config.toml"
-    config.write_text('mt = "file"\nmask-k = 7\nbias = 1\n[replay]\nspeed = "max"\n[mic]\ndevice = 3\n')
-    options = parsed(seen)
-    assert (options.mt, options.mask.k, options.decoding.bias, seen.speed) == ("file", 7, 1.0, "max")
+    (tmp_path / "config.toml").write_text('mt = "file"\nmask-k = 7\nbias = 1\ndevice = "of mic alone"\n')
+    settings = parsed(seen)
+    assert (settings.language_model.model, settings.mask.k, settings.decoding.bias) == (Path("file"), 7, 1.0)
     monkeypatch.setenv(find.TRANSLATOR_VARIABLE, "environment")
-    assert parsed(seen).mt == "environment"
-    options = parsed(seen, "--mt", "option", "--mask-k", "1", "--speed", "2")
-    assert (options.mt, options.mask.k, seen.speed) == ("option", 1, "2")
+    assert parsed(seen).language_model.model == Path("environment")
+    settings = parsed(seen, "--mt", "option", "--mask-k", "1")
+    assert (settings.language_model.model, settings.mask.k) == (Path("option"), 1)
 
 
 @pytest.mark.parametrize(
@@ -147,10 +150,13 @@ def test_option_beats_environment_beats_file(seen: Seen, tmp_path: Path, monkeyp
         ("plain = 1", ["plain", "true or false"]),
         ("mask-k = 1.5", ["mask-k", "a whole number"]),
         ('method = "magic"', ["method", "ssbd"]),
-        ("speed = 1", ["speed"]),
-        ("[replay]\nsped = 1", ["sped", "did you mean speed"]),
+        ("speed = 1", ["speed cannot be set in a file", "--speed"]),
+        ("[replay]\nstep = 3", ["no tables such as [replay]"]),
+        ("[mic]\ndevice = 3", ["no tables such as [mic]"]),
+        ("[doctor]", ["no tables such as [doctor]"]),
         ('tp = "de"', ["tp", "did you mean to?"]),
-        ('speed = "max"', ["speed cannot be set here", "--speed", "[replay]"]),
+        ('to = "Klingon"', ["to", "unknown language"]),
+        ('glossary = "none.tsv"', ["glossary", "none.tsv"]),
         ("bias = ", ["TOML"]),
         ("config = 'x'", ["config"]),
         ("yes = true", ["yes cannot be set in a file", "--yes"]),
@@ -249,13 +255,10 @@ def test_help_has_headings_and_every_default(seen: Seen, capsys: pytest.CaptureF
     assert f"[default: {DecodingSettings().method}]" in said
 
 
-def test_every_shared_option_has_a_sentence() -> None:
-    @run_options
-    def command(options: RunOptions) -> None: ...
-
-    parameters: list[Any] = getattr(command, "__click_params__")  # noqa: B009
-    for parameter in parameters:
-        assert isinstance(parameter, GroupedOption) and parameter.help and parameter.help.endswith(".")
+def test_every_shared_option_has_a_sentence_and_a_value_for_the_file() -> None:
+    for option in (entry.option for entry in config.entries()):
+        assert option.help and option.help.endswith(".")
+        assert option.default is not None or option.example is not None or option.show_default == BY_CALM
 
 
 @pytest.mark.parametrize("method", DECODERS)
@@ -269,8 +272,8 @@ def test_every_decoder_of_the_table_can_be_chosen_and_is_explained(
 
 def test_a_calm_setting_is_a_point_and_single_options_move_it(seen: Seen, tmp_path: Path) -> None:
     for name, preset in CALM.items():
-        options = parsed(seen, "--calm", name)
-        assert (options.decoding, options.mask) == (preset.decoding, preset.mask)
+        settings = parsed(seen, "--calm", name)
+        assert (settings.decoding, settings.mask) == (preset.decoding, preset.mask)
     moved = parsed(seen, "--calm", "faithful", "--bias", "0.3", "--mask-k", "1")
     assert moved.decoding == replace(CALM["faithful"].decoding, bias=0.3)
     assert moved.mask == replace(CALM["faithful"].mask, k=1)
@@ -282,8 +285,8 @@ def test_a_calm_setting_is_a_point_and_single_options_move_it(seen: Seen, tmp_pa
 
 
 def test_the_paper_is_a_method_with_its_settings(seen: Seen) -> None:
-    options = parsed(seen, "--method", "paper")
-    assert (options.decoding, options.mask) == (PAPER.decoding, PAPER.mask)
+    settings = parsed(seen, "--method", "paper")
+    assert (settings.decoding, settings.mask) == (PAPER.decoding, PAPER.mask)
     assert parsed(seen, "--method", "paper", "--bias", "0").decoding == replace(PAPER.decoding, bias=0.0)
 
 
@@ -295,37 +298,52 @@ def test_sentences_before_get_room_in_the_default_context(seen: Seen) -> None:
 def test_a_glossary_is_for_translator_and_recogniser(seen: Seen, tmp_path: Path) -> None:
     file = tmp_path / "terms.tsv"
     file.write_text("bridge\tSteg\n", encoding="utf-8")
-    settings = settings_from(parsed(seen, "--glossary", str(file), "--history", "3"))
+    settings = choose_models(parsed(seen, "--glossary", str(file), "--history", "3"))
     assert settings.prompt == PromptSettings(3, (("bridge", "Steg"),))
     assert settings.recogniser is not None
     assert settings.recogniser.hot_words == ("bridge",)
-    with pytest.raises(UsageError, match="cannot be read"):
-        settings_from(parsed(seen, "--glossary", str(tmp_path / "none")))
+    assert run(["replay", "demo.flac", "--glossary", str(tmp_path / "none")]) == 2
 
 
 def test_several_languages_are_what_the_keys_switch_between(seen: Seen, models: Path) -> None:
-    settings = settings_from(
+    settings = choose_models(
         parsed(seen, *"--from fr,auto,English --to de,zh-TW,de --asr whisper-small --mt tower".split())
     )
     assert (settings.source_language, settings.sources) == ("fr", ("fr", "auto", "en"))
     assert (settings.target_language, settings.targets) == ("de", ("de", "zh-Hant"))
     assert settings.recogniser is not None
     assert (settings.recogniser.language, settings.recogniser.other_languages) == ("fr", ("en",))
-    with pytest.raises(UsageError, match="unknown language"):
-        settings_from(parsed(seen, "--to", "de,,fr"))
+    assert run(["replay", "demo.flac", "--to", "de,,fr"]) == 2
     with pytest.raises(UsageError, match="no recogniser knows Irish"):
-        settings_from(parsed(seen, *"--from en,ga --asr whisper-small".split()))
+        choose_models(parsed(seen, *"--from en,ga --asr whisper-small".split()))
 
 
-def test_a_language_named_twice_counts_once(seen: Seen, models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert settings_from(parsed(seen, *"--to de,German,fr --mt tower".split())).targets == ("de", "fr")
-    assert "taken as --to de,fr" in capsys.readouterr().err
+@pytest.mark.parametrize("by_file", [False, True])
+def test_mic_takes_several_languages(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_file: bool
+) -> None:
+    """Through the real offer of models: from the command line and from the file."""
+    runs: list[Settings] = []
+    monkeypatch.setattr("livetrans.audio.microphone.Microphone", lambda *_: open(os.devnull))
+    monkeypatch.setattr("livetrans.cli.mic.run_live", lambda settings, *_: runs.append(settings))
+    file = tmp_path / "mine.toml"
+    file.write_text('from = "en,fr,auto"\nto = "de,ar"\n' if by_file else "")
+    languages = [] if by_file else "--from en,fr,auto --to de,ar".split()
+    assert run(["mic", "--config", str(file), *languages]) == 0
+    assert (runs[0].sources, runs[0].targets) == (("en", "fr", "auto"), ("de", "ar"))
+    assert runs[0].recogniser is not None and runs[0].recogniser.model.name == "whisper-small"
 
 
-def test_a_recogniser_of_our_own_detects_nothing(seen: Seen, models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = settings_from(parsed(seen, *"--from auto --asr livetrans-recogniser-en --mt tower".split()))
-    assert (settings.source_language, settings.sources) == ("en", ("en",))
-    assert "--from auto is taken as en" in capsys.readouterr().err
+def test_a_language_named_twice_counts_once(seen: Seen, models: Path) -> None:
+    assert parsed(seen, *"--to de,German,fr --mt tower".split()).targets == ("de", "fr")
+
+
+def test_a_recogniser_of_our_own_detects_nothing(seen: Seen, models: Path) -> None:
+    notices: list[Notice] = []
+    settings = parsed(seen, *"--from auto --asr livetrans-recogniser-en --mt tower".split())
+    settings = choose_models(settings, notices.append)
+    assert settings.sources == ("en",)
+    assert [notice.text for notice in notices] == ["livetrans-recogniser-en understands only English; using --from en."]
 
 
 def test_an_unknown_theme_is_refused_where_the_screen_is_drawn(

@@ -179,16 +179,17 @@ def test_after_the_screen_the_warning_is_said_again_and_its_failure_is_one_of_th
             self.return_code = code
 
     class Over:
+        settings = Settings(None, LanguageModelSettings(Path("model.gguf")))
+
         def stop(self) -> None: ...
 
         def join(self, timeout: float) -> None: ...
 
     monkeypatch.setattr(tui_app, "LivetransApp", Screen)
-    settings = Settings(None, LanguageModelSettings(Path("model.gguf")))
     for notice in (Notice("warning", "It understands no people."), None):
-        running._run_on_screen(cast(Pipeline, Over()), settings, "title", Snapshot, Path, notice)
+        running._run_on_screen(cast(Pipeline, Over()), "title", Snapshot, Path, notice)
     assert shown == ["synthetic voices only", ""]
     assert capsys.readouterr().err.count("It understands no people.") == 1
     code = 1
     with pytest.raises(LivetransError, match="screen failed"):
-        running._run_on_screen(cast(Pipeline, Over()), settings, "title", Snapshot, Path, None)
+        running._run_on_screen(cast(Pipeline, Over()), "title", Snapshot, Path, None)

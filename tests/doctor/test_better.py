@@ -76,7 +76,7 @@ def test_people_are_promised_a_pair_or_told_that_there_is_none() -> None:
 
 def test_candidates_know_the_languages_and_are_free_to_use_or_here(tmp_path: Path) -> None:
     catalogue = known_models()
-    settings = Settings(RecogniserSettings(tmp_path), LanguageModelSettings(tmp_path), "de", "ja")
+    settings = Settings(RecogniserSettings(tmp_path), LanguageModelSettings(tmp_path), sources=("de",), targets=("ja",))
     recognisers, translators = candidates(settings, catalogue, [])
     assert recognisers and translators
     assert all(not one.name.endswith(".en") for one in recognisers)

@@ -148,7 +148,7 @@ def soak(seconds: float, seed: int, step: float, session: Path) -> tuple[Watched
 
     recorder = SessionRecorder(session)
     pipeline = Pipeline(
-        open_listening, partial(open_translating, settings, clock), clock, [watched, Monitor()], [recorder]
+        settings, open_listening, partial(open_translating, settings, clock), clock, [watched, Monitor()], [recorder]
     )
     pipeline.start()
     while not pipeline.join(1.0):

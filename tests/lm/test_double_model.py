@@ -142,14 +142,6 @@ def open_run(double_path: Path) -> Callable[..., Translating]:
     return opened
 
 
-def test_a_calm_setting_leaves_its_method_alone(open_run: Callable[..., Translating]) -> None:
-    run = open_run()
-    run.set("calm", "still")
-    assert run.translator.settings == replace(CALM["still"].decoding, method="double")
-    assert run.signature["calm"] == "still"
-    run.close()
-
-
 def test_it_is_no_draft_model_and_takes_none(
     open_run: Callable[..., Translating], double_path: Path, translator_path: Path
 ) -> None:

@@ -102,12 +102,6 @@ def _open(
     return open_translating(both, SystemClock(), publish)
 
 
-def test_a_run_names_its_draft_model(translator_path: Path, draft_path: Path) -> None:
-    translating = _open(translator_path, draft_path)
-    translating.close()
-    assert (translating.signature["draft_model"], translating.signature["gamma"]) == ("noisy.gguf", 4)
-
-
 def test_a_draft_model_that_fails_is_loaded_again(
     translator_path: Path, draft_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from livetrans.config import CALM
+from livetrans.config import CALM, DecodingSettings, MaskSettings, Settings
 from livetrans.events import (
     Caption,
     Coalesced,
     DecodingStats,
     Event,
+    Gap,
     RecognitionStats,
     Record,
     RunEnded,
@@ -102,11 +103,12 @@ def test_calm_is_counted_as_the_viewer_sees_it() -> None:
 
 
 def test_a_calm_setting_sets_the_others_and_one_of_them_makes_it_the_listeners_own() -> None:
-    shown = watch(SettingChanged("calm", "faithful"))
-    assert (shown.calm, shown.bias) == ("faithful", CALM["faithful"].decoding.bias)
-    assert watch(SettingChanged("calm", "still"), SettingChanged("bias", 0.3)).calm is None
-    both_ends = watch(RunStarted({"method": "double"}), SettingChanged("calm", "still"))
-    assert (both_ends.calm, both_ends.method) == ("still", "double")
+    shown = watch(SettingChanged("calm", "faithful")).settings
+    assert (shown.calm, shown.decoding.bias) == ("faithful", CALM["faithful"].decoding.bias)
+    assert watch(SettingChanged("calm", "still"), SettingChanged("bias", 0.3)).settings.calm is None
+    double = RunStarted({}, Settings(decoding=DecodingSettings("double")))
+    shown = watch(double, SettingChanged("calm", "still")).settings
+    assert (shown.calm, shown.decoding.method) == ("still", "double")
 
 
 def test_recognition_time_is_related_to_the_sound_heard() -> None:
@@ -120,12 +122,25 @@ def test_the_end_closes_the_gate() -> None:
     assert (shown.heard, shown.speaking, shown.level) == (9.0, False, 0.0)
 
 
-def test_settings_follow_the_signature_and_then_the_listener() -> None:
-    started = RunStarted({"method": "continuous", "bias": 0.5, "mask_mode": "output", "mask_k": 4, "machine": "m"})
-    shown = watch(started)
-    assert (shown.method, shown.bias, shown.mask_mode, shown.mask_k) == ("continuous", 0.5, "output", 4)
-    shown = watch(started, SettingChanged("mask_k", 5), SettingChanged("bias", 0), SettingChanged("paused", True))
-    assert (shown.method, shown.bias, shown.mask_mode, shown.mask_k) == ("continuous", 0.0, "output", 5)
+def test_settings_follow_the_run_and_then_the_listener() -> None:
+    settings = Settings(decoding=DecodingSettings("cd", bias=0.5), mask=MaskSettings("output", 4))
+    assert watch(RunStarted({}, settings)).settings == settings
+    shown = watch(RunStarted({}, settings), SettingChanged("mask_k", 5), SettingChanged("bias", 0))
+    assert (shown.settings.decoding, shown.settings.mask) == (DecodingSettings("cd", bias=0), MaskSettings("output", 5))
+
+
+@pytest.mark.parametrize(
+    "missing", [[SettingChanged("paused", True), SettingChanged("paused", False)], [Gap(4.0, 3604.0, "sleep")]]
+)
+def test_time_without_sound_is_in_no_rate(missing: list[Event]) -> None:
+    """A microphone's source time goes on in a pause, and while the device or the machine is away."""
+
+    def heard(seconds: float, recognition: float) -> Event:
+        return SourceProgress(seconds, None, True, recognition_seconds=recognition)
+
+    taken_back = [Caption(Transcript(0, n, "", "s", False, 0.0, 1.0), text) for n, text in enumerate(["eins", "zwei"])]
+    shown = watch(heard(4.0, 3.6), *taken_back, *missing, heard(3604.0, 3.6), heard(3608.0, 7.2))
+    assert (shown.real_time_factor, shown.changes_per_minute) == (pytest.approx(0.9), pytest.approx(7.5))
 
 
 def test_coalesced_updates_are_counted() -> None:

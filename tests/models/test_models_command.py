@@ -17,11 +17,11 @@ import click
 import pytest
 
 from livetrans.cli import fetch, mic, models, run
-from livetrans.cli.run_options import embedded_notice
-from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
+from livetrans.config import UNNAMED, LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.errors import SourceError
 from livetrans.models import find
 from livetrans.models.catalogue import Entry, read_catalogue
+from livetrans.models.chosen import embedded_notice
 from livetrans.models.pulls import Progress
 from tests.models.hub import Hub
 from tests.terminal import as_standard_error
@@ -233,7 +233,9 @@ def offer(monkeypatch: pytest.MonkeyPatch, answer: str | Iterator[str] | None, *
     monkeypatch.setattr(
         "click.termui.visible_prompt_func", lambda text: answer if isinstance(answer, str) else next(answer)
     )
-    fetch.offer_models("en", "de", named.get("asr"), named.get("mt"), yes=bool(named.get("yes")))
+    asr, mt = (Path(name) if (name := named.get(kind)) else UNNAMED for kind in ("asr", "mt"))
+    settings = Settings(RecogniserSettings(asr), LanguageModelSettings(mt))
+    fetch.offer_models(settings, yes=bool(named.get("yes")))
     return pulled
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from livetrans.clock import Clock, SystemClock
-from livetrans.config import DecodingSettings, MaskSettings, TranscriberSettings
+from livetrans.config import DecodingSettings, MaskSettings, Settings, TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, SpeechChunk, Transcript, Word
 from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.run.listening import Listener, Listening, OnAudio, listen
@@ -117,7 +117,7 @@ class ScriptedRun:
         self.source = self.source or Schedule(self.clock)
         self.recogniser = self.recogniser or Schedule(self.clock)
         self.translator = self.translator or Schedule(self.clock)
-        self.pipeline = Pipeline(self._listening, self._translating, self.clock, [self.collected])
+        self.pipeline = Pipeline(Settings(), self._listening, self._translating, self.clock, [self.collected])
 
     def run(self) -> None:
         """Run to the end.

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from livetrans.clock import ManualClock
-from livetrans.config import DecodingSettings, MaskSettings, TranscriberSettings
+from livetrans.config import CALM, DecodingSettings, MaskSettings, Settings, TranscriberSettings
 from livetrans.errors import SessionError
 from livetrans.events import (
     SAMPLE_RATE,
@@ -87,14 +87,18 @@ def record_sound(folder: Path, words: list[Word], length: float) -> None:
         source, opened = Sound(words, length), stages(words, publish)
         return Listening(listen(source, opened.gate, opened.transcriber, publish, on_audio), source.pause, source.close)
 
-    finish(PlainLoop(open_listening, translating, CLOCK, [Collected()], [SessionRecorder(folder, keep_audio=True)]))
+    finish(
+        PlainLoop(
+            Settings(), open_listening, translating, CLOCK, [Collected()], [SessionRecorder(folder, keep_audio=True)]
+        )
+    )
 
 
 def record_transcripts(folder: Path, transcripts: list[Transcript]) -> None:
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         return Listening(iter(transcripts), lambda paused: None, lambda: None)
 
-    finish(PlainLoop(open_listening, translating, CLOCK, [Collected()], [SessionRecorder(folder)]))
+    finish(PlainLoop(Settings(), open_listening, translating, CLOCK, [Collected()], [SessionRecorder(folder)]))
 
 
 def finish(run: PlainLoop) -> None:
@@ -105,7 +109,9 @@ def finish(run: PlainLoop) -> None:
 def resume(folder: Path, words: list[Word]) -> Collected:
     remainder = Remainder(read_unfinished(folder), SilenceGate, lambda publish: stages(words, publish))  # type: ignore[arg-type]
     collected = Collected()
-    run = Resuming(remainder.opener, translating, CLOCK, [collected], [SessionRecorder(folder, append=True)])
+    run = Resuming(
+        Settings(), remainder.opener, translating, CLOCK, [collected], [SessionRecorder(folder, append=True)]
+    )
     run.silent = remainder.silent
     finish(run)
     assert read_unfinished(folder).ended
@@ -172,19 +178,22 @@ def test_instants_go_on_and_half_a_line_is_gone(tmp_path: Path) -> None:
     assert [type(record.event) for record in read_records(tmp_path / "s")].count(RunStarted) == 1
 
 
-def test_languages_that_were_switched_are_those_that_were_chosen_last(tmp_path: Path) -> None:
+def test_settings_are_those_that_keys_chose_last(tmp_path: Path) -> None:
     recorder = SessionRecorder(tmp_path)
-    signed = RunStarted({"source_language": "en", "target_language": "de"})
     for event in (
-        SettingChanged("source", "auto"),  # While models loaded.
-        signed,
+        SettingChanged("source", "auto"),  # While models loaded: the run began with it.
+        RunStarted({}, Settings(sources=("auto", "en"))),
+        SettingChanged("calm", "faithful"),
+        SettingChanged("mask_k", 5),
         SettingChanged("target", "nl"),
         SettingChanged("paused", True),
         SettingChanged("target", "es"),
     ):
         recorder.write(Record(0.0, event))
     recorder.close()
-    assert read_unfinished(tmp_path).signature == {"source_language": "auto", "target_language": "es"}
+    settings = read_unfinished(tmp_path).settings
+    assert (settings.source_language, settings.target_language) == ("auto", "es")
+    assert (settings.decoding, settings.mask.k) == (CALM["faithful"].decoding, 5)
 
 
 def test_a_run_that_never_listened_has_nothing_to_finish(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from livetrans.clock import SystemClock
-from livetrans.config import CALM, DecodingSettings, MaskSettings
+from livetrans.config import CALM, DecodingSettings, MaskSettings, Settings
 from livetrans.errors import ModelError, SessionError, SourceError
 from livetrans.events import (
     Caption,
@@ -80,17 +80,14 @@ class Stream:
             raise self._failure
 
 
-def translating(
-    decoding: DecodingSettings | None = None, mask: MaskSettings | None = None, *, broken: bool = False
-) -> OpenTranslating:
+def translating(*, broken: bool = False) -> OpenTranslating:
     def open_translating(publish: Publish) -> Translating:
         if broken:
             raise ModelError("the translator is broken; choose another")
         model = ScriptedModel(word_by_word_rule())
         prompt = Prompt("plain", (BEGIN, SOURCE), (TARGET,), False)
-        mask_settings = mask or MaskSettings()
-        translator = Translator(model, prompt, decoding or DecodingSettings(), mask_settings)
-        presenter = Presenter(text_of_tokens(model), mask_settings, spaced=True)
+        translator = Translator(model, prompt, DecodingSettings(), MaskSettings())
+        presenter = Presenter(text_of_tokens(model), MaskSettings(), spaced=True)
         return Translating(translator, presenter, {"method": "ssbd"}, model.close)
 
     return open_translating
@@ -98,7 +95,8 @@ def translating(
 
 def run(kind: type[Pipeline] | type[PlainLoop], stream: Stream, *sinks: Collected, **options: object) -> Collected:
     collected = Collected()
-    task = kind(stream, translating(**options), SystemClock(), [collected, *sinks])  # type: ignore[arg-type]
+    settings = Settings(**options)  # type: ignore[arg-type]
+    task = kind(settings, stream, translating(), SystemClock(), [collected, *sinks])
     task.start()
     task.join()
     return collected
@@ -148,7 +146,7 @@ def test_gaps_behind_a_translator_that_failed_are_published_before_the_end() -> 
         side.translator.carried = carried  # type: ignore[method-assign]
         return side
 
-    task = Pipeline(Interrupted(updates(TEXTS)), failing, SystemClock(), [collected := Collected()])
+    task = Pipeline(Settings(), Interrupted(updates(TEXTS)), failing, SystemClock(), [collected := Collected()])
     task.start()
     with pytest.raises(RuntimeError, match="memory"):
         task.join()
@@ -182,7 +180,7 @@ def test_the_threaded_run_gives_the_plain_loops_finals(method: str) -> None:
 
 def test_stopping_finishes_the_speech_so_far() -> None:
     stream, collected = Stream(updates(TEXTS[:1]), endless=True), Collected()
-    pipeline = Pipeline(stream, translating(), SystemClock(), [collected])
+    pipeline = Pipeline(Settings(), stream, translating(), SystemClock(), [collected])
     pipeline.start()
     collected.wait_for(SourceProgress)
     pipeline.stop()
@@ -201,7 +199,7 @@ def test_a_source_that_fails_loses_nothing_that_it_gave() -> None:
             Stream(updates(TEXTS[:1]), failure=SourceError("the microphone is gone; plug it in")),
             Collected(),
         )
-        task = kind(stream, translating(), SystemClock(), [collected])
+        task = kind(Settings(), stream, translating(), SystemClock(), [collected])
         task.start()
         with pytest.raises(SourceError, match="gone"):
             task.join()
@@ -214,7 +212,7 @@ def test_a_source_that_fails_loses_nothing_that_it_gave() -> None:
 def test_a_translator_that_cannot_load_ends_the_run() -> None:
     for kind in (Pipeline, PlainLoop):
         stream = Stream(updates(TEXTS), endless=True)
-        task = kind(stream, translating(broken=True), SystemClock(), [collected := Collected()])
+        task = kind(Settings(), stream, translating(broken=True), SystemClock(), [collected := Collected()])
         task.start()
         with pytest.raises(ModelError, match="broken"):
             task.join()
@@ -227,7 +225,7 @@ def test_a_recogniser_that_cannot_load_ends_the_run() -> None:
         raise ModelError("the recogniser is broken; choose another")
 
     for kind in (Pipeline, PlainLoop):
-        task = kind(open_listening, translating(), SystemClock(), [collected := Collected()])
+        task = kind(Settings(), open_listening, translating(), SystemClock(), [collected := Collected()])
         task.start()
         with pytest.raises(ModelError, match="recogniser"):
             task.join()
@@ -246,7 +244,7 @@ def test_a_reader_that_goes_away_is_not_a_failure(kind: type[Pipeline] | type[Pl
 def test_a_sink_that_fails_ends_the_run_and_spares_the_others() -> None:
     stream, collected = Stream(updates(TEXTS), endless=True), Collected()
     full = Collected(Caption, OSError(28, "No space left on device"))
-    pipeline = Pipeline(stream, translating(), SystemClock(), [full, collected])
+    pipeline = Pipeline(Settings(), stream, translating(), SystemClock(), [full, collected])
     pipeline.start()
     with pytest.raises(OSError, match="space"):
         pipeline.join()
@@ -261,26 +259,25 @@ def test_live_controls_reach_the_stages_and_are_recorded() -> None:
         sides.append(translating()(publish))
         return sides[0]
 
-    pipeline = Pipeline(stream, open_translating, SystemClock(), [collected])
-    pipeline.set_calm("faithful")  # before anything has loaded
-    pipeline.set_bias(0.4)
+    pipeline = Pipeline(Settings(), stream, open_translating, SystemClock(), [collected])
+    pipeline.change("calm", "faithful")  # before anything has loaded
+    assert pipeline.change("bias", 0.4).decoding == replace(CALM["faithful"].decoding, bias=0.4)
     pipeline.start()
     collected.wait_for(SourceProgress)
-    assert sides[0].translator.settings == replace(CALM["faithful"].decoding, bias=0.4)
-    signature = collected.of(RunStarted)[0].signature
-    assert (signature["calm"], signature["bias"], signature["window"]) == (None, 0.4, 7)
-    pipeline.set_calm("still")
-    assert sides[0].translator.settings == CALM["still"].decoding
-    pipeline.set_mask_k(5)
-    pipeline.set_target("fr")
-    pipeline.set_source("zh-Hant")
-    pipeline.set_source("auto")
+    started = collected.of(RunStarted)[0].settings
+    assert (started.calm, started.decoding.bias, started.decoding.window) == (None, 0.4, 7)
+    assert pipeline.change("calm", "still").decoding == CALM["still"].decoding
+    pipeline.change("mask_k", 5)
+    pipeline.change("target", "fr")
+    pipeline.change("source", "zh-Hant")
+    pipeline.change("source", "auto")
     assert stream.languages == ["zh", None]
     pipeline.pause(True)
     pipeline.pause(False)
     pipeline.stop()
     pipeline.join()
-    assert sides[0].presenter.mask.k == sides[0].translator.mask.k == 5
+    assert sides[0].presenter.mask.k == sides[0].translator.mask.k == pipeline.settings.mask.k == 5
+    assert sides[0].translator.settings == CALM["still"].decoding
     assert stream.paused == [True, False]
     assert [(event.name, event.value) for event in collected.of(SettingChanged)] == [
         ("calm", "faithful"),
@@ -310,7 +307,9 @@ def test_a_sink_that_is_interrupted_leaves_the_other_sinks_whole_and_closed(
     kind: type[Pipeline] | type[PlainLoop], error: BaseException
 ) -> None:
     interrupted, collected = Collected(Caption, error), Collected()
-    task = kind(Stream(updates(TEXTS), endless=True), translating(), SystemClock(), [interrupted, collected])
+    task = kind(
+        Settings(), Stream(updates(TEXTS), endless=True), translating(), SystemClock(), [interrupted, collected]
+    )
     task.start()
     with pytest.raises(type(error)):
         task.join()
@@ -344,9 +343,9 @@ class Loading:
 def test_a_stop_while_models_load_waits_for_none_of_them(kind: type[Pipeline] | type[PlainLoop], slow: str) -> None:
     loading, stream, collected = Loading(), Stream(updates(TEXTS), endless=True), Collected()
     if slow == "listening":
-        task = kind(loading.listening, translating(), SystemClock(), [collected])
+        task = kind(Settings(), loading.listening, translating(), SystemClock(), [collected])
     else:
-        task = kind(stream, loading.translating, SystemClock(), [collected])
+        task = kind(Settings(), stream, loading.translating, SystemClock(), [collected])
     task.start()
     assert loading.begun.wait(20)
     task.stop()
@@ -362,7 +361,7 @@ def test_a_stop_while_models_load_waits_for_none_of_them(kind: type[Pipeline] | 
 @KINDS
 def test_a_run_that_never_started_has_ended_and_closes_its_sinks(kind: type[Pipeline] | type[PlainLoop]) -> None:
     collected = Collected()
-    task = kind(Stream([]), translating(), SystemClock(), [collected])
+    task = kind(Settings(), Stream([]), translating(), SystemClock(), [collected])
     task.stop()
     assert task.join(20)
     assert (collected.records, collected.closed) == ([], 1)
@@ -370,11 +369,11 @@ def test_a_run_that_never_started_has_ended_and_closes_its_sinks(kind: type[Pipe
 
 def test_a_stalled_disk_holds_up_neither_captions_nor_controls() -> None:
     stream, stalled, collected = Stream(updates(TEXTS), endless=True), Stalled(), Collected()
-    pipeline = Pipeline(stream, translating(), SystemClock(), [collected], [stalled])
+    pipeline = Pipeline(Settings(), stream, translating(), SystemClock(), [collected], [stalled])
     pipeline.start()
     assert stalled.stalls.wait(20)
     collected.wait_for(SourceProgress)
-    pipeline.set_bias(0.4)
+    pipeline.change("bias", 0.4)
     collected.wait_for(SettingChanged)
     pipeline.stop()
     assert not pipeline.join(0.0)
@@ -388,7 +387,7 @@ def test_a_stalled_disk_holds_up_neither_captions_nor_controls() -> None:
 def test_captions_go_on_without_a_record_whose_disk_is_full(kind: type[Pipeline] | type[PlainLoop]) -> None:
     record = Collected(Caption, SessionError("The disk is full: free space."))
     collected = Collected()
-    task = kind(Stream(updates(TEXTS)), translating(), SystemClock(), [collected], [record])
+    task = kind(Settings(), Stream(updates(TEXTS)), translating(), SystemClock(), [collected], [record])
     task.start()
     with pytest.raises(SessionError, match=r"incomplete: The disk is full"):
         task.join()
@@ -405,10 +404,10 @@ def test_captions_go_on_without_a_record_whose_disk_is_full(kind: type[Pipeline]
 
 def test_two_threads_that_publish_give_every_sink_the_same_order() -> None:
     sinks = [Collected() for _ in range(3)]
-    pipeline = Pipeline(Stream(updates(TEXTS * 5), endless=True), translating(), SystemClock(), sinks)
+    pipeline = Pipeline(Settings(), Stream(updates(TEXTS * 5), endless=True), translating(), SystemClock(), sinks)
     pipeline.start()
     for number in range(200):
-        pipeline.set_mask_k(number)
+        pipeline.change("mask_k", number)
     sinks[0].wait_for(Caption)
     pipeline.stop()
     pipeline.join()

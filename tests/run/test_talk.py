@@ -56,7 +56,7 @@ def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_pane
 
     monitor, collected = Monitor(), Collected()
     translate = partial(translating.open_translating, settings, clock)
-    pipeline = Pipeline(open_listening, translate, clock, [monitor, collected])
+    pipeline = Pipeline(settings, open_listening, translate, clock, [monitor, collected])
     shown: list[Snapshot] = []
     pipeline.start()
     end = time.monotonic() + 120

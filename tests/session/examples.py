@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from livetrans.config import DecodingSettings, Settings
 from livetrans.events import (
     BackPressure,
     Caption,
@@ -46,7 +47,8 @@ TRANSCRIPT = Transcript(
 EVENTS: tuple[Event, ...] = (
     Notice("info", "Loading the translator."),
     RunStarted(
-        {"method": "ssbd", "bias": 0.2, "mask_mode": "display", "mask_k": 3, "recogniser": None, "demo": True},
+        {"translator": "model.gguf", "cores": 4},
+        Settings(None, decoding=DecodingSettings("ssbd")),
         Origin("talk.mp4", "/home/ana/talk.mp4", 73_400_320, 1795305600.25),
         1795309215.120331,
     ),

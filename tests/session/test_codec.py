@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import get_args
 
@@ -11,6 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.config import (
+    CALM,
+    UNNAMED,
+    DraftModelSettings,
+    LanguageModelSettings,
+    OutputSettings,
+    RecogniserSettings,
+    Settings,
+    with_preset,
+)
 from livetrans.errors import SessionError
 from livetrans.events import Caption, Event, Notice, Record, RunStarted, Span, Transcript, Translation
 from livetrans.session import codec
@@ -20,6 +30,10 @@ from .examples import EVENTS, write_session
 
 SECONDS = st.integers(-(10**12), 10**12).map(lambda count: count / 10**6)
 st.register_type_strategy(float, SECONDS)
+st.register_type_strategy(Path, st.sampled_from([UNNAMED, Path("whisper-small"), Path("süß.gguf")]))
+CODES = st.lists(st.text(), min_size=1).map(tuple)
+PARTS = {field.name: ... for field in fields(Settings)} | {"output": st.just(OutputSettings())}
+st.register_type_strategy(Settings, st.builds(Settings, **PARTS | {"sources": CODES, "targets": CODES}))
 RECORDS = st.builds(Record, at=SECONDS, event=st.one_of(*(st.from_type(kind) for kind in get_args(Event))))
 
 
@@ -224,3 +238,25 @@ def test_an_older_captions_accepted_characters_are_its_first_span() -> None:
     assert event.accepted == ()
     with pytest.raises(ValueError, match="got `str`"):
         from_dict(values | {"accepted_characters": "five"})
+
+
+def test_a_session_of_an_earlier_version_has_its_settings_in_its_signature() -> None:
+    signature = {
+        "source_language": "auto", "target_language": "fr", "calm": "faithful", "bias": 0.1, "final": "worth",
+        "mask_k": 5, "translator": "hy-mt2.gguf", "context_tokens": 704, "recogniser": "whisper-small",
+        "encoder_window": None, "record": "shown", "draft_model": "small.gguf", "gamma": 4, "step": 0.8,
+    }  # fmt: skip
+    started = from_dict({"event": "run_started", "at": 1.0, "signature": signature}).event
+    assert isinstance(started, RunStarted)
+    faithful = with_preset(Settings(), CALM["faithful"])
+    assert started.settings == replace(
+        faithful,
+        recogniser=RecogniserSettings(Path("whisper-small")),
+        language_model=LanguageModelSettings(Path("hy-mt2.gguf"), 704),
+        draft_model=DraftModelSettings(Path("small.gguf"), 4),
+        sources=("auto",),
+        targets=("fr",),
+        mask=replace(faithful.mask, k=5),
+    )
+    recorded = from_dict({"event": "run_started", "at": 1.0, "signature": {}}).event
+    assert isinstance(recorded, RunStarted) and recorded.settings.recogniser is None

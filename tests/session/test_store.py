@@ -34,7 +34,7 @@ def record(sessions: Path, name: str, *events: Event) -> Path:
     return folder
 
 
-STARTED = RunStarted({"source_language": "en", "target_language": "de"})
+STARTED = RunStarted({})
 ENDED = RunEnded(83.0, "end of source")
 
 
@@ -212,7 +212,7 @@ def test_a_session_that_another_run_removes_meanwhile_is_not_old(
 
 
 def began(at: float, of: str | None = None) -> RunStarted:
-    return RunStarted({}, Origin(of) if of else None, at)
+    return RunStarted({}, origin=Origin(of) if of else None, began_at=at)
 
 
 def test_last_is_the_newest_session_though_the_clock_was_set_back(sessions: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_session_is_shown_without_being_translated_again(sessions: Path, capsy
     record(sessions, "monday", began(1.0, "talk.mp4"), caption(0, "Guten Tag.", source="Good day.", start=63.0), ENDED)
     assert run(["sessions", "show", "monday", "--text", "both"]) == 0
     assert capsys.readouterr().out == (
-        f"monday: talk.mp4, 1:23, 1 caption\n{sessions}/monday\n\n   1:03  Good day.\n         Guten Tag.\n"
+        f"monday: talk.mp4, 1:23, 1 caption, en → de\n{sessions}/monday\n\n   1:03  Good day.\n         Guten Tag.\n"
     )
 
 

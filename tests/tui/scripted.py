@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from livetrans.config import DecodingSettings, MaskSettings, OutputSettings
+from livetrans.config import Settings, changed
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, Span, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
@@ -63,6 +63,7 @@ class ScriptedRun(Pipeline):
     """A run without threads: it plays a screenplay and records what its controls were set to."""
 
     def __init__(self) -> None:
+        self.settings = Settings()
         self.calls: list[tuple[str, object]] = []
         self.screenplay = Screenplay()
 
@@ -72,20 +73,10 @@ class ScriptedRun(Pipeline):
     def pause(self, paused: bool) -> None:
         self.calls.append(("pause", paused))
 
-    def set_calm(self, name: str) -> None:
-        self.calls.append(("calm", name))
-
-    def set_bias(self, bias: float) -> None:
-        self.calls.append(("bias", bias))
-
-    def set_mask_k(self, k: int) -> None:
-        self.calls.append(("mask_k", k))
-
-    def set_target(self, code: str) -> None:
-        self.calls.append(("target", code))
-
-    def set_source(self, code: str) -> None:
-        self.calls.append(("source", code))
+    def change(self, name: str, value: str | float) -> Settings:
+        self.calls.append((name, value))
+        self.settings = changed(self.settings, name, value)
+        return self.settings
 
     def stop(self) -> None:
         self.calls.append(("stop", None))
@@ -109,7 +100,7 @@ class Screenplay:
 
 
 def started() -> RunStarted:
-    return RunStarted({"method": "ssbd", "bias": 0.2})
+    return RunStarted({})
 
 
 def ended(reason: str = "end of source") -> RunEnded:
@@ -173,26 +164,20 @@ def make_app(
     run: ScriptedRun | None = None,
     *,
     snapshot: Snapshot = FULL,
-    output: OutputSettings | None = None,
+    settings: Settings | None = None,
     save: Callable[[], Path] | None = None,
-    mask_k: int = 3,
-    bias: float = 0.2,
     ending_signals: Callable[[], int] = lambda: 0,
-    languages: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
     limit: str = "",
 ) -> LivetransApp:
     run = run or ScriptedRun()
     run.screenplay = screenplay
+    run.settings = settings or run.settings
     app = LivetransApp(
         run,
         lambda: snapshot,
-        title="council.wav · en → de · tower-2b",
-        decoding=DecodingSettings(bias=bias),
-        mask=MaskSettings(k=mask_k),
-        output=output,
+        title="council.wav · tower-2b",
         save=save,
         ending_signals=ending_signals,
-        languages=languages,
         limit=limit,
     )
     # The progress bar and scrolling move with the clock; tests and pictures may not.

@@ -10,7 +10,7 @@ import pytest
 from textual.geometry import Region
 from textual.pilot import Pilot
 
-from livetrans.config import OutputSettings
+from livetrans.config import DecodingSettings, MaskSettings, OutputSettings, Settings
 from livetrans.errors import SessionError
 from livetrans.events import Event, Gap, Notice, Record
 from livetrans.metrics.monitor import Snapshot
@@ -138,7 +138,9 @@ async def test_recognised_and_translated_text_is_shown_never_executed(text: str,
 
 async def test_keys_move_the_run_within_their_range() -> None:
     run = ScriptedRun()
-    app = make_app(Screenplay(started()), run, mask_k=1, bias=0.05)
+    app = make_app(
+        Screenplay(started()), run, settings=Settings(decoding=DecodingSettings(bias=0.05), mask=MaskSettings(k=1))
+    )
     async with app.run_test() as pilot:
         await pilot.press("m", "m", "M", "right_square_bracket", "left_square_bracket")
         await pilot.press("b", "b", "B", "full_stop", "comma")
@@ -153,7 +155,7 @@ async def test_keys_move_the_run_within_their_range() -> None:
 
 async def test_bias_stops_where_more_changes_nothing_and_says_so() -> None:
     run = ScriptedRun()
-    app = make_app(Screenplay(started()), run, bias=0.43)
+    app = make_app(Screenplay(started()), run, settings=Settings(decoding=DecodingSettings(bias=0.43)))
     async with app.run_test() as pilot:
         await pilot.press("B", "B", "B")
         await settle(pilot)
@@ -296,9 +298,20 @@ async def test_the_calm_key_goes_through_the_settings_and_help_explains_it() -> 
         assert "Next calm setting." in screen_text(app)
 
 
+async def test_the_calm_key_leaves_a_method_without_calm_settings_as_it_is() -> None:
+    run = ScriptedRun()
+    app = make_app(Screenplay(started()), run, settings=Settings(decoding=DecodingSettings("rt")))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await pilot.press("a")
+        await settle(pilot)
+        assert "this run's method is rt" in screen_text(app)
+    assert run.calls == []
+
+
 async def test_keys_go_through_the_languages_and_the_top_bar_names_what_was_detected() -> None:
     run, screenplay = ScriptedRun(), Screenplay(started())
-    app = make_app(screenplay, run, languages=(("auto", "en"), ("de", "ar")))
+    app = make_app(screenplay, run, settings=Settings(sources=("auto", "en"), targets=("de", "ar")))
     async with app.run_test(size=(120, 30)) as pilot:
         await settle(pilot)
         assert "auto → de" in screen_text(app)
@@ -316,7 +329,7 @@ async def test_keys_go_through_the_languages_and_the_top_bar_names_what_was_dete
 
 async def test_one_language_leaves_nothing_to_switch() -> None:
     run = ScriptedRun()
-    app = make_app(Screenplay(started()), run, languages=(("en",), ("de",)))
+    app = make_app(Screenplay(started()), run)
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
         await pilot.press("t")
@@ -500,7 +513,7 @@ async def test_help_scrolls_to_its_end_by_the_arrows_alone(size: tuple[int, int]
 
 
 async def test_help_opens_at_the_number_that_is_asked_for() -> None:
-    app = make_app(Screenplay(started()), output=OutputSettings(panel="research"))
+    app = make_app(Screenplay(started()), settings=Settings(output=OutputSettings(panel="research")))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         found = {command.title: command for command in app.get_system_commands(app.screen)}
@@ -553,7 +566,7 @@ async def test_the_panel_key_goes_from_people_to_research_to_none() -> None:
 
 
 async def test_the_source_can_stand_below() -> None:
-    app = make_app(Screenplay(*conversation()), output=OutputSettings(source_line="below"))
+    app = make_app(Screenplay(*conversation()), settings=Settings(output=OutputSettings(source_line="below")))
     async with app.run_test(size=(100, 40)) as pilot:
         await settle(pilot)
         text = screen_text(app)
@@ -564,7 +577,7 @@ async def test_the_source_can_stand_below() -> None:
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_a_source_below_follows_its_caption_and_a_second_line_moves_nothing_above(size: tuple[int, int]) -> None:
     screenplay = Screenplay(started())
-    app = make_app(screenplay, output=OutputSettings(source_line="below"))
+    app = make_app(screenplay, settings=Settings(output=OutputSettings(source_line="below")))
     async with app.run_test(size=size) as pilot:
         await settle(pilot)
         await play(pilot, screenplay, caption(0, "Guten Morgen", source="Good morning"))

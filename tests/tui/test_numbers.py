@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from livetrans.config import DecodingSettings, Settings
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.backpressure import STEPS, Step
 from livetrans.text import duration
@@ -57,7 +58,7 @@ def test_the_panel_fits_its_terminal(panel: str, height: int) -> None:
 
 
 def test_settings_of_no_calm_setting_are_custom() -> None:
-    snapshot = replace(FULL, calm=None)
+    snapshot = replace(FULL, settings=Settings(decoding=DecodingSettings(bias=0.3)))
     assert "custom" in draw(snapshot, "people", PANEL_WIDTH, 24).plain
     assert "calm custom" in strip_text(snapshot, "people")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from livetrans.config import OutputSettings
+from livetrans.config import OutputSettings, Settings
 from livetrans.events import Event, Notice
 from livetrans.metrics.monitor import Snapshot
 from livetrans.tui.app import LivetransApp
@@ -17,7 +17,7 @@ Compare = Callable[..., bool]
 
 
 def still(*events: Event, snapshot: Snapshot = FULL, **output: str) -> LivetransApp:
-    return make_app(Screenplay(*events), snapshot=snapshot, output=OutputSettings(**output))  # type: ignore[arg-type]
+    return make_app(Screenplay(*events), snapshot=snapshot, settings=Settings(output=OutputSettings(**output)))  # type: ignore[arg-type]
 
 
 def at_the_end() -> list[Event]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from livetrans.cli import run
-from livetrans.cli.configuring import entries_in_force, template
+from livetrans.cli.config import entries, template
 from livetrans.models.find import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
 
 
@@ -30,14 +30,14 @@ def uncommented(text: str) -> str:
 def test_every_key_of_the_template_is_valid_once_it_is_set(config_file: Path) -> None:
     text = template()
     assert max(map(len, text.splitlines())) <= 80
-    assert tomllib.loads(text) == {"mic": {}, "replay": {}}
+    assert tomllib.loads(text) == {}
     config_file.parent.mkdir()
-    config_file.write_text(uncommented(text))
-    found = entries_in_force(None)
-    assert {entry.given[1].name for entry in found if entry.given[1]} == {"DEFAULT_MAP"}
-    values = tomllib.loads(uncommented(text))
-    assert {entry.key for entry in found if not entry.table} == {key for key in values if key not in ("mic", "replay")}
-    assert {entry.key for entry in found if entry.table == "mic"} == set(values["mic"])
+    # A glossary is read as soon as it is named.
+    config_file.write_text(re.sub(r"^glossary = .*$", "", uncommented(text), flags=re.MULTILINE))
+    found = entries(in_force=True)
+    origins = {entry.key: source.name for entry in found if (source := entry.value[1])}
+    assert origins.pop("glossary") == "DEFAULT" and set(origins.values()) == {"DEFAULT_MAP"}
+    assert {entry.key for entry in found} == tomllib.loads(uncommented(text)).keys()
 
 
 def test_the_written_file_changes_nothing(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,7 +81,7 @@ def test_each_value_says_where_it_came_from(
     config_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config_file.parent.mkdir()
-    config_file.write_text('to = "fr"\nmask-k = 5\nasr = "lost"\n[mic]\ndevice = "USB"\n')
+    config_file.write_text('to = "fr"\nmask-k = 5\nasr = "lost"\ndevice = "USB"\n')
     monkeypatch.setenv(RECOGNISER_VARIABLE, "/models/whisper\x1b[31m")
     assert run(["config"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -1,0 +1,93 @@
+"""The models of a run: found on this machine by what the settings name, or by the languages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from livetrans.config import UNNAMED, RecogniserSettings, Settings
+from livetrans.errors import UsageError
+from livetrans.events import Notice
+from livetrans.installation import data_folder
+from livetrans.languages import AUTO, parse_language
+from livetrans.models.find import find_draft_model, find_recogniser, find_translator, is_embedded
+
+EMBEDDED = "the embedded recogniser understands synthetic voices only, not people"
+
+
+def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda notice: None) -> Settings:
+    """Return the settings with the paths of their models, and with what the recogniser has to know of the others.
+
+    Raises:
+        UsageError: a language that no recogniser knows.
+        ModelError: a model that is not there.
+    """
+    source = None if settings.source_language == AUTO else settings.source_language
+    model = find_translator(model_name(settings.language_model.model), source=source, target=settings.target_language)
+    settings = replace(settings, language_model=replace(settings.language_model, model=model.path))
+    if settings.draft_model:
+        draft = replace(settings.draft_model, model=find_draft_model(str(settings.draft_model.model)))
+        settings = replace(settings, draft_model=draft)
+    return _with_recogniser(settings, settings.recogniser, notify) if settings.recogniser else settings
+
+
+def _with_recogniser(settings: Settings, recogniser: RecogniserSettings, notify: Callable[[Notice], None]) -> Settings:
+    spoken = [spoken_code(code) for code in settings.sources]
+    model = find_recogniser(model_name(recogniser.model), language=hardest(spoken))
+    if model.languages:
+        # A recogniser of our own knows one language, and detects none.
+        [only] = model.languages
+        if settings.source_language == AUTO:
+            text = f"{model.name} understands only {parse_language(only).name}; using --from {only}."
+            notify(Notice("warning", text))
+            settings = replace(
+                settings, sources=(only, *(code for code in settings.sources if code not in (AUTO, only)))
+            )
+        spoken[0] = only
+    recogniser = replace(
+        recogniser,
+        model=model.path,
+        language=spoken[0],
+        other_languages=tuple(code for code in spoken[1:] if code),
+        hot_words=tuple(term for term, _ in settings.prompt.glossary),
+    )
+    return replace(settings, recogniser=recogniser)
+
+
+def spoken_code(language: str) -> str | None:
+    """Return the recogniser's code of a spoken language; None for `auto`.
+
+    Raises:
+        UsageError: no recogniser knows the language.
+    """
+    if language == AUTO:
+        return None
+    known = parse_language(language)
+    if known.whisper_code is None:
+        raise UsageError(f"no recogniser knows {known.name}; choose another language for --from")
+    return known.whisper_code
+
+
+def hardest(spoken: list[str | None]) -> str | None:
+    """Return the one of several spoken languages, None being a detected one, that the fewest recognisers know."""
+    return min(spoken, key=lambda code: (code is not None, code == "en"))
+
+
+def model_name(model: Path) -> str | None:
+    """Return what a user named a model by; None for nothing."""
+    return None if model == UNNAMED else str(model)
+
+
+def embedded_notice(settings: Settings, file: Path | None = None) -> Notice | None:
+    """Return the warning that the embedded recogniser understands no people; none for a `file` that ships with it."""
+    if settings.recogniser is None or not is_embedded(settings.recogniser.model):
+        return None
+    if file is not None and file.parent.resolve() == data_folder("recordings").resolve():
+        return None
+    source = "en" if settings.source_language == AUTO else settings.source_language
+    return Notice(
+        "warning",
+        f"{EMBEDDED.capitalize()}; "
+        f"`livetrans models pull small --from {source} --to {settings.target_language}` fetches one that does.",
+    )
