@@ -10,10 +10,11 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from livetrans.audio.portaudio import ON_A_MAC
 from livetrans.cli.common import GroupedCommand, GroupedOption, say, warn
 from livetrans.cli.run_options import run_options
 from livetrans.clock import SystemClock
@@ -24,29 +25,10 @@ from livetrans.installation import as_started
 from livetrans.models.chosen import EMBEDDED, choose_models, embedded_notice
 from livetrans.text import file_size, visible
 
-if TYPE_CHECKING:
-    from livetrans.audio.capture import LevelMeter
-
 WIDTH = 80
 _INDENT = 22
-_MEASURED = (
-    "from",
-    "to",
-    "asr",
-    "mt",
-    "prompt",
-    "context",
-    "threads",
-    "asr_threads",
-    "step",
-    "pause",
-    "window",
-    "config",
-)
-"""The shared options that change what the doctor measures."""
-MICROPHONE_SECONDS = 10
-"""Longest wait for the first sound: there is none where the sound server hangs."""
-_MARKS = {OK: "ok", WARNING: "look", BROKEN: "broken"}
+ZEROS_SECONDS = 30 if ON_A_MAC else 3
+"""Seconds of nothing but zeros after which a microphone counts as silent: macOS gives them while it asks the user."""
 
 
 @click.command(cls=GroupedCommand)
@@ -55,8 +37,9 @@ _MARKS = {OK: "ok", WARNING: "look", BROKEN: "broken"}
 def command(settings: Settings, as_json: bool) -> int:
     """Check whether captions will run on this machine, and say how far behind the speech they will be.
 
-    Checks versions, builds, the microphone, memory and disk, and measures the models that `mic` would take with the
-    same options. Nothing is fetched. The exit code is 1 where something that every run needs is broken.
+    Checks versions, builds, the microphone, memory and disk, then plays half a minute of speech through the models that
+    `mic` would take with the same options. Nothing is fetched. If something that every run needs is broken, the exit
+    code is 1.
     """
     findings: list[Finding] = []
     measured: dict[str, Any] = {}
@@ -74,8 +57,8 @@ def command(settings: Settings, as_json: bool) -> int:
 
 
 for _parameter in command.params:
-    # All options are taken, so that the command line of a run can be kept; help lists those that matter here.
-    if isinstance(_parameter, GroupedOption) and _parameter.name not in _MEASURED:
+    # All options are taken, so that the command line of a run can be kept; these change nothing that is measured.
+    if isinstance(_parameter, GroupedOption) and _parameter.heading == "Output" and _parameter.name != "config":
         _parameter.hidden = True
 
 
@@ -89,6 +72,7 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
 
     from livetrans.audio.portaudio import portaudio_version
     from livetrans.doctor import machine
+    from livetrans.doctor.trial import SPEECH_SECONDS, run_trial, trial_finding
     from livetrans.lm.llama.model import engine
     from livetrans.session.recorder import sessions_folder
     from livetrans.speech.whisper import compute_types, cuda_devices
@@ -114,56 +98,34 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
 
     paths = [settings.recogniser.model, settings.language_model.model]
     named = ", ".join(f"{path.name} ({file_size(size_on_disk(path))})" for path in paths)
-    embedded = embedded_notice(settings) is not None
-    yield Finding("models", WARNING if embedded else OK, f"{named}; {EMBEDDED}" if embedded else named)
+    embedded = embedded_notice(settings)
+    if embedded:
+        advice = f"{embedded.text.rpartition('; ')[2]} Then run the doctor again."
+        yield Finding("models", WARNING, f"{named}; {EMBEDDED}", advice)
+    else:
+        yield Finding("models", OK, named)
     memory = machine.check_memory(sum(map(size_on_disk, paths)), psutil.virtual_memory().available)
     yield memory
     busy = machine.check_load_average(psutil.getloadavg()[0], os.cpu_count() or 1)
     if busy:
         yield busy
-    if memory.state != BROKEN:
-        yield from _measure(settings, measured, suggests=busy is None)
-
-
-def _measure(settings: Settings, measured: dict[str, Any], *, suggests: bool) -> Iterator[Finding]:
-    """The pair's findings: each model by itself, then both together; `suggests`: then a pair that suits better."""
-    import psutil
-
-    from livetrans.doctor import measuring
-    from livetrans.doctor.better import better_pair
-    from livetrans.doctor.machine import fault
-
-    assert settings.recogniser is not None
-    clock = SystemClock()
-    _tell(f"measuring the recogniser {settings.recogniser.model.name} …")
+    if memory.state == BROKEN:
+        return
+    _tell(f"playing {SPEECH_SECONDS:.0f} s of speech through {paths[0].name} and {paths[1].name} …")
     try:
         with _quiet():
-            recogniser = measuring.measure_recogniser(settings.recogniser, clock)
+            trial = run_trial(settings, SystemClock())
     except LivetransError as error:
-        yield fault("recogniser", error)
+        yield machine.fault("captions", error)
         return
-    measured["recogniser"] = asdict(recogniser)
-    yield measuring.recogniser_finding(recogniser, settings.transcriber.step)
-    _tell(f"measuring the translator {settings.language_model.model.name} …")
-    try:
-        with _quiet():
-            translator = measuring.measure_translator(settings, clock)
-    except LivetransError as error:
-        yield fault("translator", error)
-        return
-    measured["translator"] = asdict(translator)
-    yield measuring.translator_finding(translator)
-    load = measuring.predict(recogniser, translator, settings)
-    measured["predicted"] = {"step": settings.transcriber.step, **asdict(load), "keeps_up": load.keeps_up}
-    yield measuring.captions_finding(load, settings.mask)
-    if suggests:
-        another = better_pair(settings, recogniser, translator, load, psutil.virtual_memory().available)
-        if another:
-            yield another
+    measured |= asdict(trial) | {"keeps_up": trial.keeps_up}
+    yield trial_finding(trial)
 
 
 def _listen() -> tuple[str, float]:
-    """The default microphone's name, and the level of its loudest moment.
+    """Return the default microphone's name, and the level of its loudest moment.
+
+    Listens for a second from the first sound that is not zero. The capture itself gives up where none comes.
 
     Raises:
         SourceError: there is none, or it gives no sound.
@@ -172,20 +134,16 @@ def _listen() -> tuple[str, float]:
 
     meter = LevelMeter(None)
     try:
-        _wait_for_sound(meter)
+        silent = 0
+        while not meter.wait(1.0) and not meter.loudest and silent < ZEROS_SECONDS:
+            silent += meter.loudest is not None
+            if ON_A_MAC and silent == 2:
+                _tell("the microphone is silent so far; if the system asks whether it may be used, allow it")
     finally:
         meter.close()
     if meter.loudest is None:
         raise SourceError(meter.fault or "The microphone gives no sound.")
     return meter.name, meter.loudest
-
-
-def _wait_for_sound(meter: LevelMeter) -> None:
-    """Until a second after its first sound, or until it is clear that none comes."""
-    for _ in range(MICROPHONE_SECONDS):
-        ended, heard = meter.wait(1.0), meter.loudest is not None
-        if ended or heard:
-            return
 
 
 def _tell(text: str) -> None:
@@ -210,7 +168,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _show(finding: Finding) -> None:
-    first = f"{_MARKS[finding.state]:<8}{finding.name:<{_INDENT - 8}}"
+    first = f"{finding.state:<8}{finding.name:<{_INDENT - 8}}"
     lines = textwrap.wrap(visible(finding.text), WIDTH - _INDENT, break_on_hyphens=False)
     if finding.advice:
         lines += textwrap.wrap(f"-> {visible(as_started(finding.advice))}", WIDTH - _INDENT, break_on_hyphens=False)
@@ -221,5 +179,5 @@ def _conclusion(findings: list[Finding]) -> str:
     broken = [finding.name for finding in findings if finding.state == BROKEN]
     if broken:
         return f"\nNot ready: {', '.join(broken)}."
-    looks = [finding.name for finding in findings if finding.state == WARNING]
-    return f"\nReady; worth a look: {', '.join(looks)}." if looks else "\nReady."
+    warnings = [finding.name for finding in findings if finding.state == WARNING]
+    return f"\nReady, with warnings: {', '.join(warnings)}." if warnings else "\nReady."

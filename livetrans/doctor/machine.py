@@ -13,6 +13,7 @@ from pathlib import Path
 
 from livetrans import __version__
 from livetrans.audio.capture import decibels
+from livetrans.audio.portaudio import zeros_advice
 from livetrans.errors import LivetransError, SourceError
 from livetrans.text import file_size
 
@@ -111,12 +112,7 @@ def check_microphone(listen: Callable[[], tuple[str, float]]) -> Finding:
     except SourceError as error:
         return Finding("microphone", WARNING, str(error))
     if level == 0:
-        advice = (
-            "allow this terminal to use it: System Settings, Privacy & Security, Microphone"
-            if platform.system() == "Darwin"
-            else "unmute it, or take another with --device: `livetrans devices --listen` shows each one's level"
-        )
-        return Finding("microphone", WARNING, f"{device} gives only silence", advice)
+        return Finding("microphone", WARNING, f"{device} gives only silence", zeros_advice())
     text = f"{device}, loudest moment {decibels(level):.0f} dB"
     if level < QUIET:
         return Finding("microphone", WARNING, f"{text}: very quiet", "speak while the doctor runs, or turn it up")
@@ -154,5 +150,5 @@ def check_load_average(load: float, cores: int) -> Finding | None:
     """Warn of other programs that keep the cores busy; None if the machine is quiet enough to measure on."""
     if load < cores / 2:
         return None
-    text = f"other programs keep {min(load, cores):.1f} of {cores} cores busy: the figures below are too high"
-    return Finding("other load", WARNING, f"{text}, and no other models are suggested", "close them, and try again")
+    text = f"other programs keep {min(load, cores):.1f} of {cores} cores busy: captions come later than they would"
+    return Finding("other load", WARNING, text, "close them, and try again")

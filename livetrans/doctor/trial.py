@@ -1,0 +1,182 @@
+"""A trial run: the recording in the tree through the pipeline of a live run, at the pace of speech, and its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from livetrans.clock import Clock
+from livetrans.config import Settings
+from livetrans.doctor.machine import BROKEN, OK, WARNING, Finding
+from livetrans.errors import ModelError, UsageError
+from livetrans.events import BackPressure, Record, RunStarted, Transcript, Translation
+from livetrans.installation import data_folder
+from livetrans.languages import AUTO
+from livetrans.metrics.monitor import Monitor
+from livetrans.run.backpressure import STEPS
+from livetrans.run.listening import Listening, OnAudio, open_audio
+from livetrans.run.pipeline import Pipeline
+from livetrans.run.publisher import Publish
+from livetrans.run.translating import open_translating
+
+if TYPE_CHECKING:
+    from livetrans.audio.source import AudioSource
+
+SPEECH_SECONDS = 24.0
+"""Seconds of the recording that are played: seven sentences."""
+LOADING_SECONDS = 180.0
+"""Longest time that the models may take to load."""
+CATCH_UP_SECONDS = 15.0
+"""Seconds after the end of the speech within which its captions have to be done."""
+FULL = 0.8
+"""Share of the time from which a stage has little room for other programs and longer sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a trial run measured."""
+
+    finished: bool
+    """Whether everything was translated `CATCH_UP_SECONDS` after the end of the speech."""
+    heard: float
+    """Seconds of speech that were recognised."""
+    lag: float | None
+    """Median seconds from the end of a spoken word to the caption that shows it; None without captions."""
+    lag_95: float | None
+    """The same, for 95 of 100 words at most."""
+    recogniser: float
+    translator: float
+    """Share of the time that a stage was busy."""
+    left_out: str
+    """The step of back-pressure that left out most, see `livetrans.run.backpressure`; `normal` if nothing was."""
+    behind: float
+    """Seconds by which the run was behind at most."""
+
+    @property
+    def keeps_up(self) -> bool:
+        return self.finished and self.left_out == STEPS[0].name
+
+
+class _Load:
+    """A sink that sums up what a trial needs beside the monitor's figures."""
+
+    def __init__(self) -> None:
+        self.began_at: float | None = None
+        self._seconds, self._translated_at = 0.0, 0.0
+        self._waiting: set[int] = set()
+        """Segments whose final is not translated yet."""
+        self.left_out, self.behind = 0, 0.0
+
+    def write(self, record: Record) -> None:
+        match record.event:
+            case RunStarted():
+                self.began_at = self._translated_at = record.at
+            case Transcript(segment_id=segment, final=True):
+                self._waiting.add(segment)
+            case Translation() as translation:
+                self._seconds += translation.stats.total_seconds
+                self._translated_at = record.at
+                if translation.final:
+                    self._waiting.discard(translation.segment_id)
+            case BackPressure(step=name, behind_seconds=behind):
+                self.left_out = max(self.left_out, [step.name for step in STEPS].index(name))
+                self.behind = max(self.behind, behind)
+
+    def translating_seconds(self, now: float) -> float:
+        """Return the time that updates took, with the one that is being made while finals wait."""
+        return self._seconds + (now - self._translated_at if self._waiting else 0.0)
+
+    def close(self) -> None:
+        """Do nothing: the sums stay readable."""
+
+
+def run_trial(settings: Settings, clock: Clock, open_source: Callable[[], AudioSource] | None = None) -> Trial:
+    """Play the recording through the models of `settings`, and measure; it is English, and the run expects that.
+
+    Raises:
+        ModelError: a model cannot be loaded, fails, or takes too long to load.
+        UsageError: a model does not know the languages.
+    """
+    english = _expecting_english(settings)
+    try:
+        return _run(english, clock, open_source or partial(_open_recording, clock))
+    except UsageError:
+        if english == settings:
+            raise
+    return _run(settings, clock, open_source or partial(_open_recording, clock))
+
+
+def _run(settings: Settings, clock: Clock, open_source: Callable[[], AudioSource]) -> Trial:
+    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
+        return open_audio(open_source(), settings, clock, publish, on_audio)
+
+    monitor, load = Monitor(settings, memory=lambda: None), _Load()
+    pipeline = Pipeline(settings, open_listening, partial(open_translating, settings, clock), clock, [monitor, load])
+    asked_at = clock.now()
+    pipeline.start()
+    try:
+        finished = pipeline.join(0.1)
+        while not finished and clock.now() < _deadline(asked_at, load.began_at):
+            finished = pipeline.join(0.1)
+    finally:
+        pipeline.stop()
+    if load.began_at is None:
+        raise ModelError(f"The models were not loaded after {LOADING_SECONDS:.0f} s: choose smaller ones.")
+    now, figures = clock.now(), monitor.snapshot()
+    seconds = now - load.began_at
+    heard = max(figures.heard, 0.1)
+    return Trial(
+        finished=finished,
+        heard=figures.heard,
+        lag=figures.seen_lag_median,
+        lag_95=figures.seen_lag_p95,
+        recogniser=(figures.real_time_factor or 0.0) * heard / seconds,
+        translator=load.translating_seconds(now) / seconds,
+        left_out=STEPS[load.left_out].name,
+        behind=load.behind,
+    )
+
+
+def _deadline(asked_at: float, began_at: float | None) -> float:
+    return asked_at + LOADING_SECONDS if began_at is None else began_at + SPEECH_SECONDS + CATCH_UP_SECONDS
+
+
+def _open_recording(clock: Clock) -> AudioSource:
+    from livetrans.audio.file import AudioFile, Part
+
+    return AudioFile(data_folder("recordings") / "demo.flac", clock, real_time=True, part=Part(0.0, SPEECH_SECONDS))
+
+
+def _expecting_english(settings: Settings) -> Settings:
+    """Return the settings for English speech, unless that is the captions' language or may be detected."""
+    assert settings.recogniser is not None
+    if settings.source_language in ("en", AUTO) or settings.target_language == "en":
+        return settings
+    return replace(settings, sources=("en",), recogniser=replace(settings.recogniser, language="en"))
+
+
+def trial_finding(trial: Trial) -> Finding:
+    """Say plainly whether the machine keeps up, and how late captions are."""
+    busy = f"the recogniser is busy {trial.recogniser:.0%} of the time, the translator {trial.translator:.0%}"
+    lag = "no word of the recording was recognised, so how late captions are is unknown"
+    if trial.lag is not None and trial.lag_95 is not None:
+        lag = f"half of the words are shown within {trial.lag:.1f} s, 95 of 100 within {trial.lag_95:.1f} s"
+    if not trial.finished:
+        text = f"this machine does not keep up: {trial.heard:.0f} of {SPEECH_SECONDS:.0f} s of speech were recognised"
+        text += f" {CATCH_UP_SECONDS:.0f} s after their end; captions come later and later"
+        return Finding("captions", BROKEN if trial.lag is None else WARNING, f"{text}; {busy}", _advice(trial))
+    if not trial.keeps_up:
+        text = f"this machine keeps up only by leaving out growing captions ({trial.left_out}): it was up to "
+        return Finding("captions", WARNING, f"{text}{trial.behind:.0f} s behind; {lag}; {busy}", _advice(trial))
+    if max(trial.recogniser, trial.translator) > FULL:
+        return Finding("captions", WARNING, f"this machine just keeps up: {lag}; {busy}", _advice(trial))
+    state = OK if trial.lag is not None else WARNING
+    return Finding("captions", state, f"this machine keeps up: {lag}; {busy}")
+
+
+def _advice(trial: Trial) -> str:
+    if trial.recogniser >= trial.translator:
+        return "choose a smaller recogniser with --asr, give it --window partials, or a longer --step"
+    return "choose a smaller translator with --mt, or give a longer --step"
