@@ -163,9 +163,6 @@ CALM = {
 }
 """How calm captions are: shown words stay unless the source was rewritten; a final may change them; best text."""
 
-CALM_METHODS = ("window", "double")
-"""The methods that calm settings are for."""
-
 PAPER = Preset(DecodingSettings("ssbd", bias=0.2, final="partial"), MaskSettings("display", 3))
 """The paper's SSBD with its settings (arXiv 2509.21740v2, Table 4), which `--method paper` chooses."""
 
@@ -258,7 +255,7 @@ class Settings:
     @property
     def is_calm_method(self) -> bool:
         """Whether calm settings are for the run's method."""
-        return self.decoding.method in CALM_METHODS
+        return self.decoding.method == "window"
 
 
 def with_preset(settings: Settings, preset: Preset) -> Settings:
