@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from livetrans.bench.methods import PAPER_METHODS, QUICK_REPEATS, QUICK_SENTENCES, REPEATS, TIMES
-from livetrans.cli.common import AdvisingGroup, NumberRange
+from livetrans.cli.common import AdvisingGroup
 from livetrans.cli.options import MOST_THREADS, PROMPTS
 from livetrans.cli.pages import Page, page_options
+from livetrans.cli.values import NumberRange
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import UsageError
 from livetrans.files import input_path

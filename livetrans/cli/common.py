@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import math
-import shlex
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -156,29 +153,6 @@ class GroupedCommand(click.Command):
         for heading, lines in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(lines)
-
-
-class NumberRange(click.FloatRange):
-    """A range that refuses nan, which compares as neither below nor above a bound."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number: float = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value!r} is not a number.", param, ctx)
-        return number
-
-
-def checked_jsonl(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Accept .jsonl files only, because `--jsonl demo.flac` would overwrite the recording."""
-    if value in (None, "-") or str(value).endswith(".jsonl"):
-        return value
-    if Path(str(value)).exists():
-        raise UsageError(
-            f"--jsonl took {value!r} for the file to write; "
-            "write --jsonl behind it, or name a new file with --jsonl=FILE.jsonl"
-        )
-    named = Path(str(value)).with_suffix(".jsonl")
-    raise UsageError(f"--jsonl writes to a file that ends in .jsonl; write --jsonl {shlex.quote(str(named))}")
 
 
 def progress_bar(*, hidden: bool = False) -> Progress:

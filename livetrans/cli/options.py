@@ -11,19 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
-from livetrans.cli.common import BY_CALM, GroupedOption, NumberRange, checked_jsonl
+from livetrans.cli.common import BY_CALM, GroupedOption
 from livetrans.cli.completing import complete_language
 from livetrans.cli.config import config_option
+from livetrans.cli.values import Gamma, Languages, NumberRange, Terms, checked_jsonl
 from livetrans.config import CALM, FINALS, GAMMA, PANELS, SOURCE_LINES, UNNAMED, Settings
 from livetrans.decoding import DECODERS
 from livetrans.decoding.drafting import MOST_PROPOSED
-from livetrans.files import input_path
-from livetrans.languages import AUTO, parse_language
 from livetrans.lm.families import TEMPLATES
 from livetrans.models.find import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
-from livetrans.translation.glossary import read_glossary
 
 MOST_THREADS = 512
 """llama.cpp crashes past its own limit, and CTranslate2 where the system gives no more."""
@@ -38,47 +35,6 @@ _DECODERS = ", ".join(f"{decoder.name} translates {decoder.summary}" for decoder
 _BIASED = ", ".join(decoder.name for decoder in DECODERS.values() if decoder.biased)
 
 Declare = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-class Gamma(click.ParamType[int | None]):
-    """Tokens that a draft model proposes at a time: a number, or None for `auto`."""
-
-    name = "gamma"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
-        return None if value == "auto" else int(click.IntRange(1, MOST_PROPOSED).convert(value, param, ctx))
-
-
-class Languages(click.ParamType[tuple[str, ...]]):
-    """The codes of languages with commas between, each once; `auto` among them where it is allowed."""
-
-    name = "languages"
-
-    def __init__(self, *, auto: bool = False) -> None:
-        self._auto = auto
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        """
-        Raises:
-            UsageError: a language that is not known; an empty entry is one.
-        """
-        names = [name.strip() for name in str(value).split(",")]
-        codes = (AUTO if self._auto and name.lower() == AUTO else parse_language(name).code for name in names)
-        return tuple(dict.fromkeys(codes))
-
-
-class Terms(click.ParamType[tuple[tuple[str, str], ...]]):
-    """The terms of a glossary's file."""
-
-    name = "glossary"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[tuple[str, str], ...]:
-        return read_glossary(input_path(str(value)))
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return [CompletionItem(incomplete, type="file")]
 
 
 def written(value: Any) -> Any:

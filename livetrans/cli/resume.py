@@ -10,8 +10,9 @@ import click
 from livetrans.cli.common import say, warn
 from livetrans.cli.completing import complete_session
 from livetrans.cli.config import entries
-from livetrans.cli.options import Terms, field_of, written
+from livetrans.cli.options import field_of, written
 from livetrans.cli.running import run_resumed
+from livetrans.cli.values import Terms
 from livetrans.clock import SystemClock
 from livetrans.config import DecodingSettings, RecogniserSettings, Settings, replaced
 from livetrans.errors import SessionError, UsageError
