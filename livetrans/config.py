@@ -205,7 +205,9 @@ class OutputSettings:
     jsonl: str | None = None
     """A file name, `-` for standard output, or None."""
     session: Path | None = None
-    """The session's folder; None for a new one in the user's data folder."""
+    """The session's folder; None for one in the user's data folder."""
+    name: str | None = None
+    """The session's name in the user's data folder; None for the time."""
     record_session: bool = True
     keep_audio: bool = False
     keep_sessions: int | None = None

@@ -251,6 +251,8 @@ class Origin:
     size_bytes: int | None = None
     modified_at: float | None = None
     """When the file was last written, in seconds since 1970."""
+    end: float | None = None
+    """Source time at which the replayed part ends; None for the file's end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ import os
 import select
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import numpy as np
 
-from livetrans.audio.source import Pace, Pause
+from livetrans.audio.source import WHOLE, Pace, Part, Pause
 from livetrans.clock import Clock
 from livetrans.errors import SourceError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
@@ -41,17 +40,6 @@ class Readable(Protocol):
     """A stream of bytes that cannot seek."""
 
     def read(self, count: int, /) -> bytes: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a recording, in seconds from its beginning; source time is the recording's."""
-
-    start: float = 0.0
-    end: float | None = None
-
-
-WHOLE = Part()
 
 
 class AudioFile:

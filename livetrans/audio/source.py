@@ -41,6 +41,17 @@ class AudioSource(Protocol):
         """End the iteration soon; from any thread, from a signal handler, any number of times."""
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a recording, in seconds from its beginning; source time is the recording's."""
+
+    start: float = 0.0
+    end: float | None = None
+
+
+WHOLE = Part()
+
+
 class Pause:
     """Holds the iterating thread while the source is paused, until it is resumed or closed.
 

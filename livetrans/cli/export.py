@@ -48,7 +48,7 @@ def command(session: str, format_: Format | None, which: Which, output: Path | N
     with `last`, it is the newest session with captions.
     """
     path = find_session(session)
-    chosen = format_ or _format_of(output)
+    chosen = format_ or format_of(output)
     pieces = export(path, chosen, which, warn)
     if output is None:
         for piece in pieces:
@@ -70,12 +70,12 @@ def _checked_output(path: Path | None) -> Path | None:
     return path
 
 
-def _format_of(output: Path | None) -> Format:
+def format_of(output: Path | None) -> Format:
     formats = get_args(Format)
     if output is None:
         return "txt"
     if not output.suffix:
-        raise UsageError(f"{output} has no ending that names a format: add one of .{', .'.join(formats)}, or --format")
+        raise UsageError(f"{output} has no ending that names a format: end it in .{', .'.join(formats)}")
     ending = output.suffix[1:].lower()
     for known in formats:
         if ending == known:

@@ -308,6 +308,14 @@ _OUTPUT = [
         help="Folder that this session is recorded in.",
     ),
     _output(
+        "output.name",
+        "--name",
+        metavar="NAME",
+        example="standup",
+        show_default="the time",
+        help="Name of this session, for `livetrans sessions` and the commands that take one.",
+    ),
+    _output(
         "output.record_session",
         "--no-session",
         is_flag=True,

@@ -1,31 +1,37 @@
-"""`livetrans replay`: captions for a recording, for raw PCM on standard input, or for a recorded transcript stream."""
+"""`livetrans replay`: captions for recordings, for sound on standard input, or for a recorded transcript stream."""
 
 from __future__ import annotations
 
+import os
+import re
 import sys
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from livetrans.audio.source import WHOLE, Part
 from livetrans.bench.layout import FORMATS
 from livetrans.cli.common import GroupedCommand, say, warn
 from livetrans.cli.completing import complete_file_or_session
+from livetrans.cli.export import format_of
 from livetrans.cli.run_options import run_options, wants_screen, was_given
-from livetrans.cli.running import from_audio, run_at_once, run_live
+from livetrans.cli.running import Ended, from_audio, run_at_once, run_live
 from livetrans.clock import Clock, SystemClock
-from livetrans.config import Settings
-from livetrans.errors import UsageError
+from livetrans.config import OutputSettings, Settings
+from livetrans.errors import LivetransError, SessionError, UsageError, sentence
 from livetrans.events import Notice, Origin
-from livetrans.files import input_path
+from livetrans.files import input_path, write_new
 from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_recorded
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
 from livetrans.session.codec import EVENTS_FILE
+from livetrans.session.export import export
 from livetrans.session.store import origin_of, path_or_session
 
 if TYPE_CHECKING:
@@ -36,8 +42,22 @@ OFFLINE_STEP = 8.0
 """Seconds of new audio per recognition pass; pauses end segments before it is reached."""
 
 
+class Instant(click.ParamType[float]):
+    """A time in a recording, as 10:00, 1:02:03 or seconds; converted to seconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if not re.fullmatch(r"(\d{1,3}:)?(\d{1,4}:)?\d{1,6}(\.\d+)?", str(value), re.ASCII):
+            self.fail(f"{value!r} is no time; write it as 10:00, 1:02:03 or 90.", param, ctx)
+        seconds = 0.0
+        for number in str(value).split(":"):
+            seconds = 60 * seconds + float(number)
+        return seconds
+
+
 @click.command(cls=GroupedCommand)
-@click.argument("file", metavar="FILE", shell_complete=complete_file_or_session)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=complete_file_or_session)
 @click.option(
     "--speed",
     type=click.Choice(["real", "max"]),
@@ -51,6 +71,19 @@ OFFLINE_STEP = 8.0
     is_flag=True,
     help=f"For files: --speed max, with few long recognition passes (--step {OFFLINE_STEP:g}) instead of a listener's.",
 )
+@click.option(
+    "-o",
+    "--output",
+    "place",
+    metavar="FILE",
+    help="Write the captions to FILE too, in the format of its ending: srt, vtt, txt or jsonl. {name} in it stands for "
+    "the recording's name; a folder stands for {name}.srt in it.",
+)
+@click.option("--force", is_flag=True, help="With -o: overwrite FILE if it exists.")
+@click.option(
+    "--start", type=Instant(), metavar="[H:]M:S", help="Begin there in a recording; times are the recording's."
+)
+@click.option("--end", type=Instant(), metavar="[H:]M:S", help="End there in a recording.")
 @click.option(
     "--compare",
     metavar="METHODS",
@@ -73,45 +106,106 @@ OFFLINE_STEP = 8.0
 )
 @run_options
 def command(
-    settings: Settings, file: str, speed: str, offline: bool, compare: str | None, repeats: int, format_: str
+    settings: Settings,
+    files: tuple[str, ...],
+    speed: str,
+    offline: bool,
+    place: str | None,
+    force: bool,
+    start: float | None,
+    end: float | None,
+    compare: str | None,
+    repeats: int,
+    format_: str,
 ) -> int:
-    """Show captions for FILE: audio or video, a session or .jsonl of transcripts, or - for raw PCM on standard input.
+    """Show captions for FILE: audio or video, a session or .jsonl of transcripts, or - for standard input.
 
-    A session is named as `livetrans sessions` lists it, or by the beginning of that; `last` is the newest. Raw PCM is
-    16 kHz, mono, signed 16 bits, little-endian. If the file is damaged, everything readable is shown and the exit code
-    is 1.
+    A session is named as `livetrans sessions` lists it, or by the beginning of that; `last` is the newest. Standard
+    input holds a recording, or raw PCM: 16 kHz, mono, signed 16 bits, little-endian. If a file is damaged, everything
+    readable is shown and the exit code is 1. Several files are replayed one after the other, each with its own session.
     """
     _refuse_without_compare(compare)
     if offline and speed == "real" and was_given("speed"):
         raise UsageError("--offline replays as fast as the machine can; drop --speed real, or --offline")
-    clock = SystemClock()
-    if file != STDIN:
-        file = str(path_or_session(str(input_path(file))))
-    recorded = file != STDIN and is_recorded(Path(file))
-    settings = choose_models(replace(settings, recogniser=None) if recorded else settings, warn)
     real_time = speed == "real" and compare is None and not offline
     if not real_time:
         settings = replace(settings, transcriber=replace(settings.transcriber, adaptive=False))
     if offline and click.get_current_context().get_parameter_source("step") is ParameterSource.DEFAULT:
         settings = replace(settings, transcriber=replace(settings.transcriber, step=OFFLINE_STEP))
-    notice = None if recorded else embedded_notice(settings, None if file == STDIN else Path(file))
-    open_listening, audio = open_source(file, settings, clock, notice, recorded=recorded, real_time=real_time)
-    title = STDIN_NAME if file == STDIN else Path(file).name
-    if compare is not None:
-        if settings.output.jsonl or settings.output.session or settings.output.keep_audio:
-            raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
-        from livetrans.cli.comparing import compare_methods
+    part = Part(start or 0.0, end)
+    if end is not None and end <= part.start:
+        raise UsageError("--end is not behind --start; choose a later one")
+    if len(files) > 1:
+        _refuse_for_several(settings.output, real_time, compare)
+    files = tuple(file if file == STDIN else str(path_or_session(str(input_path(file)))) for file in files)
+    written = _written(place, files, force) if place is not None else {}
+    if written and (compare is not None or not settings.output.record_session):
+        raise UsageError("-o writes what the session holds; drop it, or drop --compare and --no-session")
+    code = 0
+    for file in files:
+        try:
+            if len(files) > 1:
+                say(f"{Path(file).name}:")
+            source = _open_source(file, settings, part, real_time)
+            if compare is not None:
+                if settings.output.jsonl or settings.output.session or settings.output.keep_audio:
+                    raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
+                from livetrans.cli.comparing import compare_methods
 
-        compare_methods(settings, clock, open_listening, title, compare, repeats, format_)
-    elif real_time:
-        run_live(settings, clock, title, open_listening, notice)
-    else:
-        run_at_once(settings, clock, open_listening)
-    if audio is None or not audio.damage:
-        return 0
-    if real_time and wants_screen(settings.output):
-        say(f"livetrans: {audio.damage}")  # The screen has gone, and its warning with it.
-    return 1
+                compare_methods(
+                    source.settings, source.clock, source.open_listening, source.title, compare, repeats, format_
+                )
+                continue
+            ended = source.run(real_time)
+            if file in written:
+                _write(written[file], ended.session, force)
+            if source.audio is not None and source.audio.damage:
+                code = 1
+                if real_time and wants_screen(settings.output):
+                    say(f"livetrans: {source.audio.damage}")  # The screen has gone, and its warning with it.
+            if ended.was_stopped:
+                break
+        except LivetransError as error:
+            if len(files) == 1 or isinstance(error, UsageError):
+                raise
+            say(f"livetrans: {sentence(error)}")
+            code = 1
+    return code
+
+
+def _refuse_for_several(output: OutputSettings, real_time: bool, compare: str | None) -> None:
+    """Refuse what has a meaning for one recording only."""
+    if real_time:
+        raise UsageError("several files are replayed with --offline or --speed max; add one of them, or name one file")
+    if compare is not None or output.session or output.name or output.jsonl not in (None, "-"):
+        raise UsageError("--compare, --session, --name and --jsonl FILE are for one file; drop them, or name one file")
+
+
+def _written(place: str, files: Sequence[str], force: bool) -> dict[str, Path]:
+    """Return the file that -o means for each recording, checked before hours of work.
+
+    Raises:
+        UsageError: it cannot be written, or several recordings would be written to one.
+    """
+    if Path(place).is_dir() or place.endswith(os.sep):
+        place = str(Path(place) / "{name}.srt")
+    written = {file: Path(place.replace("{name}", Path(STDIN_NAME if file == STDIN else file).stem)) for file in files}
+    for path in written.values():
+        format_of(path)
+        if path.exists() and not force:
+            raise UsageError(f"{path} exists already; choose another name for -o, or --force to overwrite it")
+        if not path.parent.is_dir():
+            raise UsageError(f"there is no folder {path.parent}; create it, or choose another one for -o")
+    if len(set(written.values())) < len(files):
+        raise UsageError(f"-o {place} is the same file for two recordings; name a folder, or {{name}}.srt")
+    return written
+
+
+def _write(path: Path, session: Path | None, force: bool) -> None:
+    if session is None or not session.exists():
+        raise SessionError(f"{path} was not written: there are no captions.")
+    write_new(path, export(session, format_of(path), notify=warn), "-o", force=force)
+    say(f"Written: {path}")
 
 
 def _refuse_without_compare(compare: str | None) -> None:
@@ -127,15 +221,33 @@ def is_recorded(path: Path) -> bool:
     return path.suffix == ".jsonl" or (path / EVENTS_FILE).is_file()
 
 
-def open_source(
-    file: str, settings: Settings, clock: Clock, notice: Notice | None, *, recorded: bool, real_time: bool
-) -> tuple[OpenListening, AudioFile | None]:
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """An open source, with the settings of its run."""
+
+    settings: Settings
+    clock: Clock
+    title: str
+    open_listening: OpenListening
+    notice: Notice | None
+    audio: AudioFile | None = None
+    """None for anything but a file of sound."""
+
+    def run(self, real_time: bool) -> Ended:
+        if real_time:
+            return run_live(self.settings, self.clock, self.title, self.open_listening, self.notice)
+        return run_at_once(self.settings, self.clock, self.open_listening)
+
+
+def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> _Source:
     """Open the source now, so that a bad file is reported before anything is loaded; the rest is built on its own
     thread.
-
-    The second is the source where it is a file of sound.
     """
-    notices = PostponedNotices()
+    recorded = file != STDIN and is_recorded(Path(file))
+    if (recorded or file == STDIN) and part != WHOLE:
+        raise UsageError("--start and --end are for recordings of sound; drop them")
+    settings = choose_models(replace(settings, recogniser=None) if recorded else settings, warn)
+    clock, notices = SystemClock(), PostponedNotices()
     if recorded:
         from livetrans.session.recorded import RecordedTranscripts
 
@@ -145,19 +257,22 @@ def open_source(
             notices.publish_to(publish)
             return open_recorded(transcripts, publish, origin_of(Path(file)))
 
-        return open_listening, None
-    if notice is not None and file != STDIN:
-        notices(notice)
+        return _Source(settings, clock, Path(file).name, open_listening, None)
+    notice = embedded_notice(settings, None if file == STDIN else Path(file))
     if file == STDIN:
         from livetrans.audio.pcm import PcmStream
 
         if sys.stdin.isatty():
-            raise UsageError("standard input is a terminal; pipe raw PCM into `livetrans replay -` or name a file")
+            raise UsageError("standard input is a terminal; pipe sound into `livetrans replay -` or name a file")
         # Unbuffered: a reading thread would hold the buffer's lock, and the interpreter could not exit.
         stream = open(sys.stdin.fileno(), "rb", 0, closefd=False)
         pcm = PcmStream(stream, clock, partial(notices, notice) if notice else None)
-        return from_audio(pcm, Origin(STDIN_NAME), settings, clock, notices, live=real_time), None
+        opener = from_audio(pcm, Origin(STDIN_NAME), settings, clock, notices, live=real_time)
+        return _Source(settings, clock, STDIN_NAME, opener, notice)
     from livetrans.audio.file import AudioFile
 
-    audio = AudioFile(Path(file), clock, real_time, notices)
-    return from_audio(audio, origin_of(Path(file)), settings, clock, notices), audio
+    if notice is not None:
+        notices(notice)
+    audio = AudioFile(Path(file), clock, real_time, notices, part)
+    origin = replace(origin_of(Path(file)), end=part.end)
+    return _Source(settings, clock, Path(file).name, from_audio(audio, origin, settings, clock, notices), notice, audio)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import NamedTuple
 
 from livetrans.audio.source import AudioSource
 from livetrans.cli.common import Heard, HeardProgress, LinesAbove, progress_bar, say
@@ -67,9 +68,18 @@ def from_audio(
     return open_listening
 
 
+class Ended(NamedTuple):
+    """A run that is over."""
+
+    session: Path | None
+    """Its folder, which is gone where nothing was heard."""
+    was_stopped: bool
+    """Whether a signal ended it."""
+
+
 def run_live(
     settings: Settings, clock: Clock, title: str, open_listening: OpenListening, embedded: Notice | None = None
-) -> None:
+) -> Ended:
     """Run in two threads, on the screen or as lines, until the source ends or the user quits.
 
     `embedded` is the warning of `embedded_notice`: the screen shows its fact throughout, and it is said again after
@@ -85,12 +95,14 @@ def run_live(
             monitor, finals = Monitor(settings), Finals()
             pipeline = Pipeline(settings, open_listening, translating, clock, [monitor, finals, heard], records)
             _run_on_screen(pipeline, title, monitor.snapshot, finals.save, embedded)
+            was_stopped = False
         else:
             sinks = [open_lines(settings.output), heard]
-            _run_as_lines(Pipeline(settings, open_listening, translating, clock, sinks, records))
+            was_stopped = _run_as_lines(Pipeline(settings, open_listening, translating, clock, sinks, records))
+    return Ended(_session(records), was_stopped)
 
 
-def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening) -> None:
+def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening) -> Ended:
     """Run in one plain loop, as fast as the machine can, always as lines."""
     records, heard = open_records(settings.output), Heard()
     _remove_old(settings.output.keep_sessions)
@@ -103,7 +115,12 @@ def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening)
     ):
         lines = open_lines(settings.output, LinesAbove(progress) if on_terminal else None)
         sinks = [lines, heard, HeardProgress(progress)]
-        _run_as_lines(PlainLoop(settings, open_listening, translating, clock, sinks, records))
+        was_stopped = _run_as_lines(PlainLoop(settings, open_listening, translating, clock, sinks, records))
+    return Ended(_session(records), was_stopped)
+
+
+def _session(records: Sequence[Sink]) -> Path | None:
+    return next((record.folder for record in records if isinstance(record, SessionRecorder)), None)
 
 
 def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> None:
@@ -176,8 +193,8 @@ def _say_kept(recorder: SessionRecorder, heard: Heard, was_left: bool) -> None:
         say(f"To translate what was only heard: {started_as()} resume {named}")
 
 
-def _run_as_lines(run: Run) -> None:
-    """Run until the end; the first ending signal stops the run, the second leaves at once."""
+def _run_as_lines(run: Run) -> bool:
+    """Run until the end; the first ending signal stops the run, the second leaves at once. Return whether one came."""
     with _ending_signals() as count:
         run.start()
         while not run.join(_POLL_SECONDS):
@@ -188,6 +205,7 @@ def _run_as_lines(run: Run) -> None:
     if _reader_has_gone():
         # The interpreter's last flush must not fail on a pipe without a reader.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return count() > 0
 
 
 def _reader_has_gone() -> bool:

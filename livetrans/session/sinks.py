@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Protocol, TextIO
 
 from livetrans.config import OutputSettings
-from livetrans.errors import SessionError
+from livetrans.errors import SessionError, UsageError
 from livetrans.events import BackPressure, Caption, Gap, Notice, Record
 from livetrans.files import create
 from livetrans.installation import as_started
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder, make_session_folder, sessions_folder
+from livetrans.session.store import check_name
 from livetrans.text import isolated, reads_right_to_left, visible
 
 
@@ -218,11 +219,15 @@ def open_records(settings: OutputSettings) -> list[JsonLinesOutput | SessionReco
             undo.callback(path.unlink)
             undo.callback(file.close)
             records.append(JsonLinesOutput(file, closes_stream=True))
+        if settings.name is not None:
+            check_name(settings.name)
+            if settings.session or not settings.record_session:
+                raise UsageError("--name is for a session in the user's data folder; drop --session or --no-session")
         if settings.record_session:
             folder = (
                 settings.session.expanduser()
                 if settings.session
-                else make_session_folder(sessions_folder(), datetime.now())
+                else make_session_folder(sessions_folder(), datetime.now(), settings.name)
             )
             records.append(SessionRecorder(folder, keep_audio=settings.keep_audio))
         undo.pop_all()

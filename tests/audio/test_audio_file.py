@@ -9,7 +9,8 @@ import av
 import numpy as np
 import pytest
 
-from livetrans.audio.file import CHUNK, AudioFile, Part
+from livetrans.audio.file import CHUNK, AudioFile
+from livetrans.audio.source import Part
 from livetrans.clock import ManualClock
 from livetrans.errors import SourceError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice

@@ -15,7 +15,7 @@ from livetrans.cli import run
 from livetrans.clock import ManualClock
 from livetrans.events import SAMPLE_RATE
 from livetrans.session.codec import without_times
-from livetrans.session.store import summarise
+from livetrans.session.store import find_session, session_folders, summarise
 
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
 
@@ -154,13 +154,67 @@ def test_every_recording_runs_to_its_end(speech_name: str, shared: Path, capfd: 
     assert not ids or speech_name != "none_empty.wav"
 
 
+def stream(path: Path, text: str) -> Path:
+    """A recorded stream of one sentence."""
+    line = {"segment_id": 0, "revision": 0, "committed": text, "partial": "", "final": True, "start": 0.0, "end": 2.0}
+    path.write_text(json.dumps(line))
+    return path
+
+
+def test_several_recordings_have_a_session_and_a_file_each(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    files = [stream(tmp_path / f"{name}.jsonl", text) for name, text in (("one", "A dog runs."), ("two", "It rains."))]
+    (tmp_path / "out").mkdir()
+    missing = tmp_path / "missing.wav"
+    assert run(["replay", *map(str, [files[0], missing, files[1]]), "--offline", "-o", str(tmp_path / "out")]) == 1
+    said = capfd.readouterr()
+    assert said.err.count("There is no file") == 1
+    assert [summarise(folder).of for folder in session_folders()] == ["one.jsonl", "two.jsonl"]
+    written = [(tmp_path / "out" / name).read_text() for name in ("one.srt", "two.srt")]
+    assert [text.splitlines()[2] for text in written] == said.out.splitlines()
+    assert not (tmp_path / "out" / "missing.srt").exists()
+    named = ["-o", str(tmp_path / "{name}.txt"), "--name", "dog"]
+    assert run(["replay", str(files[0]), "--speed", "max", *named]) == 0
+    assert (tmp_path / "one.txt").read_text() == said.out.splitlines(True)[0]
+    assert find_session("dog").name == "dog"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["one.jsonl", "-o", "there.srt"],
+        ["one.jsonl", "-o", "one"],
+        ["one.jsonl", "-o", "absent/one.srt"],
+        ["one.jsonl", "-o", "x.srt", "--no-session"],
+        ["one.jsonl", "--name", "../x"],
+        ["one.jsonl", "--name", "x", "--session", "y"],
+        ["one.jsonl", "--start", "1:00"],
+        ["talk.wav", "--start", "1:00", "--end", "0:30"],
+        ["talk.wav", "--start", "-1"],
+        ["one.jsonl", "two.jsonl", "-o", "x.srt"],
+        ["one.jsonl", "two.jsonl", "--name", "x"],
+        ["one.jsonl", "two.jsonl", "--speed", "real"],
+    ],
+)
+def test_what_cannot_be_written_or_played_is_refused_before_the_run(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        stream(Path(f"{name}.jsonl"), "A dog runs.")
+    Path("there.srt").write_text("mine")
+    speed = [] if "--speed" in options else ["--offline"]
+    assert run(["replay", *options, *speed]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.jsonl", "there.srt", "two.jsonl"]
+    assert Path("there.srt").read_text() == "mine"
+
+
 @pytest.mark.usefixtures("translator_path")
 @pytest.mark.parametrize(("tokens", "said"), [("4096", True), ("512", False)])
 def test_a_context_that_the_model_does_not_have_is_said(
     tokens: str, said: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    line = {"segment_id": 0, "revision": 0, "committed": "A dog runs.", "partial": "", "final": True}
-    stream = tmp_path / "stream.jsonl"
-    stream.write_text(json.dumps(line))
-    assert run(["replay", str(stream), "--speed", "max", "--no-session", "--context", tokens]) == 0
+    recorded = stream(tmp_path / "stream.jsonl", "A dog runs.")
+    assert run(["replay", str(recorded), "--speed", "max", "--no-session", "--context", tokens]) == 0
     assert (f"--context {tokens} is cut" in capfd.readouterr().err) == said
