@@ -26,10 +26,11 @@ RECOGNISER_FILES = ("config.json", WEIGHTS, "preprocessor_config.json", "tokeniz
 _NAMED = re.compile(r"(?P<repository>\w[\w.-]*/\w[\w.-]*)(?::(?P<file>[^:]+))?")
 _ADDRESS = re.compile(
     r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?P<name>[^/?#]+/[^/?#]+)/?"
-    r"(?:(?:blob|resolve|tree)/(?P<revision>[^/?#]+)/?(?P<file>[^?#]*))?(?:[?#].*)?"
+    r"(?:(?:blob|resolve|tree)/(?P<revision>[^/?#]+)/?(?P<file>[^?#]*))?(?:[?#].*)?",
+    re.IGNORECASE,
 )
 """A page of the hub, or `hf.co/` before a name."""
-_QUANTISATION = re.compile(r"\w+")
+_QUANTISATION = re.compile(r"\w[\w-]*")
 _PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 _HYBRID = re.compile(r"qwen-?(3\.[5-9]|3-next)", re.IGNORECASE)
 """Names of models with a recurrent state, as far as they are popular; any is refused when it is loaded."""

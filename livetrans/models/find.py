@@ -115,7 +115,11 @@ class FoundModel:
 
     def is_called(self, name: str) -> bool:
         """Return whether a name means this model: its file's or folder's, its own elsewhere, or any of its entry's."""
-        names = [self.name, *names_of(self.path.name), *((self.receipt.name,) if self.receipt else ())]
+        names = [
+            self.name,
+            *names_of(self.path.name),
+            *((self.receipt.name, self.receipt.address) if self.receipt else ()),
+        ]
         return name in names or (self.entry is not None and self.entry.is_called(name))
 
     def fits(self, source: str | None, target: str | None) -> bool:

@@ -48,6 +48,11 @@ class Receipt:
     """By the path within a recogniser's folder; the file's name for a translator."""
 
     @property
+    def address(self) -> str:
+        """The name of the model on the hub, for a file in the repository's top folder."""
+        return f"{self.repository}:{next(iter(self.files), '')}" if self.kind == TRANSLATOR else self.repository
+
+    @property
     def sha256(self) -> str | None:
         """The hash of the weights."""
         weights = self.files.get(WEIGHTS) if self.kind != TRANSLATOR else next(iter(self.files.values()), None)
@@ -170,14 +175,14 @@ def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:
     ggufs = [file for file in revision.files if file.path.endswith(".gguf")]
     if entry.kind == TRANSLATOR:
         endings = tuple(mark + entry.file.casefold() for mark in "-._")
-        is_whole = entry.file.endswith(".gguf")
-        named = [
+        named = [file for file in ggufs if file.path == entry.file] or [
             file
-            for file in ggufs
-            if (file.path == entry.file if is_whole else Path(file.path).stem.casefold().endswith(endings))
+            for file in sorted(ggufs, key=lambda file: len(file.path))
+            if Path(file.path).stem.casefold().endswith(endings) and not Path(file.path).name.startswith("mmproj")
         ]
-        if len(named) == 1:
-            return named
+        # Of Q8_0 and UD-Q8_0, which both end in Q8_0, the first is meant.
+        if len(named) == 1 or (named and len(named[0].path) < len(named[1].path)):
+            return named[:1]
     else:
         plain = [file for file in revision.files if _PLAIN_NAME.fullmatch(file.path)]
         if any(file.path == WEIGHTS for file in plain):

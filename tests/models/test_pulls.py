@@ -401,4 +401,14 @@ def test_a_damaged_receipt_stops_nothing_but_its_model(folder: Path, capsys: pyt
 def test_a_model_is_fetched_by_quantisation_and_by_its_page(folder: Path, name: str) -> None:
     assert run(["models", "pull", name, "--yes"]) == 0
     assert (folder / "Small-Q4.gguf").read_bytes() == GGUF
-    assert run(["models", "verify", name.removeprefix("hf.co/") if ":q" in name or ":Q" in name else "Small-Q4"]) == 0
+    assert run(["models", "verify", "owner/small:Small-Q4.gguf"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("quantisation", "file"), [("q8_0", "A-Q8_0.gguf"), ("UD-Q8_0", "A-UD-Q8_0.gguf"), ("Q6_K", None), ("F16", None)]
+)
+def test_a_quantisation_stands_for_one_file(hub: Hub, folder: Path, quantisation: str, file: str | None) -> None:
+    names = ("A-UD-Q8_0.gguf", "A-Q8_0.gguf", "A-Q6_K.gguf", "B-Q6_K.gguf", "mmproj-F16.gguf")
+    hub.files["owner/many"] = dict.fromkeys(names, b"GGUF")
+    assert run(["models", "pull", f"owner/many:{quantisation}", "--yes"]) == (0 if file else 2)
+    assert [path.name for path in folder.glob("*.gguf")] == ([file] if file else [])
