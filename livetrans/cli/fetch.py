@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
+import click
+
 from livetrans.cli.common import confirmed, progress_bar, say, say_above
 from livetrans.config import Settings
-from livetrans.errors import ModelError, UsageError
+from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.languages import AUTO
 from livetrans.models.catalogue import RECOGNISER, Entry
 from livetrans.models.chosen import hardest, model_name, spoken_code
@@ -95,27 +98,70 @@ def offer_models(settings: Settings, *, yes: bool) -> None:
         recogniser, translator = known_models().pair(OFFERED, spoken, settings.target_language)
     except UsageError:
         return  # Nothing is known for these languages; what is missing is said when the models are searched.
-    wanted = [] if asr or _is_real(lambda: find_recogniser(language=spoken)) else [recogniser]
-    if not mt and not _is_real(lambda: find_translator(source=source, target=settings.target_language)):
-        wanted.append(translator)
+    here: dict[Entry, FoundModel | None] = {}
+    if not asr:
+        here[recogniser] = _found(partial(find_recogniser, language=spoken))
+    if not mt:
+        here[translator] = _found(partial(find_translator, source=source, target=settings.target_language))
+    wanted = {entry: model for entry, model in here.items() if model is None or model.embedded}
     if not wanted:
         return
     if yes:
         pull_all(tuple(wanted), yes=True)
-    elif _names_embedded(asr, mt):
-        return
-    elif _is_asked_on_a_terminal() and not is_offline():
+    elif _is_asked_on_a_terminal() and not _names_embedded(asr, mt) and not is_offline() and not _is_declined(wanted):
         pair = f"{','.join(settings.sources)} to {','.join(settings.targets)}"
         say(f"Captions of people, {pair}, need models that are not on this machine.")
-        pull_all(tuple(wanted), yes=False, offered=True)
+        _ask(wanted)
 
 
-def _is_real(find: Callable[[], FoundModel]) -> bool:
-    """Whether a model is found, and is not an embedded one."""
+def _ask(wanted: Mapping[Entry, FoundModel | None]) -> None:
+    """Fetch models after a yes; after a no, or where they cannot be fetched, go on with what is here.
+
+    A no is remembered: the same models are not offered again.
+
+    Raises:
+        LivetransError: the models cannot be fetched, and there are no others.
+        click.Abort: after a fetch that failed, the user does not want to go on.
+    """
+    instead = " and ".join(model.name for model in wanted.values() if model is not None)
+    can_go_on = all(wanted.values())
     try:
-        return not find().embedded
+        if pull_all(tuple(wanted), yes=False, offered=True) or not can_go_on:
+            return
+    except LivetransError as fault:
+        if not can_go_on:
+            raise
+        say(f"livetrans: {fault}")
+        if not confirmed(f"Go on with {instead}?", default=True):
+            raise click.Abort from None
+        return
+    with contextlib.suppress(OSError):
+        _declined().parent.mkdir(parents=True, exist_ok=True)
+        with _declined().open("a", encoding="utf-8") as stream:
+            stream.write(_names(wanted) + "\n")
+    say(f"Going on with {instead}. This is not asked again; `livetrans models pull NAME` fetches {_names(wanted)}.")
+
+
+def _declined() -> Path:
+    """Return the file with the names of models that the user did not want, a line for each question."""
+    return pull_folder() / ".declined"
+
+
+def _is_declined(wanted: Iterable[Entry]) -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        return _names(wanted) in _declined().read_text(encoding="utf-8").splitlines()
+    return False
+
+
+def _names(entries: Iterable[Entry]) -> str:
+    return " and ".join(entry.name for entry in entries)
+
+
+def _found(find: Callable[[], FoundModel]) -> FoundModel | None:
+    try:
+        return find()
     except ModelError:
-        return False
+        return None
 
 
 def _names_embedded(asr: str | None, mt: str | None) -> bool:

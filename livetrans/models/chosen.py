@@ -25,7 +25,8 @@ def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda 
     """
     source = None if settings.source_language == AUTO else settings.source_language
     model = find_translator(model_name(settings.language_model.model), source=source, target=settings.target_language)
-    settings = replace(settings, language_model=replace(settings.language_model, model=model.path))
+    prompt = settings.language_model.prompt or model.prompt
+    settings = replace(settings, language_model=replace(settings.language_model, model=model.path, prompt=prompt))
     if settings.draft_model:
         draft = replace(settings.draft_model, model=find_draft_model(str(settings.draft_model.model)))
         settings = replace(settings, draft_model=draft)

@@ -74,6 +74,11 @@ def test_a_model_of_the_catalogue_is_taken_for_the_languages_that_it_knows(folde
         find.find_recogniser(language="fr")
 
 
+def test_a_model_of_the_catalogue_that_is_not_here_is_named_in_the_advice(folders: dict[str, Path]) -> None:
+    with pytest.raises(ModelError, match=r"no translator 'hy-mt2-7b'; .*`livetrans models pull hy-mt2-7b`"):
+        find.find_translator("hy-mt2-7b")
+
+
 def test_a_recogniser_of_one_language_is_taken_for_that_one_only(folders: dict[str, Path]) -> None:
     recogniser(folders["tree"], "livetrans-recogniser-en")
     assert find.find_recogniser(language="en").languages == ("en",)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,7 +19,7 @@ import pytest
 
 from livetrans.cli import fetch, mic, models, run
 from livetrans.config import UNNAMED, LanguageModelSettings, RecogniserSettings, Settings
-from livetrans.errors import SourceError
+from livetrans.errors import ModelError, SourceError
 from livetrans.models import find
 from livetrans.models.catalogue import Entry, read_catalogue
 from livetrans.models.chosen import embedded_notice
@@ -224,12 +225,17 @@ def test_each_purpose_has_a_translator_that_knows_the_pair(purpose: str, target:
     assert recogniser.knows("en") and translator.knows("en", target)
 
 
-def offer(monkeypatch: pytest.MonkeyPatch, answer: str | Iterator[str] | None, **named: str | None) -> list[str]:
+def offer(
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str | Iterator[str] | None,
+    pull: Callable[[Entry], None] | None = None,
+    **named: str | None,
+) -> list[str]:
     """What `mic` fetches for English to German; `answer` None stands for a pipe in place of a terminal."""
     pulled: list[str] = []
     monkeypatch.setattr(fetch, "_is_asked_on_a_terminal", lambda: answer is not None)
     monkeypatch.setattr(fetch, "is_offline", lambda: False)
-    monkeypatch.setattr(fetch, "_pull_one", lambda entry: pulled.append(entry.name))
+    monkeypatch.setattr(fetch, "_pull_one", pull or (lambda entry: pulled.append(entry.name)))
     monkeypatch.setattr(
         "click.termui.visible_prompt_func", lambda text: answer if isinstance(answer, str) else next(answer)
     )
@@ -242,14 +248,36 @@ def offer(monkeypatch: pytest.MonkeyPatch, answer: str | Iterator[str] | None, *
 def test_mic_offers_a_recogniser_of_people_and_takes_no_for_an_answer(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert offer(monkeypatch, "n") == []
-    assert "need models that are not on this machine" in capsys.readouterr().err
     assert offer(monkeypatch, "") == []
+    printed = capsys.readouterr().err
+    assert "need models that are not on this machine" in printed
+    assert "Going on with livetrans-recogniser-en and livetrans-en-de.q8_0.gguf" in printed
+    assert offer(monkeypatch, "y") == [], "a no is remembered"
+    assert capsys.readouterr().err == ""
+    assert offer(monkeypatch, None, yes="yes") == ["whisper-small", "hy-mt2-1.8b"]
+    assert offer(monkeypatch, "y", asr="/my/recogniser") == ["hy-mt2-1.8b"], "another question"
+
+
+def test_mic_fetches_after_a_yes_and_asks_nothing_without_a_terminal_or_for_an_embedded_model(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert offer(monkeypatch, "y") == ["whisper-small", "hy-mt2-1.8b"]
     assert offer(monkeypatch, None) == []
-    assert offer(monkeypatch, None, yes="yes") == ["whisper-small", "hy-mt2-1.8b"]
-    assert offer(monkeypatch, "y", asr="/my/recogniser") == ["hy-mt2-1.8b"]
-    assert offer(monkeypatch, "y", asr="livetrans-recogniser-en") == [], "an embedded model was wanted"
+    assert offer(monkeypatch, "y", asr="livetrans-recogniser-en") == []
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_fetch_that_fails_offers_the_embedded_models(
+    goes_on: bool, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unreachable(entry: Entry) -> None:
+        raise ModelError("huggingface.co cannot be reached")
+
+    answers = iter(["y", "y" if goes_on else "n"])
+    with nullcontext() if goes_on else pytest.raises(click.Abort):
+        offer(monkeypatch, answers, pull=unreachable)
+    assert "livetrans: huggingface.co cannot be reached" in capsys.readouterr().err
+    assert offer(monkeypatch, "y") == ["whisper-small", "hy-mt2-1.8b"], "this was no no"
 
 
 def test_the_offer_asks_again_and_ctrl_c_ends_the_command(

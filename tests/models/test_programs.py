@@ -7,6 +7,7 @@ import os
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from hypothesis import strategies as st
 from platformdirs import user_cache_path
 
 from livetrans.cli import run
+from livetrans.config import LanguageModelSettings, Settings
 from livetrans.errors import ModelError
 from livetrans.models import find
+from livetrans.models.chosen import choose_models
 from livetrans.models.gguf import is_translator, read_metadata
 from livetrans.models.pulls import PulledFile, Receipt, receipt_path
 from livetrans.session.codec import encode
@@ -142,6 +145,10 @@ def test_the_catalogue_says_the_prompt_of_its_models_by_name_or_hash(home: Path,
         receipt_path(path).write_text(json.dumps(encode(receipt)))
     found = find.find_translator(name)
     assert (found.prompt, found.family) == ("hymt", "hymt")
+    settings = Settings(None, LanguageModelSettings(Path(name)))
+    assert choose_models(settings).language_model.prompt == "hymt"
+    named = replace(settings, language_model=LanguageModelSettings(Path(name), prompt="chat"))
+    assert choose_models(named).language_model.prompt == "chat"
 
 
 def test_a_translator_of_the_user_s_is_taken_for_the_languages_of_its_family(home: Path) -> None:
