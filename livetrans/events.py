@@ -171,6 +171,8 @@ class Caption(_OfUpdate):
     """Which characters of `text` were accepted from a draft, in order; the rest is new in this update."""
     masked_tokens: int = 0
     """Output tokens held back by mask-k and by the cut to a word boundary."""
+    untranslated: bool = False
+    """Whether the text is the source: the captions' language is spoken, or the sentence is too long for the model."""
 
     @property
     def right_to_left(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
@@ -37,6 +38,7 @@ _WHISPER_NAMES = _names(
     """
 )
 
+_REGION = re.compile(r"-[A-Z]{2}$")
 _VARIANTS = _names(
     """
     pt-BR Brazilian Portuguese, pt-PT European Portuguese, zh-Hans Simplified Chinese, zh-Hant Traditional Chinese
@@ -134,6 +136,14 @@ def check_different(spoken: str, shown: str) -> None:
     language = None if spoken.strip().lower() == AUTO else parse_language(spoken)
     if language == parse_language(shown):
         raise UsageError(f"--from and --to are both {language.name}; choose another language for one of them")
+
+
+def are_same(spoken: str, shown: str) -> bool:
+    """Return whether captions in one language need no translation from the other; both are codes.
+
+    Regions are the same (`pt` and `pt-BR`), scripts are not (`zh` and `zh-Hant`).
+    """
+    return spoken == shown or _REGION.sub("", spoken) == _REGION.sub("", shown)
 
 
 def _by_tag(tag: str) -> Language | None:

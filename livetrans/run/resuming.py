@@ -11,12 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from livetrans.errors import ContextError
 from livetrans.events import SAMPLE_RATE, SourceProgress, Transcript, Word
 from livetrans.run.listening import PROGRESS_INTERVAL, Listening, OnAudio, Stages
 from livetrans.run.publisher import Publish
@@ -52,9 +50,7 @@ class Resuming(PlainLoop):
         if transcript.final and transcript.segment_id not in self.silent:
             super()._take(transcript, translating)
         else:
-            translating.follow(self.settings)
-            with suppress(ContextError):
-                translating.translator.translate(transcript)
+            translating.translate(transcript, self.settings, lambda event: None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from livetrans.config import LanguageModelSettings, Settings
 from livetrans.decoding import DECODERS, DraftModel
 from livetrans.errors import ContextError
 from livetrans.events import Caption, Notice, Transcript
-from livetrans.languages import AUTO, Language, parse_language
+from livetrans.languages import AUTO, Language, are_same, parse_language
 from livetrans.lm.prompts import Prompt, build_prompt, text_of_tokens
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel
@@ -53,12 +53,17 @@ class Translating:
         self.translator.aim_at(parse_language(settings.target_language))
 
     def translate(self, transcript: Transcript, settings: Settings, publish: Publish) -> None:
-        """Translate and present one update; a final that does not fit in the model's context is shown in its source.
+        """Translate and present one update, or show it as it was heard.
 
+        That is so where the captions' language is spoken, and for a final that does not fit in the model's context.
         What a split left to a new segment is shown until the model has translated it there.
         """
         self.follow(settings)
         carried = self.translator.carried(transcript)
+        spoken, shown = transcript.language or settings.source_language, self.translator.language
+        if shown and are_same(spoken, shown):
+            publish(Caption(transcript, transcript.text, untranslated=True, language=shown))
+            return
         if carried:
             publish(self.presenter.present(carried))
         try:
@@ -66,7 +71,7 @@ class Translating:
         except ContextError as error:
             if transcript.final:
                 publish(Notice("warning", f"Shown untranslated: {error}."))
-                publish(Caption(transcript, transcript.text))
+                publish(Caption(transcript, transcript.text, untranslated=True))
             return
         publish(translation)
         publish(self.presenter.present(translation))
@@ -98,7 +103,8 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
             notify=publish,
         )
         for code in settings.targets[1:]:
-            build_prompt(model, prompt.name, source, parse_language(code))
+            if not are_same(source.code, code):
+                build_prompt(model, prompt.name, source, parse_language(code))
         translator = Translator(model, prompts, settings.decoding, settings.mask, draft_model)
         presenter = Presenter(text_of_tokens(model), settings.mask, spaced=target.spaced)
         packages = ["faster-whisper"] if settings.recogniser else []

@@ -50,6 +50,7 @@ class PlainOutput:
       line if it differs; so a line that is not the last of its segment is an earlier version.
     - `show_source`: the recognised text has a line of its own that begins with `> `, before the final, or behind it
       with `source_line="below"` and where partials grow.
+    - Text that was not translated is on a line that begins with `> ` too.
     - A segment without a final is printed when the output is closed.
     - A line whose first letter would give it the wrong direction is put into a directional isolate.
     - Warnings go to `notices` (standard error), so that a file holds captions only. Progress is not printed, and
@@ -92,7 +93,7 @@ class PlainOutput:
                 else:
                     self._unfinished = caption
                     if self._show_partials:
-                        self._grow(visible(caption.text).strip(), caption)
+                        self._grow(_text_of(caption), caption)
             case Gap() as gap:
                 self._end_line()
                 self._put(f"{gap.caption().text}\n")
@@ -117,8 +118,9 @@ class PlainOutput:
 
     def _end_segment(self, caption: Caption) -> None:
         self._unfinished = None
-        text = visible(caption.text).strip()
-        source = visible(caption.source).strip() if self._show_source and text else ""
+        text = _text_of(caption)
+        is_shown = self._show_source and text and not caption.untranslated
+        source = visible(caption.source).strip() if is_shown else ""
         source = isolated(source, reads_right_to_left(source))
         if source and self._source_first:
             self._put(f"> {source}\n")
@@ -156,6 +158,11 @@ class PlainOutput:
             # Closing must not try again.
             self._closed = True
             raise
+
+
+def _text_of(caption: Caption) -> str:
+    text = visible(caption.text).strip()
+    return f"> {text}" if caption.untranslated and text else text
 
 
 class JsonLinesOutput:

@@ -132,7 +132,7 @@ def _end(start: int, spoken_until: int, following: float, read: int) -> int:
 def texts_of(caption: Caption, which: Which) -> tuple[str, ...]:
     """What is exported of the caption, without control characters, on one line each: source above target."""
     source, target = map(one_line, (caption.source, caption.text))
-    if caption.segment_id < 0:  # a gap has no language
+    if caption.segment_id < 0 or caption.untranslated:  # one text, and a gap has no language
         return (target,)
     return {"target": (target,), "source": (source,), "both": (source, target)}[which]
 

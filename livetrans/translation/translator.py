@@ -69,6 +69,11 @@ class Translator:
         if self._prompts:
             self._prompts.target = target
 
+    @property
+    def language(self) -> str | None:
+        """The code of the current segment's captions; None for a translator with one prompt."""
+        return self._prompts.language if self._prompts else None
+
     def carried(self, transcript: Transcript) -> Translation | None:
         """Return the part of the last segment's output that a split left to this new segment, if any.
 

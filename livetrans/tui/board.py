@@ -73,6 +73,9 @@ class Board:
     def source(self) -> tuple[str, str]:
         """The source of the current caption in two parts: what will not change, and what may."""
         current, transcript = self.current, self._transcript
+        if current is not None and current.untranslated:
+            if transcript is None or transcript.segment_id == current.segment_id:
+                return "", ""  # The caption says it.
         if transcript is not None and transcript.segment_id not in self._finished:
             if current is None or transcript.segment_id == current.segment_id:
                 return transcript.committed, transcript.text[len(transcript.committed) :]

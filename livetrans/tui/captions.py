@@ -27,6 +27,9 @@ HISTORY_CAPTIONS = 500
 SOURCE, PARTIAL_SOURCE = "dim", "dim italic"
 """Committed and partial source; dim rather than a colour, because it has to work without colour too."""
 
+UNTRANSLATED = ">"
+"""Stands before text that is shown as it was heard."""
+
 NEW, NEW_WITHOUT_COLOUR = "$text-accent", "underline"
 """What is new in an update; text accepted from a draft stays plain (Table 7 of arXiv 2509.21740v2)."""
 
@@ -37,6 +40,8 @@ def caption_content(caption: Caption, new_style: str) -> Content:
     What a draft model proposed and the translator accepted is new to the reader too; it is in italics.
     """
     text = visible(caption.text)
+    if caption.untranslated and text:
+        return Content.assemble((f"{UNTRANSLATED} ", SOURCE), text)
     parts: list[str | tuple[str, str]] = []
     shown = 0
     for span in (*caption.accepted, Span(len(caption.text), len(caption.text))):
@@ -103,7 +108,7 @@ class Line(Static):
     def _content(self) -> Content:
         caption, source = self.caption, self.caption.source
         text = in_lines(caption_content(caption, ""), self._width, caption.right_to_left)
-        if not self._show_source or not source:
+        if not self._show_source or not source or caption.untranslated:
             return text
         both = (in_lines(source_content(source, ""), self._width, reads_right_to_left(source)), text)
         return Content("\n").join(both if self._source_line == "above" else reversed(both))
