@@ -144,7 +144,8 @@ def _deadline(asked_at: float, began_at: float | None) -> float:
 
 
 def _open_recording(clock: Clock) -> AudioSource:
-    from livetrans.audio.file import AudioFile, Part
+    from livetrans.audio.file import AudioFile
+    from livetrans.audio.source import Part
 
     return AudioFile(data_folder("recordings") / "demo.flac", clock, real_time=True, part=Part(0.0, SPEECH_SECONDS))
 
