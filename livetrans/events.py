@@ -253,8 +253,10 @@ class Origin:
     size_bytes: int | None = None
     modified_at: float | None = None
     """When the file was last written, in seconds since 1970."""
+    start: float = 0.0
+    """Source time at which the replayed part begins."""
     end: float | None = None
-    """Source time at which the replayed part ends; None for the file's end."""
+    """Where it ends; None for the file's end."""
 
 
 @dataclass(frozen=True, slots=True)

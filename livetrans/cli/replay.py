@@ -274,5 +274,5 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> 
     if notice is not None:
         notices(notice)
     audio = AudioFile(Path(file), clock, real_time, notices, part)
-    origin = replace(origin_of(Path(file)), end=part.end)
+    origin = replace(origin_of(Path(file)), start=part.start, end=part.end)
     return _Source(settings, clock, Path(file).name, from_audio(audio, origin, settings, clock, notices), notice, audio)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from livetrans.audio.source import Part
 from livetrans.cli.common import say, warn
 from livetrans.cli.completing import complete_session
 from livetrans.cli.config import entries
@@ -17,8 +18,9 @@ from livetrans.clock import SystemClock
 from livetrans.config import DecodingSettings, RecogniserSettings, Settings, replaced
 from livetrans.errors import SessionError, UsageError
 from livetrans.models.chosen import choose_models
-from livetrans.session.store import LAST, find_session
+from livetrans.session.store import LAST, find_session, origin_of
 from livetrans.session.unfinished import Unfinished, read_unfinished
+from livetrans.text import duration
 
 
 @click.command()
@@ -28,7 +30,8 @@ from livetrans.session.unfinished import Unfinished, read_unfinished
 def command(session: str, asr: str | None, mt: str | None) -> None:
     """Finish SESSION: translate what was heard and not translated, and add it to the session.
 
-    Of a session with --keep-audio, sound that was recorded and not recognised is recognised too. SESSION is a name
+    Of a session with --keep-audio, sound that was recorded and not recognised is recognised too; of a recording whose
+    replay was ended before its end, the rest is, if its file is still there and the same. SESSION is a name
     from `livetrans sessions` or its beginning, or a session's folder; without it, or with `last`, it is the newest
     session with captions. Settings are those of the session.
     """
@@ -38,7 +41,29 @@ def command(session: str, asr: str | None, mt: str | None) -> None:
     unfinished = read_unfinished(folder, warn)
     if unfinished.lacks_glossary:
         say("livetrans: The glossary is not stored in the session; the remaining sentences are translated without it.")
+    _go_on_with_the_file(unfinished)
     run_resumed(choose_models(_settings(unfinished, asr, mt), warn), SystemClock(unfinished.at), unfinished)
+
+
+def _go_on_with_the_file(unfinished: Unfinished) -> None:
+    """Take the rest of a recording from its file; say so, or why that cannot be."""
+    origin = unfinished.origin
+    if not unfinished.unheard or origin is None or unfinished.total is None:
+        return
+    rest = f"{duration(unfinished.heard)} of {duration(unfinished.total)} of {origin.name} were heard"
+    path = Path(origin.path or "")
+    if unfinished.settings.recogniser is None or not origin.path:
+        say(f"livetrans: Only {rest}; replay it again for the rest.")
+    elif not path.is_file():
+        say(f"livetrans: Only {rest}, and it is no longer at {path}; the rest is left out.")
+    elif replace(origin_of(path), start=origin.start, end=origin.end) != origin:
+        say(f"livetrans: Only {rest}, and {path} was changed since; the rest is left out.")
+    else:
+        from livetrans.audio.file import AudioFile
+
+        say(f"{rest[0].upper()}{rest[1:]}; going on with it.")
+        part = Part(origin.start, origin.end)
+        unfinished.sound = lambda: iter(AudioFile(path, SystemClock(), False, warn, part))
 
 
 def _settings(unfinished: Unfinished, asr: str | None, mt: str | None) -> Settings:
@@ -48,7 +73,7 @@ def _settings(unfinished: Unfinished, asr: str | None, mt: str | None) -> Settin
         SessionError: a value that no run takes: a session may come from a stranger.
     """
     settings = unfinished.settings
-    recogniser = (settings.recogniser or RecogniserSettings()) if unfinished.has_sound else None
+    recogniser = (settings.recogniser or RecogniserSettings()) if unfinished.sound else None
     tokens = min(settings.decoding.maximum_output_tokens, DecodingSettings().maximum_output_tokens)
     decoding = replace(settings.decoding, maximum_output_tokens=tokens)
     transcriber = replace(settings.transcriber, adaptive=False)

@@ -20,7 +20,6 @@ from livetrans.run.listening import PROGRESS_INTERVAL, Listening, OnAudio, Stage
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening, PlainLoop
 from livetrans.run.translating import Translating
-from livetrans.session.recorder import recorded_sound
 from livetrans.session.unfinished import Unfinished
 from livetrans.speech.transcriber import LONG_SILENCE
 
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.transcriber import Transcriber
 
-CHUNK = 960
-"""Samples of sound read at once, as in a replay at full speed."""
 _SAME_END = 0.3
 """Seconds: a final that ends this near to the last one that was shown is the same one."""
 _ROUNDING = 1e-3
@@ -109,14 +106,14 @@ class Remainder:
     @cached_property
     def _beginning(self) -> _Beginning | None:
         """The first stretch of speech whose end was not heard; None where all was."""
-        if not self._unfinished.has_sound:
+        if self._unfinished.sound is None:
             return None
         heard = self._unfinished.heard + _ROUNDING
         gate = self._open_gate()
         open_from: int | None = None
         previous_end, context_from = 0, 0.0
         sample = 0
-        for chunk in recorded_sound(self._unfinished.folder, CHUNK):
+        for chunk in self._unfinished.sound():
             for speech in gate.feed(chunk):
                 if len(speech.samples) and open_from is None:
                     open_from = speech.start_sample
@@ -158,7 +155,8 @@ class Remainder:
         self, gate: VoiceActivityGate, transcriber: Transcriber, begin: int, publish: Publish
     ) -> Iterator[Transcript]:
         heard = reported = 0.0
-        for chunk in recorded_sound(self._unfinished.folder, CHUNK):
+        assert self._unfinished.sound is not None
+        for chunk in self._unfinished.sound():
             if self._closed:
                 return
             for speech in gate.feed(chunk):

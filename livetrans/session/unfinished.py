@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from livetrans.config import Settings, changed
 from livetrans.errors import SessionError
 from livetrans.events import (
+    AudioChunk,
     Caption,
     Coalesced,
     Notice,
+    Origin,
     RunEnded,
     RunStarted,
     SettingChanged,
@@ -19,7 +22,12 @@ from livetrans.events import (
     Transcript,
 )
 from livetrans.session.codec import read_records
-from livetrans.session.recorder import AUDIO_FILE
+from livetrans.session.recorder import AUDIO_FILE, recorded_sound
+
+CHUNK = 960
+"""Samples of sound read at once, as in a replay at full speed."""
+_END = 1.0
+"""Seconds before the stated end of a recording from which it counts as heard: some headers hold estimates."""
 
 
 @dataclass(slots=True)
@@ -45,9 +53,19 @@ class Unfinished:
     waiting: dict[int, list[Transcript]] = field(default_factory=dict)
     """The updates of each segment that has no final caption, and of the segment before: what the draft grew from."""
 
+    sound: Callable[[], Iterator[AudioChunk]] | None = None
+    """Opens the sound that can be recognised, kept or from the file that was replayed; None where there is none."""
+    origin: Origin | None = None
+    """What the run listened to."""
+    total: float | None = None
+    """Length of that, where it is known."""
+    heard_all: bool = False
+    """Whether the run heard it to its end."""
+
     @property
-    def has_sound(self) -> bool:
-        return (self.folder / AUDIO_FILE).is_file()
+    def unheard(self) -> bool:
+        """Whether the run ended before its recording did."""
+        return self.total is not None and not self.heard_all and self.total - self.heard > _END
 
     def updates(self, until: float) -> Iterator[Transcript]:
         """What has to be translated of the segments that end before `until`, in order, with the updates before it.
@@ -70,15 +88,17 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
         SessionError: it cannot be read, or the run never began to listen.
     """
     found = Unfinished(folder)
+    if (folder / AUDIO_FILE).is_file():
+        found.sound = partial(recorded_sound, folder, CHUNK)
     shown: int | None = None
     began = False
     for record in read_records(folder, notify):
         found.at = record.at
         match record.event:
-            case RunStarted(signature=signature, settings=settings):
+            case RunStarted(signature=signature, settings=settings, origin=origin):
                 found.was_resumed = began
                 if not began:
-                    began, found.settings = True, settings
+                    began, found.settings, found.origin = True, settings, origin
                     found.lacks_glossary = bool(signature.get("glossary_terms")) and not settings.prompt.glossary
             case Transcript() as transcript:
                 found.waiting.setdefault(transcript.segment_id, []).append(transcript)
@@ -95,10 +115,12 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
             case SettingChanged(name=name, value=value):
                 if not found.was_resumed:
                     found.settings = changed(found.settings, name, value)
-            case SourceProgress(heard=heard):
+            case SourceProgress(heard=heard, total=total):
                 found.heard, found.ended = max(found.heard, heard), False
+                found.total = found.total or total
             case RunEnded(reason=reason):
                 found.ended = reason != "failed"
+                found.heard_all = found.heard_all or (reason == "end of source" and not found.was_resumed)
                 if found.was_resumed and reason == "end of source":
                     found.waiting.clear()  # Recognised again: other segments may stand for the same words.
             case _:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from livetrans.cli import run
 from livetrans.session.export import last_captions
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.store import summarise
+
+DEMO = Path(__file__).parents[2] / "recordings" / "demo.flac"
 
 
 @pytest.mark.usefixtures("translator_path")
@@ -73,3 +76,32 @@ def test_a_language_of_a_session_that_is_not_known_is_named(tmp_path: Path, caps
     )
     assert run(["resume", str(tmp_path)]) == 1
     assert "unknown language 'klingon'" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("translator_path", "recogniser_path")
+def test_a_replay_that_was_killed_goes_on_with_its_file_while_that_is_the_same(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    recording, session, killed = tmp_path / "talk.flac", tmp_path / "session", tmp_path / "killed"
+    shutil.copyfile(DEMO, recording)
+    assert run(["replay", str(recording), "--speed", "max", "--end", "0:18", "--session", str(session)]) == 0
+    whole = [(item.caption.source, item.caption.text) for item in last_captions(session)]
+    events = (session / "events.jsonl").read_text().splitlines(keepends=True)
+    cut = next(number for number, line in enumerate(events) if '"heard": 9.' in line)
+    killed.mkdir()
+
+    def resume() -> str:
+        (killed / "events.jsonl").write_text("".join(events[:cut]))
+        capfd.readouterr()
+        assert run(["resume", str(killed)]) == 0
+        return capfd.readouterr().err
+
+    assert "0:08 of 0:18 of talk.flac were heard; going on with it." in resume()
+    assert [(item.caption.source, item.caption.text) for item in last_captions(killed)] == whole
+    assert run(["resume", str(killed)]) == 0
+    assert capfd.readouterr().err == "Nothing to resume: each sentence of killed is translated.\n"
+    recording.write_bytes(DEMO.read_bytes() + b"\0")
+    assert "talk.flac was changed since" in resume()
+    assert len(last_captions(killed)) < len(whole)
+    recording.unlink()
+    assert "no longer at" in resume()

@@ -28,13 +28,13 @@ from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.run.listening import Listening, OnAudio, Stages, listen
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingRecogniser
-from livetrans.run.resuming import CHUNK, Remainder, Resuming
+from livetrans.run.resuming import Remainder, Resuming
 from livetrans.run.runner import PlainLoop
 from livetrans.run.translating import Translating
 from livetrans.session.codec import EVENTS_FILE, read_records
 from livetrans.session.export import last_captions
 from livetrans.session.recorder import SessionRecorder
-from livetrans.session.unfinished import read_unfinished
+from livetrans.session.unfinished import CHUNK, read_unfinished
 from livetrans.speech.transcriber import Transcriber
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
