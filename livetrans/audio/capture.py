@@ -142,7 +142,7 @@ class CaptureProcess:
 
 
 class LevelMeter:
-    """Listens to a device until it is closed. Levels are root mean squares, 0..1 of full scale."""
+    """The level of a device, measured by a thread until it is closed: a root mean square, 0..1 of full scale."""
 
     def __init__(
         self, device: str | int | None, open_capture: Callable[[str | int | None], Capture] = CaptureProcess

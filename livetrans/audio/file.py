@@ -152,7 +152,7 @@ class AudioFile:
 
 
 class Resampler:
-    """Resamples blocks of any rate and layout to mono 16 kHz int16."""
+    """A resampler of blocks of any rate and layout to mono 16 kHz int16."""
 
     def __init__(self) -> None:
         import av
@@ -196,7 +196,7 @@ def decoded(stream: Readable, name: str) -> Iterator[NDArray[np.int16]]:
 
 
 class _Decoder:
-    """Decodes a file step by step, as it is read; with a `stream`, that one, and the path is what messages call it."""
+    """The sound of a file, or of a `stream` that messages call by the path, decoded step by step as it is read."""
 
     def __init__(self, path: Path, stream: Readable | None = None) -> None:
         self._container, self._stream = _open(path, stream)

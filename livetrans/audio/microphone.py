@@ -32,6 +32,8 @@ _LOST = "The microphone '{}' gives no sound: plug it in, or restart the sound sy
 SHORTEST_SLEEP = 1.0
 """Seconds: a longer sleep of the machine is a gap."""
 
+_UNNAMED = ("default", "pulse", "pipewire", "sysdefault")
+"""Names of ALSA's ways to the sound server, which say nothing of a microphone."""
 ZEROS_SECONDS = 5.0
 """Seconds of samples that are exactly 0 after which the user is told: a room is never that quiet."""
 
@@ -40,8 +42,9 @@ OpenCapture = Callable[[str | int | None, int | None], Capture]
 
 
 class Microphone:
-    """A listening device. A thread of its own takes the sound from the capture, resamples it, and opens the device
-    again when it is lost; everything else happens in the listening thread.
+    """A microphone that is opened again when it is lost.
+
+    A thread takes the sound from the capture, resamples it and opens the device; all else is the listening thread's.
 
     `start_sample` counts what was not heard too (a lost device, a pause, a sleep of the machine, a suspension,
     sound dropped where the listener is a minute behind), so source time stays true; all but pauses are gaps.
@@ -84,7 +87,8 @@ class Microphone:
     @property
     def name(self) -> str:
         """The device's name, as the system lists it."""
-        return self._capture.device
+        device = self._capture.device
+        return f"microphone ({device})" if device in _UNNAMED else device
 
     @property
     def duration(self) -> float | None:
@@ -206,6 +210,7 @@ class Microphone:
                 break
             try:
                 self._capture = self._open(*self._wanted)
+                self._zeros = 0
                 break
             except LivetransError:
                 self._report_loss()

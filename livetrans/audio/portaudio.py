@@ -151,10 +151,10 @@ def portaudio_version() -> str | None:
     """Return PortAudio's version, asked in another process because its start may print or hang; None without it."""
     question = "import sounddevice; print(sounddevice.get_portaudio_version()[1])"
     try:
-        asked = subprocess.run([sys.executable, "-P", "-c", question], capture_output=True, text=True, timeout=10)
+        answer = subprocess.run([sys.executable, "-P", "-c", question], capture_output=True, text=True, timeout=10)
     except subprocess.TimeoutExpired:
         return "a PortAudio that does not answer"
-    return asked.stdout.partition(",")[0].strip() or None
+    return answer.stdout.partition(",")[0].strip() or None
 
 
 def list_devices() -> list[Device]:

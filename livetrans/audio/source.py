@@ -53,7 +53,7 @@ WHOLE = Part()
 
 
 class Pause:
-    """Holds the iterating thread while the source is paused, until it is resumed or closed.
+    """The pause of a source, in which its iterating thread waits until it is resumed or closed.
 
     The wake-up is a SimpleQueue, whose `put` is reentrant: an Event's lock is not, and a signal handler that runs in
     the thread that waits would wait for itself.
@@ -129,7 +129,7 @@ class Block:
 
 
 class AudioChannel:
-    """Holds at most `maximum_frames`: `put` waits (a pipe can), `offer` drops the oldest (a microphone cannot wait).
+    """A queue of at most `maximum_frames`: `put` waits, as a pipe can; `offer` drops the oldest, for a microphone.
 
     After `end`, `take` returns what is left, then None, or raises the error that ended the channel. `end` takes no lock
     and wakes by a SimpleQueue, so a signal handler may call it in the very thread that is inside `take`.

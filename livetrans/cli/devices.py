@@ -59,7 +59,7 @@ def command(listen: float | None) -> None:
 def show_levels(
     devices: Sequence[Device], seconds: float, open_meter: Callable[[int], LevelMeter] = LevelMeter
 ) -> None:
-    """Meters that move on a terminal; elsewhere one line a device with its loudest moment."""
+    """Show meters that move on a terminal; elsewhere one line a device with its loudest moment."""
     console = SteadyConsole(sys.stdout)
     meters = [open_meter(device.number) for device in devices]
     try:

@@ -63,7 +63,7 @@ for _parameter in command.params:
 
 
 def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
-    """Every finding in turn; what was measured goes into `measured`.
+    """Yield every finding in turn; put what was measured into `measured`.
 
     Raises:
         UsageError: a wrong option, before the first finding.

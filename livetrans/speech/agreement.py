@@ -22,7 +22,7 @@ CONTEXT_WORDS = 8
 
 
 class LocalAgreement:
-    """Commits words over the passes of one stretch of speech; times are source time."""
+    """The committed words of one stretch of speech and the newest hypothesis after them; times are source time."""
 
     def __init__(self) -> None:
         self.committed: list[Word] = []

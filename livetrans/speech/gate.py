@@ -43,7 +43,7 @@ class _Window:
 
 
 class VoiceActivityGate:
-    """Cuts sound into windows of 30 ms, aligned to the sample count, and passes on the windows of speech.
+    """A gate that cuts sound into windows of 30 ms, aligned to the sample count, and passes on those of speech.
 
     Chunks between pauses are contiguous; no sample comes twice. `open` is whether speech is passing.
     """
@@ -151,7 +151,7 @@ class VoiceActivityGate:
 
 
 class _Output:
-    """Merges the windows released in one feed; a chunk goes on until a pause."""
+    """The windows released in one feed, merged: a chunk goes on until a pause."""
 
     def __init__(self, audio: AudioChunk | None) -> None:
         self._audio = audio

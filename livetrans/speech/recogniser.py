@@ -25,7 +25,7 @@ class Hypothesis:
 
 
 class Recogniser(Protocol):
-    """Recognises a buffer of speech from scratch; owned by one thread."""
+    """A model that recognises a buffer of speech from scratch; owned by one thread."""
 
     @property
     def maximum_length(self) -> float:

@@ -27,7 +27,7 @@ STALL = 3.0
 
 
 class Transcriber:
-    """Turns speech into updates. At a pause and at `flush` every word becomes final."""
+    """The stage that turns speech into updates. At a pause and at `flush` every word becomes final."""
 
     def __init__(self, recogniser: Recogniser, settings: TranscriberSettings, clock: Clock) -> None:
         self._recogniser = recogniser

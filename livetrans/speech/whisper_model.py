@@ -40,8 +40,8 @@ class ModelTraits:
 
 def model_traits(config: dict[str, Any], pieces: int) -> ModelTraits:
     """Return the traits of a model by its config.json and number of pieces; values of a wrong type are ignored."""
-    own = config.get(STATED)
-    stated: dict[str, Any] = own if isinstance(own, dict) else {}
+    section = config.get(STATED)
+    stated: dict[str, Any] = section if isinstance(section, dict) else {}
     rest, beam_size, length = (stated.get(name) for name in ("short_window_rest", "beam_size", "maximum_length"))
     return ModelTraits(
         takes_prompt=pieces >= OPENAI_PIECES or stated.get("previous_text") is True,

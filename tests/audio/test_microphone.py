@@ -207,6 +207,13 @@ def test_another_default_device_goes_on_without_a_warning() -> None:
     assert not [one for one in world.notices if "is back after" in one.text]
 
 
+def test_the_name_is_one_that_means_a_microphone() -> None:
+    for device, name in (("USB Headset", "USB Headset"), ("default", "microphone (default)")):
+        world = World()
+        world.capture(device=device)
+        assert world.microphone().name == name
+
+
 def test_zeros_are_said_once_and_so_is_the_sound_after_them() -> None:
     world = World()
     world.capture(*[block(0)] * 20, block(1), *[block(0)] * 4, block(1), *[block(0)] * 9)

@@ -23,7 +23,9 @@ GOOD = Trial(True, 24.0, 0.6, 1.9, 0.3, 0.2, "normal", 0.0)
 
 
 @pytest.fixture(autouse=True)
-def microphone(monkeypatch: pytest.MonkeyPatch) -> None:
+def microphone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for variable in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path))
     monkeypatch.setattr(doctor, "_listen", lambda: ("USB Headset", 0.05))
 
 
