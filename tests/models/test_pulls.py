@@ -7,6 +7,7 @@ import json
 import shutil
 import threading
 from collections import namedtuple
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ from huggingface_hub import constants
 from livetrans.cli import run
 from livetrans.errors import LivetransError, ModelError
 from livetrans.models.catalogue import Entry, entry_of
+from livetrans.models.find import find_recogniser
 from livetrans.models.pulls import Receipt, pull, read_receipt, unfinished_pulls, verify
 from tests.models.hub import COMMIT, Hub
 
@@ -28,7 +30,7 @@ RECOGNISER = {
     "tokenizer.json": b'{"model": 1}',
     "vocabulary.txt": b"a\nb\n",
 }
-ROOT = Path(__file__).parents[2]
+Fault = Callable[[Hub, pytest.MonkeyPatch], None]
 TRANSLATOR = entry_of("owner/small:Small-Q4.gguf")
 
 
@@ -69,17 +71,18 @@ def test_a_recogniser_arrives_without_what_it_does_not_need(folder: Path) -> Non
     assert not (folder / ".unfinished" / "whisper").exists()
 
 
-def test_a_cut_is_mended_within_the_same_pull(hub: Hub, folder: Path) -> None:
-    hub.cuts = 2
-    assert fetch(TRANSLATOR, folder).read_bytes() == GGUF
-    ranges = [asked for path, asked in hub.requests if "/bytes/" in path]
-    assert len(ranges) == 3 and ranges[0] is None and all(ranges[1:])
-
-
-def test_a_pull_that_was_cut_for_good_goes_on_where_it_was_cut(hub: Hub, folder: Path) -> None:
-    hub.left = 50_000
-    with pytest.raises(ModelError, match=r"cut; run the same command again: it goes on after the \d"):
-        fetch(TRANSLATOR, folder)
+def test_a_pull_that_was_cut_for_good_goes_on_where_it_was_cut_or_is_removed(
+    hub: Hub, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for again in (False, True):
+        hub.left = 50_000
+        with pytest.raises(ModelError, match=r"cut; run the same command again: it goes on after the \d"):
+            fetch(TRANSLATOR, folder)
+        assert list(unfinished_pulls(folder)) == ["Small-Q4.gguf"] and run(["models"]) == 0
+        assert "unfinished" in capsys.readouterr().out
+        if not again:
+            assert run(["models", "rm", "owner/small:Small-Q4.gguf"]) == 0 and unfinished_pulls(folder) == {}
+            assert "removed what had arrived of Small-Q4.gguf" in capsys.readouterr().err
     [unfinished] = [path for path in folder.rglob("*.gguf") if path.is_file()]
     kept = unfinished.stat().st_size
     assert 0 < kept < len(GGUF) and not (folder / "Small-Q4.gguf").exists()
@@ -89,25 +92,12 @@ def test_a_pull_that_was_cut_for_good_goes_on_where_it_was_cut(hub: Hub, folder:
     assert [asked for path, asked in hub.requests if "/bytes/" in path] == [f"bytes={kept}-"]
 
 
-def test_what_arrived_of_a_cut_pull_is_listed_and_removed(
-    hub: Hub, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    hub.left = 50_000
-    with pytest.raises(ModelError):
-        fetch(TRANSLATOR, folder)
-    assert run(["models"]) == 0
-    assert "unfinished" in capsys.readouterr().out
-    assert run(["models", "rm", "owner/small:Small-Q4.gguf"]) == 0
-    assert "removed what had arrived of Small-Q4.gguf" in capsys.readouterr().err
-    assert unfinished_pulls(folder) == {}
-    assert run(["models", "rm", "owner/small:Small-Q4.gguf"]) == 2
-
-
 def test_a_line_that_is_cut_again_and_again_gets_on_as_long_as_bytes_arrive(hub: Hub, folder: Path) -> None:
     hub.cuts, hub.cut_after = 100, 6000
     steps: list[tuple[int, int]] = []
     assert fetch(TRANSLATOR, folder, steps).read_bytes() == GGUF
-    done = [done for done, _ in steps]
+    done, ranges = [done for done, _ in steps], [asked for path, asked in hub.requests if "/bytes/" in path]
+    assert ranges[0] is None and all(ranges[1:]) and len(ranges) > len(GGUF) // 6000
     assert done == sorted(done) and max(after - before for before, after in pairwise(done)) <= 6000
 
 
@@ -195,22 +185,50 @@ def test_the_catalogue_s_hash_is_checked_too(folder: Path) -> None:
         fetch(entry, folder)
 
 
+def answer(status: int, **headers: str) -> Fault:
+    return lambda hub, patch: setattr(hub, "refusal", (status, {k.replace("_", "-"): v for k, v in headers.items()}))
+
+
+def endpoint(address: str) -> Fault:
+    return lambda hub, patch: patch.setattr(constants, "ENDPOINT", address)
+
+
+def proxy(address: str) -> Fault:
+    return lambda hub, patch: patch.setenv("ALL_PROXY", address)
+
+
+def full(hub: Hub, patch: pytest.MonkeyPatch) -> None:
+    usage = namedtuple("usage", "total used free")
+    patch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9, 1000))
+
+
 @pytest.mark.parametrize(
-    ("status", "headers", "sentence"),
+    ("fault", "sentence"),
     [
-        (404, {"X-Error-Code": "RepoNotFound"}, r"there is no http://127\S+/owner/small, or it is private"),
-        (404, {"X-Error-Code": "RevisionNotFound"}, "does not have the commit"),
-        (401, {}, "check HF_TOKEN"),
-        (403, {"X-Error-Code": "GatedRepo"}, r"accept them at http://127\S+/owner/small"),
-        (429, {"Retry-After": "42"}, "again in 42 seconds"),
-        (429, {"RateLimit": '"api";r=0;t=55'}, "again in 55 seconds"),
-        (503, {}, r"127\.0\.0\.1 answered with an error \(503\) for owner/small; .*later"),
+        (answer(404, X_Error_Code="RepoNotFound"), r"there is no http://127\S+/owner/small, or it is private"),
+        (answer(404, X_Error_Code="RevisionNotFound"), "does not have the commit"),
+        (answer(401), "check HF_TOKEN"),
+        (answer(403, X_Error_Code="GatedRepo"), r"accept them at http://127\S+/owner/small"),
+        (answer(429, Retry_After="42"), "again in 42 seconds"),
+        (answer(429, RateLimit='"api";r=0;t=55'), "again in 55 seconds"),
+        (answer(503), r"127\.0\.0\.1 answered with an error \(503\) for owner/small; .*later"),
+        (answer(200, Content_Type="text/html"), "did not answer as a model hub does"),
+        (endpoint("http://127.0.0.1:9"), "cannot be reached"),
+        (endpoint("http://hub.invalid"), "not encrypted"),
+        (lambda hub, patch: setattr(hub, "storage", "http://storage.invalid"), "not encrypted"),
+        (proxy("socks5://127.0.0.1:9"), "ALL_PROXY .*socksio"),
+        (proxy("ftp://127.0.0.1:9"), "ALL_PROXY"),
+        (lambda hub, patch: patch.setattr(constants, "HF_HUB_OFFLINE", True), "HF_HUB_OFFLINE"),
+        (full, r"needs 0\.2 GB on the disk"),
     ],
 )
-def test_a_refusal_says_what_to_do(hub: Hub, folder: Path, status: int, headers: dict[str, str], sentence: str) -> None:
-    hub.refusal = (status, headers)
+def test_a_refusal_says_what_to_do(
+    hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch, fault: Fault, sentence: str
+) -> None:
+    fault(hub, monkeypatch)
     with pytest.raises(LivetransError, match=sentence):
         fetch(TRANSLATOR, folder)
+    assert not any("/bytes/" in path for path, _ in hub.requests)
 
 
 def test_a_rate_limit_in_the_middle_is_reported_at_once(hub: Hub, folder: Path) -> None:
@@ -219,18 +237,6 @@ def test_a_rate_limit_in_the_middle_is_reported_at_once(hub: Hub, folder: Path) 
 
     hub.while_serving = limit
     with pytest.raises(ModelError, match="again in 300 seconds"):
-        fetch(TRANSLATOR, folder)
-
-
-def test_a_server_that_is_no_hub_is_named(hub: Hub, folder: Path) -> None:
-    hub.refusal = (200, {"Content-Type": "text/html"})
-    with pytest.raises(ModelError, match="did not answer as a model hub does"):
-        fetch(TRANSLATOR, folder)
-
-
-def test_nobody_answers(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-    with pytest.raises(ModelError, match="cannot be reached"):
         fetch(TRANSLATOR, folder)
 
 
@@ -252,51 +258,11 @@ def test_another_commit_than_the_pinned_one_is_refused(folder: Path) -> None:
     assert fetch(replace(entry, revision=COMMIT), folder).read_bytes() == GGUF
 
 
-@pytest.mark.parametrize(
-    ("proxy", "sentence"), [("socks5://127.0.0.1:9", "socksio"), ("ftp://127.0.0.1:9", "HTTPS_PROXY")]
-)
-def test_a_proxy_that_cannot_be_used_is_named(
-    hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch, proxy: str, sentence: str
-) -> None:
-    monkeypatch.setenv("ALL_PROXY", proxy)
-    with pytest.raises(LivetransError, match=f"ALL_PROXY.*{sentence}"):
-        fetch(TRANSLATOR, folder)
-
-
-def test_an_unencrypted_address_elsewhere_is_refused(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "ENDPOINT", "http://hub.invalid")
-    with pytest.raises(LivetransError, match="not encrypted"):
-        fetch(TRANSLATOR, folder)
-
-
 def test_the_token_stays_with_the_hub(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     fetch(TRANSLATOR, folder)
     assert [path.split("/")[3] for path in hub.authorised] == ["owner", "resolve"]
     assert any("/bytes/" in path for path, _ in hub.requests)
-
-
-def test_bytes_from_an_unencrypted_address_elsewhere_are_refused(hub: Hub, folder: Path) -> None:
-    hub.storage = "http://storage.invalid"
-    with pytest.raises(LivetransError, match="not encrypted"):
-        fetch(TRANSLATOR, folder)
-
-
-def test_offline_is_offline(hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(ModelError, match="HF_HUB_OFFLINE"):
-        fetch(TRANSLATOR, folder)
-    assert hub.requests == []
-
-
-def test_a_full_disk_is_seen_before_anything_is_fetched(
-    hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**9, 10**9, 1000))
-    with pytest.raises(ModelError, match=r"needs 0\.2 GB on the disk"):
-        fetch(TRANSLATOR, folder)
-    assert not any("/bytes/" in path for path, _ in hub.requests)
 
 
 def test_a_disk_that_fills_up_keeps_what_arrived(hub: Hub, folder: Path) -> None:
@@ -376,10 +342,8 @@ def test_a_damaged_receipt_stops_nothing_but_its_model(folder: Path, capsys: pyt
     assert isinstance(read_receipt(path), Receipt)
     fetch(TRANSLATOR, folder)
     (folder / "whisper.pull.json").write_text("{}")
-    demo, translator = str(ROOT / "recordings/demo.flac"), str(ROOT / "models/livetrans-en-de.q8_0.gguf")
-    recogniser = str(ROOT / "models/livetrans-recogniser-en")
-    assert run(["replay", demo, "--speed", "max", "--no-session", "--mt", translator, "--asr", recogniser]) == 0
-    assert run(["models"]) == 0
+    embedded = Path(__file__).parents[2] / "models/livetrans-recogniser-en"
+    assert find_recogniser(str(embedded)).path == embedded and run(["models"]) == 0
     capsys.readouterr()
     assert run(["models", "verify"]) == 1
     assert "whisper: whisper.pull.json cannot be read; remove it and pull it again\n" in capsys.readouterr().out
