@@ -82,7 +82,7 @@ class DraftModel:
         sampler: Sampler | None = None,
         confidence: float = 0.0,
     ) -> Proposal:
-        """Up to `count` tokens behind prompt and output, greedily or drawn.
+        """Propose up to `count` tokens behind prompt and output, greedily or drawn.
 
         Fewer where the model ends, where its highest probability is not above `confidence`, where the output would be
         a repetition loop, or where its context is full.
@@ -149,7 +149,7 @@ class Worth:
         return (self._accepted + _PRIOR_ACCEPTED) / (self._judged + _PRIOR_JUDGED)
 
     def best_gamma(self) -> int:
-        """The gamma with the most tokens a second; 4 until passes of two lengths have been measured."""
+        """Return the gamma with the most tokens a second; 4 until passes of two lengths have been measured."""
         if not self._draft_passes or np.linalg.cond(self._passes) > 1e12:
             return 4
         fixed, each = np.linalg.solve(self._passes, self._products)
@@ -163,7 +163,7 @@ class Worth:
 
 
 def expected_tokens(acceptance_rate: float, gamma: int) -> float:
-    """Tokens of one target pass, (1 - alpha^(gamma + 1)) / (1 - alpha), if each token is accepted independently.
+    """Return a target pass's tokens, (1 - alpha^(gamma + 1)) / (1 - alpha), if each is accepted independently.
 
     Source: *Fast Inference from Transformers via Speculative Decoding* (arXiv 2211.17192, equation 1).
     """

@@ -215,11 +215,11 @@ class Decoding:
         return self.decoded()
 
     def choose(self, row: NDArray[np.float32]) -> int:
-        """The model's choice from its logits (vocabulary,): the argmax, or a draw."""
+        """Return the model's choice from its logits (vocabulary,): the argmax, or a draw."""
         return int(row.argmax()) if self.sampler is None else self.sampler.draw(self.sampler.distribution(row))
 
     def decoded(self, *, truncated: bool | None = None) -> Decoded:
-        """The output as it stands; `truncated` says how it ended where the output itself does not show it."""
+        """Return the output as it stands; `truncated` says how it ended where the output itself does not show it."""
         accepted = sum(span.end - span.begin for span in self.accepted if span.draft != DRAFT_MODEL)
         stats = DecodingStats(
             prompt_tokens=len(self.prompt),
@@ -241,7 +241,7 @@ class Decoding:
         self._next, self._next_score = choice, Score(choice, likelihood, choice, likelihood)
 
     def _evaluate_last(self) -> int:
-        """The choice behind the context, its rest evaluated without a draft: first the prompt, later one new token."""
+        """Evaluate the context's rest without a draft, first the prompt, later one new token; return the choice."""
         started = self.model.clock.now()
         evaluation = self.model.evaluate([*self.prompt, *self.output])
         choice = self._choose(evaluation.logits[-1])

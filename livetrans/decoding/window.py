@@ -36,7 +36,7 @@ def live_window(decoding: Decoding, draft: Draft, settings: DecodingSettings) ->
 
 
 def final_by_worth(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
-    """The shown caption, gone on to its end, unless the model itself finds another one better by enough.
+    """Go on with the shown caption to its end, unless the model itself finds another one better by enough.
 
     The other candidate is what the model writes greedily from its first disagreement with the shown one, within the
     last `settings.final_window` tokens of the draft. It wins if its log-probability, end of generation included, is
@@ -65,7 +65,7 @@ def final_by_worth(decoding: Decoding, draft: Draft, settings: DecodingSettings)
 
 
 def _standing_tokens(decoding: Decoding, draft: Draft) -> tuple[int, bool]:
-    """How many draft tokens may stay, but for the window, whatever the model prefers; and whether the source was split.
+    """Return how many draft tokens may stay whatever the model prefers, the window apart; and whether the source split.
 
     0 where the source was rewritten, or lost its end: that is a split, and what was cut off begins the next segment, or
     was never said.

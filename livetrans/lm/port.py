@@ -52,7 +52,7 @@ class LanguageModel(Protocol):
         """What every prompt starts with: the begin-of-sequence token where the model was trained with one."""
 
     def metadata(self, key: str) -> str | None:
-        """A scalar of the model file's metadata as text, None where it has no such key."""
+        """Return a scalar of the model file's metadata as text, None where it has no such key."""
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         """Token ids of the text; `special` makes control tokens written in it count as such (templates only, never
@@ -60,12 +60,12 @@ class LanguageModel(Protocol):
         """
 
     def detokenize(self, tokens: Sequence[int]) -> bytes:
-        """The tokens' text as bytes, control tokens left out; may end inside a UTF-8 character."""
+        """Return the tokens' text as bytes, control tokens left out; may end inside a UTF-8 character."""
 
     def is_end_of_generation(self, token: int) -> bool: ...
 
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
-        """Logits after each of the last `last_rows` tokens of the context.
+        """Return the logits after each of the last `last_rows` tokens of the context.
 
         Keeps the longest common token prefix with the context of the call before and evaluates the rest.
 

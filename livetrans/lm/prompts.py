@@ -48,7 +48,7 @@ class Prompt:
     """Whether the speech follows a word of the template and must bring its own space."""
 
     def tokens(self, model: LanguageModel, text: str) -> list[int]:
-        """The whole prompt for a source text; equal texts share a token prefix as far as the tokenizer lets them."""
+        """Return the whole prompt for a source text; equal texts share tokens as far as the tokenizer lets them."""
         return [*self.before, *_speech_tokens(model, text, self.leading_space), *self.after]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,6 +62,20 @@ def test_a_path_that_is_not_utf8_is_no_damage(translator_path: Path, tmp_path: P
     except OSError:
         pytest.skip("the file system takes names in UTF-8 only")
     check_model(path)
+
+
+def test_an_abort_in_the_teardown_of_a_process_changes_nothing(
+    translator_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ggml's Metal backend aborts where a model is open: neither is a good file damaged, nor has a run crashed."""
+    abort = "import atexit, os\natexit.register(os.abort)\n"
+    (tmp_path / "sitecustomize.py").write_text(abort)
+    monkeypatch.syspath_prepend(tmp_path)
+    copy = tmp_path / "copy.gguf"
+    copy.write_bytes(translator_path.read_bytes())
+    check_model(copy)
+    run = f"{abort}import llama_cpp\nfrom livetrans.cli import main\nmain(['--version'])"
+    assert subprocess.run([sys.executable, "-c", run], capture_output=True, check=False).returncode == 0
 
 
 def boundaries(path: Path) -> list[int]:

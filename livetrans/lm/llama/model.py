@@ -251,9 +251,7 @@ def _redirect_log() -> None:
 
 
 def check_file(path: Path) -> None:
-    """Raises:
-    ModelError: there is no GGUF file at the path.
-    """
+    """Raise ModelError where there is no GGUF file at the path."""
     if path.is_dir():
         raise ModelError(f"{path} is a folder; name the .gguf file in it")
     try:

@@ -40,7 +40,7 @@ def load_draft_model(path: Path, target: LanguageModelSettings, clock: Clock) ->
 
 
 def shared_vocabulary(target: LlamaModel, draft: LlamaModel) -> int:
-    """How many leading tokens both have, compared piece by piece; one may have unused pieces behind them.
+    """Return how many leading tokens both have, compared piece by piece; one may have unused pieces behind them.
 
     Raises:
         ModelError: their vocabularies differ.

@@ -54,7 +54,7 @@ def check_model(path: Path) -> None:
 
 
 def _mark(path: Path) -> list[Any]:
-    """What changes with the file, or with what loads it."""
+    """Return what changes with the file, or with what loads it."""
     status = path.stat()
     return [status.st_size, status.st_mtime_ns, llama_cpp.__version__]
 
@@ -66,7 +66,7 @@ def _cache_file() -> Path:
 
 
 def _known_files() -> dict[str, Any]:
-    """None where the cache is absent or damaged: the file is tried again."""
+    """Return the files that passed; none where the cache is absent or damaged."""
     with suppress(OSError, ValueError):
         known = json.loads(_cache_file().read_text(encoding="utf-8"))
         if isinstance(known, dict):
