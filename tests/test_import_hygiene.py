@@ -38,7 +38,7 @@ OWNERS = {
     "langcodes": "livetrans.languages",
     "language_data": "livetrans.languages",
     "llama_cpp": "livetrans.lm.llama",
-    "matplotlib": "livetrans.bench.sheet",
+    "matplotlib": "livetrans.bench.plot",
     "msgspec": "livetrans.session.codec",
     "sacrebleu": "livetrans.metrics.quality",
     "sounddevice": "livetrans.audio.portaudio",

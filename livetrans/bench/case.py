@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from livetrans.bench.latex import latex_literal
 from livetrans.bench.methods import BASELINE
-from livetrans.bench.runfile import Run, Segment, Update
+from livetrans.bench.runfile import RunFile, Segment, Update
 from livetrans.errors import UsageError
 from livetrans.events import Span
 from livetrans.sequences import common_prefix_length
 from livetrans.session.codec import encode
 from livetrans.text import visible
 from livetrans.translation.presenter import cut_to_word
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,8 @@ class Case:
     """By method, one an update."""
 
 
-def case_of(run: Run, segment_id: int, methods: Sequence[str] = ()) -> Case:
-    """The case of one segment in the first repeat, by the methods named or by those of the paper.
+def case_of(run: RunFile, segment_id: int, methods: Sequence[str] = ()) -> Case:
+    """Return the case of one segment in the first repeat, by the methods named or by those of the paper.
 
     Raises:
         UsageError: no such segment or method, or not yet done.
@@ -54,7 +57,7 @@ def case_of(run: Run, segment_id: int, methods: Sequence[str] = ()) -> Case:
     for method in methods:
         if method not in known:
             raise UsageError(f"{run.path} has no method {method!r}; choose from {', '.join(known)}")
-    units = {method: run.unit(0, segment_id, method) for method in methods or _usual_methods(run)}
+    units = {method: run.units.get((0, segment_id, method), ()) for method in methods or _usual_methods(run)}
     missing = next((method for method, updates in units.items() if not updates), None)
     if missing:
         raise UsageError(f"{run.path} stops before segment {segment_id} by {missing}; continue it with `bench run`")
@@ -62,15 +65,14 @@ def case_of(run: Run, segment_id: int, methods: Sequence[str] = ()) -> Case:
     return Case(segment, _source_pieces([update.source for update in next(iter(units.values()))]), outputs)
 
 
-def _usual_methods(run: Run) -> list[str]:
-    """The paper's three: re-translation, a modest bias, and continuous decoding or the greatest bias."""
+def _usual_methods(run: RunFile) -> list[str]:
+    """Return the paper's three: re-translation, a modest bias, and continuous decoding or the greatest bias."""
     plain = [method for method in run.header.methods if not method.output_mask_k]
     biased = sorted((method for method in plain if method.bias), key=lambda method: method.bias or 0.0)
     modest = min(biased, key=lambda method: abs((method.bias or 0.0) - 0.2), default=None)
     unbiased = [method for method in plain if method.bias is None and method.decoder != BASELINE]
     last = unbiased[-1] if unbiased else biased[-1] if biased else None
-    chosen = [method.label for method in (plain[0], modest, last) if method is not None]
-    return list(dict.fromkeys(chosen))
+    return list(dict.fromkeys([BASELINE, *(method.label for method in (modest, last) if method)]))
 
 
 def _source_pieces(sources: Sequence[str]) -> tuple[Pieces, ...]:
@@ -88,7 +90,7 @@ def _output_pieces(update: Update) -> Pieces:
 
 
 def _pieces(text: str, accepted: Sequence[Span]) -> Pieces:
-    """The text cut at spans of its characters."""
+    """Return the text cut at spans of its characters."""
     pieces, begin = [], 0
     for span in accepted:
         pieces += [Piece(text[begin : span.begin]), Piece(text[span.begin : span.end], span.draft)]
@@ -96,80 +98,52 @@ def _pieces(text: str, accepted: Sequence[Span]) -> Pieces:
     return tuple(piece for piece in (*pieces, Piece(text[begin:])) if piece.text)
 
 
-def as_marks(pieces: Pieces) -> str:
-    """For a page without colours: new text in square brackets, what is kept from a draft model in angle brackets."""
-    return "".join(
-        piece.text if piece.draft == "previous" else _around(piece.text, *("<>" if piece.draft else "[]"))
-        for piece in pieces
-    )
-
-
 def as_json(case: Case) -> str:
-    """One document: the segment, and per text and update its pieces, each with the draft that it is from."""
+    """Return one document: the segment, and per text and update its pieces, each with the draft that it is from."""
     texts = {"source": case.source, **case.outputs}
     values = {
         "segment": encode(case.segment),
-        "texts": {name: [[encode(piece) for piece in pieces] for pieces in own] for name, own in texts.items()},
+        "texts": {name: [[encode(piece) for piece in pieces] for pieces in text] for name, text in texts.items()},
     }
     return json.dumps(values, ensure_ascii=False, indent=1) + "\n"
 
 
-def as_markdown(case: Case) -> str:
-    """Underlined what was kept, bold what is new."""
-    lines = [f"**Table 7: {_literal(case.segment.name)}**", "", "| | source |", "|---:|---|"]
-    lines += _rows(case.source)
-    for method, texts in case.outputs.items():
-        lines += ["", f"| | {_literal(method)} |", "|---:|---|", *_rows(texts)]
+def as_text(case: Case, *, coloured: bool) -> RichTable:
+    """Return what rich prints: what is new as on the screen of a run, in square brackets without colours."""
+    from rich.table import Table
+    from rich.text import Text
+
+    def marked(pieces: Pieces) -> Text:
+        if coloured:
+            return Text.assemble(*((visible(piece.text), _STYLES.get(piece.draft, _DRAFTED)) for piece in pieces))
+        return Text(visible(as_marks(pieces)))
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(justify="right", style="dim")
+    table.add_column(overflow="fold")
+    for title, texts in ((case.segment.name, case.source), *case.outputs.items()):
+        table.add_row("", Text(visible(title), style="bold"))
+        for number, pieces in enumerate(texts, 1):
+            table.add_row(str(number), marked(pieces))
     if case.segment.reference is not None:
-        lines += ["", f"Reference: {_literal(case.segment.reference)}"]
-    return "\n".join([*lines, "", "Underlined: kept (source in the cache, output accepted); bold: new.", ""])
+        table.add_row("", Text("reference", style="bold"))
+        table.add_row("", Text(visible(case.segment.reference)))
+    drafts = {piece.draft for texts in case.outputs.values() for pieces in texts for piece in pieces}
+    legend = [Piece("kept ", "previous"), Piece("new")]
+    legend += [Piece(" "), Piece("kept from a draft model", "draft")] if drafts - {"", "previous"} else []
+    table.add_row("", marked(tuple(legend)))
+    return table
 
 
-def _rows(texts: Sequence[Pieces]) -> list[str]:
-    return [f"| {number} | {''.join(map(_marked, pieces))} |" for number, pieces in enumerate(texts, 1)]
+_STYLES = {"": "cyan", "previous": ""}
+_DRAFTED = "cyan italic"
 
 
-def _marked(piece: Piece) -> str:
-    text = _literal(piece.text)
-    return f"<u>{text}</u>" if piece.draft else _around(text, "**", "**")
-
-
-def _around(text: str, before: str, after: str) -> str:
-    """Marks at the words: Markdown takes stars beside a space for letters."""
-    bare = text.strip()
-    left, _, right = text.partition(bare) if bare else (text, "", "")
-    return f"{left}{before}{bare}{after}{right}" if bare else text
-
-
-def as_latex(case: Case) -> str:
-    """A `table` float for booktabs: bold what is new, in italics what is kept from a draft model."""
-    lines = [
-        r"% needs \usepackage{booktabs}",
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{latex_literal(case.segment.name)}: bold is new, the rest was kept.}}",
-        r"\begin{tabular}{rp{0.9\linewidth}}",
-        r"\toprule",
-    ]
-    for name, texts in {"source": case.source, **case.outputs}.items():
-        lines += [rf"& \textsc{{{latex_literal(name)}}} \\", r"\midrule"]
-        lines += [rf"{number} & {_latex(pieces)} \\" for number, pieces in enumerate(texts, 1)]
-        lines.append(r"\midrule")
-    if case.segment.reference is not None:
-        lines += [rf"& reference: {latex_literal(case.segment.reference)} \\", r"\midrule"]
-    return "\n".join([*lines[:-1], r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
-
-
-def _latex(pieces: Pieces) -> str:
-    marks = {"": r"\textbf{", "previous": ""}
-    return "".join(
-        text if piece.draft == "previous" else _around(text, marks.get(piece.draft, r"\emph{"), "}")
-        for piece in pieces
-        for text in (latex_literal(piece.text),)
-    )
-
-
-def _literal(text: str) -> str:
-    """The text without anything that Markdown or HTML would act on."""
-    text = visible(text).replace("&", "&amp;").replace("<", "&lt;")
-    return "".join(f"\\{letter}" if letter in "\\`*_[]|~#" else letter for letter in text)
+def as_marks(pieces: Pieces) -> str:
+    """Return the text with what is new in square brackets, what is kept from a draft model in angle brackets."""
+    marked = ""
+    for piece in pieces:
+        bare = piece.text.strip()
+        before, after = {"": "[]", "previous": ("", "")}.get(piece.draft, "<>")
+        marked += piece.text.replace(bare, f"{before}{bare}{after}", 1) if bare else piece.text
+    return marked

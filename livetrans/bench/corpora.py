@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from livetrans.bench.runfile import CorpusRecord, Segment
+from livetrans.bench.runfile import CorpusSummary, Segment
 from livetrans.clock import ManualClock
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Notice, Transcript
@@ -37,7 +37,7 @@ class CorpusSegment:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    record: CorpusRecord
+    summary: CorpusSummary
     segments: tuple[CorpusSegment, ...]
 
 
@@ -242,4 +242,4 @@ def _corpus(
         digest.update("\n".join(update.source for update in one.updates).encode("utf-8", "replace"))
     source, target = languages
     about = source.code, target.code, len(segments), step, step_unit, minimum_words
-    return Corpus(CorpusRecord(kind, name, digest.hexdigest(), *about), segments)
+    return Corpus(CorpusSummary(kind, name, digest.hexdigest(), *about), segments)

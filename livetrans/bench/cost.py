@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import platformdirs
 
-from livetrans.bench.layout import Column, Table
+from livetrans.bench.table import Column, Table
 from livetrans.lm.port import LanguageModel
 from livetrans.metrics.latency import Spread
 
@@ -43,7 +39,7 @@ def measure_cost(
     sizes: Sequence[int] = SIZES,
     on_pass: Callable[[], None] = lambda: None,
 ) -> list[Cost]:
-    """Sizes take turns within each round, another one first each time, so that a drifting machine slows them alike.
+    """Measure passes; sizes take turns in each round, another one first each time: a drifting machine slows all alike.
 
     `sizes` begins with 1. A first round that warms the memory up is not counted.
 
@@ -86,7 +82,7 @@ def _beginning(model: LanguageModel) -> tuple[int, ...]:
 
 
 def cost_table(costs: Sequence[Cost], note: str) -> Table:
-    """The costs as a table, a row a length."""
+    """Return the costs as a table, a row a length."""
     columns = (
         Column("new tokens", "evaluated in one pass"),
         Column("median ms", "median of the rounds (least-most)", 2),
@@ -105,38 +101,3 @@ def cost_table(costs: Sequence[Cost], note: str) -> Table:
         for cost in costs
     )
     return Table("cost", "one pass, by its new tokens", columns, rows, signature=(note,))
-
-
-def cost_values(costs: Sequence[Cost], about: Mapping[str, object]) -> dict[str, object]:
-    """For JSON: the costs, and what they are of."""
-    return {"cost": [asdict(cost) for cost in costs], **about}
-
-
-def store_cost(values: Mapping[str, object], folder: Path | None = None) -> tuple[Path, int]:
-    """Keep the values of one model on one machine in the user's cache folder, unless a file of more rounds is there.
-
-    Gives the file and the rounds of the figures in it.
-
-    The file is named by model, its size, threads and processor, which are among the values.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
-    folder = folder or platformdirs.user_cache_path("livetrans", appauthor=False) / "cost"
-    parts = (str(values[name]) for name in ("model", "size_bytes", "threads", "time", "processor"))
-    name = re.sub(r"[^\w.-]+", "-", " ".join(parts)).strip("-")
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.json"
-    rounds, kept = int(str(values["rounds"])), _rounds_in(path)
-    if kept > rounds:
-        return path, kept
-    path.write_text(json.dumps(values, ensure_ascii=False) + "\n", encoding="utf-8")
-    return path, rounds
-
-
-def _rounds_in(path: Path) -> int:
-    """0 where there is no such file, or it is damaged."""
-    try:
-        return int(json.loads(path.read_text(encoding="utf-8"))["rounds"])
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return 0

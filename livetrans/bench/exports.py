@@ -16,8 +16,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from livetrans.bench.runfile import Segment, Update
+from livetrans.bench.runfile import RunFile, Segment, Update
 from livetrans.errors import UsageError
+from livetrans.metrics.quality import tokenizer
 from livetrans.sequences import common_prefix_length
 
 
@@ -38,6 +39,24 @@ class ExportedUpdate:
     computation_seconds: float
 
 
+def exported_lines(run: RunFile, label: str, format_: str, unit: str) -> Iterator[str]:
+    """Return the lines of one method's first repeat, as `stream` or as `simulstream` with its tokens in the unit.
+
+    Raises:
+        UsageError: no such method or unit.
+    """
+    units = [run.units.get((0, segment.segment_id, label), ()) for segment in run.segments]
+    if not any(units):
+        known = ", ".join(one.label for one in run.header.methods)
+        raise UsageError(f"{run.path} has no updates by {label}; choose from {known}")
+    step, step_unit = run.header.corpus.step, run.header.corpus.step_unit
+    every = (update for unit in units for update in unit)
+    updates = exported(every, run.segments, tokenizer(unit), step_unit=step_unit or "words")
+    if format_ == "simulstream":
+        return simulstream_lines(updates)
+    return stream_lines(updates, {"policy": "interval", "n": step} if step else None)
+
+
 def exported(
     updates: Iterable[Update],
     segments: Iterable[Segment],
@@ -45,7 +64,7 @@ def exported(
     *,
     step_unit: str = "words",
 ) -> list[ExportedUpdate]:
-    """A run's updates for export: those of one method in one repeat, since only they make one output a segment.
+    """Return a run's updates for export: those of one method in one repeat, since only they make one output a segment.
 
     A recorded update is timed by its source's end in its segment. A text has no sound: it is timed by how many of the
     corpus's `step_unit` (`words` or `characters`) were read.
@@ -62,7 +81,7 @@ def exported(
 
 
 def simulstream_lines(updates: Iterable[ExportedUpdate]) -> Iterator[str]:
-    """simulstream's log, every segment as a sound file of its own; updates of segments may be mixed.
+    """Yield simulstream's log, every segment as a sound file of its own; updates of segments may be mixed.
 
     simulstream's normalized erasure of it in words, read as docs/bench.md says, is ours in the tokens' unit as a ratio
     of sums; its delays are `livetrans.metrics.latency.stable_delays`.
@@ -97,7 +116,7 @@ def simulstream_lines(updates: Iterable[ExportedUpdate]) -> Iterator[str]:
 def stream_lines(
     updates: Iterable[ExportedUpdate], segmentation: Mapping[str, str | int] | None = None
 ) -> Iterator[str]:
-    """The authors' `stream.jsonl`, segments in the order of their first updates.
+    """Yield the authors' `stream.jsonl`, segments in the order of their first updates.
 
     `segmentation` says how the source was cut, in the authors' words: `{"policy": "interval", "n": 3}`.
     """

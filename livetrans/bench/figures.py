@@ -1,185 +1,143 @@
-"""The columns of the tables: what each is called, what it means and where its figure comes from."""
+"""The figures of the tables, a row each: its name, what it means, how it is written and how it is computed.
+
+A new figure is a row here, from the most to the least important, and its name in the tables that show it (`TABLES`
+in `livetrans.bench.tables`). What it is computed from is in `livetrans.bench.measures`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, TypeVar
+from dataclasses import dataclass
 
-from livetrans.bench.layout import Column, Value
-from livetrans.bench.paper import NE_UNIT, PAPER_MACHINE, PaperRow
-from livetrans.bench.rows import Drafting, TableRow
-from livetrans.bench.viewing import Latency
-from livetrans.metrics.latency import Spread, percentile, spread_of
-
-Row = TypeVar("Row")
-Figures = tuple[tuple[Column, Callable[[Row], Value]], ...]
-
-RANKS = (
-    "speedup", "segments", "NE", "NE screen", "AL-CA s", "lag p50 s", "COMET", "chrF - rt", "A/D %", "lag p95 s",
-    "chrF", "COMET - rt", "NE shown", "LAAL-CA s", "BLEU", "BLEU - rt", "stable s", "AL s", "NE raw", "A/O %", "LAAL s",
-    "chrF partials", "update ms", "TPS ratio*", "NE sums", "TPS ratio", "NE screen raw", "finals as rt", "passes",
-    "evaluated", "TPS", "hidden", "updates", "tokens", "alpha %", "tokens/pass", "expected", "fallback %",
-    "rollback %", "proposed", "draft %", "tokens/update",
-)  # fmt: skip
-"""The columns from the most to the least important: a terminal too narrow for all shows the first of them."""
+from livetrans.bench.measures import Row, ratio, times
+from livetrans.bench.table import Column, Value
+from livetrans.bench.viewer import Latency
+from livetrans.decoding.drafting import expected_tokens
+from livetrans.metrics.latency import percentile, spread_of
 
 INTERVAL = "[95 % interval, paired bootstrap]"
 SPREAD = "(least-most of repeats)"
 
 
-def times(scale: float, value: float | None) -> float | None:
-    return None if value is None else value * scale
+@dataclass(frozen=True, slots=True)
+class Figure:
+    name: str
+    meaning: str
+    """One line, without the name."""
+    decimals: int
+    of: Callable[[Row], Value]
+    kind: str = ""
+    """What else a reader must know, which depends on the runs: the unit of an `erasure` (`tokens`, `shown`, `screen`),
+    how much has a reference (`quality`), or that the recogniser's time is missing (`delay`, `lag`)."""
 
 
-def _milliseconds(seconds: Spread | None) -> Spread | None:
-    return None if seconds is None else Spread(*(1000 * each for each in seconds))
+def _percent(value: float | None) -> float | None:
+    return times(100, value)
 
 
-def _of_repeats(figure: Callable[[Latency], float | None]) -> Callable[[TableRow], Value]:
-    return lambda row: spread_of(map(figure, row.latencies))
+def _an_update(count: Callable[[Row], float]) -> Callable[[Row], Value]:
+    return lambda row: count(row) / row.of.updates
 
 
-def _of_drafting(figure: Callable[[Drafting], float | None]) -> Callable[[TableRow], Value]:
-    return lambda row: figure(row.drafting) if row.drafting else None
+def _latency(figure: Callable[[Latency], float | None]) -> Callable[[Row], Value]:
+    return lambda row: spread_of(map(figure, row.of.latencies))
+
+
+def _drafting(figure: Callable[[Row], float | None]) -> Callable[[Row], Value]:
+    """A figure that only a method with a draft model has."""
+    return lambda row: figure(row) if row.of.drafted else None
+
+
+def _a_written_token(count: Callable[[Row], float], scale: float = 1.0) -> Callable[[Row], Value]:
+    return _drafting(lambda row: scale * count(row) / row.of.written_tokens)
+
+
+def _expected(row: Row) -> float | None:
+    rate, gamma = row.of.acceptance.per_proposal, row.of.method.gamma
+    return expected_tokens(rate, gamma) if gamma and rate is not None else None
+
+
+def _finals_as_baseline(row: Row) -> str:
+    pairs = list(zip(row.of.finals, row.of.run.baseline.finals, strict=True))
+    return f"{sum(one == base for one, base in pairs)}/{len(pairs)}"
 
 
 METHOD = Column("method", "DECODER@BIAS; +mask, +display: masks; +worth, +exact: how finals are decoded")
 WORDS = Column("words", "length of the source")
 
-_ALL: dict[str, tuple[str, int, Callable[[TableRow], Value]]] = {
-    "COMET": ("of finals against the references, by --comet MODEL", 3, lambda row: row.quality.comet),
-    "COMET - rt": (f"COMET less rt's {INTERVAL}", 3, lambda row: row.quality.comet_difference),
-    "BLEU": ("of finals against the references, 0 to 100", 1, lambda row: row.quality.bleu),
-    "BLEU - rt": (f"BLEU less rt's {INTERVAL}", 1, lambda row: row.quality.bleu_difference),
-    "chrF": ("chrF2 of finals against the references, 0 to 100", 1, lambda row: row.quality.chrf),
-    "chrF - rt": (f"chrF less rt's {INTERVAL}", 1, lambda row: row.quality.chrf_difference),
-    "chrF partials": ("chrF of partials against rt's for the same prefix [95 % interval]", 1, lambda row: row.partials),
-    "NE": ("normalized erasure: erased tokens / final tokens, mean over utterances", 2, lambda row: row.ne_mean),
-    "NE sums": ("all erased tokens / all final tokens", 2, lambda row: row.ne_ratio),
-    "NE raw": (
-        "all erased tokens / all final tokens, nothing hidden",
-        2,
-        lambda row: row.ne_ratio if row.mask == "none" else None,
-    ),
-    "NE shown": ("the same of captions, the mask's tokens hidden", 2, lambda row: row.screen.segment_erasure),
-    "NE screen": ("words taken back / words, all captions as one text", 3, lambda row: row.screen.erasure),
-    "NE screen raw": ("NE screen with nothing hidden", 3, lambda row: row.screen.raw_erasure),
-    "stable s": (
-        f"median from a word's end to its translation's last change {SPREAD}",
-        2,
-        lambda row: row.screen.stability,
-    ),
-    "hidden": ("tokens held back by the mask, an update", 1, lambda row: row.screen.hidden_tokens),
-    "A/D %": ("accepted tokens / draft tokens", 1, lambda row: times(100, row.accepted_per_draft)),
-    "A/O %": ("accepted tokens / output tokens", 1, lambda row: times(100, row.accepted_per_output)),
-    "update ms": (f"time of a whole update {SPREAD}", 2, lambda row: _milliseconds(row.speed.update_seconds)),
-    "speedup": (f"rt's update time / the method's {SPREAD}", 2, lambda row: row.speed.speedup),
-    "TPS": (
-        f"output tokens / seconds of verification and decoding {SPREAD}",
-        0,
-        lambda row: row.speed.tokens_per_second,
-    ),
-    "TPS ratio": (f"TPS / TPS of rt {SPREAD}", 2, lambda row: row.speed.tps_ratio),
-    "TPS ratio*": (
-        f"estimates the paper's speedup: the prompt's share left out {SPREAD}",
-        2,
-        lambda row: row.speed.tps_ratio_shared,
-    ),
-    "passes": ("model calls an update", 1, lambda row: row.passes),
-    "evaluated": ("tokens through the model, an update", 1, lambda row: row.evaluated_tokens),
-    "updates": ("updates of one repeat", 0, lambda row: row.updates),
-    "segments": ("segments of one repeat", 0, lambda row: row.finals),
-    "tokens": ("output tokens of one repeat", 0, lambda row: row.output_tokens),
-    "tokens/update": ("output tokens, an update", 1, lambda row: row.output_tokens / row.updates),
-    "finals as rt": ("finals with the same text as rt's / finals", 0, lambda row: f"{row.equal_finals}/{row.finals}"),
-    "AL s": ("average lagging, as if translating took no time", 2, lambda row: row.latencies[0].average_lagging),
-    "AL-CA s": (
-        f"AL with the time of recognising and translating {SPREAD}",
-        2,
-        _of_repeats(lambda latency: latency.average_lagging_aware),
-    ),
-    "LAAL s": ("length-adaptive average lagging, as AL", 2, lambda row: row.latencies[0].laal),
-    "LAAL-CA s": (
-        f"LAAL with the time of recognising and translating {SPREAD}",
-        2,
-        _of_repeats(lambda latency: latency.laal_aware),
-    ),
-    "lag p50 s": (
-        f"median from a word to its translation, of live streams {SPREAD}",
-        2,
-        _of_repeats(lambda latency: percentile(sorted(latency.lags), 0.5)),
-    ),
-    "lag p95 s": (
-        f"the 95th percentile of that {SPREAD}",
-        2,
-        _of_repeats(lambda latency: percentile(sorted(latency.lags), 0.95)),
-    ),
-    "alpha %": ("proposed tokens accepted / judged", 1, _of_drafting(lambda own: times(100, own.acceptance_rate))),
-    "tokens/pass": (
-        "tokens written, without the previous output's / passes of the translator",
-        2,
-        _of_drafting(lambda own: own.tokens_per_pass),
-    ),
-    "expected": (
-        "tokens a pass by (1 - alpha^(gamma+1)) / (1 - alpha)",
-        2,
-        _of_drafting(lambda own: own.expected_per_pass),
-    ),
-    "fallback %": ("draft model too unsure / tokens written", 1, _of_drafting(lambda own: times(100, own.fallbacks))),
-    "rollback %": ("passes that rejected / tokens written", 1, _of_drafting(lambda own: times(100, own.rollbacks))),
-    "proposed": ("tokens proposed / tokens written", 2, _of_drafting(lambda own: own.proposed)),
-    "draft %": ("draft model's time / time of generation", 1, _of_drafting(lambda own: times(100, own.draft_time))),
-}
-
-
-def _chosen(*names: str) -> Figures[TableRow]:
-    return tuple(
-        (Column(name, meaning, decimals, RANKS.index(name) + 1), figure)
-        for name in names
-        for meaning, decimals, figure in (_ALL[name],)
-    )
-
-
-FIGURES = _chosen(
-    "COMET", "COMET - rt", "BLEU", "BLEU - rt", "chrF", "chrF - rt", "NE", "NE sums", "A/D %", "A/O %", "update ms",
-    "speedup", "TPS", "TPS ratio", "TPS ratio*",
+_ROWS = (
+    Figure("speedup", f"rt's update time / the method's {SPREAD}", 2,
+           lambda row: row.of.ratio(lambda repeat: repeat.update_seconds, inverse=True)),
+    Figure("segments", "segments of one repeat", 0, lambda row: len(row.of.finals)),
+    Figure("NE", "normalized erasure: erased tokens / final tokens, mean over utterances", 2,
+           lambda row: row.erasure.mean_per_utterance, "tokens"),
+    Figure("NE screen", "words taken back / words, all captions as one text", 3,
+           lambda row: row.of.screen.erasure, "screen"),
+    Figure("AL-CA s", f"AL with the time of recognising and translating {SPREAD}", 2,
+           _latency(lambda latency: latency.average_lagging_aware), "delay"),
+    Figure("lag p50 s", f"median from a word to its translation, of live streams {SPREAD}", 2,
+           _latency(lambda latency: percentile(sorted(latency.lags), 0.5)), "lag"),
+    Figure("COMET", "of finals against the references, by --comet MODEL", 3,
+           lambda row: row.of.score("COMET"), "quality"),
+    Figure("chrF - rt", f"chrF less rt's {INTERVAL}", 1, lambda row: row.of.difference("chrF"), "quality"),
+    Figure("A/D %", "accepted tokens / draft tokens", 1, lambda row: _percent(row.of.acceptance.per_draft)),
+    Figure("lag p95 s", f"the 95th percentile of that {SPREAD}", 2,
+           _latency(lambda latency: percentile(sorted(latency.lags), 0.95)), "lag"),
+    Figure("chrF", "chrF2 of finals against the references, 0 to 100", 1, lambda row: row.of.score("chrF"), "quality"),
+    Figure("COMET - rt", f"COMET less rt's {INTERVAL}", 3, lambda row: row.of.difference("COMET"), "quality"),
+    Figure("NE shown", "the same of captions, the mask's tokens hidden", 2,
+           lambda row: row.of.screen.segment_erasure, "shown"),
+    Figure("LAAL-CA s", f"LAAL with the time of recognising and translating {SPREAD}", 2,
+           _latency(lambda latency: latency.laal_aware), "delay"),
+    Figure("BLEU", "of finals against the references, 0 to 100", 1, lambda row: row.of.score("BLEU"), "quality"),
+    Figure("BLEU - rt", f"BLEU less rt's {INTERVAL}", 1, lambda row: row.of.difference("BLEU"), "quality"),
+    Figure("stable s", f"median from a word's end to its translation's last change {SPREAD}", 2,
+           lambda row: row.of.screen.stability, "delay"),
+    Figure("AL s", "average lagging, as if translating took no time", 2,
+           lambda row: row.of.latencies[0].average_lagging),
+    Figure("NE raw", "all erased tokens / all final tokens, nothing hidden", 2,
+           lambda row: row.erasure.ratio_of_sums if row.mask == "none" else None, "tokens"),
+    Figure("A/O %", "accepted tokens / output tokens", 1, lambda row: _percent(row.of.acceptance.per_output)),
+    Figure("LAAL s", "length-adaptive average lagging, as AL", 2, lambda row: row.of.latencies[0].laal),
+    Figure("chrF partials", "chrF of partials against rt's for the same prefix [95 % interval]", 1,
+           lambda row: row.of.partials),
+    Figure("update ms", f"time of a whole update {SPREAD}", 2,
+           lambda row: row.of.spread(lambda repeat: repeat.update_seconds, 1000)),
+    Figure("TPS ratio*", f"estimates the paper's speedup: the prompt's share left out {SPREAD}", 2,
+           lambda row: row.of.ratio(lambda repeat: repeat.tokens_per_second_of_drafts)),
+    Figure("NE sums", "all erased tokens / all final tokens", 2, lambda row: row.erasure.ratio_of_sums, "tokens"),
+    Figure("TPS ratio", f"TPS / TPS of rt {SPREAD}", 2,
+           lambda row: row.of.ratio(lambda repeat: repeat.tokens_per_second)),
+    Figure("NE screen raw", "NE screen with nothing hidden", 3, lambda row: row.of.screen.raw_erasure, "screen"),
+    Figure("finals as rt", "finals with the same text as rt's / finals", 0, _finals_as_baseline),
+    Figure("passes", "model calls an update", 1, _an_update(lambda row: row.of.sums.forward_passes)),
+    Figure("evaluated", "tokens through the model, an update", 1,
+           lambda row: ratio(row.of.sums.evaluated_tokens or None, row.of.updates)),
+    Figure("TPS", f"output tokens / seconds of verification and decoding {SPREAD}", 0,
+           lambda row: row.of.spread(lambda repeat: repeat.tokens_per_second)),
+    Figure("hidden", "tokens held back by the mask, an update", 1, lambda row: row.of.screen.hidden_tokens),
+    Figure("updates", "updates of one repeat", 0, lambda row: row.of.updates),
+    Figure("tokens", "output tokens of one repeat", 0, lambda row: row.of.sums.output_tokens),
+    Figure("alpha %", "proposed tokens accepted / judged", 1,
+           _drafting(lambda row: _percent(row.of.acceptance.per_proposal))),
+    Figure("tokens/pass", "tokens written, without the previous output's / passes of the translator", 2,
+           _drafting(lambda row: row.of.written_tokens / row.of.sums.forward_passes)),
+    Figure("expected", "tokens a pass by (1 - alpha^(gamma+1)) / (1 - alpha)", 2, _drafting(_expected)),
+    Figure("fallback %", "draft model too unsure / tokens written", 1,
+           _a_written_token(lambda row: row.of.sums.fallbacks, 100)),
+    Figure("rollback %", "passes that rejected / tokens written", 1,
+           _a_written_token(lambda row: row.of.sums.rejected_proposals, 100)),
+    Figure("proposed", "tokens proposed / tokens written", 2,
+           _a_written_token(lambda row: row.of.sums.proposed_tokens)),
+    Figure("draft %", "draft model's time / time of generation", 1,
+           _drafting(lambda row: _percent(ratio(row.of.sums.draft_seconds, row.of.sums.generation_seconds)))),
+    Figure("tokens/update", "output tokens, an update", 1, _an_update(lambda row: row.of.sums.output_tokens)),
 )  # fmt: skip
-FIGURES_BESIDE_PAPER: Figures[TableRow] = tuple(
-    (replace(column, rank=RANKS.index("COMET") + 1) if column.name == "TPS ratio*" else column, figure)
-    for column, figure in FIGURES
-)
-"""The same where the paper's speedup stands beside them, which is to be compared with `TPS ratio*`."""
-LATENCIES = _chosen("AL s", "AL-CA s", "LAAL s", "LAAL-CA s", "lag p50 s", "lag p95 s")
-CALM = _chosen(
-    "speedup", "TPS ratio", "passes", "evaluated", "A/D %", "A/O %", "NE sums", "NE screen", "NE screen raw",
-    "stable s", "hidden", "chrF", "chrF - rt", "BLEU", "BLEU - rt", "chrF partials",
-)  # fmt: skip
-COMPARISON = _chosen(
-    "updates", "tokens", "A/D %", "A/O %", "update ms", "speedup", "TPS", "TPS ratio", "TPS ratio*", "NE raw",
-    "NE shown", "NE screen", "finals as rt",
-)  # fmt: skip
-DRAFTS = _chosen(
-    "speedup", "alpha %", "tokens/pass", "expected", "fallback %", "rollback %", "proposed", "draft %", "passes",
-    "finals as rt", "chrF", "chrF - rt", "BLEU", "BLEU - rt", "NE sums",
-)  # fmt: skip
-LENGTHS = _chosen(
-    "segments", "tokens/update", "passes", "update ms", "speedup", "TPS ratio", "chrF", "chrF - rt", "BLEU",
-    "BLEU - rt", "NE sums",
-)  # fmt: skip
-PAPER_FIGURES: Figures[PaperRow] = (
-    (Column("COMET", decimals=3), lambda row: row.comet),
-    (Column("NE", decimals=2, unit=NE_UNIT), lambda row: row.ne),
-    (Column("A/D %", decimals=1), lambda row: row.accepted_per_draft),
-    (Column("A/O %", decimals=1), lambda row: row.accepted_per_output),
-    (Column("TPS", caveats=(f"The paper's TPS is of an {PAPER_MACHINE}.",)), lambda row: row.tokens_per_second),
-    (Column("TPS ratio", decimals=2, beside="TPS ratio*"), lambda row: row.tps_ratio),
-)
+FIGURES = {figure.name: figure for figure in _ROWS}
+"""From the most to the least important: a terminal too narrow for all columns shows the first of them."""
 
 
-def columns_of(figures: Figures[Any], group: str = "") -> list[Column]:
-    return [replace(column, group=group) for column, _ in figures]
-
-
-def cells_of(figures: Figures[Row], row: Row | None) -> list[Value]:
-    return [None if row is None else cell(row) for _, cell in figures]
+def column_of(name: str, rank_of: str = "") -> Column:
+    """Return the column of a figure, as important as another one if `rank_of` names it."""
+    figure = FIGURES[name]
+    return Column(name, figure.meaning, figure.decimals, list(FIGURES).index(rank_of or name) + 1)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from livetrans.bench.runfile import MethodRecord
+from livetrans.bench.runfile import Method
 from livetrans.clock import Clock, ProcessorClock, SystemClock
 from livetrans.config import FINALS, GAMMA, DecodingSettings, MaskSettings, SamplingSettings
 from livetrans.decoding import DECODERS, Decoder
@@ -55,7 +55,7 @@ _BETWEEN = re.compile(r",(?=\s*[a-z]|\s*$)")
 """Between two methods; the comma of `bild@0.6,3` is not one."""
 
 
-def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[MethodRecord, ...]:
+def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[Method, ...]:
     """Methods from `rt,ssbd@0.2,window8@0.2+worth`, in that order, without doubles; `rt` is added where it is missing.
 
     A display-only mask (`+display3`) changes nothing but what is shown: its method is run plain, and tables mask it.
@@ -79,7 +79,7 @@ def split_methods(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def parse_method(text: str, usual: DecodingSettings | None = None) -> MethodRecord:
+def parse_method(text: str, usual: DecodingSettings | None = None) -> Method:
     """One method, in its usual spelling: `ssbd` is `ssbd@0.2`, `ssbd@0.20+display3` is run as `ssbd@0.2`."""
     if text in METHOD_SETS:
         raise UsageError(
@@ -103,7 +103,7 @@ def parse_method(text: str, usual: DecodingSettings | None = None) -> MethodReco
     if written["mask"] and k == 0:
         raise UsageError(f"the mask in {text!r} hides nothing; give it 1 token or more")
     usual = usual or DecodingSettings(final="partial")
-    method = MethodRecord("", decoder.name, output_mask_k=k if written["mask"] == "mask" else 0)
+    method = Method("", decoder.name, output_mask_k=k if written["mask"] == "mask" else 0)
     if written["draft"]:
         method = replace(method, gamma=_gamma(text, written["gamma"]))
     if decoder.name == "spec":
@@ -127,7 +127,7 @@ def _form(decoder: Decoder) -> str:
     return decoder.name + value
 
 
-def labelled(method: MethodRecord) -> MethodRecord:
+def labelled(method: Method) -> Method:
     """The method with its usual label."""
     gamma = AUTO if method.gamma == 0 else method.gamma
     label = method.decoder + ("" if method.window is None else str(method.window))
@@ -179,7 +179,7 @@ def _bias(text: str, written: str) -> float:
 
 
 def settings_of(
-    method: MethodRecord, maximum_output_tokens: int, sampling: SamplingSettings | None = None
+    method: Method, maximum_output_tokens: int, sampling: SamplingSettings | None = None
 ) -> tuple[DecodingSettings, MaskSettings]:
     """How a translator runs the method."""
     usual = DecodingSettings()
@@ -198,7 +198,7 @@ def settings_of(
     return decoding, mask
 
 
-def masks_of(methods: Iterable[MethodRecord]) -> tuple[int, ...]:
+def masks_of(methods: Iterable[Method]) -> tuple[int, ...]:
     """The k of the output masks, rising."""
     return tuple(sorted({method.output_mask_k for method in methods} - {0}))
 

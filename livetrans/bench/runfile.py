@@ -5,13 +5,17 @@
     update ...        one line an update: what one method wrote for one grown source, and what it cost
 
 The updates of one segment by one method in one repeat are a *unit*. A unit is written at once, when it is done, and
-ends with a final update; whatever stands after the last whole unit was cut by a crash and counts for nothing.
+ends with a final update; whatever stands after the last whole unit was cut by a crash and counts for nothing. Updates
+are read unit by unit when a figure needs them, so that a file of any length takes little memory.
 """
 
 from __future__ import annotations
 
-import difflib
+import json
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +26,17 @@ from livetrans.files import may_be_json_lines
 from livetrans.session.codec import decode, dump, encode, line_error, newer_error, read_lines
 from livetrans.signature import ModelRecord
 from livetrans.stats import DecodingStats
+from livetrans.text import nearest
 
 FORMAT = 1
 """Of the file, written into its header; raised when an old reader would misread a new file."""
 
+Unit = tuple[int, int, str]
+"""Repeat, segment and label of the method."""
+
 
 @dataclass(frozen=True, slots=True)
-class MethodRecord:
+class Method:
     """A row of the method table."""
 
     label: str
@@ -56,7 +64,7 @@ class MethodRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class CorpusRecord:
+class CorpusSummary:
     """What was translated."""
 
     kind: str
@@ -80,10 +88,10 @@ class Header:
     """The signature of a run: what produced its numbers."""
 
     format: int
-    methods: tuple[MethodRecord, ...]
+    methods: tuple[Method, ...]
     repeats: int
     model: ModelRecord
-    corpus: CorpusRecord
+    corpus: CorpusSummary
     maximum_output_tokens: int
     time: str
     """How seconds were measured: `wall`, or `cpu`, the processor's time, which other programs do not lengthen."""
@@ -158,7 +166,7 @@ class Update:
         return (Span(0, self.stats.accepted_tokens),)
 
     @property
-    def unit(self) -> tuple[int, int, str]:
+    def unit(self) -> Unit:
         return self.repeat, self.segment_id, self.method
 
     def without_last(self, k: int) -> str:
@@ -167,32 +175,49 @@ class Update:
         return self.text if k == 0 else self.text[: self.ends[kept - 1]] if kept > 0 else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A run file's whole units."""
+@dataclass(frozen=True)
+class RunFile:
+    """The whole units of a run, in a file or in memory."""
 
     path: Path
     header: Header
     segments: tuple[Segment, ...]
-    updates: tuple[Update, ...]
-    whole_lines: int
-    """Lines up to the end of the last whole unit: what stands behind them was cut."""
+    units: Mapping[Unit, Sequence[Update]]
+    """The updates of each unit, in the order in which the units were done."""
+    whole_bytes: int = 0
+    """Length of the file up to the end of the last whole unit: what stands behind it was cut."""
 
     @property
     def complete(self) -> bool:
         """Whether every method did every segment in every repeat."""
-        units = sum(update.final for update in self.updates)
-        return units == len(self.segments) * len(self.header.methods) * self.header.repeats
+        return len(self.units) == len(self.segments) * len(self.header.methods) * self.header.repeats
 
     @property
     def model_name(self) -> str:
         """What tables call its model."""
         return self.header.model.file.removesuffix(".gguf")
 
-    def unit(self, repeat: int, segment_id: int, method: str) -> list[Update]:
-        """The updates of one unit, in order; empty where it was not done."""
-        wanted = (repeat, segment_id, method)
-        return [update for update in self.updates if update.unit == wanted]
+
+class _StoredUnits(Mapping[Unit, Sequence[Update]]):
+    """Units that are read from their file each time that they are needed."""
+
+    def __init__(self, path: Path, places: Mapping[Unit, tuple[int, int]]) -> None:
+        """`places` says at which byte each unit begins and ends."""
+        self._path = path
+        self._places = places
+
+    def __getitem__(self, unit: Unit) -> Sequence[Update]:
+        begin, end = self._places[unit]
+        with self._path.open("rb") as stream:
+            stream.seek(begin)
+            lines = stream.read(end - begin).split(b"\n")
+        return tuple(decode(Update, json.loads(line)) for line in lines if line.strip())
+
+    def __iter__(self) -> Iterator[Unit]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 _KINDS: dict[str, type[Header] | type[Segment] | type[Update]] = {
@@ -203,49 +228,66 @@ _KINDS: dict[str, type[Header] | type[Segment] | type[Update]] = {
 _LINES = {kind: name for name, kind in _KINDS.items()}
 
 
-def to_line(record: Header | Segment | Update) -> str:
-    """One line of JSON with its line end."""
-    return dump({"line": _LINES[type(record)], **encode(record)}) + "\n"
+def to_line(part: Header | Segment | Update) -> str:
+    """Return the line of JSON of a part of the file, with its line end."""
+    return dump({"line": _LINES[type(part)], **encode(part)}) + "\n"
 
 
-def read_run(path: Path) -> Run:
-    """The whole units of a run file.
+def read_run(path: Path) -> RunFile:
+    """Read and check a run file, and return its whole units.
 
     Raises:
         SessionError: no such file, not a run file, from a newer version, or a line that cannot be used.
     """
     if not path.is_file():
-        close = difflib.get_close_matches(path.name, [other.name for other in path.parent.glob("*.jsonl")], n=1)
-        advice = f"did you mean {path.with_name(close[0])}?" if close else "make one with `livetrans bench run`"
+        close = nearest(path.name, [other.name for other in path.parent.glob("*.jsonl")])
+        advice = f"did you mean {path.with_name(close)}?" if close else "make one with `livetrans bench run`"
         raise SessionError(f"there is no run file {path}; {advice}")
     if not may_be_json_lines(path):
         raise SessionError(f"{path} is not a run file; name one that `livetrans bench run` wrote")
+    with path.open("rb") as stream:
+        ends = array("q", accumulate(map(len, stream), initial=0))
     header: Header | None = None
     segments: list[Segment] = []
-    updates: list[Update] = []
-    whole_updates = whole_lines = 0
+    labels: set[str] = set()
+    known: set[int] = set()
+    places: dict[Unit, tuple[int, int]] = {}
+    expected = first_line = whole_lines = 0
     for number, values in read_lines(path):
-        record = _record(number, values, path)
+        line = _parsed(number, values, path)
         if header is None:
-            if not isinstance(record, Header):
+            if not isinstance(line, Header):
                 break
-            header = record
-        elif isinstance(record, Header):
+            header = line
+            labels = {method.label for method in header.methods}
+        elif isinstance(line, Header):
             raise SessionError(f"line {number} of {path} is a second header; keep one run in a file")
-        elif isinstance(record, Segment):
-            segments.append(record)
+        elif isinstance(line, Segment):
+            segments.append(line)
+            known.add(line.segment_id)
         else:
-            updates.append(record)
-        if not isinstance(record, Update) or record.final:
-            whole_updates, whole_lines = len(updates), number
+            if line.method not in labels or line.segment_id not in known or not 0 <= line.repeat < header.repeats:
+                raise SessionError(
+                    f"{path} has an update of {line.method!r} on segment {line.segment_id}, which its header does "
+                    "not list; make the run again"
+                )
+            if line.update != expected or line.unit in places or len(line.ends) != len(line.tokens):
+                raise SessionError(
+                    f"{path} is out of order at update {line.update} of segment {line.segment_id} by "
+                    f"{line.method!r}; make the run again"
+                )
+            first_line = number if line.update == 0 else first_line
+            expected = 0 if line.final else expected + 1
+            if line.final:
+                places[line.unit] = ends[first_line - 1], ends[number]
+        if not isinstance(line, Update) or line.final:
+            whole_lines = number
     if header is None:
         raise SessionError(f"{path} is not a run of `livetrans bench run` (it has no header); name another")
-    run = Run(path, header, tuple(segments), tuple(updates[:whole_updates]), whole_lines)
-    _check(run)
-    return run
+    return RunFile(path, header, tuple(segments), _StoredUnits(path, places), ends[whole_lines])
 
 
-def _record(number: int, values: dict[str, Any], path: Path) -> Header | Segment | Update:
+def _parsed(number: int, values: dict[str, Any], path: Path) -> Header | Segment | Update:
     kind = _KINDS.get(str(values.get("line")))
     if kind is None and number == 1 and "event" in values:
         raise SessionError(
@@ -259,25 +301,3 @@ def _record(number: int, values: dict[str, Any], path: Path) -> Header | Segment
         return decode(kind, values)
     except ValueError as error:
         raise line_error(number, path, f"{'an' if kind is Update else 'a'} {values['line']} ({error})") from error
-
-
-def _check(run: Run) -> None:
-    """Every unit is whole, in order, there once, and belongs to a segment and a method of the run."""
-    labels = {method.label for method in run.header.methods}
-    known = {segment.segment_id for segment in run.segments}
-    done: set[tuple[int, int, str]] = set()
-    expected = 0
-    for update in run.updates:
-        if update.method not in labels or update.segment_id not in known or not 0 <= update.repeat < run.header.repeats:
-            raise SessionError(
-                f"{run.path} has an update of {update.method!r} on segment {update.segment_id}, which its header does "
-                "not list; make the run again"
-            )
-        if update.update != expected or update.unit in done or len(update.ends) != len(update.tokens):
-            raise SessionError(
-                f"{run.path} is out of order at update {update.update} of segment {update.segment_id} by "
-                f"{update.method!r}; make the run again"
-            )
-        expected = 0 if update.final else expected + 1
-        if update.final:
-            done.add(update.unit)

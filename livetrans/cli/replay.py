@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from livetrans.audio.source import WHOLE, Part
-from livetrans.bench.layout import FORMATS
+from livetrans.bench.table import FORMATS
 from livetrans.cli.common import GroupedCommand, say, warn
 from livetrans.cli.completing import complete_file_or_session
 from livetrans.cli.export import format_of
@@ -150,7 +150,7 @@ def command(
             if compare is not None:
                 if settings.output.jsonl or settings.output.session or settings.output.keep_audio:
                     raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
-                from livetrans.cli.comparing import compare_methods
+                from livetrans.cli.compare import compare_methods
 
                 compare_methods(
                     source.settings, source.clock, source.open_listening, source.title, compare, repeats, format_

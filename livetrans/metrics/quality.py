@@ -224,12 +224,15 @@ def subword_tokenizer(unit: str) -> Callable[[str], list[str]]:
         ModelError: sentencepiece or the model is not there, or the model cannot be read.
     """
     if find_spec("sentencepiece") is None:
-        raise ModelError(f"the unit {unit} needs sentencepiece; run pip install sentencepiece or choose another unit")
+        raise ModelError(f"the unit {unit} needs sentencepiece; run {install_command('bench')} or choose another unit")
+    from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS, TokenizerSPM
+
     path = subword_model(unit)
     if not path.is_file():
-        raise ModelError(f"the unit {unit} needs sacrebleu's model at {path}; put it there or choose another unit")
-    from sacrebleu.tokenizers.tokenizer_spm import TokenizerSPM
-
+        raise ModelError(
+            f"the unit {unit} needs sacrebleu's model, which livetrans does not download; save "
+            f"{SPM_MODELS[unit]['url']} as {path}, or choose another unit"
+        )
     try:
         pieces = TokenizerSPM(unit)
     except (OSError, RuntimeError):

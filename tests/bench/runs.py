@@ -7,8 +7,9 @@ from pathlib import Path
 
 from livetrans.bench.corpora import Corpus, text_corpus
 from livetrans.bench.methods import parse_methods
-from livetrans.bench.run import Bench, MethodModels, RunWriter
+from livetrans.bench.run import Bench, MethodModels
 from livetrans.bench.runfile import FORMAT, Header
+from livetrans.bench.writer import RunWriter
 from livetrans.clock import ManualClock
 from livetrans.languages import parse_language
 from livetrans.lm.prompts import build_prompt
@@ -44,7 +45,7 @@ def corpus_of(folder: Path, sentences: Sequence[str] = SENTENCES, *, references:
 
 def header_of(corpus: Corpus, methods: str = METHODS, repeats: int = 2, model: ModelRecord = SCRIPTED) -> Header:
     software = {"livetrans": "0"}
-    return Header(FORMAT, parse_methods(methods), repeats, model, corpus.record, 80, "wall", software, {"cores": "2"})
+    return Header(FORMAT, parse_methods(methods), repeats, model, corpus.summary, 80, "wall", software, {"cores": "2"})
 
 
 def run_to(

@@ -10,8 +10,9 @@ from typing import get_args, get_type_hints
 import pytest
 
 from livetrans.bench.cost import cost_table
-from livetrans.bench.figures import CALM, COMPARISON, DRAFTS, FIGURES, LATENCIES, LENGTHS, METHOD, WORDS
+from livetrans.bench.figures import FIGURES, METHOD, WORDS, column_of
 from livetrans.bench.runfile import Header, Segment, Update
+from livetrans.bench.tables import COMPARISON, TABLES
 
 TEXT = (Path(__file__).parents[2] / "docs" / "bench.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^#{2,3} (.*?)\n(.*?)(?=^#{2,3} |\Z)", TEXT, re.M | re.S))
@@ -33,13 +34,14 @@ def test_every_field_is_documented_and_no_other(section: str, kind: type) -> Non
     assert set(dict(ROW.findall(SECTIONS[section]))) == _names(kind)
 
 
-GROUPS = (FIGURES, CALM, COMPARISON, LATENCIES, DRAFTS, LENGTHS)
+def test_every_figure_is_in_a_table() -> None:
+    shown = {name for kind in (*TABLES.values(), COMPARISON) for name in kind.figures}
+    assert shown == set(FIGURES)
 
 
 def test_every_column_is_documented_as_explain_says_it() -> None:
     documented = dict(ROW.findall(SECTIONS["Columns"]))
-    columns = (METHOD, WORDS, *(column for group in GROUPS for column, _ in group))
-    columns += cost_table([], "").columns
+    columns = (METHOD, WORDS, *map(column_of, FIGURES), *cost_table([], "").columns)
     assert set(documented) == {column.name for column in columns}
     for column in columns:
         assert documented[column.name].casefold().startswith(f"{column.meaning}.".casefold())

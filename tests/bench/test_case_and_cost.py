@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pylatexenc import latexwalker
+from rich.console import Console
 
-from livetrans.bench.case import Piece, as_latex, as_markdown, as_marks, case_of
-from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_values, measure_cost, store_cost
+from livetrans.bench.case import Piece, as_json, as_marks, as_text, case_of
+from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, measure_cost
 from livetrans.bench.methods import clock_for
-from livetrans.bench.runfile import Run, read_run
+from livetrans.bench.runfile import RunFile
 from livetrans.clock import ProcessorClock
 from livetrans.errors import UsageError
 from livetrans.events import Span
-from tests.bench.runs import METHODS, corpus_of, header_of, run_to
+from tests.bench.runs import METHODS
 from tests.lm.scripted import ScriptedModel, hashed_rule
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    folder = tmp_path_factory.mktemp("run")
-    corpus = corpus_of(folder)
-    run_to(folder / "run.jsonl", corpus, header_of(corpus, repeats=1))
-    return read_run(folder / "run.jsonl")
-
-
-def test_pieces_make_the_whole_and_the_kept_part_was_there_before(run: Run) -> None:
+def test_pieces_make_the_whole_and_the_kept_part_was_there_before(run: RunFile) -> None:
     for segment in run.segments:
         case = case_of(run, segment.segment_id, METHODS.split(","))
-        updates = run.unit(0, segment.segment_id, "rt")
+        updates = run.units[0, segment.segment_id, "rt"]
         assert [_text(pieces) for pieces in case.source] == [update.source for update in updates]
         for method, texts in case.outputs.items():
-            outputs = run.unit(0, segment.segment_id, method)
+            outputs = run.units[0, segment.segment_id, method]
             assert [_text(pieces) for pieces in texts] == [update.text for update in outputs]
             for pieces, update in zip(texts, outputs, strict=True):
                 kept = [piece.text for piece in pieces if piece.draft]
@@ -48,33 +41,43 @@ def _text(pieces: Iterable[Piece]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
-def test_spans_of_several_drafts_are_told_apart(run: Run) -> None:
+def test_spans_of_several_drafts_are_told_apart(run: RunFile) -> None:
     [segment] = run.segments[1:2]
-    update = run.unit(0, segment.segment_id, "rt")[-1]
+    unit = (0, segment.segment_id, "rt")
+    *before, update = run.units[unit]
     assert update.text == "TWO DOGS SLEEP ."
     spans = (Span(0, 1), Span(2, 3, "small"))
-    changed = replace(run, updates=tuple(replace(one, accepted=spans) if one is update else one for one in run.updates))
+    changed = replace(run, units={**run.units, unit: (*before, replace(update, accepted=spans))})
     [pieces] = case_of(changed, segment.segment_id, ["rt"]).outputs["rt"][-1:]
     assert [(piece.text, piece.draft) for piece in pieces] == [
         ("TWO", "previous"), (" DOGS", ""), (" SLEEP", "small"), (" .", ""),
     ]  # fmt: skip
 
 
-def test_an_older_run_has_its_accepted_tokens_in_front(run: Run) -> None:
-    for update in run.updates:
-        if update.method == "ssbd@0.2":
+def test_an_older_run_has_its_accepted_tokens_in_front(run: RunFile) -> None:
+    for unit, updates in run.units.items():
+        for update in updates if unit[2] == "ssbd@0.2" else ():
             assert replace(update, accepted=()).spans == update.spans
 
 
-def test_the_papers_three_methods_are_shown(run: Run) -> None:
-    assert list(case_of(run, 0).outputs) == ["rt", "ssbd@0.2", "cd"]
+def test_the_papers_three_methods_are_shown(run: RunFile) -> None:
+    for methods in (run.header.methods, run.header.methods[::-1]):
+        shown = case_of(replace(run, header=replace(run.header, methods=methods)), 0).outputs
+        assert list(shown) == ["rt", "ssbd@0.2", "cd"]
 
 
-def test_markdown_shows_letters_that_markdown_would_act_on(run: Run) -> None:
-    case = case_of(run, 0)
-    assert "**THE OLD" in as_markdown(case) and "<u>the old man</u>" in as_markdown(case)
-    wild = replace(case, segment=replace(case.segment, reference="<b>1*2</b> | [x]"))
-    assert r"&lt;b>1\*2&lt;/b> \| \[x\]" in as_markdown(wild)
+def test_colours_are_those_of_the_screen_and_marks_stand_in_for_them(run: RunFile) -> None:
+    case = case_of(run, 1, ["rt", "cd"])
+    pages = {}
+    for coloured in (True, False):
+        console = Console(record=True, force_terminal=True, color_system="standard", file=io.StringIO())
+        console.print(as_text(case, coloured=coloured))
+        pages[coloured] = console.export_text(styles=True)
+    assert "two dogs sleep\x1b[36m ." in pages[True] and "[." not in pages[True].replace("\x1b[", "")
+    assert "\x1b[36m" not in pages[False] and "two dogs sleep [.]" in pages[False]
+    texts = json.loads(as_json(case))["texts"]
+    assert list(texts) == ["source", "rt", "cd"]
+    assert texts["source"][1] == [{"text": "two dogs sleep", "draft": "previous"}, {"text": " .", "draft": ""}]
 
 
 def test_marks_say_where_a_piece_is_from() -> None:
@@ -82,15 +85,7 @@ def test_marks_say_where_a_piece_is_from() -> None:
     assert as_marks(pieces) == "das [alte] <Haus>  "
 
 
-def test_latex_of_a_case_is_balanced(run: Run) -> None:
-    case = case_of(run, 0)
-    wild = replace(case, segment=replace(case.segment, reference="50 % of {x}_1 & \\more"))
-    nodes, *_ = latexwalker.LatexWalker(as_latex(wild), tolerant_parsing=False).get_latex_nodes()
-    assert [node.environmentname for node in nodes if node.isNodeType(latexwalker.LatexEnvironmentNode)] == ["table"]
-    assert r"the old man \textbf{walks" in as_latex(case)
-
-
-def test_what_is_not_there_is_refused(run: Run) -> None:
+def test_what_is_not_there_is_refused(run: RunFile) -> None:
     for segment_id, methods in ((99, []), (-1, []), (0, ["ssbd@0.7"])):
         with pytest.raises(UsageError):
             case_of(run, segment_id, methods)
@@ -113,28 +108,6 @@ def test_a_pass_costs_what_the_model_says() -> None:
         assert cost.least_seconds == pytest.approx(cost.seconds)
         assert (cost.ratio, cost.least_ratio) == pytest.approx(((10 + cost.new_tokens) / 11,) * 2)
     assert CONTEXT_TOKENS + max(SIZES) <= model.context_tokens
-
-
-def test_costs_are_kept_for_each_model_and_machine(tmp_path: Path) -> None:
-    costs = measure_cost(ScriptedModel(hashed_rule(), maximum_rows=2, seconds_per_pass=0.01), 1, (1, 2))
-    paths: dict[Path, int] = {}
-    for model in ("a.gguf", "b.gguf", "a.gguf"):
-        about = {"model": model, "size_bytes": 1, "threads": 1, "time": "wall", "processor": "AMD EPYC / 1"}
-        paths |= [store_cost(cost_values(costs, about | {"rounds": 1}), tmp_path / "cost")]
-    assert len(paths) == 2 == len(list((tmp_path / "cost").iterdir()))
-    for path in paths:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        assert [cost["new_tokens"] for cost in values["cost"]] == [1, 2]
-
-
-@pytest.mark.parametrize(("first", "then", "kept"), [(11, 1, 11), (1, 11, 11), (0, 2, 2)])
-def test_figures_of_fewer_rounds_replace_none_of_more(tmp_path: Path, first: int, then: int, kept: int) -> None:
-    about = {"model": "a.gguf", "size_bytes": 1, "threads": 1, "time": "wall", "processor": "AMD EPYC"}
-    path, _ = store_cost(cost_values([], about | {"rounds": first}), tmp_path)
-    if not first:
-        path.write_text('{"rounds": ', encoding="utf-8")  # damaged
-    assert store_cost(cost_values([], about | {"rounds": then}), tmp_path) == (path, kept)
-    assert json.loads(path.read_text(encoding="utf-8"))["rounds"] == kept
 
 
 def test_processor_time_is_of_one_thread() -> None:

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
-import sys
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from livetrans.bench.case import case_of
-from livetrans.bench.layout import FORMATS
 from livetrans.bench.runfile import read_run
+from livetrans.bench.table import FORMATS
 from livetrans.cli import run
-from livetrans.cli.bench_views import _case_table
 from livetrans.config import SamplingSettings
 from livetrans.session.codec import without_times
-from tests.bench.runs import corpus_of, header_of, run_to
 from tests.lm.test_draft_model import write_noisy_copy
-
-
-@pytest.fixture
-def run_file(tmp_path: Path) -> Path:
-    """A run on the scripted model."""
-    corpus = corpus_of(tmp_path)
-    run_to(tmp_path / "run.jsonl", corpus, header_of(corpus))
-    return tmp_path / "run.jsonl"
 
 
 def test_the_real_translator_goes_through_run_and_table(
@@ -43,12 +29,12 @@ def test_the_real_translator_goes_through_run_and_table(
     whole = file.read_bytes()
     done = read_run(file)
     assert done.complete
-    for update in done.updates:
-        if update.method == "ssbd@0":
-            [other] = [one for one in done.unit(update.repeat, update.segment_id, "rt") if one.update == update.update]
-            assert update.tokens == other.tokens
-        assert update.ends == tuple(sorted(update.ends))
-        assert not update.ends or update.ends[-1] == len(update.text)
+    for (repeat, segment, method), updates in done.units.items():
+        if method == "ssbd@0":
+            plain = done.units[repeat, segment, "rt"]
+            assert [update.tokens for update in updates] == [update.tokens for update in plain]
+        for update in updates:
+            assert update.ends == tuple(sorted(update.ends)) and update.ends[-1] == len(update.text)
 
     # Cut in the middle of a line, the same command goes on to the same lines.
     file.write_bytes(whole[: len(whole) * 2 // 3])
@@ -178,38 +164,32 @@ def test_a_table_file_is_not_overwritten_without_being_asked(
     assert output.read_bytes() != written
 
 
-def test_a_case_is_shown_in_colour_and_as_markdown(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["bench", "case", str(run_file), "--id", "1", "--methods", "rt,cd"]
-    assert run(command) == 0
+def test_a_case_is_marked_where_there_are_no_colours(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "case", str(run_file), "--id", "1", "--methods", "rt,cd"]) == 0
     printed = capsys.readouterr().out
     assert "two dogs sleep [.]" in printed and "draft model" not in printed
     assert all(line == line.rstrip() for line in printed.splitlines())
-    for format_, kept in (("markdown", "<u>two dogs sleep</u> **.**"), ("latex", r"two dogs sleep \textbf{.}")):
-        assert run([*command, "--format", format_]) == 0
-        assert kept in capsys.readouterr().out
-    assert run([*command, "--format", "json"]) == 0
-    texts = json.loads(capsys.readouterr().out)["texts"]
-    assert list(texts) == ["source", "rt", "cd"]
-    assert texts["source"][1] == [{"text": "two dogs sleep", "draft": "previous"}, {"text": " .", "draft": ""}]
 
 
-def test_latex_without_its_library_is_one_sentence(
-    run_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_format_is_that_of_the_outputs_name(
+    run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "tabulate", None)
-    assert run(["bench", "case", str(run_file), "--id", "1", "--format", "latex"]) == 2
-    assert capsys.readouterr().err.startswith("livetrans: latex needs tabulate, which is not installed; run ")
-
-
-def test_a_case_has_colours_where_there_are_any(run_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = case_of(read_run(run_file), 1)
-    pages = {}
-    for coloured in (True, False):
-        console = Console(record=True, force_terminal=True, color_system="standard", file=io.StringIO())
-        console.print(_case_table(case, coloured=coloured))
-        pages[coloured] = console.export_text(styles=True)
-    assert "\x1b[1;32m" in pages[True] and "[." not in pages[True].replace("\x1b[", "")
-    assert "\x1b[1;32m" not in pages[False] and "two dogs sleep [.]" in pages[False]
+    command = ["bench", "table", str(run_file), "--table", "3", "-o"]
+    beginnings = {
+        "md": "**Table 3",
+        "csv": "table,method",
+        "json": "{",
+        "tex": "% needs",
+        "txt": "Table 3:",
+        "": "Table 3:",
+    }
+    for ending, beginning in beginnings.items():
+        file = tmp_path / f"t.{ending}".rstrip(".")
+        assert run([*command, str(file)]) == 0
+        assert file.read_text(encoding="utf-8").startswith(beginning)
+    assert run([*command, str(tmp_path / "t.xlsx")]) == 2
+    assert ".xlsx is no format of tables" in capsys.readouterr().err
+    assert run([*command, str(tmp_path / "t.xlsx"), "--format", "csv"]) == 0
 
 
 def test_half_characters_and_controls_of_a_file_reach_no_page(
@@ -221,9 +201,7 @@ def test_half_characters_and_controls_of_a_file_reach_no_page(
     lines = [line.replace("TWO DOGS", r"\ud800\u001b[2J") for line in lines]
     hostile = tmp_path / "hostile.jsonl"
     hostile.write_text("\n".join([json.dumps(header), *lines]) + "\n", encoding="utf-8")
-    commands = [
-        ["case", str(hostile), "--id", "1", "--format", format_] for format_ in ("text", "markdown", "json", "latex")
-    ]
+    commands = [["case", str(hostile), "--id", "1", "--format", format_] for format_ in ("text", "json")]
     commands += [["table", str(hostile), "--table", "3", "--signature", "--format", format_] for format_ in FORMATS]
     for number, command in enumerate(commands):
         assert run(["bench", *command]) == 0
@@ -234,9 +212,11 @@ def test_half_characters_and_controls_of_a_file_reach_no_page(
 
 
 def test_plots_say_what_was_quick_and_why_one_is_missing(
-    run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib", reason="comes with livetrans[bench]")
+    texts = lambda figure, kind: "\n".join(text.get_text() for text in figure.texts).encode()  # noqa: E731
+    monkeypatch.setattr("livetrans.bench.plot.rendered", texts)
     header, *lines = run_file.read_text(encoding="utf-8").splitlines()
     values = json.loads(header)
     values |= {"quick": True, "corpus": values["corpus"] | {"kind": "recorded", "name": "talks"}}
@@ -248,7 +228,7 @@ def test_plots_say_what_was_quick_and_why_one_is_missing(
         assert said.startswith("no plot of lag was drawn: the streams were recorded at full speed") == (look in files)
         text = (tmp_path / "plots" / "bias.svg").read_text(encoding="utf-8")
         subtitle = next(line for line in text.splitlines() if "scripted" in line)
-        assert subtitle.endswith(f"{mark} -->") if mark else "quick" not in subtitle
+        assert subtitle.endswith(mark) if mark else "quick" not in subtitle
 
 
 def test_an_export_is_written(run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -274,7 +254,7 @@ def test_the_real_translator_goes_on_with_a_draft_model(
     done = read_run(file)
     for same, other in (("spec@4", "rt"), ("bild@1,3", "rt"), ("ssbd@0+draft2", "rt"), (methods[5], methods[4])):
         for segment in range(2):
-            pairs = zip(done.unit(0, segment, same), done.unit(0, segment, other), strict=True)
+            pairs = zip(done.units[0, segment, same], done.units[0, segment, other], strict=True)
             assert all(mine.tokens == theirs.tokens for mine, theirs in pairs)
     capsys.readouterr()
     assert run(["bench", "table", str(file), "--format", "json"]) == 0
@@ -298,7 +278,7 @@ def test_the_double_token_model_is_set_against_the_translator(
     done = read_run(file)
     assert done.header.double_model and done.header.double_model.file == double_path.name
     for segment in range(2):
-        one, two = (done.unit(0, segment, method)[-1].stats for method in ("rt", "double@0"))
+        one, two = (done.units[0, segment, method][-1].stats for method in ("rt", "double@0"))
         assert two.output_tokens / two.forward_passes > one.output_tokens / one.forward_passes
     capsys.readouterr()
     assert run(["bench", "table", str(file), "--format", "json"]) == 0
@@ -355,6 +335,8 @@ BAD = [
     (["plot", "no"], 1),
     (["export", "{run}", "--method", "ssbd@0.7", "-o", "{new}"], 2),
     (["cost", "no.gguf"], 1),
+    (["cost", "--mt", "no.gguf"], 1),
+    (["cost", "no.gguf", "--mt", "no.gguf"], 2),
     (["cost", "--time", "cpu", "--threads", "2"], 2),
 ]
 

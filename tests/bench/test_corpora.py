@@ -148,8 +148,8 @@ def test_a_stream_without_words_is_refused(tmp_path: Path) -> None:
 
 def test_the_digest_tells_corpora_apart(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("one two three four\n")
-    digests = {text_corpus(tmp_path / "a", None, EN_DE, step=step).record.sha256 for step in (1, 2, 3)}
-    digests.add(text_corpus(tmp_path / "a", tmp_path / "a", EN_DE).record.sha256)
+    digests = {text_corpus(tmp_path / "a", None, EN_DE, step=step).summary.sha256 for step in (1, 2, 3)}
+    digests.add(text_corpus(tmp_path / "a", tmp_path / "a", EN_DE).summary.sha256)
     assert len(digests) == 4
 
 
@@ -160,6 +160,6 @@ def test_short_sentences_are_left_out_before_the_first_are_counted(tmp_path: Pat
         (0, "a:2", "one two three"),
         (1, "a:4", "one two three four"),
     ]
-    assert corpus.record.minimum_words == 3
+    assert corpus.summary.minimum_words == 3
     with pytest.raises(UsageError, match="--minimum-words"):
         text_corpus(tmp_path / "a", None, EN_DE, minimum_words=5)

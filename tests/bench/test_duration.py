@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.cli.expecting import ENOUGH_SECONDS, Expectation, in_words, show_progress, work_of
+from livetrans.cli.bench_progress import ENOUGH_SECONDS, Expectation, in_words, show_progress, work_of
 from livetrans.clock import ManualClock
 from tests.bench.runs import corpus_of, header_of
 from tests.terminal import as_standard_error
@@ -48,7 +48,7 @@ def test_a_bar_begins_at_the_share_done_and_makes_room_for_notices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, terminal = ManualClock(), as_standard_error(monkeypatch)
-    monkeypatch.setattr("livetrans.cli.expecting.SystemClock", lambda: clock)
+    monkeypatch.setattr("livetrans.cli.bench_progress.SystemClock", lambda: clock)
     corpus = corpus_of(tmp_path, ["a b c d e f"] * 40)
     header = header_of(corpus, "rt,cd", repeats=1)
     done = {(0, number, method) for number in range(20) for method in ("rt", "cd")}
@@ -76,7 +76,7 @@ def test_a_long_run_says_how_long_and_what_is_quicker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = ManualClock()
-    monkeypatch.setattr("livetrans.cli.expecting.SystemClock", lambda: clock)
+    monkeypatch.setattr("livetrans.cli.bench_progress.SystemClock", lambda: clock)
     corpus = corpus_of(tmp_path, ["a b c d e f"] * 40)
     header = header_of(corpus, "rt,ssbd@0.2", repeats=3)
     done = {(0, number, "rt") for number in range(3)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from livetrans.bench.corpora import Corpus, recorded_corpus
 from livetrans.bench.methods import parse_methods
-from livetrans.bench.run import RunWriter, units
+from livetrans.bench.run import tasks
 from livetrans.bench.runfile import Header, Segment, Update, read_run, to_line
+from livetrans.bench.writer import RunWriter
 from livetrans.errors import LivetransError, SessionError, UsageError
 from livetrans.languages import parse_language
 from livetrans.session.codec import without_times
@@ -39,16 +40,16 @@ def test_every_method_does_every_segment_in_every_repeat(tmp_path: Path) -> None
     for repeat in range(2):
         for one in corpus.segments:
             for method in header.methods:
-                updates = run.unit(repeat, one.segment.segment_id, method.label)
+                updates = run.units[repeat, one.segment.segment_id, method.label]
                 assert [update.source for update in updates] == [source.source for source in one.updates]
 
 
 def test_methods_take_turns(tmp_path: Path) -> None:
     corpus = corpus_of(tmp_path)
-    order = list(units(corpus, parse_methods("rt,ssbd,cd"), 2))
-    assert [method.label for repeat, _, method in order[::3] if not repeat] == ["rt", "ssbd@0.2", "cd", "rt"]
-    assert order[12][2].label == "ssbd@0.2"
-    assert len({(repeat, one.segment.segment_id, method.label) for repeat, one, method in order}) == len(order) == 24
+    order = list(tasks(corpus, header_of(corpus, "rt,ssbd,cd")))
+    assert [task.method.label for task in order[::3] if not task.repeat] == ["rt", "ssbd@0.2", "cd", "rt"]
+    assert order[12].method.label == "ssbd@0.2"
+    assert len({task.unit for task in order}) == len(order) == 24
 
 
 def test_no_method_knows_of_another(tmp_path: Path) -> None:
@@ -56,7 +57,7 @@ def test_no_method_knows_of_another(tmp_path: Path) -> None:
     corpus = corpus_of(tmp_path)
     run_to(tmp_path / "run.jsonl", corpus, header_of(corpus), rule=hashed_rule(3))
     run = read_run(tmp_path / "run.jsonl")
-    outputs = {(update.unit, update.update): update.tokens for update in run.updates}
+    outputs = {(update.unit, update.update): update.tokens for updates in run.units.values() for update in updates}
     for (repeat, segment, method), number in outputs:
         if method == "ssbd@0":
             assert outputs[(repeat, segment, method), number] == outputs[(repeat, segment, "rt"), number]
@@ -69,7 +70,7 @@ def test_no_method_knows_of_another(tmp_path: Path) -> None:
 def test_the_last_update_is_decoded_like_every_other(tmp_path: Path) -> None:
     corpus = corpus_of(tmp_path, ["a b c d e f"])
     run_to(tmp_path / "run.jsonl", corpus, header_of(corpus, "rt,ssbd@1", 1))
-    final = read_run(tmp_path / "run.jsonl").unit(0, 0, "ssbd@1")[-1]
+    final = read_run(tmp_path / "run.jsonl").units[0, 0, "ssbd@1"][-1]
     assert final.final
     # The guess at the first update's last word is wrong, and a bias of 1 keeps it even in the final.
     assert final.text.startswith("A B (C) ")
@@ -78,7 +79,7 @@ def test_the_last_update_is_decoded_like_every_other(tmp_path: Path) -> None:
 def test_texts_can_be_cut_by_tokens(tmp_path: Path) -> None:
     corpus = corpus_of(tmp_path)
     run_to(tmp_path / "run.jsonl", corpus, header_of(corpus, repeats=1))
-    for update in read_run(tmp_path / "run.jsonl").updates:
+    for update in chain(*read_run(tmp_path / "run.jsonl").units.values()):
         words = update.text.split()
         assert len(update.tokens) == len(words)
         for k in range(len(words) + 2):
@@ -88,7 +89,7 @@ def test_texts_can_be_cut_by_tokens(tmp_path: Path) -> None:
 def test_an_output_mask_shortens_the_draft(tmp_path: Path) -> None:
     corpus = corpus_of(tmp_path)
     run_to(tmp_path / "run.jsonl", corpus, header_of(corpus, repeats=1))
-    updates = read_run(tmp_path / "run.jsonl").unit(0, 2, "ssbd@0.2+mask3")
+    updates = read_run(tmp_path / "run.jsonl").units[0, 2, "ssbd@0.2+mask3"]
     for before, update in pairwise(updates):
         assert update.stats.draft_tokens == max(len(before.tokens) - 3, 0)
 
@@ -123,7 +124,7 @@ def test_a_run_cut_anywhere_is_read_up_to_its_last_whole_unit(
     path = folder / "run.jsonl"
     run_to(path, corpus, header)
     lines = path.read_bytes()
-    whole = read_run(path)
+    whole = dict(read_run(path).units)
     size = data.draw(st.integers(0, len(lines)))
     path.write_bytes(lines[:size])
     try:
@@ -131,9 +132,8 @@ def test_a_run_cut_anywhere_is_read_up_to_its_last_whole_unit(
     except SessionError:
         assert size <= lines.index(b"\n")
     else:
-        assert run.updates == whole.updates[: len(run.updates)]
-        assert run.whole_lines <= lines[:size].count(b"\n") + 1
-        assert not run.updates or run.updates[-1].final
+        assert dict(run.units) == {unit: whole[unit] for unit in list(whole)[: len(run.units)]}
+        assert run.whole_bytes <= size and all(updates[-1].final for updates in run.units.values())
     run_to(path, corpus, header)
     assert [without_times(json.loads(line)) for line in path.read_bytes().splitlines()] == [
         without_times(json.loads(line)) for line in lines.splitlines()
@@ -182,8 +182,8 @@ def test_lines_come_back_as_they_were(
     ends = tuple(range(len(tokens)))
     update = Update(0, 0, "rt", 0, True, source, tuple(tokens), text, ends, stats, seconds, end)
     segment = Segment(0, "name", source, text if end is None else None)
-    for record in (update, segment):
-        line = to_line(record)
+    for part in (update, segment):
+        line = to_line(part)
         assert line.count("\n") == 1
         assert len(line.splitlines()) == 1
         line.encode("utf-8")
@@ -191,7 +191,7 @@ def test_lines_come_back_as_they_were(
     path = _NOWHERE_FOLDER / "run.jsonl"
     path.write_text("".join(map(to_line, (header, segment, update))), encoding="utf-8", newline="\n")
     run = read_run(path)
-    assert (run.header, run.segments, run.updates) == (header, (segment,), (update,))
+    assert (run.header, run.segments, dict(run.units)) == (header, (segment,), {update.unit: (update,)})
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -268,8 +268,8 @@ def test_a_run_file_of_an_older_version_is_still_read_and_continued(tmp_path: Pa
             values["update_seconds"] += 0.0000001
         lines.append(json.dumps(values))
     old.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    spans = {(update.unit, update.update): update.spans for update in read_run(whole).updates}
-    for update in read_run(old).updates:
+    spans = {(update.unit, update.update): update.spans for update in chain(*read_run(whole).units.values())}
+    for update in chain(*read_run(old).units.values()):
         assert update.spans == spans[update.unit, update.update]
         assert update.stats.evaluated_tokens == 0
     run_to(old, corpus, header)
@@ -293,7 +293,7 @@ def test_what_a_split_leaves_of_the_draft_goes_on_within_a_stream(tmp_path: Path
     corpus = _split_streams(tmp_path / "streams")
     run_to(tmp_path / "run.jsonl", corpus, header_of(corpus, "rt,ssbd@0"))
     run = read_run(tmp_path / "run.jsonl")
-    drafts = [run.unit(1, segment, "ssbd@0")[0].stats.draft_tokens for segment in range(4)]
+    drafts = [run.units[1, segment, "ssbd@0"][0].stats.draft_tokens for segment in range(4)]
     assert drafts == [0, 3, 0, 3]
 
 

@@ -12,21 +12,21 @@ from typing import Any
 
 import click
 
-from livetrans.bench.latex import as_latex
-from livetrans.bench.layout import FORMATS, UNLIMITED, Table, as_csv, as_json, as_markdown, as_text
+from livetrans.bench.table import FORMATS, UNLIMITED, Table, as_csv, as_json, as_latex, as_markdown, as_text
 from livetrans.cli.common import say
 from livetrans.errors import UsageError
 from livetrans.files import write_new
 
 LATEX_COLUMNS = 8
 """Of a LaTeX table unless the user chooses them: about what a page is wide enough for."""
+_ENDINGS = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".tex": "latex"}
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """How tables are written: the options of `page_options`, named as they are."""
 
-    format_: str = "text"
+    format_: str | None = None
     explain: bool = False
     signature: bool = False
     columns: str | None = None
@@ -35,34 +35,45 @@ class Page:
     choosable: bool = True
     """Whether the command has --columns."""
 
+    @property
+    def format(self) -> str:
+        """The chosen format, else the one that the output's name ends in."""
+        ending = self.output.suffix.lower() if self.output else ""
+        if self.format_ or not ending:
+            return self.format_ or "text"
+        if ending not in _ENDINGS:
+            known = ", ".join(_ENDINGS)
+            raise UsageError(
+                f"{ending} is no format of tables; end the file's name in one of {known}, or give --format"
+            )
+        return _ENDINGS[ending]
 
-_OPTIONS = (
-    click.option(
-        "--format",
-        "format_",
-        type=click.Choice(FORMATS),
-        default="text",
-        show_default=True,
-        help="text fits the terminal; csv and json have every figure unrounded; latex needs booktabs.",
-    ),
-    click.option("--explain", is_flag=True, help="Below the table, say in a line each what the columns mean."),
-    click.option("--signature", is_flag=True, help="Below the table, say what produced the figures."),
-    click.option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path),
-        metavar="PLACE",
-        help="Write to this file and print its name; for csv, a folder gets a file for each table.",
-    ),
-    click.option("--force", is_flag=True, help="Overwrite files that exist."),
-)
+    def notes(self, table: Table) -> list[str]:
+        return [*table.every_caveat(), *(table.signature if self.signature else ())]
 
 
 def page_options(columns: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of a table, `columns` as the example; it receives them as `page`, a `Page`."""
-    example = f"Only these columns, separated by commas: '{columns}'."
-    first, *others = _OPTIONS
-    options = (first, click.option("--columns", metavar="NAMES", help=example), *others)
+    options = (
+        click.option(
+            "--format",
+            "format_",
+            type=click.Choice(FORMATS),
+            show_default="that of --output's file name, else text",
+            help="text fits the terminal; csv and json have every figure unrounded; latex needs booktabs.",
+        ),
+        click.option("--columns", metavar="NAMES", help=f"Only these columns, separated by commas: '{columns}'."),
+        click.option("--explain", is_flag=True, help="Below the table, say in a line each what the columns mean."),
+        click.option("--signature", is_flag=True, help="Below the table, say what produced the figures."),
+        click.option(
+            "-o",
+            "--output",
+            type=click.Path(path_type=Path),
+            metavar="PLACE",
+            help="Write to this file and print its name; for csv, a folder gets a file for each table.",
+        ),
+        click.option("--force", is_flag=True, help="Overwrite files that exist."),
+    )
 
     def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
@@ -85,18 +96,17 @@ def write_tables(tables: Sequence[Table], page: Page) -> None:
         SessionError: the output cannot be written.
     """
     if page.columns is not None:
-        names = [name.strip() for name in page.columns.split(",") if name.strip()]
-        tables = _with_columns(tables, names)
-    if page.format_ == "csv":
+        tables = _with_columns(tables, [name.strip() for name in page.columns.split(",") if name.strip()])
+    if page.format == "csv":
         _write_csv(tables, page)
-    elif page.format_ == "json":
+    elif page.format == "json":
         put(as_json(tables), page.output, force=page.force)
     else:
-        put("\n".join(_rendered(table, page) for table in tables), page.output, force=page.force)
+        put("\n".join(_written(table, page) for table in tables), page.output, force=page.force)
 
 
 def _with_columns(tables: Sequence[Table], names: Sequence[str]) -> list[Table]:
-    """The tables that have all columns of these names, with these alone; says which are left out."""
+    """Return the tables that have all columns of these names, with these alone, and say which are left out."""
     chosen: list[Table] = []
     left_out: dict[str, UsageError] = {}
     for table in tables:
@@ -111,26 +121,22 @@ def _with_columns(tables: Sequence[Table], names: Sequence[str]) -> list[Table]:
     return chosen
 
 
-def _rendered(table: Table, page: Page) -> str:
-    if page.format_ == "text":
-        width = UNLIMITED if page.output else terminal_width()
-        return as_text(table, _notes(table, page), width, explain=page.explain)
+def _written(table: Table, page: Page) -> str:
+    if page.format == "text":
+        # A terminal's own width; a file has none.
+        width = UNLIMITED if page.output or not sys.stdout.isatty() else terminal_width()
+        return as_text(table, page.notes(table), width, explain=page.explain)
     fewer: list[str] = []
-    if page.format_ == "latex" and page.columns is None:
+    if page.format == "latex" and page.columns is None:
         table, left_out = table.most_important(LATEX_COLUMNS)
         advice = "--columns chooses" if page.choosable else "--format json has them"
         fewer = [f"left out: {', '.join(left_out)}; {advice}"] if left_out else []
-    explained = table.explained() if page.explain else []
-    notes = [*explained, *_notes(table, page), *fewer]
-    return (as_latex if page.format_ == "latex" else as_markdown)(table, notes)
-
-
-def _notes(table: Table, page: Page) -> list[str]:
-    return [*table.every_caveat(), *(table.signature if page.signature else ())]
+    notes = [*(table.meanings() if page.explain else ()), *page.notes(table), *fewer]
+    return (as_latex if page.format == "latex" else as_markdown)(table, notes)
 
 
 def _write_csv(tables: Sequence[Table], page: Page) -> None:
-    """A file for each table where there are several, since CSV holds one; notes go to standard error."""
+    """Write a file for each table where there are several, since CSV holds one; notes go to standard error."""
     place = page.output
     if len(tables) > 1 and (place is None or place.suffix):
         names = "; ".join(table.name.removeprefix("table ") for table in tables)
@@ -139,13 +145,11 @@ def _write_csv(tables: Sequence[Table], page: Page) -> None:
             "folder with -o for a file each"
         )
     for table in tables:
-        file = place
-        if place is not None and (len(tables) > 1 or place.is_dir()):
-            file = place / f"{table.stem}.csv"
-        put(as_csv(table), file, force=page.force)
-        about = [about] if (about := table.about()) else []
-        for note in (*about, *(table.explained() if page.explain else ()), *_notes(table, page)):
-            say(f"{table.name}: {note}" if len(tables) > 1 else note)
+        in_folder = place is not None and (len(tables) > 1 or place.is_dir())
+        put(as_csv(table), place / f"{table.stem}.csv" if place and in_folder else place, force=page.force)
+        for note in (table.about(), *(table.meanings() if page.explain else ()), *page.notes(table)):
+            if note:
+                say(f"{table.name}: {note}" if len(tables) > 1 else note)
 
 
 def put(text: str, place: Path | None = None, *, force: bool = False) -> None:
@@ -170,7 +174,7 @@ def put(text: str, place: Path | None = None, *, force: bool = False) -> None:
 
 
 def terminal_width() -> int:
-    """Columns of standard output; `UNLIMITED` where it is not a terminal."""
+    """Return the columns of standard output."""
     from rich.console import Console
 
-    return Console(file=sys.stdout).width if sys.stdout.isatty() else UNLIMITED
+    return Console(file=sys.stdout).width

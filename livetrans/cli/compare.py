@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from livetrans.bench.corpora import transcript_corpus
+from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
 from livetrans.bench.methods import BASELINE, labelled, parse_methods
-from livetrans.bench.own_tables import comparison_table
-from livetrans.bench.run import Bench
-from livetrans.bench.runfile import FORMAT, Header, MethodRecord, Run, Segment
-from livetrans.bench.scoring import MODEL_UNIT, ScoringSettings, score
-from livetrans.cli.benching import check_models, method_models
+from livetrans.bench.run import Bench, check_models, method_models
+from livetrans.bench.runfile import FORMAT, Header, Method, RunFile, Segment
+from livetrans.bench.tables import comparison_table
+from livetrans.cli.bench_progress import show_progress
 from livetrans.cli.common import HeardProgress, progress_bar, say, say_above
-from livetrans.cli.expecting import show_progress
-from livetrans.cli.pages import Page, write_tables
+from livetrans.cli.table_output import Page, write_tables
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import ContextError, SourceError, UsageError
@@ -68,22 +67,31 @@ def compare_methods(
         say(f"{updates} updates of {len(corpus.segments)} segments; translating by {labels} …")
         signature = sign(model, settings.language_model.model, prompt, model.threads)
         maximum = settings.decoding.maximum_output_tokens
-        about = signature.model, corpus.record, maximum, "wall", signature.versions, signature.machine
-        header = Header(FORMAT, methods, repeats, *about)
+        header = Header(
+            format=FORMAT,
+            methods=methods,
+            repeats=repeats,
+            model=signature.model,
+            corpus=corpus.summary,
+            maximum_output_tokens=maximum,
+            time="wall",
+            versions=signature.versions,
+            machine=signature.machine,
+        )
         bench = Bench(models, header, clock)
         with show_progress(corpus, header, kept=False) as advance:
             done = bench.run_in_memory(corpus, _say_too_long, advance)
     if not done:
         raise SourceError("no segment fits in the model's context; give a larger --context")
     mask_k = settings.mask.k if settings.mask.mode == "display" else 0
-    known = {update.segment_id for update in done}
+    known = {segment_id for _, segment_id, _ in done}
     segments = tuple(one.segment for one in corpus.segments if one.segment.segment_id in known)
-    scored = score(Run(Path(name), header, segments, done, 0), ScoringSettings(MODEL_UNIT, shown_mask_k=mask_k))
+    run = MeasuredRun(RunFile(Path(name), header, segments, done), MeasureSettings(MODEL_UNIT, shown_mask_k=mask_k))
     page = Page(format_, explain=format_ == "text", signature=format_ == "text", choosable=False)
-    write_tables([comparison_table(scored, [_signature(mask_k, repeats)])], page)
+    write_tables([comparison_table(run, _signature(mask_k, repeats))], page)
 
 
-def _masked(method: MethodRecord, settings: Settings) -> MethodRecord:
+def _masked(method: Method, settings: Settings) -> Method:
     """The method with the run's output mask, where it names none itself; the baseline has no draft to mask."""
     if settings.mask.mode != "output" or method.output_mask_k or method.decoder == BASELINE:
         return method

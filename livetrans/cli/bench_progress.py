@@ -11,13 +11,13 @@ from contextlib import contextmanager
 
 from livetrans.bench.corpora import Corpus, CorpusSegment
 from livetrans.bench.methods import QUICK_REPEATS, QUICK_SENTENCES
-from livetrans.bench.run import OnUnit, units
-from livetrans.bench.runfile import Header
+from livetrans.bench.run import OnUnit, tasks
+from livetrans.bench.runfile import Header, Unit
 from livetrans.cli.common import progress_bar, say, say_above
 from livetrans.clock import Clock, SystemClock
 
 ENOUGH_SECONDS = 20.0
-"""With a large model one segment by every method takes minutes: what is known by then is said."""
+"""With a large model one segment by every method takes minutes: the estimate is made of what was done by then."""
 WORTH_SAYING = 20.0
 """Seconds: a shorter run is over before its duration is read."""
 WORTH_QUICK = 180.0
@@ -26,7 +26,7 @@ WORTH_QUICK = 180.0
 
 @contextmanager
 def show_progress(
-    corpus: Corpus, header: Header, done: Collection[tuple[int, int, str]] = (), *, kept: bool = True
+    corpus: Corpus, header: Header, done: Collection[Unit] = (), *, kept: bool = True
 ) -> Iterator[OnUnit]:
     """Say after the first units how long the run takes; where stderr is a terminal, a bar over its steps too.
 
@@ -38,24 +38,20 @@ def show_progress(
         say(f"all {steps} steps were done already")
     elif done:
         say(f"{len(done)} of {steps} steps were done; continuing")
-    left = [
-        segment
-        for repeat, segment, method in units(corpus, header.methods, header.repeats)
-        if (repeat, segment.segment.segment_id, method.label) not in done
-    ]
+    left = [task.segment for task in tasks(corpus, header) if task.unit not in done]
     # Whole turns: every method, so that slow and fast ones count alike.
     expectation = Expectation(SystemClock(), work_of(left), work_of(left[: 2 * len(header.methods)]))
     quick = QUICK_REPEATS * len(header.methods) * work_of(corpus.segments[:QUICK_SENTENCES])
     whole = header.repeats * len(header.methods) * work_of(corpus.segments)
     with progress_bar() as progress:
         finished = len(done)
-        task = progress.add_task(f"{finished} of {steps} steps", total=whole, completed=whole - work_of(left))
+        bar = progress.add_task(f"{finished} of {steps} steps", total=whole, completed=whole - work_of(left))
 
         def advance(segment: CorpusSegment) -> None:
             nonlocal finished
             finished += 1
             work = work_of([segment])
-            progress.update(task, advance=work, description=f"{finished} of {steps} steps")
+            progress.update(bar, advance=work, description=f"{finished} of {steps} steps")
             seconds = expectation.add(work)
             if seconds is None or seconds < WORTH_SAYING:
                 return
@@ -70,7 +66,7 @@ def show_progress(
 
 
 def work_of(segments: Iterable[CorpusSegment]) -> int:
-    """Characters that one method translates, every update anew."""
+    """Return the characters that one method translates, every update anew."""
     return sum(len(update.source) for segment in segments for update in segment.updates)
 
 
@@ -84,22 +80,20 @@ class Expectation:
         self._total = total
         self._sample = sample
         self._done = 0
-        self._told = False
+        self._given = False
 
     def add(self, work: int) -> float | None:
-        """Seconds that the whole will take, given once; None before enough is done and after."""
+        """Return the seconds that the whole will take, once; None before enough is done and after."""
         self._done += work
         elapsed = self._clock.now() - self._began
-        if self._told or (self._done < self._sample and elapsed < ENOUGH_SECONDS):
+        if self._given or (self._done < self._sample and elapsed < ENOUGH_SECONDS):
             return None
-        self._told = True
+        self._given = True
         return elapsed * self._total / max(self._done, 1)
 
 
 def in_words(seconds: float) -> str:
-    """`40 s`, `13 min`, `2.5 h`: no more digits than an estimate has."""
+    """Return `40 s`, `13 min`, `2.5 h`: no more digits than an estimate has."""
     if seconds < 95:
         return f"{max(5, 5 * round(seconds / 5))} s"
-    if seconds < 95 * 60:
-        return f"{round(seconds / 60)} min"
-    return f"{seconds / 3600:.1f} h"
+    return f"{round(seconds / 60)} min" if seconds < 95 * 60 else f"{seconds / 3600:.1f} h"
