@@ -24,13 +24,13 @@ from livetrans.installation import started_as
 from livetrans.metrics.monitor import Monitor, Snapshot
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_audio, open_stages
 from livetrans.run.pipeline import Pipeline
-from livetrans.run.publisher import Publish, Sink
+from livetrans.run.publisher import Publish
 from livetrans.run.resuming import Remainder, Resuming
 from livetrans.run.runner import OpenListening, PlainLoop, Run
 from livetrans.run.spool import SpooledSource
 from livetrans.run.translating import open_translating
 from livetrans.session.recorder import AUDIO_FILE, SessionRecorder, sessions_folder
-from livetrans.session.sinks import open_lines, open_records
+from livetrans.session.sinks import Sink, open_lines, open_records
 from livetrans.session.store import older_than, remove, shell_name, summarise
 from livetrans.session.unfinished import Unfinished
 from livetrans.text import counted

@@ -24,9 +24,9 @@ from livetrans.events import BackPressure, Event, Gap, Notice, RunStarted, Setti
 from livetrans.models.chosen import spoken_code
 from livetrans.run.backpressure import FINALS_ONLY, SOUND_WAITS, STEPS, WHEN_IDLE, Backlog, Ladder
 from livetrans.run.listening import Listener, Listening
-from livetrans.run.publisher import Sink
 from livetrans.run.runner import OpenListening, OpenTranslating, Run
 from livetrans.run.translating import Translating
+from livetrans.session.sinks import Sink
 from livetrans.text import counted
 from livetrans.translation.translator import LatestPerSegment
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 from livetrans.clock import Clock
 from livetrans.errors import SessionError
@@ -22,20 +21,12 @@ from livetrans.events import (
     Translation,
 )
 from livetrans.session.recorder import SessionRecorder
+from livetrans.session.sinks import Sink
 
 Publish = Callable[[Event], None]
 
 QUEUE_LENGTH = 10_000
 """Records and audio chunks that may wait for one sink: ten minutes with sound, half an hour without."""
-
-
-class Sink(Protocol):
-    """Receives every record, in order, one at a time, always on the same thread or on the one that published it."""
-
-    def write(self, record: Record) -> None: ...
-
-    def close(self) -> None:
-        """The run has ended: flush and release. Called once."""
 
 
 class SinkTooSlow(SessionError):

@@ -16,9 +16,9 @@ from livetrans.config import Settings
 from livetrans.errors import SessionError, sentence
 from livetrans.events import Event, Notice, RunEnded, RunStarted, SourceProgress, Transcript
 from livetrans.run.listening import Listening, OnAudio
-from livetrans.run.publisher import Publish, Publisher, Sink, SinkTooSlow
+from livetrans.run.publisher import Publish, Publisher, SinkTooSlow
 from livetrans.run.translating import Translating
-from livetrans.session.sinks import OutputClosed
+from livetrans.session.sinks import OutputClosed, Sink
 
 OpenListening = Callable[[Publish, OnAudio], Listening]
 """Loads the listening side, on the thread that will own it; the sound goes to the second argument too."""

@@ -1,4 +1,4 @@
-"""The sinks that write lines (captions as text, every event as JSON), and the functions that open a run's sinks."""
+"""Sinks: their port, those that write lines (captions as text, every event as JSON), and how a run's are opened."""
 
 from __future__ import annotations
 
@@ -18,6 +18,15 @@ from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder, make_session_folder, sessions_folder
 from livetrans.session.store import check_name
 from livetrans.text import isolated, reads_right_to_left, visible
+
+
+class Sink(Protocol):
+    """Receives every record, in order, one at a time, always on the same thread or on the one that published it."""
+
+    def write(self, record: Record) -> None: ...
+
+    def close(self) -> None:
+        """The run has ended: flush and release. Called once."""
 
 
 class OutputClosed(Exception):
@@ -209,7 +218,7 @@ def put(stream: Stream, text: str, fallback: Callable[[str], str] | None = None)
         raise SessionError(f"The output cannot be written ({reason}): free space or choose another place.") from error
 
 
-def open_records(settings: OutputSettings) -> list[JsonLinesOutput | SessionRecorder]:
+def open_records(settings: OutputSettings) -> list[Sink]:
     """The sinks that record the run, opened before models load, so that a bad place is reported at once.
 
     Where one cannot be opened, nothing is left of the other.
@@ -218,7 +227,7 @@ def open_records(settings: OutputSettings) -> list[JsonLinesOutput | SessionReco
         UsageError: there is a session or a file of that name already.
         SessionError: a place that cannot be written.
     """
-    records: list[JsonLinesOutput | SessionRecorder] = []
+    records: list[Sink] = []
     with contextlib.ExitStack() as undo:
         if settings.jsonl and settings.jsonl != "-":
             path = Path(settings.jsonl).expanduser()
@@ -241,7 +250,7 @@ def open_records(settings: OutputSettings) -> list[JsonLinesOutput | SessionReco
     return records
 
 
-def open_lines(settings: OutputSettings, stream: Stream | None = None) -> JsonLinesOutput | PlainOutput:
+def open_lines(settings: OutputSettings, stream: Stream | None = None) -> Sink:
     """Open the sink that writes to standard output; `stream` replaces that for captions."""
     if settings.jsonl == "-":
         return JsonLinesOutput(sys.stdout)

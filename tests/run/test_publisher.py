@@ -14,9 +14,10 @@ from livetrans.clock import ManualClock
 from livetrans.errors import SessionError
 from livetrans.events import AudioChunk, Caption, Event, Notice, Record, SourceProgress, Transcript
 from livetrans.run import publisher
-from livetrans.run.publisher import Publisher, Sink, SinkTooSlow
+from livetrans.run.publisher import Publisher, SinkTooSlow
 from livetrans.session.codec import read_lines
 from livetrans.session.recorder import SessionRecorder
+from livetrans.session.sinks import Sink
 
 from .sinks import Collected, Stalled
 

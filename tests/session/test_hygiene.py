@@ -16,10 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from livetrans.events import Caption, Event, Notice, Record, Transcript
-from livetrans.run.publisher import Sink
 from livetrans.session.export import Format, Which, export
 from livetrans.session.recorder import SessionRecorder
-from livetrans.session.sinks import JsonLinesOutput, PlainOutput
+from livetrans.session.sinks import JsonLinesOutput, PlainOutput, Sink
 from livetrans.text import UNSEEN
 from livetrans.tui.board import Finals
 from livetrans.tui.captions import caption_content, source_content

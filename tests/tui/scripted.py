@@ -11,7 +11,7 @@ from livetrans.config import Settings, changed
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, Span, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
-from livetrans.run.publisher import Sink
+from livetrans.session.sinks import Sink
 from livetrans.tui.app import LivetransApp
 
 FULL = Snapshot(
