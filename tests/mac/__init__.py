@@ -10,6 +10,7 @@ import importlib
 import multiprocessing
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,8 @@ def _rehearse() -> None:
 
 if sys.platform != "linux":
     raise pytest.UsageError("a Mac is rehearsed on Linux; here the tests run on the system itself")
+if find_spec("mypy") is None:
+    raise pytest.UsageError("the rehearsal takes the names that macOS lacks from mypy; run `make check` first")
 if "livetrans" in sys.modules:
     raise pytest.UsageError("the rehearsal comes before livetrans is imported: python -m pytest -p tests.mac ...")
 if PROCESS not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
