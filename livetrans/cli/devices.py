@@ -23,6 +23,8 @@ _NAME = 30
 _QUIETEST = -60.0
 """Decibels below full scale at which the meter is empty."""
 _REDRAW_SECONDS = 0.1
+OPENING_SECONDS = 10.0
+"""Longest time until every device has given its first sound."""
 _SILENCE = "silence: muted, or not allowed for this terminal"
 
 
@@ -66,8 +68,11 @@ def show_levels(
         if console.is_terminal:
             console.print("speak: the meter of the microphone that hears you moves")
         with Live(console=console, auto_refresh=False, transient=True) as live:
-            until = time.monotonic() + seconds
+            # The seconds count from the first sound on, because a slow machine opens devices for seconds.
+            begin = until = time.monotonic() + OPENING_SECONDS
             while time.monotonic() < until and not all(meter.wait(0) for meter in meters):
+                if until == begin and all(meter.level is not None or meter.wait(0) for meter in meters):
+                    until = time.monotonic() + seconds
                 if console.is_terminal:
                     live.update(_lines(devices, meters, lambda meter: meter.level), refresh=True)
                 time.sleep(_REDRAW_SECONDS)

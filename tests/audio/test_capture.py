@@ -17,6 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
+from livetrans.audio import portaudio
 from livetrans.audio.capture import _EXIT_CODES, _HEAD, QUEUED_FRAMES, SUSPENDED, CaptureProcess, capture
 from livetrans.audio.portaudio import Device, PortAudio, choose_device
 from livetrans.errors import LivetransError, SourceError, UsageError
@@ -222,6 +223,22 @@ def test_a_child_that_dies_in_its_answer_is_a_sound_system_that_does_not_answer(
     with pytest.raises(SourceError, match="does not answer"):
         CaptureProcess(None)
     assert children[0].poll() is not None
+
+
+@pytest.mark.parametrize(
+    ("program", "named"), [("Apple_Terminal", "Terminal"), ("ghostty", "ghostty"), (None, "this terminal")]
+)
+def test_a_macs_silent_microphone_needs_the_terminals_permission(
+    program: str | None, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(portaudio, "ON_A_MAC", True)
+    monkeypatch.delenv("TERM_PROGRAM", raising=False)
+    if program:
+        monkeypatch.setenv("TERM_PROGRAM", program)
+    assert f"allow {named} to use it" in portaudio.zeros_advice()
+    assert "Privacy & Security, Microphone" in portaudio.zeros_advice()
+    monkeypatch.setattr(portaudio, "ON_A_MAC", False)
+    assert "unmute" in portaudio.zeros_advice()
 
 
 def test_only_devices_that_record_are_listed() -> None:

@@ -60,6 +60,22 @@ def test_a_device_without_sound_says_why() -> None:
         assert meter.level is None and words in (meter.fault or "")
 
 
+def test_the_seconds_of_listening_count_from_the_first_sound(capsys: pytest.CaptureFixture[str]) -> None:
+    class SlowMeter(LevelMeter):
+        looks = 0
+
+        def wait(self, seconds: float) -> bool:
+            self.looks += 1
+            if self.looks == 5:
+                self.level = self.loudest = 0.5
+            return False
+
+    meter = SlowMeter(3, opened)
+    devices.show_levels([Device(3, "USB", 1, RATE, True)], 0.1, lambda number: meter)
+    assert "-6 dB" in capsys.readouterr().out
+    assert meter.looks < 20
+
+
 def test_devices_listen_prints_a_line_a_microphone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
