@@ -17,10 +17,10 @@ from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.events import Caption, Record
 from livetrans.metrics.monitor import Monitor
 from livetrans.models.find import find_recogniser, find_translator
-from livetrans.run.listening import Listening, OnAudio, open_audio
+from livetrans.run.listening import Listening, OnAudio
+from livetrans.run.opening import open_audio, open_translating
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
-from livetrans.run.translating import open_translating
 from livetrans.tui.app import LivetransApp
 
 DEMO = Path(__file__).parents[1] / "recordings" / "demo.flac"

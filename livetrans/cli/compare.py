@@ -20,7 +20,7 @@ from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import ContextError, SourceError, UsageError
 from livetrans.events import Event, Notice, Transcript
-from livetrans.run.translating import languages, open_model, prepare_prompt
+from livetrans.run.opening import languages, open_model, prepare_prompt
 from livetrans.signature import sign
 
 if TYPE_CHECKING:

@@ -10,12 +10,13 @@ from livetrans.cli.common import GroupedCommand, warn
 from livetrans.cli.fetch import offer_models
 from livetrans.cli.options import device_option
 from livetrans.cli.run_options import run_options
-from livetrans.cli.running import from_audio, run_live
+from livetrans.cli.running import run_live
 from livetrans.clock import SystemClock
 from livetrans.config import Settings
 from livetrans.events import Origin
 from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import PostponedNotices
+from livetrans.run.opening import from_audio
 
 
 @click.command(cls=GroupedCommand)

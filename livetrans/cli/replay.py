@@ -20,14 +20,15 @@ from livetrans.cli.common import GroupedCommand, say, warn
 from livetrans.cli.completing import complete_file_or_session
 from livetrans.cli.export import format_of
 from livetrans.cli.run_options import run_options, wants_screen, was_given
-from livetrans.cli.running import Ended, from_audio, run_at_once, run_live
+from livetrans.cli.running import Ended, run_at_once, run_live
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import OutputSettings, Settings
 from livetrans.errors import LivetransError, SessionError, UsageError, sentence
 from livetrans.events import Notice, Origin
 from livetrans.files import input_path, write_new
 from livetrans.models.chosen import choose_models, embedded_notice
-from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_recorded
+from livetrans.run.listening import Listening, OnAudio, PostponedNotices
+from livetrans.run.opening import from_audio, open_recorded
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
 from livetrans.session.codec import EVENTS_FILE

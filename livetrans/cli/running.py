@@ -13,22 +13,18 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from livetrans.audio.source import AudioSource
 from livetrans.cli.common import Heard, HeardProgress, LinesAbove, progress_bar, say
 from livetrans.cli.run_options import wants_screen
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings
 from livetrans.errors import LivetransError, SessionError
-from livetrans.events import Notice, Origin, Record, RunEnded
+from livetrans.events import Notice, Record, RunEnded
 from livetrans.installation import started_as
 from livetrans.metrics.monitor import Monitor, Snapshot
-from livetrans.run.listening import Listening, OnAudio, PostponedNotices, open_audio, open_stages
+from livetrans.run.opening import open_stages, open_translating
 from livetrans.run.pipeline import Pipeline
-from livetrans.run.publisher import Publish
 from livetrans.run.resuming import Remainder, Resuming
 from livetrans.run.runner import OpenListening, PlainLoop, Run
-from livetrans.run.spool import SpooledSource
-from livetrans.run.translating import open_translating
 from livetrans.session.recorder import AUDIO_FILE, SessionRecorder, sessions_folder
 from livetrans.session.sinks import Sink, open_lines, open_records
 from livetrans.session.store import older_than, remove, shell_name, summarise
@@ -43,29 +39,6 @@ _ENDING_SIGNALS = [signal.SIGINT, signal.SIGTERM, *([_HANGUP] if _HANGUP else []
 _POLL_SECONDS = 0.1
 _LAST_WAIT = 3.0
 """Seconds given to the threads after the screen has gone."""
-
-
-def from_audio(
-    source: AudioSource,
-    origin: Origin,
-    settings: Settings,
-    clock: Clock,
-    notices: PostponedNotices,
-    *,
-    live: bool = False,
-) -> OpenListening:
-    """What loads the listening side of an open source; the sound of a `live` one is kept while it cannot be heard."""
-
-    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-        if live:
-            folder = settings.output.session or sessions_folder() if settings.output.record_session else None
-            spooled = SpooledSource(source, folder, on_audio, publish)
-            notices.publish_to(spooled.notify)
-            return open_audio(spooled, settings, clock, publish, origin=origin)
-        notices.publish_to(publish)
-        return open_audio(source, settings, clock, publish, on_audio, origin)
-
-    return open_listening
 
 
 class Ended(NamedTuple):

@@ -16,10 +16,10 @@ from livetrans.installation import data_folder
 from livetrans.languages import AUTO
 from livetrans.metrics.monitor import Monitor
 from livetrans.run.backpressure import STEPS
-from livetrans.run.listening import Listening, OnAudio, open_audio
+from livetrans.run.listening import Listening, OnAudio
+from livetrans.run.opening import open_audio, open_translating
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
-from livetrans.run.translating import open_translating
 
 if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from livetrans.events import Transcript
+from livetrans.events import Coalesced, Gap, Transcript
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +130,40 @@ class Backlog:
         """Seconds since the oldest sound came whose translation waits or is being made."""
         came = [*list(self._finals.values())[:1], *([self._came] if self._in_hand else [])]
         return now - min(came) if came else 0.0
+
+
+class LatestPerSegment:
+    """Coalescing: the newest partial of a segment replaces the waiting one; finals queue and are never dropped.
+
+    Bounded by one partial per segment, and the finals and gaps, which have to be shown. The pipeline guards it with a
+    lock.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[Transcript | Gap] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[Transcript | Gap]:
+        """Iterate over the waiting updates, oldest first."""
+        return iter(self._waiting)
+
+    def put(self, update: Transcript | Gap) -> Coalesced | None:
+        """Add an update or a gap; return the waiting update that it replaced, if any."""
+        replaced = None
+        if isinstance(update, Transcript) and self._waiting:
+            last = self._waiting[-1]
+            if isinstance(last, Transcript) and last.segment_id == update.segment_id and not last.final:
+                self._waiting.pop()
+                replaced = Coalesced(last.segment_id, last.revision)
+        self._waiting.append(update)
+        return replaced
+
+    def take(self) -> Transcript | Gap:
+        """Remove and return the oldest waiting update.
+
+        Raises:
+            IndexError: nothing waits.
+        """
+        return self._waiting.popleft()

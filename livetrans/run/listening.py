@@ -5,20 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from livetrans.audio.capture import level_of
 from livetrans.clock import Clock
-from livetrans.config import Settings
-from livetrans.errors import UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice, Origin, SourceProgress, Transcript
 from livetrans.run.publisher import Publish
-from livetrans.run.restarting import RestartingRecogniser
 
 if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource
-    from livetrans.session.recorded import RecordedTranscripts
+    from livetrans.run.restarting import RestartingRecogniser
     from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.transcriber import Transcriber
 
@@ -102,35 +98,6 @@ class Listening:
     origin: Origin | None = None
 
 
-def open_audio(
-    source: AudioSource,
-    settings: Settings,
-    clock: Clock,
-    publish: Publish,
-    on_audio: OnAudio | None = None,
-    origin: Origin | None = None,
-) -> Listening:
-    """Sound through the voice-activity gate and the recogniser, which is loaded here.
-
-    Raises:
-        ModelError: the recogniser cannot be used.
-    """
-    try:
-        stages = open_stages(settings, clock, publish)
-    except BaseException:
-        source.close()
-        raise
-    listener = Listener(clock)
-    listener.pass_began = lambda: stages.recogniser.began
-
-    def close() -> None:
-        source.close()
-        listener.close()
-
-    transcripts = listen(source, stages.gate, stages.transcriber, publish, on_audio, listener)
-    return Listening(transcripts, source.pause, close, listener, stages.recogniser.listen_for, origin)
-
-
 @dataclass(frozen=True, slots=True)
 class Stages:
     """The stages that make transcripts of sound."""
@@ -138,40 +105,6 @@ class Stages:
     gate: VoiceActivityGate
     transcriber: Transcriber
     recogniser: RestartingRecogniser
-
-
-def open_stages(settings: Settings, clock: Clock, publish: Publish) -> Stages:
-    """Load the recogniser, with the gate before it and the transcriber around it.
-
-    Raises:
-        ModelError: the recogniser cannot be used.
-    """
-    from livetrans.speech.gate import VoiceActivityGate
-    from livetrans.speech.recogniser import open_recogniser
-    from livetrans.speech.transcriber import Transcriber
-
-    if settings.recogniser is None:
-        raise UsageError("sound needs a recogniser; name one with --asr")
-    publish(Notice("info", f"loading the recogniser {settings.recogniser.model.name} …"))
-    recogniser = RestartingRecogniser(partial(open_recogniser, settings.recogniser), clock, publish)
-    wanted = settings.recogniser.hot_words
-    if wanted and len(recogniser.hot_words) < len(wanted):
-        expected = len(recogniser.hot_words)
-        some = f"only the first {expected} terms" if expected else "no hot words"
-        publish(Notice("warning", f"The recogniser takes {some} of the glossary, which has {len(wanted)}."))
-    transcriber = Transcriber(recogniser, settings.transcriber, clock)
-    return Stages(VoiceActivityGate(settings.gate), transcriber, recogniser)
-
-
-def open_recorded(source: RecordedTranscripts, publish: Publish, origin: Origin | None = None) -> Listening:
-    """A recorded transcript stream, which needs no recogniser."""
-
-    def transcripts() -> Iterator[Transcript]:
-        for transcript in source:
-            publish(SourceProgress(transcript.end, source.duration, not transcript.final))
-            yield transcript
-
-    return Listening(transcripts(), source.pause, source.close, origin=origin)
 
 
 def listen(

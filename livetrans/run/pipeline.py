@@ -22,13 +22,12 @@ from livetrans.clock import Clock
 from livetrans.config import Settings, changed
 from livetrans.events import BackPressure, Event, Gap, Notice, RunStarted, SettingChanged, Transcript
 from livetrans.models.chosen import spoken_code
-from livetrans.run.backpressure import FINALS_ONLY, SOUND_WAITS, STEPS, WHEN_IDLE, Backlog, Ladder
+from livetrans.run.backpressure import FINALS_ONLY, SOUND_WAITS, STEPS, WHEN_IDLE, Backlog, Ladder, LatestPerSegment
 from livetrans.run.listening import Listener, Listening
 from livetrans.run.runner import OpenListening, OpenTranslating, Run
 from livetrans.run.translating import Translating
 from livetrans.session.sinks import Sink
 from livetrans.text import counted
-from livetrans.translation.translator import LatestPerSegment
 
 WATCH_SECONDS = 0.25
 """Seconds between two checks of how far behind the run is."""

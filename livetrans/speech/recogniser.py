@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from livetrans.config import RecogniserSettings
 from livetrans.events import Word
 
 if TYPE_CHECKING:
@@ -46,15 +45,3 @@ class Recogniser(Protocol):
 
         `samples`: mono 16 kHz in -1..1, shape (n,); `prompt`: text spoken before it; `final`: a segment's last pass.
         """
-
-
-def open_recogniser(settings: RecogniserSettings) -> Recogniser:
-    """Import the library of the settings' recogniser, and load the recogniser.
-
-    Raises:
-        ModelError: the model is absent or cannot be loaded.
-        UsageError: the model does not know the language.
-    """
-    from livetrans.speech.whisper import WhisperRecogniser
-
-    return WhisperRecogniser(settings)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
 from dataclasses import replace
 
 from livetrans.config import FINALS, DecodingSettings, MaskSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
 from livetrans.decoding.verification import Sampler
 from livetrans.errors import ContextError, UsageError
-from livetrans.events import Coalesced, Gap, Span, Transcript, Translation
+from livetrans.events import Span, Transcript, Translation
 from livetrans.languages import Language
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, text_of_tokens
@@ -205,40 +203,3 @@ def _unchanged(draft: Draft) -> Decoded:
     count = len(draft.tokens)
     stats = DecodingStats(draft_tokens=count, accepted_tokens=count, output_tokens=count)
     return Decoded(draft.tokens, stats, (Span(0, count),))
-
-
-class LatestPerSegment:
-    """Coalescing: the newest partial of a segment replaces the waiting one; finals queue and are never dropped.
-
-    Bounded by one partial per segment, and the finals and gaps, which have to be shown. The pipeline guards it with a
-    lock.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: deque[Transcript | Gap] = deque()
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def __iter__(self) -> Iterator[Transcript | Gap]:
-        """Iterate over the waiting updates, oldest first."""
-        return iter(self._waiting)
-
-    def put(self, update: Transcript | Gap) -> Coalesced | None:
-        """Add an update or a gap; return the waiting update that it replaced, if any."""
-        replaced = None
-        if isinstance(update, Transcript) and self._waiting:
-            last = self._waiting[-1]
-            if isinstance(last, Transcript) and last.segment_id == update.segment_id and not last.final:
-                self._waiting.pop()
-                replaced = Coalesced(last.segment_id, last.revision)
-        self._waiting.append(update)
-        return replaced
-
-    def take(self) -> Transcript | Gap:
-        """Remove and return the oldest waiting update.
-
-        Raises:
-            IndexError: nothing waits.
-        """
-        return self._waiting.popleft()

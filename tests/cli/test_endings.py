@@ -179,13 +179,13 @@ def test_a_signal_ends_plain_lines_well(number: int, recorded: Path, tmp_path: P
 SLOW_LOADING = """
 import sys, time
 from livetrans.cli import main
-from livetrans.run import translating
+from livetrans.run import opening
 
 def load(settings, clock, publish):
     publish(translating.Notice("info", "loading"))
     time.sleep(3600)
 
-translating.open_model = load
+opening.open_model = load
 main(sys.argv[1:])
 """
 

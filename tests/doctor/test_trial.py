@@ -13,7 +13,7 @@ from livetrans.doctor import trial
 from livetrans.doctor.machine import BROKEN, OK, WARNING
 from livetrans.doctor.trial import Trial, run_trial, trial_finding
 from livetrans.errors import ModelError, UsageError
-from livetrans.run import translating
+from livetrans.run import opening
 from tests.run.faults import FaultyModel, ScaledClock, Schedule, Slow
 from tests.run.scripted_run import no_thread_left
 
@@ -40,12 +40,12 @@ class SlowModel(FaultyModel):
 
 def test_a_slow_model_ends_in_bounded_time_and_is_named(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     speed = 40.0
-    clock, open_model = ScaledClock(SystemClock(), speed), translating.open_model
+    clock, open_model = ScaledClock(SystemClock(), speed), opening.open_model
 
     def open_slow_model(*arguments: object) -> SlowModel:
         return SlowModel(open_model(*arguments), Schedule(clock, always=Slow(seconds=4.0)))  # type: ignore[arg-type]
 
-    monkeypatch.setattr(translating, "open_model", open_slow_model)
+    monkeypatch.setattr(opening, "open_model", open_slow_model)
     began = clock.now()
     measured = run_trial(settings, clock)
     assert not measured.finished and not measured.keeps_up

@@ -30,11 +30,11 @@ from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.events import SAMPLE_RATE, AudioChunk, BackPressure, Caption, Record, SourceProgress, Transcript
 from livetrans.metrics.monitor import Monitor
 from livetrans.models import find
-from livetrans.run.listening import Listening, OnAudio, open_audio
+from livetrans.run.listening import Listening, OnAudio
+from livetrans.run.opening import open_audio, open_translating
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.spool import SpooledSource
-from livetrans.run.translating import open_translating
 from livetrans.session.export import last_captions
 from livetrans.session.recorder import SessionRecorder
 

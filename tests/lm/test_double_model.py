@@ -18,7 +18,8 @@ from livetrans.languages import parse_language
 from livetrans.lm.llama.double import TAIL_MARK, DoubleModel, TailPieces
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import Prompt, build_prompt
-from livetrans.run.translating import Translating, open_translating
+from livetrans.run.opening import open_translating
+from livetrans.run.translating import Translating
 from tests.lm.test_llama import SENTENCES
 
 

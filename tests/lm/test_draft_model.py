@@ -24,7 +24,8 @@ from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.llama.pairing import shared_vocabulary
 from livetrans.lm.port import Evaluation
 from livetrans.lm.prompts import Prompt, build_prompt
-from livetrans.run.translating import Translating, open_translating
+from livetrans.run.opening import open_translating
+from livetrans.run.translating import Translating
 from tests.lm.test_llama import SENTENCES
 from tests.lm.tiny_gguf import write_recurrent
 

@@ -13,10 +13,11 @@ from livetrans.clock import SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.events import Caption, SourceProgress, Transcript
 from livetrans.metrics.monitor import Monitor, Snapshot
+from livetrans.run import opening
 from livetrans.run import pipeline as live
-from livetrans.run import translating
 from livetrans.run.backpressure import STEPS
-from livetrans.run.listening import Listening, OnAudio, open_audio
+from livetrans.run.listening import Listening, OnAudio
+from livetrans.run.opening import open_audio
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.tui.panel import draw
@@ -39,12 +40,12 @@ def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_pane
     recogniser_path: Path, translator_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = ScaledClock(SystemClock(), SPEED)
-    open_model = translating.open_model
+    open_model = opening.open_model
 
     def open_slow_model(*arguments: object) -> SlowTranslator:
         return SlowTranslator(open_model(*arguments), Schedule(clock, always=Slow(10.0, seconds=0.8)))  # type: ignore[arg-type]
 
-    monkeypatch.setattr(translating, "open_model", open_slow_model)
+    monkeypatch.setattr(opening, "open_model", open_slow_model)
     # This machine may stand still for a moment, which is long on the run's clock.
     monkeypatch.setattr(live, "STANDSTILL_SECONDS", live.STANDSTILL_SECONDS * SPEED)
     settings = Settings(
@@ -55,7 +56,7 @@ def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_pane
         return open_audio(AudioFile(TALK, clock, real_time=True), settings, clock, publish, on_audio)
 
     monitor, collected = Monitor(), Collected()
-    translate = partial(translating.open_translating, settings, clock)
+    translate = partial(opening.open_translating, settings, clock)
     pipeline = Pipeline(settings, open_listening, translate, clock, [monitor, collected])
     shown: list[Snapshot] = []
     pipeline.start()

@@ -13,7 +13,7 @@ from random_whisper import PHRASE, SHAPES, Shape, write_random_whisper
 from livetrans.config import RecogniserSettings
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import SAMPLE_RATE
-from livetrans.speech.recogniser import open_recogniser
+from livetrans.run.opening import open_recogniser
 from livetrans.speech.whisper import WhisperRecogniser
 
 FORMATS = {

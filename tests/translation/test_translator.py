@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from livetrans.config import CALM, DecodingSettings, MaskSettings
+from livetrans.config import CALM, DecodingSettings, MaskSettings, Settings
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
 from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.metrics.rates import ScreenErasure
-from livetrans.run.translating import translate
+from livetrans.run.translating import Translating
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
 from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
@@ -101,8 +101,9 @@ def test_a_final_that_does_not_fit_is_shown_in_its_source() -> None:
     text = " ".join(["word"] * 30)
     with pytest.raises(ContextError, match="--context"):
         translator.translate(_update(text))
+    translating = Translating(translator, presenter, {}, model.close)
     for update in (_update(text), _update(text, revision=1, final=True), _update("short one.", segment=1, final=True)):
-        translate(translator, presenter, update, events.append)
+        translating.translate(update, Settings(), events.append)
     shown = [event for event in events if isinstance(event, Caption)]
     assert [caption.segment_id for caption in shown] == [0, 1]
     assert shown[0].text == text
@@ -127,8 +128,9 @@ def _run(translator: Translator, *updates: Transcript, k: int = 1) -> list[Capti
     """The captions of a run over the updates."""
     events: list[Event] = []
     presenter = Presenter(text_of_tokens(translator._model), MaskSettings(k=k), spaced=True)
+    settings = Settings(decoding=translator.settings, mask=MaskSettings(k=k))
     for update in updates:
-        translate(translator, presenter, update, events.append)
+        Translating(translator, presenter, {}, lambda: None).translate(update, settings, events.append)
     return [event for event in events if isinstance(event, Caption)]
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.events import Transcript
-from livetrans.translation.translator import LatestPerSegment
+from livetrans.run.backpressure import LatestPerSegment
 
 
 def _segments(lengths: list[int]) -> list[Transcript]:
