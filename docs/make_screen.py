@@ -50,6 +50,8 @@ async def main(seconds: float, size: tuple[int, int], output: Path) -> None:
     settings = Settings(
         RecogniserSettings(find_recogniser(language="en").path),
         LanguageModelSettings(find_translator(source="en", target="de").path),
+        sources=("en",),
+        targets=("de",),
         transcriber=TranscriberSettings(trim_after=6.0),
     )
 
@@ -58,8 +60,7 @@ async def main(seconds: float, size: tuple[int, int], output: Path) -> None:
 
     monitor, latest = Monitor(), Latest()
     pipeline = Pipeline(settings, open_listening, partial(open_translating, settings, clock), clock, [monitor, latest])
-    title = f"{DEMO.name} · en → de · {settings.language_model.model.stem}"
-    app = LivetransApp(pipeline, monitor.snapshot, title)
+    app = LivetransApp(pipeline, monitor.snapshot, DEMO.name)
     async with app.run_test(size=size) as pilot:
         await asyncio.sleep(seconds)
         while not latest.is_half_new():

@@ -202,7 +202,7 @@ def _run_on_screen(
         app = LivetransApp(
             pipeline,
             snapshot,
-            title=f"{title} · {pipeline.settings.language_model.model.stem}",
+            title,
             save=save,
             ending_signals=count,
             limit="synthetic voices only" if embedded else "",

@@ -46,6 +46,8 @@ class Snapshot:
     """Normalized erasure of the screen: all captions as one text."""
     changes_per_minute: float | None = None
     """Captions that took something back, a minute of sound, pauses left out."""
+    moved_rows_per_minute: float | None = None
+    """Rows of the screen that moved while a sentence grew, a minute of sound; only the screen knows."""
     hidden_tokens: float | None = None
     """Output tokens that were not shown, mean an update."""
     stability_median: float | None = None

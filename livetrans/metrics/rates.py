@@ -7,7 +7,7 @@ scripts that are written without spaces.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import regex
 
@@ -135,6 +135,27 @@ class ScreenErasure:
             back = common_prefix_length(lost, shown)
             self.erased_units -= back
             self.changes -= back == len(lost)
+
+
+class MovedRows:
+    """Rows of the screen that stood elsewhere before, while a sentence grew.
+
+    A row has moved if its whole text now begins another row and no longer its own. What moves when a sentence ends is
+    not counted: then the history scrolls.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._sentence: int | None = None
+        self._rows: Mapping[int, str] = {}
+
+    def add(self, sentence: int | None, rows: Mapping[int, str]) -> None:
+        """Take the text of every row while the sentence with this id is the current one."""
+        if sentence == self._sentence:
+            for row, text in self._rows.items():
+                stays = rows.get(row, "").startswith(text)
+                self.count += not stays and any(other.startswith(text) for other in rows.values())
+        self._sentence, self._rows = sentence, rows
 
 
 class Acceptance:

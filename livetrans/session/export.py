@@ -69,7 +69,8 @@ def last_captions(session_path: Path, notify: Callable[[Notice], None] | None = 
     return sorted([*last.values(), *gaps], key=lambda item: (item.caption.start, item.caption.segment_id))
 
 
-def _srt(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
+def as_srt(spoken: Iterable[Spoken], which: Which = "target") -> Iterator[str]:
+    """Yield the cues as SubRip writes them."""
     for number, cue in enumerate(cues(spoken, which), start=1):
         times = f"{_clock(cue.start, ',')} --> {_clock(cue.end, ',')}"
         yield "\n".join([str(number), times, *map(_srt_text, cue.lines)]) + "\n\n"
@@ -97,7 +98,7 @@ def _jsonl(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
 
 
 _WRITERS: dict[str, Callable[[Iterable[Spoken], Which], Iterator[str]]] = {
-    "srt": _srt,
+    "srt": as_srt,
     "vtt": _vtt,
     "txt": _txt,
     "jsonl": _jsonl,

@@ -3,45 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from textual.app import App, ComposeResult, SystemCommand
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
-from textual.theme import BUILTIN_THEMES
-from textual.widgets import Footer
+from textual.theme import BUILTIN_THEMES, Theme
+from textual.widgets import Footer, Input
 
 from livetrans.config import PANELS
 from livetrans.errors import UsageError
+from livetrans.events import Caption, Gap, Notice, RunEnded, RunStarted, Transcript
 from livetrans.metrics.monitor import Snapshot
+from livetrans.metrics.rates import MovedRows
 from livetrans.run.pipeline import Pipeline
 from livetrans.text import counted, unknown, visible
-from livetrans.tui import controls
+from livetrans.tui import clipboard, controls
+from livetrans.tui.bars import Loading, Phase, StatusLine, TopBar
 from livetrans.tui.board import Board
 from livetrans.tui.captions import Current, History
-from livetrans.tui.keys import HelpScreen, bindings, palette
-from livetrans.tui.messages import (
-    CaptionChanged,
-    GapPublished,
-    NoticePublished,
-    RunFinished,
-    ScreenSink,
-    TranscriptChanged,
-)
-from livetrans.tui.panel import ROOMY_HEIGHT, Loading, Panel, Phase, StatusLine, Strip, TopBar
+from livetrans.tui.colours import readable
+from livetrans.tui.help import HelpScreen
+from livetrans.tui.keys import COMMANDS, bindings, listed, palette
+from livetrans.tui.panel import GROUPS, ROOMY_HEIGHT, Panel, Strip
+from livetrans.tui.sink import Published, ScreenSink
 
 POLL_SECONDS = 0.25
 """How often numbers and signals are read, in seconds: numbers that change more often cannot be read."""
 
+HAS_ENDED = "the run has ended: this key changes nothing any more"
+
 WIDTHS = [(0, "-narrow"), (76, "-normal"), (120, "-wide")]
 """Widths from which the style sheet's classes hold; below 76 a panel at the side would leave captions no room."""
 
-HEIGHTS = [(0, "-short"), (ROOMY_HEIGHT, "-tall")]
+HEIGHTS = [(0, "-tiny"), (10, "-short"), (ROOMY_HEIGHT, "-tall")]
 
 
 def check_theme(name: str) -> None:
-    """Raises UsageError for a name that is not one of Textual's themes."""
+    """Raise UsageError for a name that is not one of Textual's themes."""
     if name not in BUILTIN_THEMES:
         raise UsageError(unknown("theme", name, sorted(BUILTIN_THEMES)))
 
@@ -49,9 +50,10 @@ def check_theme(name: str) -> None:
 class LivetransApp(App[str]):
     """Live captions; `run()` returns None after a clean end, or the sentence that explains why the run failed.
 
-    The run starts after the first frame. `save` writes the transcript to a new file and returns its path.
+    The run starts after the first frame. `save` writes the transcript to new files and returns the path of the text.
     `ending_signals` counts the signals that came so far: each has the effect of the key for quitting. `limit` is what
-    the run cannot do, in a few words; the top bar shows it throughout.
+    the run cannot do, in a few words; the top bar shows it throughout. `title` is what is heard, until the run itself
+    names the file or the microphone.
     """
 
     CSS_PATH = Path(__file__).with_name("livetrans.tcss")
@@ -66,19 +68,24 @@ class LivetransApp(App[str]):
         run: Pipeline,
         snapshot: Callable[[], Snapshot],
         title: str,
+        *,
         save: Callable[[], Path] | None = None,
         ending_signals: Callable[[], int] = lambda: 0,
         limit: str = "",
     ) -> None:
         super().__init__()
-        self._title = title
-        self._pipeline = run
+        settings, output = run.settings, run.settings.output
+        self._title, self._model = title, settings.language_model.model.stem
         self._detected: str | None = None
-        self._snapshot = snapshot
+        switches = {"spoken": settings.sources, "target": settings.targets}
+        self._commands = tuple(command for command in COMMANDS if len(switches.get(command.action, "ab")) > 1)
+        self._listed = listed(self._commands)
+        self._pipeline = run
+        self._figures = snapshot
+        self._moved_rows = MovedRows()
         self._ending_signals = ending_signals
         self._signals_handled = 0
         self._save = save
-        output = run.settings.output
         self._show_source = output.show_source is not False
         self._shown_panel = output.panel
         self._paused = False
@@ -86,17 +93,24 @@ class LivetransApp(App[str]):
         self._quitting = False
         self._is_started = False
         self._failure: str | None = None
+        self._found: int | None = None
+        self._below = 0
         self._board = Board()
         self._sink = ScreenSink(self)
         self._top = TopBar(self._full_title(), limit)
         self._history = History(self._show_source, output.source_line)
         self._current = Current(self._show_source, output.source_line)
         self._loading_bar = Loading()
+        self._search = Input(placeholder="find in captions", compact=True, id="search")
         self._status = StatusLine()
         self._panel = Panel(id="panel")
         self._strip = Strip(id="strip")
         if output.theme is not None:
             self.theme = output.theme
+
+    def get_css_variables(self) -> dict[str, str]:
+        variables = super().get_css_variables()
+        return {**variables, **readable(variables)}
 
     def compose(self) -> ComposeResult:
         yield self._top
@@ -105,6 +119,7 @@ class LivetransApp(App[str]):
                 yield self._history
                 yield self._loading_bar
                 yield self._current
+                yield self._search
                 yield self._status
             yield self._panel
         yield self._strip
@@ -112,8 +127,10 @@ class LivetransApp(App[str]):
 
     def on_mount(self) -> None:
         self._place_panel()
+        self._search.display = False
         self._enter(Phase.LOADING)
         self.set_interval(POLL_SECONDS, self._poll)
+        self.theme_changed_signal.subscribe(self, self._say_theme)
         # After Ctrl-Z and `fg` the terminal is empty; Textual draws only what changes from then on.
         self.app_resume_signal.subscribe(self, lambda app: app.refresh(layout=True))
         # After the first frame, so that loading, which keeps the interpreter busy, can't delay it.
@@ -122,7 +139,14 @@ class LivetransApp(App[str]):
     def on_unmount(self) -> None:
         self._sink.close()
 
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        self._current.fit(self.screen_stack[0].query_one("#captions").size)
+
     def _begin(self) -> None:
+        self._fit()
         self._poll()
         if not self._quitting:
             self._is_started = True
@@ -134,19 +158,40 @@ class LivetransApp(App[str]):
             self._signals_handled += 1
             self.action_stop()
 
-    def on_run_began(self) -> None:
-        if self._phase is Phase.LOADING:
-            self._enter(Phase.RUNNING)
+    def on_published(self, message: Published) -> None:
+        match message.event:
+            case Caption() as caption:
+                self._extend(self._board.feed_caption(caption))
+            case Transcript() as transcript:
+                self._extend(self._board.feed_transcript(transcript))
+                self._show_language(transcript.language)
+            case Gap() as gap:
+                self._extend(self._board.feed_gap(gap))
+            case Notice() as notice:
+                self._show_notice(notice)
+            case RunStarted(origin=origin):
+                if origin is not None:
+                    self._title = origin.name
+                    self._top.rename(self._full_title())
+                if self._phase is Phase.LOADING:
+                    self._enter(Phase.RUNNING)
+            case RunEnded() as ended:
+                self._end(ended)
 
-    def on_run_finished(self, message: RunFinished) -> None:
-        self._enter(Phase.ENDED)
-        if message.ended.reason == "failed":
-            self.exit(self._failure or "The run failed; the session has everything up to then.", return_code=1)
-        elif self._quitting:
-            self.exit()
+    def _extend(self, finished: list[Caption]) -> None:
+        self._history.extend(finished)
+        self._show_current()
+        self.call_after_refresh(self._count_moved_rows)
 
-    def on_notice_published(self, message: NoticePublished) -> None:
-        notice = message.notice
+    def _count_moved_rows(self) -> None:
+        self._moved_rows.add(self._board.sentence, self._history.rows() | self._current.rows())
+
+    def _show_language(self, language: str | None) -> None:
+        if language not in (None, self._detected):
+            self._detected = language
+            self._top.rename(self._full_title())
+
+    def _show_notice(self, notice: Notice) -> None:
         if notice.level == "error":
             self._failure = notice.text
         if notice.level != "info":
@@ -156,29 +201,29 @@ class LivetransApp(App[str]):
         elif self._phase is Phase.RUNNING:
             self._status.show(notice.text)
 
-    def on_caption_changed(self, message: CaptionChanged) -> None:
-        self._history.extend(self._board.feed_caption(message.caption))
-        self._show_current()
-
-    def on_transcript_changed(self, message: TranscriptChanged) -> None:
-        self._history.extend(self._board.feed_transcript(message.transcript))
-        self._show_current()
-        language = message.transcript.language
-        if language not in (None, self._detected):
-            self._detected = language
-            self._top.rename(self._full_title())
-
-    def on_gap_published(self, message: GapPublished) -> None:
-        self._history.extend(self._board.feed_gap(message.gap))
-        self._show_current()
+    def _end(self, ended: RunEnded) -> None:
+        self._enter(Phase.ENDED)
+        if ended.reason == "failed":
+            self.exit(self._failure or "The run failed; the session has everything up to then.", return_code=1)
+        elif self._quitting:
+            self.exit()
 
     def _enter(self, phase: Phase) -> None:
         self._phase = phase
         self._loading_bar.display = phase is Phase.LOADING
         self._current.display = phase is not Phase.LOADING
-        self._status.show_state(self._phase.sentence(self._paused, self._snapshot().total is not None))
+        self._show_state()
         self._show_numbers()
         self._show_current()
+
+    def _show_state(self) -> None:
+        below = f"{self._below} new below, End follows" if self._below else ""
+        state = self._phase.sentence(self._paused, self._figures().total is not None)
+        self._status.show_state(" · ".join(filter(None, (below, state))))
+
+    def on_history_below(self, message: History.Below) -> None:
+        self._below = message.count
+        self._show_state()
 
     def _show_current(self) -> None:
         waiting = ""
@@ -186,45 +231,56 @@ class LivetransApp(App[str]):
             waiting = {Phase.RUNNING: "listening …", Phase.ENDED: "no speech was heard"}.get(self._phase, "")
         self._current.show(self._board.current, self._board.source(), waiting)
 
+    def _snapshot(self) -> Snapshot:
+        snapshot = self._figures()
+        minutes = snapshot.heard / 60
+        return replace(snapshot, moved_rows_per_minute=self._moved_rows.count / minutes if minutes else None)
+
     def _show_numbers(self) -> None:
         snapshot = self._snapshot()
         self._top.show(self._phase, self._paused, snapshot)
-        self._panel.show(snapshot, self._shown_panel)
+        self._panel.show(snapshot, self._shown_panel, self._listed)
         self._strip.show(snapshot, self._shown_panel)
 
     def action_pause(self) -> None:
-        if self._phase in (Phase.FINISHING, Phase.ENDED):
-            return
-        self._paused = not self._paused
-        self._pipeline.pause(self._paused)
-        self._status.show_state(self._phase.sentence(self._paused, self._snapshot().total is not None))
-        self._show_numbers()
+        if self._phase is Phase.ENDED:
+            self._status.show(HAS_ENDED)
+        elif self._phase is not Phase.FINISHING:
+            self._paused = not self._paused
+            self._pipeline.pause(self._paused)
+            self._show_state()
+            self._show_numbers()
 
     def action_source(self) -> None:
         self._show_source = not self._show_source
         self._history.show_source(self._show_source)
         self._current.show_source(self._show_source)
+        self._fit()
         self._status.show(f"source {'shown' if self._show_source else 'hidden'}")
 
     def _full_title(self) -> str:
-        return " · ".join(filter(None, (self._title, controls.languages_of(self._pipeline.settings, self._detected))))
+        return " · ".join((self._title, controls.languages_of(self._pipeline.settings, self._detected), self._model))
 
     def action_target(self) -> None:
-        self._status.show(controls.next_target(self._pipeline))
-        self._top.rename(self._full_title())
+        self._move(partial(controls.next_target, self._pipeline))
 
     def action_spoken(self) -> None:
-        self._status.show(controls.next_spoken(self._pipeline, self._detected))
-        self._top.rename(self._full_title())
+        self._move(partial(controls.next_spoken, self._pipeline, self._detected))
 
     def action_calm(self) -> None:
-        self._status.show(controls.next_calm(self._pipeline))
+        self._move(partial(controls.next_calm, self._pipeline))
 
     def action_mask(self, step: int) -> None:
-        self._status.show(controls.move_mask(self._pipeline, step))
+        self._move(partial(controls.move_mask, self._pipeline, step))
 
     def action_bias(self, step: int) -> None:
-        self._status.show(controls.move_bias(self._pipeline, step))
+        self._move(partial(controls.move_bias, self._pipeline, step))
+
+    def _move(self, control: Callable[[], str]) -> None:
+        """Move a control of the run, and show what it says; a run that has ended has none."""
+        self._status.show(HAS_ENDED if self._phase is Phase.ENDED else control())
+        self._top.rename(self._full_title())
+        self._show_numbers()
 
     def action_copy(self) -> None:
         selected = self.screen.get_selected_text()
@@ -236,11 +292,8 @@ class LivetransApp(App[str]):
         self._copy("\n".join(shown), counted(len(shown), "caption"))
 
     def _copy(self, text: str, what: str) -> None:
-        if not text:
-            self._status.show("nothing to copy on the screen")
-            return
-        self.copy_to_clipboard(text)
-        self._status.show(f"{what} copied (where the terminal allows it)")
+        sentence = clipboard.copy(text, what, self.copy_to_clipboard) if text else "nothing to copy on the screen"
+        self._status.show(sentence)
 
     def _shown_captions(self) -> list[str]:
         captions = list(self._history.captions)
@@ -258,14 +311,39 @@ class LivetransApp(App[str]):
         self._history.clear()
         self._show_current()
 
+    def action_search(self) -> None:
+        self._found = None
+        self._search.display = True
+        self._search.focus()
+
+    def on_input_submitted(self, message: Input.Submitted) -> None:
+        """Go to the caption before the one that was found last, and from the oldest to the newest again."""
+        text = message.value.strip()
+        self._found = self._history.find(text, self._found) if text else None
+        if text:
+            self._status.show("enter: the one before · esc: back" if self._found is not None else "no more captions")
+
+    def action_end_search(self) -> None:
+        self._search.display = False
+        self._search.clear()
+        self._history.focus()
+        self._history.end_search()
+
     def action_panel(self) -> None:
         self._shown_panel = PANELS[(PANELS.index(self._shown_panel) + 1) % len(PANELS)]
         self._place_panel()
         self._status.show(f"panel: {self._shown_panel}")
         self.call_after_refresh(self._show_numbers)
+        self.call_after_refresh(self._fit)
 
     def _place_panel(self) -> None:
         self.screen_stack[0].set_class(self._shown_panel == "off", "-no-panel")
+
+    def action_only(self) -> None:
+        """Show nothing but captions, or everything again."""
+        self.screen_stack[0].toggle_class("-only")
+        self.call_after_refresh(self._fit)
+        self.call_after_refresh(self._show_numbers)
 
     def action_help(self, at: str = "") -> None:
         """Open the help; `at` is the label of a number to open it at."""
@@ -283,5 +361,12 @@ class LivetransApp(App[str]):
         self._enter(Phase.FINISHING)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        for title, meaning, action in palette():
+        for title, meaning, action in palette(self._commands):
             yield SystemCommand(title, meaning, partial(self.call_later, self.run_action, action))
+        for number in {number.label: number for group in GROUPS for number in group.numbers}.values():
+            explain = partial(self.call_later, self.run_action, f"help({number.label!r})")
+            yield SystemCommand(f"What is {number.label}?", number.meaning.replace("`", ""), explain)
+        yield SystemCommand("Theme", "Change colours: light, dark, the terminal's own.", self.action_change_theme)
+
+    def _say_theme(self, theme: Theme) -> None:
+        self._status.show(f'theme {theme.name}, for this run; `theme = "{theme.name}"` in config.toml keeps it')

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from livetrans.errors import SessionError
 from livetrans.events import Caption, Gap, Record, Transcript
+from livetrans.session.export import as_srt
+from livetrans.session.subtitles import Spoken
 from livetrans.text import one_line
 
 REMEMBERED_FINALS = 1000
@@ -70,6 +72,12 @@ class Board:
         self.current = None
         return [current, gap.caption()]
 
+    @property
+    def sentence(self) -> int | None:
+        """The segment that is shown as current, or heard where nothing of it is shown yet."""
+        shown = self.current or self._transcript
+        return None if shown is None else shown.segment_id
+
     def source(self) -> tuple[str, str]:
         """The source of the current caption in two parts: what will not change, and what may."""
         current, transcript = self.current, self._transcript
@@ -107,7 +115,9 @@ class Finals:
         """Nothing to release: the screen may still save after the run has ended."""
 
     def save(self) -> Path:
-        """Write source and translation to a new text file in the current folder; returns its path.
+        """Write source and translation to a new text file in the current folder, and captions beside it as subtitles.
+
+        Return the path of the text file; the other ends in `.srt`.
 
         Raises:
             SessionError: there is no final yet.
@@ -120,4 +130,6 @@ class Finals:
         path = next(path for end in ends if not (path := Path(f"{stem}{end}.txt")).exists())
         with path.open("x", encoding="utf-8") as file:
             file.writelines(f"{one_line(caption.source)}\n{one_line(caption.text)}\n\n" for caption in captions)
+        with path.with_suffix(".srt").open("w", encoding="utf-8") as file:
+            file.writelines(as_srt(map(Spoken, captions)))
         return path.resolve()

@@ -1,13 +1,20 @@
-"""Captions: the history, which scrolls, and the current one in a region whose height only grows."""
+"""Captions: the history, which scrolls, and the current one, in a pane whose height depends on the terminal alone.
+
+While a sentence grows no shown word moves to another row: source and translation have rows of their own, and what has
+no room in them begins a new page.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil
 
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.events import Resize
+from textual.geometry import Size
+from textual.message import Message
 from textual.widgets import Static
 
 from livetrans.events import DRAFT_MODEL, Caption, Span
@@ -15,7 +22,6 @@ from livetrans.text import (
     END_ISOLATE,
     RIGHT_TO_LEFT,
     display_width,
-    has_unspaced_script,
     line_spans,
     reads_right_to_left,
     visible,
@@ -24,13 +30,20 @@ from livetrans.text import (
 HISTORY_CAPTIONS = 500
 """Most captions in the history: memory must not grow with the hours, and the session has them all."""
 
-SOURCE, PARTIAL_SOURCE = "dim", "dim italic"
-"""Committed and partial source; dim rather than a colour, because it has to work without colour too."""
+SENTENCE_CELLS = 280
+"""Cells of a long sentence's translation: 40 words, the most that a segment has."""
+MAXIMUM_WIDTH = 104
+"""Columns of a line that can still be read with ease, margins included; also in the style sheet."""
+PANE_SHARE = 0.6
+"""Most of the rows between the bars that the current caption may take."""
+
+SOURCE, PARTIAL_SOURCE = "$quiet", "$quiet italic"
+"""Committed and partial source."""
 
 UNTRANSLATED = ">"
 """Stands before text that is shown as it was heard."""
 
-NEW, NEW_WITHOUT_COLOUR = "$text-accent", "underline"
+NEW, NEW_WITHOUT_COLOUR = "$loud", "underline"
 """What is new in an update; text accepted from a draft stays plain (Table 7 of arXiv 2509.21740v2)."""
 
 
@@ -67,27 +80,23 @@ def visible_parts(text: str, cut: int) -> tuple[str, str]:
     return whole[:cut], whole[cut:]
 
 
-def in_lines(content: Content, width: int, right_to_left: bool) -> Content:
-    """The content broken into lines of `width` columns where Textual would break it wrongly.
+def in_lines(content: Content, width: int, right_to_left: bool) -> list[Content]:
+    """Return the content in lines of `width` columns.
 
-    Textual breaks Thai inside letters. A line from right to left ends at the right edge, and is a directional isolate,
-    because terminals take the lines of a screen for lines from left to right. Without a width nothing is changed.
+    Not broken by Textual, which breaks Thai inside letters. A line from right to left ends at the right edge, and is a
+    directional isolate, because terminals take the lines of a screen for lines from left to right.
     """
-    text = content.plain
-    if not width or not (right_to_left or has_unspaced_script(text)):
-        return content
-    lines = [content[begin:end] for begin, end in line_spans(text, width)]
-    if right_to_left:
-        margins = [" " * (width - display_width(line.plain)) for line in lines]
-        lines = [
-            Content.assemble(margin, RIGHT_TO_LEFT, line, END_ISOLATE)
-            for margin, line in zip(margins, lines, strict=True)
-        ]
-    return Content("\n").join(lines)
+    lines = [content[begin:end] for begin, end in line_spans(content.plain, width)]
+    if not right_to_left:
+        return lines
+    margins = [" " * (width - display_width(line.plain)) for line in lines]
+    return [
+        Content.assemble(margin, RIGHT_TO_LEFT, line, END_ISOLATE) for margin, line in zip(margins, lines, strict=True)
+    ]
 
 
 class Line(Static):
-    """A finished caption with its source."""
+    """A finished caption with its source. Its lines depend on its width, which it knows when it is laid out."""
 
     def __init__(self, caption: Caption, show_source: bool, source_line: str) -> None:
         self.caption = caption
@@ -107,21 +116,31 @@ class Line(Static):
 
     def _content(self) -> Content:
         caption, source = self.caption, self.caption.source
-        text = in_lines(caption_content(caption, ""), self._width, caption.right_to_left)
-        if not self._show_source or not source or caption.untranslated:
-            return text
-        both = (in_lines(source_content(source, ""), self._width, reads_right_to_left(source)), text)
-        return Content("\n").join(both if self._source_line == "above" else reversed(both))
+        texts = [(caption_content(caption, ""), caption.right_to_left)]
+        if self._show_source and source and not caption.untranslated:
+            heard = (source_content(source, ""), reads_right_to_left(source))
+            texts = [heard, *texts] if self._source_line == "above" else [*texts, heard]
+        if not self._width:
+            return Content("\n").join(text for text, _ in texts)
+        return Content("\n").join(line for text in texts for line in in_lines(text[0], self._width, text[1]))
 
 
 class History(VerticalScroll):
     """Finished captions, newest last; follows the end unless the reader scrolled up."""
+
+    @dataclass
+    class Below(Message):
+        """The number of captions that came below while the reader was further up."""
+
+        count: int
 
     def __init__(self, show_source: bool, source_line: str) -> None:
         super().__init__(id="history")
         self._source_line = source_line
         self._lines: list[Line] = []
         self._show_source = show_source
+        self._is_at_end = True
+        self._below = 0
 
     def on_mount(self) -> None:
         self.anchor()
@@ -134,6 +153,8 @@ class History(VerticalScroll):
         new = [Line(caption, self._show_source, self._source_line) for caption in captions]
         if not new:
             return
+        if not self._is_at_end:
+            self._count_below(self._below + len(new))
         self._lines += new
         self.mount(*new)
         surplus = self._lines[:-HISTORY_CAPTIONS]
@@ -141,6 +162,17 @@ class History(VerticalScroll):
             del self._lines[: len(surplus)]
             for line in surplus:
                 line.remove()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._is_at_end = new_value >= self.max_scroll_y
+        if self._is_at_end:
+            self._count_below(0)
+
+    def _count_below(self, count: int) -> None:
+        if count != self._below:
+            self._below = count
+            self.post_message(self.Below(count))
 
     def show_source(self, shown: bool) -> None:
         self._show_source = shown
@@ -151,63 +183,82 @@ class History(VerticalScroll):
         self._lines.clear()
         self.remove_children()
 
+    def rows(self) -> dict[int, str]:
+        """Return the text of the rows in view, by their row on the screen."""
+        rows: dict[int, str] = {}
+        for line in reversed(self._lines):
+            if line.region.bottom <= self.region.y:
+                break
+            rows |= rows_of(line)
+        return {row: text for row, text in rows.items() if self.region.y <= row < self.region.bottom}
 
-class Steady(Static):
-    """Text whose region grows but does not shrink until `settle`, so that nothing above it moves."""
+    def find(self, text: str, before: int | None = None) -> int | None:
+        """Scroll to the newest caption with the text, of those before the one at `before`; return which it is."""
+        self.query(".-found").remove_class("-found")
+        for index in reversed(range(len(self._lines) if before is None else before)):
+            line = self._lines[index]
+            if text.casefold() in f"{line.caption.source}\n{line.caption.text}".casefold():
+                line.add_class("-found")
+                self.release_anchor()
+                line.scroll_visible(animate=False, immediate=True)
+                return index
+        return None
 
-    def __init__(self, least: int, id: str) -> None:
+    def end_search(self) -> None:
+        """Go back to the newest caption and follow it."""
+        self.query(".-found").remove_class("-found")
+        self.scroll_end(animate=False)
+
+
+class Block(Static):
+    """Text in a number of rows that stays; where it has more lines, its last page is shown."""
+
+    def __init__(self, id: str) -> None:
         super().__init__(id=id, markup=False)
-        self._least = least
-        self._width = 0
+        self._rows = 1
         self._shown = (Content(""), False)
-        self.styles.min_height = least
 
     def show(self, content: Content, right_to_left: bool = False) -> None:
-        """Draw `content`; lay the screen out anew only for more lines, as that costs a pass over the history."""
         self._shown = (content, right_to_left)
-        content = in_lines(content, self.content_size.width, right_to_left)
-        grows = self._width == 0 or content.get_height({}, self._width) > self.size.height
-        self.update(content, layout=grows)
+        self._draw()
 
-    def settle(self) -> None:
-        """Shrink to the least height: another segment begins."""
-        self.styles.min_height = self._least
+    def take(self, rows: int) -> None:
+        """Take another number of rows: the terminal has another size."""
+        self._rows, self.styles.height, self.display = max(rows, 1), rows, rows > 0
+        self._draw()
 
-    def on_resize(self, event: Resize) -> None:
-        if event.size.width != self._width:
-            self._width = event.size.width
-            self.settle()
-            self.update(in_lines(self._shown[0], self.content_size.width, self._shown[1]))
-        elif event.size.height > self._least:
-            self.styles.min_height = event.size.height
+    def on_resize(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        content, right_to_left = self._shown
+        if self.content_size.width:
+            lines = in_lines(content, self.content_size.width, right_to_left)
+            page = max(len(lines) - 1, 0) // self._rows
+            self.update(Content("\n").join(lines[page * self._rows :]), layout=False)
 
 
-class Current(VerticalScroll, can_focus=False):
-    """The current caption: source and translation; where it is too high its end stays in view."""
+class Current(Vertical):
+    """The current caption: source and translation, each in rows of its own."""
 
     def __init__(self, show_source: bool, source_line: str) -> None:
         super().__init__(id="current", classes=f"-{source_line}")
-        self._source_line = source_line
-        self._source = Steady(1, id="source")
-        # Above the source it takes the height of its text, as lines kept free for it would part the two; the style
-        # sheet keeps them free below both.
-        self._caption = Steady(3 if source_line == "above" else 1, id="caption")
-        self._source.display = show_source
-        self._segment_id: int | None = None
+        self._show_source, self._source_line = show_source, source_line
+        self._source, self._caption = Block("source"), Block("caption")
 
     def compose(self) -> ComposeResult:
-        yield Vertical(*(self._source, self._caption)[:: 1 if self._source_line == "above" else -1], id="lines")
+        yield from (self._source, self._caption)[:: 1 if self._source_line == "above" else -1]
 
-    def on_mount(self) -> None:
-        self.anchor()
+    def fit(self, room: Size) -> None:
+        """Divide the rows; `room` is that of captions and history together."""
+        width = max(min(room.width, MAXIMUM_WIDTH) - self.gutter.width, 1)
+        rows = max(int(room.height * PANE_SHARE) - self.gutter.height, 1)
+        source = min(3 if width < 64 else 2, rows // 3) if self._show_source else 0
+        self._source.take(source)
+        self._caption.take(min(max(ceil(SENTENCE_CELLS / width), 3), rows - source))
 
     def show(self, caption: Caption | None, source: tuple[str, str], waiting: str = "") -> None:
         """Draw the current caption, or the sentence `waiting` where there is none."""
-        segment_id = None if caption is None else caption.segment_id
-        if segment_id != self._segment_id:
-            self._segment_id = segment_id
-            self._source.settle()
-            self._caption.settle()
         self._source.show(source_content(*source), reads_right_to_left("".join(source)))
         if caption is None:
             self._caption.show(Content.styled(waiting, PARTIAL_SOURCE))
@@ -216,6 +267,14 @@ class Current(VerticalScroll, can_focus=False):
             self._caption.show(caption_content(caption, new_style), caption.right_to_left)
 
     def show_source(self, shown: bool) -> None:
-        self._source.display = shown
-        # While it was hidden its text changed without being laid out.
-        self._source.refresh(layout=True)
+        self._show_source = shown
+
+    def rows(self) -> dict[int, str]:
+        """Return the text of the rows in view, by their row on the screen."""
+        blocks = (block for block in (self._source, self._caption) if block.display)
+        return {row: text for block in blocks for row, text in rows_of(block).items()}
+
+
+def rows_of(text: Static) -> dict[int, str]:
+    """Return the rows of a text by their row on the screen."""
+    return {text.region.y + row: line for row, line in enumerate(str(text.content).split("\n")) if line.strip()}

@@ -85,4 +85,4 @@ def save_transcript(save: Callable[[], Path] | None, *, is_growing: bool) -> tup
         reason = error.strerror or error
         return f"the current folder cannot be written ({reason}): `livetrans export` writes elsewhere", "warning"
     without = ", without the caption that still grows" if is_growing else ""
-    return f"saved as {path.name} in {path.parent}{without}", "info"
+    return f"saved as {path.name} and .srt in {path.parent}{without}", "info"

@@ -1,36 +1,275 @@
-"""What is around the captions: the bar above, the numbers beside or below, the loading bar and the line below."""
+"""The numbers: one table with the format and meaning of each, which the help reads too, and what shows them."""
 
 from __future__ import annotations
 
-from enum import Enum
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log10
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.events import Click
-from textual.timer import Timer
-from textual.widgets import ProgressBar, Static
+from textual.widgets import Static
 
-from livetrans.installation import as_started
 from livetrans.metrics.monitor import Snapshot
 from livetrans.text import duration, visible
-from livetrans.tui import numbers
-from livetrans.tui.keys import LISTED, Command
-from livetrans.tui.numbers import GROUPS, LISTENER, RESEARCH, Number
 
-LABEL, HEADING, FULL, EMPTY = "dim", "bold $text-accent", "$text-success", "dim"
-"""Styles of the panel's parts; dim rather than a colour, because it works in every theme and without colour."""
+DASH = "–"
+"""Shown for a number without a measurement; zero is a measurement."""
+
+CUSTOM = "custom"
+"""Shown where the settings are those of no calm setting."""
+
+BEHIND_SECONDS = 3.0
+"""Delay from which captions are called behind: a pause, a pass and a translation take up to two on a machine that keeps
+up."""
+
+FLOOR_DECIBELS = -60.0
+"""Level at which the meter is empty: a quiet room through a usual microphone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A line of the panel."""
+
+    label: str
+    write: Callable[[Snapshot], str]
+    meaning: str
+    """One sentence for the help screen."""
+    label_now: Callable[[Snapshot], str | None] = lambda snapshot: None
+    """What takes the label's place on the panel for a while."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Numbers that belong together."""
+
+    title: str
+    numbers: tuple[Number, ...]
+
+
+def ratio(value: float | None) -> str:
+    return DASH if value is None else f"{value:.2f}"
+
+
+def percent(value: float | None) -> str:
+    return DASH if value is None else f"{100 * value:.0f} %"
+
+
+def seconds(value: float | None) -> str:
+    return DASH if value is None else f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
+
+
+def rate(value: float | None) -> str:
+    return DASH if value is None else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def memory(value: int | None) -> str:
+    if value is None:
+        return DASH
+    return f"{value / 1e6:.0f} MB" if value < 1e9 else f"{value / 1e9:.2f} GB"
+
+
+def heard(snapshot: Snapshot) -> str:
+    return (
+        duration(snapshot.heard)
+        if snapshot.total is None
+        else f"{duration(snapshot.heard)} / {duration(snapshot.total)}"
+    )
+
+
+def mask(snapshot: Snapshot) -> str:
+    mask = snapshot.settings.mask
+    return "none" if mask.mode == "none" else f"{mask.k} {mask.mode}"
+
+
+def left_out(snapshot: Snapshot) -> str | None:
+    """The step of back-pressure; None in the normal one."""
+    return None if snapshot.step == "normal" else snapshot.step
+
+
+def keeping_up(snapshot: Snapshot) -> str:
+    if left_out(snapshot):
+        return f"{snapshot.behind_seconds:.0f} s"
+    if snapshot.delay is None:
+        return DASH
+    return "yes" if snapshot.delay < BEHIND_SECONDS else f"{snapshot.delay:.0f} s behind"
+
+
+def meter_share(level: float) -> float:
+    """How full the meter is, 0..1, for a root mean square level of 0..1; in decibels, as loudness is perceived."""
+    if level <= 0:
+        return 0.0
+    return min(1.0, max(0.0, 1.0 - 20 * log10(level) / FLOOR_DECIBELS))
+
+
+def meter(level: float, cells: int) -> tuple[str, str]:
+    """The full and the empty part of a meter of `cells` cells."""
+    full = round(meter_share(level) * cells)
+    return "━" * full, "╌" * (cells - full)
+
+
+HEARD = Number("heard", heard, "Minutes of sound that were processed, and of how many where that is known.")
+CALM = Number(
+    "calm",
+    lambda s: s.settings.calm or CUSTOM,
+    f"The settings chosen together: still, balanced or faithful; {CUSTOM} after a single one was set.",
+)
+CHANGES = Number(
+    "changes/min",
+    lambda s: rate(s.changes_per_minute),
+    "Captions that took words back, a minute of sound. 0 is calmest; `--calm still` stays near it.",
+)
+
+LISTENER = Group(
+    "Captions",
+    (
+        HEARD,
+        Number(
+            "lag growing",
+            lambda s: seconds(s.lag_growing),
+            "Median seconds from the end of a spoken word until its translation is shown, where that is in a caption "
+            "that still grows. A dash where a recorded stream has no such times.",
+        ),
+        Number(
+            "lag finals",
+            lambda s: seconds(s.lag_finals),
+            "The same where that is in the finished caption, which waits for a pause (0.8 s, `--pause`).",
+        ),
+        Number(
+            "keeping up",
+            keeping_up,
+            f"Yes while the newest caption came less than {BEHIND_SECONDS:.0f} seconds after its last word; otherwise "
+            "how late it was, or what is left out until the run has caught up, and the age of what waits.",
+            left_out,
+        ),
+        CALM,
+        CHANGES,
+    ),
+)
+"""What someone who reads captions wants to know."""
+
+RESEARCH = (
+    Group(
+        "Run",
+        (
+            HEARD,
+            CALM,
+            Number("method", lambda s: s.settings.decoding.method, "The decoder that translates each update."),
+            Number(
+                "bias",
+                lambda s: ratio(s.settings.decoding.bias),
+                "Preference for the draft, the previous translation. With ssbd, 0 gives what a translation from "
+                "scratch gives; with window, only the end of the draft can change at any bias.",
+            ),
+            Number("mask-k", mask, "How many last tokens of an unfinished caption are hidden."),
+        ),
+    ),
+    Group(
+        "Calm",
+        (
+            Number(
+                "NE",
+                lambda s: f"{ratio(s.ne_raw)} → {ratio(s.ne_shown)}",
+                "Normalized erasure in a segment: tokens taken back per token of the finals. First the model's output, "
+                "then what the mask lets through. "
+                "The tokens are the model's own; `bench` counts 13a tokens, so that its NE differs.",
+            ),
+            Number(
+                "NE screen",
+                lambda s: ratio(s.ne_screen),
+                "The same for the screen: words taken back, per word shown, all captions as one text. Lower is calmer; "
+                "`replay --compare` shows re-translation's on the same updates.",
+            ),
+            CHANGES,
+            Number(
+                "rows moved/min",
+                lambda s: rate(s.moved_rows_per_minute),
+                "Rows of the screen that stood elsewhere before, while a sentence grew, a minute of sound.",
+            ),
+            Number("hidden", lambda s: rate(s.hidden_tokens), "Tokens that the mask hid, mean an update."),
+            Number(
+                "stable after",
+                lambda s: seconds(s.stability_median),
+                "Median seconds from the end of a spoken word to the last change of its translation.",
+            ),
+        ),
+    ),
+    Group(
+        "Decoding",
+        (
+            Number(
+                "A/D, A/O",
+                lambda s: f"{percent(s.accepted_per_draft)}, {percent(s.accepted_per_output)}",
+                "Accepted tokens per draft token, and per output token.",
+            ),
+            Number(
+                "draft α",
+                lambda s: percent(s.accepted_per_proposal),
+                "Tokens of the draft model (`--draft-model`) that the translator accepted, per token that it judged; "
+                "while they are new they are in italics.",
+            ),
+            Number(
+                "tokens/s",
+                lambda s: rate(s.tokens_per_second),
+                "Output tokens per second of translation. The recogniser takes time from it: compare within one run. "
+                "`replay FILE --compare window,ssbd` measures the speedup over re-translation.",
+            ),
+        ),
+    ),
+    Group(
+        "Lag",
+        (
+            Number(
+                "seen",
+                lambda s: f"{seconds(s.seen_lag_median)}, {seconds(s.seen_lag_p95)}",
+                "Median seconds from the end of a spoken word until its translation is shown, not hidden by the mask; "
+                "then the 95th percentile: 95 % took less.",
+            ),
+        ),
+    ),
+    Group(
+        "Machine",
+        (
+            Number("ASR pass", lambda s: seconds(s.pass_seconds_last), "Seconds that the recogniser's last pass took."),
+            Number(
+                "ASR RTF",
+                lambda s: ratio(s.real_time_factor),
+                "Real-time factor: recognition time per second of sound; above 1 the recogniser falls behind.",
+            ),
+            Number(
+                "coalesced",
+                lambda s: str(s.coalesced_updates),
+                "Updates that were replaced by a newer one before they were translated.",
+            ),
+            Number(
+                "skipped",
+                lambda s: seconds(s.skipped_seconds),
+                "Seconds of sound that were lost because the machine was too slow.",
+            ),
+            Number("memory", lambda s: memory(s.memory_bytes), "Memory that livetrans uses."),
+        ),
+    ),
+)
+
+GROUPS = (LISTENER, *RESEARCH)
+"""All numbers, in the order of the help; one that is in two groups is explained in the first."""
+
+
+LABEL, HEADING, FULL, EMPTY = "$quiet", "bold $loud", "$good", "$quiet"
+"""Styles of the panel's parts; `$quiet` and `$loud` are the app's own, readable in every theme."""
 
 ROOMY_HEIGHT = 38
 """Height from which the panel has room for headings."""
 SPACED_HEIGHT = 29
 """Height from which it has room for empty lines between the groups."""
-
-
 KEY_WIDTH = 7
 """Cells of a key in the panel's list of keys."""
+
+Keys = Sequence[tuple[str, str]]
+"""Keys that the panel lists, each with its word."""
 
 
 class Figures(Static):
@@ -38,11 +277,11 @@ class Figures(Static):
 
     def __init__(self) -> None:
         super().__init__(markup=False)
-        self._shown: tuple[Snapshot, str, int, int] | None = None
+        self._shown: tuple[Snapshot, str, Keys, int, int] | None = None
 
-    def show(self, snapshot: Snapshot, panel: str) -> None:
+    def show(self, snapshot: Snapshot, panel: str, keys: Keys) -> None:
         """Draw the numbers again if they, or the room for them, have changed."""
-        now = (snapshot, panel, self.content_size.width, self.screen.size.height)
+        now = (snapshot, panel, keys, self.content_size.width, self.screen.size.height)
         if now == self._shown or self.content_size.width == 0:
             return
         self._shown = now
@@ -55,12 +294,13 @@ class Figures(Static):
             await self.run_action(f"app.help({labels[0]!r})")
 
 
-def draw(snapshot: Snapshot, panel: str, width: int, height: int) -> Content:
-    """The panel `people` or `research` in lines of `width` cells; spaced where a screen of `height` has room."""
+def draw(snapshot: Snapshot, panel: str, keys: Keys, width: int, height: int) -> Content:
+    """Return the panel `people` or `research` in lines of `width` cells, with empty ones where `height` has room."""
     lines = [meter_row(snapshot, width)]
     if panel == "people":
         lines += [Content(""), *(row(number, snapshot, width) for number in LISTENER.numbers), Content("")]
-        return Content("\n").join([*lines, *map(partial(key_row, width=width), LISTED)])
+        lines += [Content.assemble(f"{key:<{KEY_WIDTH}}", (word.ljust(width - KEY_WIDTH), LABEL)) for key, word in keys]
+        return Content("\n").join(lines)
     for index, group in enumerate(RESEARCH):
         if height >= ROOMY_HEIGHT:
             lines += [Content(""), Content.styled(group.title, HEADING)]
@@ -72,7 +312,7 @@ def draw(snapshot: Snapshot, panel: str, width: int, height: int) -> Content:
 
 def meter_row(snapshot: Snapshot, width: int) -> Content:
     word, level = hearing(snapshot) + " ", 0.0 if snapshot.paused else snapshot.level
-    full, empty = numbers.meter(level, max(0, width - len(word)))
+    full, empty = meter(level, max(0, width - len(word)))
     return Content.assemble((word, "" if snapshot.speaking else LABEL), (full, FULL), (empty, EMPTY))
 
 
@@ -87,22 +327,15 @@ def row(number: Number, snapshot: Snapshot, width: int) -> Content:
     return Content.assemble((label + gap, LABEL), value)
 
 
-def key_row(command: Command, width: int) -> Content:
-    """A key and what it does, in full where there is room."""
-    key = f"{command.written.split()[0]:<{KEY_WIDTH}}"
-    meaning = command.title if len(key + command.title) <= width else command.short
-    return Content.assemble(key, (meaning.ljust(width - len(key)), LABEL))
-
-
 class Panel(VerticalScroll, can_focus=False):
     """The side panel."""
 
     def compose(self) -> ComposeResult:
         yield Figures()
 
-    def show(self, snapshot: Snapshot, panel: str) -> None:
+    def show(self, snapshot: Snapshot, panel: str, keys: Keys) -> None:
         if self.display:
-            self.query_one(Figures).show(snapshot, panel)
+            self.query_one(Figures).show(snapshot, panel, keys)
 
 
 class Strip(Static):
@@ -121,133 +354,19 @@ class Strip(Static):
 
 def strip_text(snapshot: Snapshot, panel: str) -> str:
     """Two lines for a narrow terminal."""
-    first = [hearing(snapshot), numbers.heard(snapshot), f"calm {snapshot.settings.calm or numbers.CUSTOM}"]
+    first = [hearing(snapshot), heard(snapshot), f"calm {snapshot.settings.calm or CUSTOM}"]
     if panel == "people":
         second = [
-            f"lag {numbers.seconds(snapshot.lag_growing)}",
-            f"finals {numbers.seconds(snapshot.lag_finals)}",
-            f"{numbers.left_out(snapshot) or 'keeping up'} {numbers.keeping_up(snapshot)}",
+            f"lag {seconds(snapshot.lag_growing)}",
+            f"finals {seconds(snapshot.lag_finals)}",
+            f"{left_out(snapshot) or 'keeping up'} {keeping_up(snapshot)}",
         ]
     else:
-        first += [f"lag {numbers.seconds(snapshot.seen_lag_median)}", f"k {snapshot.settings.mask.k}"]
+        first += [f"lag {seconds(snapshot.seen_lag_median)}", f"k {snapshot.settings.mask.k}"]
         second = [
-            f"NE {numbers.ratio(snapshot.ne_shown)}",
-            f"screen {numbers.ratio(snapshot.ne_screen)}",
-            f"A/D {numbers.percent(snapshot.accepted_per_draft)}",
-            f"RTF {numbers.ratio(snapshot.real_time_factor)}",
+            f"NE {ratio(snapshot.ne_shown)}",
+            f"screen {ratio(snapshot.ne_screen)}",
+            f"A/D {percent(snapshot.accepted_per_draft)}",
+            f"RTF {ratio(snapshot.real_time_factor)}",
         ]
     return "  ".join(first) + "\n" + "  ".join(second)
-
-
-SECONDS_SHOWN = {"info": 6.0, "warning": 20.0}
-"""How long a sentence is shown; an error is shown until the next sentence."""
-
-
-class Phase(Enum):
-    """Where a run is."""
-
-    LOADING = "loading"
-    RUNNING = "listening"
-    FINISHING = "finishing"
-    ENDED = "ended"
-
-    def sentence(self, paused: bool, known_length: bool) -> str:
-        """What the status line says as long as nothing else is said; empty while all is usual."""
-        match self:
-            case Phase.ENDED:
-                return f"{'end of file' if known_length else 'the source has ended'} · w saves · q quits"
-            case Phase.FINISHING:
-                return "finishing the last captions … · q again quits at once"
-            case Phase.RUNNING if paused:
-                return "paused · space resumes"
-            case _:
-                return ""
-
-
-class TopBar(Horizontal):
-    """The run's name to the left; to the right its state, and its `limit` where it has one."""
-
-    def __init__(self, title: str, limit: str) -> None:
-        super().__init__(id="top")
-        self._limit = Static(f"! {limit}  " if limit else "", id="limit", markup=False)
-        self._title = Static(visible(title), id="title", markup=False)
-        self._state = Static("", id="state", markup=False)
-
-    def compose(self) -> ComposeResult:
-        yield self._title
-        yield self._limit
-        yield self._state
-
-    def rename(self, title: str) -> None:
-        self._title.update(visible(title))
-
-    def show(self, phase: Phase, paused: bool, snapshot: Snapshot) -> None:
-        state = "paused" if paused and phase is Phase.RUNNING else phase.value
-        sign = {"paused": "‖ ", "listening": "● "}.get(state, "")
-        text = f"{sign}{state}" if phase is Phase.LOADING else f"{sign}{state}  {duration(snapshot.heard)}"
-        if numbers.left_out(snapshot) and phase in (Phase.RUNNING, Phase.FINISHING):
-            text = f"{snapshot.behind_seconds:.0f} s behind, {snapshot.step}  {text}"
-        if text != self._state.content:
-            self._state.update(text)
-
-
-class Loading(Vertical):
-    """While models load: a bar, and what is being loaded."""
-
-    def __init__(self) -> None:
-        super().__init__(id="loading")
-        self._text = Static("starting ...", markup=False)
-
-    def compose(self) -> ComposeResult:
-        yield self._text
-        yield ProgressBar(total=None, show_percentage=False, show_eta=False)
-
-    def show(self, text: str) -> None:
-        self._text.update(visible(text))
-
-
-class StatusLine(Static):
-    """A sentence for a while, otherwise the state of the run."""
-
-    def __init__(self) -> None:
-        super().__init__("", id="status", markup=False)
-        self._state_text = ""
-        self._is_passing = False
-        self._warnings: list[str] = []
-        self._timer: Timer | None = None
-
-    def show_state(self, text: str) -> None:
-        """Show `text` whenever no other sentence is shown; if not empty, it ends that one, or stands below warnings."""
-        self._state_text = text
-        if self._warnings:
-            self._draw(self._warnings, "warning")
-        elif text or not self._is_passing:
-            self._end_passing()
-
-    def show(self, text: str, level: str = "info") -> None:
-        """Show a sentence for a while; `level` is `info`, `warning` or `error`. A warning stays above the next one."""
-        text = as_started(text)
-        before = [warning for warning in self._warnings if warning != text]
-        self._end_passing()
-        self._is_passing = True
-        if level == "warning":
-            self._warnings = [*before[-1:], text]
-        self._draw(self._warnings or [text], level)
-        shown = SECONDS_SHOWN.get(level)
-        self._timer = self.set_timer(shown, self._end_passing) if shown else None
-
-    def _end_passing(self) -> None:
-        if self._timer is not None:
-            self._timer.stop()
-        self._is_passing = False
-        self._warnings = []
-        self._draw([self._state_text], "standing")
-
-    def _draw(self, lines: list[str], level: str) -> None:
-        for name in ("info", "warning", "error", "standing"):
-            self.set_class(name == level, f"-{name}")
-        sign = {"warning": "! ", "error": "error: "}.get(level, "")
-        shown = [sign + visible(line) for line in lines if line]
-        if level == "warning" and self._state_text:
-            shown.append(self._state_text)
-        self.update("\n".join(shown))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from textual.pilot import Pilot
 
-from livetrans.config import Settings, changed
+from livetrans.config import LanguageModelSettings, Settings, changed
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, Span, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
@@ -171,11 +172,12 @@ def make_app(
 ) -> LivetransApp:
     run = run or ScriptedRun()
     run.screenplay = screenplay
-    run.settings = settings or run.settings
+    model = LanguageModelSettings(Path("tower-2b.gguf"))
+    run.settings = replace(settings or run.settings, language_model=model)
     app = LivetransApp(
         run,
         lambda: snapshot,
-        title="council.wav · tower-2b",
+        title="council.wav",
         save=save,
         ending_signals=ending_signals,
         limit=limit,

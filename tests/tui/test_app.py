@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.geometry import Region
 from textual.pilot import Pilot
 
 from livetrans.config import DecodingSettings, MaskSettings, OutputSettings, Settings
@@ -18,7 +18,8 @@ from livetrans.tui import captions
 from livetrans.tui.app import LivetransApp
 from livetrans.tui.board import Finals
 from livetrans.tui.captions import Current, History
-from livetrans.tui.keys import COMMANDS, HelpScreen
+from livetrans.tui.help import HelpScreen
+from livetrans.tui.keys import COMMANDS, listed
 from livetrans.tui.panel import Panel
 from tests.tui.scripted import (
     Screenplay,
@@ -187,7 +188,8 @@ async def test_every_command_is_in_the_palette_under_its_name() -> None:
     app = make_app(Screenplay(started()), run)
     async with app.run_test() as pilot:
         found = {command.title: command for command in app.get_system_commands(app.screen)}
-        assert {command.title for command in COMMANDS} < set(found)
+        assert {command.title for command in COMMANDS if command.action not in ("target", "spoken")} < set(found)
+        assert not any("`" in command.help for command in found.values())
         found["Raise the bias"].callback()
         await settle(pilot)
         assert run.calls == [("bias", 0.25)]
@@ -224,21 +226,30 @@ async def test_the_new_part_differs_without_colour_too(monkeypatch: pytest.Monke
         assert new.style.underline and not kept.style.underline
 
 
-async def test_the_current_region_grows_but_does_not_shrink_within_a_segment() -> None:
-    screenplay = Screenplay(started())
-    app = make_app(screenplay)
-    async with app.run_test(size=(80, 40)) as pilot:
+@pytest.mark.parametrize("size", [(60, 20), (100, 30), (200, 60)])
+@pytest.mark.parametrize("source_line", ["above", "below"])
+async def test_no_shown_word_moves_while_a_sentence_grows(size: tuple[int, int], source_line: str) -> None:
+    """Words that stay keep their row, also where the sentence needs more than a page, and so does the history."""
+    text, source = ([f"{word}{number}" for number in range(150)] for word in ("Wort", "word"))
+    screenplay = Screenplay(*conversation()[:-2])
+    app = make_app(screenplay, settings=Settings(output=OutputSettings(source_line=source_line)))
+    async with app.run_test(size=size) as pilot:
         await settle(pilot)
-        region = app.query_one(Current)
-        await play(pilot, screenplay, caption(0, "kurz"))
-        least = region.size.height
-        await play(pilot, screenplay, caption(0, "lang " * 60))
-        grown = region.size.height
-        assert grown > least
-        await play(pilot, screenplay, caption(0, "kurz"))
-        assert region.size.height == grown
-        await play(pilot, screenplay, caption(0, "kurz", final=True), caption(1, "neu"))
-        assert region.size.height == least
+        places: dict[str, tuple[int, int]] = {}
+        for count in range(1, len(text) - 3, 16):
+            await play(
+                pilot, screenplay, caption(9, " ".join(text[:count]), source=" ".join(source[: count + 3]), revision=1)
+            )
+            now = {
+                match.group(): (row, match.start())
+                for row, line in enumerate(screen_text(app).splitlines())
+                for match in re.finditer(r"\w+", line[: app.query_one("#captions").size.width])
+            }
+            moved = {word for word, place in now.items() if places.get(word, place) != place}
+            assert not moved or count == 1
+            assert text[count - 1] in now and source[count + 2] in now, "the newest words are out of sight"
+            places = now
+        assert app._moved_rows.count == 0
 
 
 @pytest.mark.parametrize("size", [(20, 8), (40, 12), (80, 24), (200, 60)])
@@ -259,31 +270,6 @@ async def test_long_and_foreign_text_keeps_the_layout(size: tuple[int, int], tex
         assert region.height <= size[1] * 0.7
         assert app.query_one(History).max_scroll_x == 0
         assert app.query_one("#top").region.y == 0
-
-
-@pytest.mark.parametrize("size", [(60, 20), (100, 30)])
-async def test_a_growing_caption_scrolls_by_whole_lines_and_never_backwards(size: tuple[int, int]) -> None:
-    words = [f"Wort{number}" for number in range(150)]
-    screenplay = Screenplay(started())
-    app = make_app(screenplay)
-    async with app.run_test(size=size) as pilot:
-        await settle(pilot)
-        current, shown = app.query_one(Current), app.query_one("#caption")
-        lines: list[str] = []
-        scrolled = 0.0
-        for count in range(5, len(words), 12):
-            await play(pilot, screenplay, caption(0, " ".join(words[:count]), source="words"))
-            now = [strip.text.rstrip() for strip in shown.render_lines(Region(0, 0, *shown.size))]
-            now = [line for line in now if line]
-            assert now[: max(len(lines) - 1, 0)] == lines[:-1], "a line that was full has changed"
-            assert not lines or now[len(lines) - 1].startswith(lines[-1])
-            assert current.scroll_y == int(current.scroll_y) >= scrolled
-            assert current.scroll_y == current.max_scroll_y, "the newest words are out of sight"
-            lines, scrolled = now, current.scroll_y
-        assert scrolled > 0
-        height = current.size.height
-        await play(pilot, screenplay, caption(0, " ".join(words[:100]), source="words"))
-        assert (current.size.height, current.scroll_y) == (height, scrolled)
 
 
 async def test_the_calm_key_goes_through_the_settings_and_help_explains_it() -> None:
@@ -325,6 +311,85 @@ async def test_keys_go_through_the_languages_and_the_top_bar_names_what_was_dete
         assert run.calls == [("source", "fr"), ("source", "en"), ("source", "auto"), ("target", "ar")]
         assert "auto (French) → ar" in screen_text(app)
         assert "captions in Arabic from the next sentence on" in screen_text(app)
+
+
+async def test_the_history_says_what_came_below_while_the_reader_is_further_up() -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await play(pilot, screenplay, *(caption(number, f"Satz {number}.", final=True) for number in range(30)))
+        assert "below" not in screen_text(app)
+        await pilot.press("home")
+        await settle(pilot)
+        await play(pilot, screenplay, *(caption(number, f"Satz {number}.", final=True) for number in range(30, 33)))
+        assert "3 new below, End follows" in screen_text(app)
+        await pilot.press("end")
+        await settle(pilot)
+        assert "below" not in screen_text(app)
+
+
+async def test_after_the_end_keys_that_move_the_run_say_so() -> None:
+    run = ScriptedRun()
+    settings = Settings(sources=("en", "fr"), targets=("de", "fr"))
+    app = make_app(Screenplay(*conversation(), ended()), run, settings=settings)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        for key in ("space", "a", "m", "B", "t", "f"):
+            await pilot.press(key)
+            await settle(pilot)
+            assert "the run has ended" in screen_text(app)
+            await pilot.press("p", "p", "p")
+        assert run.calls == []
+        assert "en → de" in screen_text(app)
+
+
+async def test_a_search_goes_back_from_caption_to_caption() -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        shown = (caption(number, f"Satz {number}.", final=True, source=f"line {number}") for number in range(40))
+        await play(pilot, screenplay, *shown)
+        await pilot.press("slash", *"LINE 1", "enter")
+        await settle(pilot)
+        assert "line 19" in screen_text(app)
+        for _ in range(10):
+            await pilot.press("enter")
+        await settle(pilot)
+        assert re.search(r"line 1\s", screen_text(app))
+        await pilot.press("enter")
+        await settle(pilot)
+        assert "no more captions" in screen_text(app)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert app.query_one(History).scroll_y == app.query_one(History).max_scroll_y
+        assert app.focused is app.query_one(History)
+
+
+@pytest.mark.parametrize(("size", "key"), [((20, 6), None), ((40, 10), None), ((60, 20), "o")])
+async def test_a_caption_is_in_view_on_the_smallest_screen_and_alone_by_a_key(
+    size: tuple[int, int], key: str | None
+) -> None:
+    app = make_app(Screenplay(*conversation()))
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        if key:
+            await pilot.press(key)
+            await settle(pilot)
+        lines = [line for line in screen_text(app).splitlines() if line.strip()]
+        assert "Stufe" in "\n".join(lines)
+        assert key is None or ("Quit" not in lines[-1] and "council" not in lines[0])
+
+
+async def test_a_theme_that_was_chosen_says_how_to_keep_it() -> None:
+    app = make_app(Screenplay(*conversation()), settings=Settings(output=OutputSettings(theme="nord")))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        assert "config.toml" not in screen_text(app)
+        app.theme = "gruvbox"
+        await settle(pilot)
+        assert '`theme = "gruvbox"` in config.toml' in screen_text(app)
 
 
 async def test_one_language_leaves_nothing_to_switch() -> None:
@@ -398,7 +463,7 @@ async def test_save_says_the_name_and_the_folder_and_what_is_left_out() -> None:
         await pilot.press("w")
         await settle(pilot)
         shown = "".join(line.strip() for line in screen_text(app).splitlines())
-        assert f"saved as {path.name} in {path.parent}".replace(" ", "") in shown.replace(" ", "")
+        assert f"saved as {path.name} and .srt in {path.parent}".replace(" ", "") in shown.replace(" ", "")
         assert "grows" not in shown
         await play(pilot, screenplay, caption(1, "Noch nicht"))
         await pilot.press("w")
@@ -574,22 +639,6 @@ async def test_the_source_can_stand_below() -> None:
         assert text.index("Das Wasser") < text.index("The water came")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_a_source_below_follows_its_caption_and_a_second_line_moves_nothing_above(size: tuple[int, int]) -> None:
-    screenplay = Screenplay(started())
-    app = make_app(screenplay, settings=Settings(output=OutputSettings(source_line="below")))
-    async with app.run_test(size=size) as pilot:
-        await settle(pilot)
-        await play(pilot, screenplay, caption(0, "Guten Morgen", source="Good morning"))
-        lines = screen_text(app).splitlines()
-        row = next(row for row, line in enumerate(lines) if "Guten Morgen" in line)
-        assert "Good morning" in lines[row + 1]
-        height = app.query_one(Current).size.height
-        await play(pilot, screenplay, caption(0, "Guten Morgen " * 9, source="Good morning"))
-        assert app.query_one("#caption").size.height > 1
-        assert app.query_one(Current).size.height == height
-
-
 @pytest.mark.parametrize("width", [60, 80, 120])
 async def test_what_a_run_cannot_do_stays_in_view(width: int) -> None:
     screenplay = Screenplay(*conversation())
@@ -602,26 +651,16 @@ async def test_what_a_run_cannot_do_stays_in_view(width: int) -> None:
             assert "! synthetic voices only  " in top and "1:23" in top and "council" in top
 
 
-async def test_one_caption_is_counted_as_one() -> None:
-    screenplay = Screenplay(started())
-    app = make_app(screenplay)
-    async with app.run_test() as pilot:
-        await play(pilot, screenplay, caption(0, "Erstens."))
-        await pilot.press("C")
-        await settle(pilot)
-        assert "1 caption copied" in screen_text(app)
-
-
 async def test_the_people_panel_lists_the_keys_that_the_footer_does_not_show() -> None:
-    app = make_app(Screenplay(*conversation()))
+    app = make_app(Screenplay(*conversation()), settings=Settings(targets=("de", "fr")))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         *above, footer = screen_text(app).splitlines()
-        listed = [line[56:].strip() for line in above]
-        for command in COMMANDS:
-            key = command.written.split()[0]
-            assert any(line.startswith(f"{key} ") for line in listed) != bool(command.footer or command.group), key
-            assert not command.footer or command.footer in footer
+        panel = [line[56:].strip() for line in above]
+        for keys, word in listed(COMMANDS):
+            shown = any(line.startswith(f"{keys} ") and word in line for line in panel)
+            assert shown == (word != "From language"), word
+        assert all(command.word in footer for command in COMMANDS if command.in_footer)
 
 
 async def test_loading_is_shown_until_the_run_starts() -> None:

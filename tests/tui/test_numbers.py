@@ -10,14 +10,18 @@ from livetrans.config import DecodingSettings, Settings
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.backpressure import STEPS, Step
 from livetrans.text import duration
-from livetrans.tui import numbers
-from livetrans.tui.keys import LISTED
-from livetrans.tui.numbers import DASH, GROUPS, LISTENER, RESEARCH
-from livetrans.tui.panel import draw, strip_text
+from livetrans.tui import panel as numbers
+from livetrans.tui.keys import COMMANDS, listed
+from livetrans.tui.panel import DASH, GROUPS, LISTENER, RESEARCH, strip_text
 from tests.tui.scripted import FULL
 
+KEYS = listed(COMMANDS)
 PANEL_WIDTH = 22
 """Cells of a line on a terminal of 80 columns."""
+
+
+def draw(snapshot: Snapshot, panel: str, width: int, height: int) -> str:
+    return numbers.draw(snapshot, panel, KEYS, width, height).plain
 
 
 def test_unmeasured_is_a_dash_and_zero_is_zero() -> None:
@@ -45,21 +49,21 @@ def test_the_meter_fills_its_cells_and_rises_with_the_level(level: float) -> Non
 @pytest.mark.parametrize("panel", ["people", "research"])
 @pytest.mark.parametrize("width", [21, 28])
 def test_every_row_of_the_panel_has_its_width(snapshot: Snapshot, panel: str, width: int) -> None:
-    lines = [line for line in draw(snapshot, panel, width, 24).plain.split("\n") if line]
+    lines = [line for line in draw(snapshot, panel, width, 24).split("\n") if line]
     assert {len(line) for line in lines} == {width}
-    listed = len(LISTENER.numbers) + len(LISTED)
+    listed = len(LISTENER.numbers) + len(KEYS)
     assert len(lines) == 1 + (listed if panel == "people" else sum(len(group.numbers) for group in RESEARCH))
 
 
 @pytest.mark.parametrize("panel", ["people", "research"])
 @pytest.mark.parametrize("height", [24, 30, 40])
 def test_the_panel_fits_its_terminal(panel: str, height: int) -> None:
-    assert len(draw(FULL, panel, 21, height).plain.split("\n")) <= height - 2
+    assert len(draw(FULL, panel, 21, height).split("\n")) <= height - 2
 
 
 def test_settings_of_no_calm_setting_are_custom() -> None:
     snapshot = replace(FULL, settings=Settings(decoding=DecodingSettings(bias=0.3)))
-    assert "custom" in draw(snapshot, "people", PANEL_WIDTH, 24).plain
+    assert "custom" in draw(snapshot, "people", PANEL_WIDTH, 24)
     assert "calm custom" in strip_text(snapshot, "people")
 
 
@@ -85,10 +89,10 @@ def test_captions_are_behind_from_three_seconds_on() -> None:
 def test_the_panel_says_how_far_behind_a_run_is_and_what_it_leaves_out(step: Step) -> None:
     snapshot = Snapshot(step=step.name, behind_seconds=112.4)
     assert f"{step.name} 112 s" in strip_text(snapshot, "people")
-    lines = draw(snapshot, "people", PANEL_WIDTH, 24).plain.splitlines()
+    lines = draw(snapshot, "people", PANEL_WIDTH, 24).splitlines()
     assert [line for line in lines if step.name in line] == [f"{step.name}{'112 s':>{PANEL_WIDTH - len(step.name)}}"]
 
 
 def test_the_meter_is_empty_while_paused() -> None:
-    assert draw(replace(FULL, paused=True), "people", 21, 24).plain.startswith("‖ paused ╌")
-    assert "━" in draw(FULL, "people", 21, 24).plain
+    assert draw(replace(FULL, paused=True), "people", 21, 24).startswith("‖ paused ╌")
+    assert "━" in draw(FULL, "people", 21, 24)

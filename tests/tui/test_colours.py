@@ -1,0 +1,46 @@
+"""Text can be read in every theme, with all colours and with 256 of them; computed from what is drawn."""
+
+from __future__ import annotations
+
+import pytest
+from textual.color import Color
+from textual.theme import BUILTIN_THEMES
+
+from livetrans.tui.app import LivetransApp
+from livetrans.tui.colours import RULE_CONTRAST, TEXT_CONTRAST, contrast, least_contrast
+from tests.tui.scripted import Screenplay, conversation, make_app, settle
+
+RULES = set(" ─│▁▂▃▄▅▆▇█▊▎╭╮╰╯╌━")
+
+
+def worst(app: LivetransApp) -> dict[str, float]:
+    """Return the least contrast of texts and of rules on the screen."""
+    found = {"text": 21.0, "rules": 21.0}
+    for strip in app.screen._compositor.render_strips():
+        for text, style, _ in strip:
+            if not text.strip() or style is None or style.color is None or style.bgcolor is None:
+                continue
+            kind = "rules" if set(text) <= RULES else "text"
+            shown = least_contrast(Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor))
+            found[kind] = min(found[kind], shown)
+    return found
+
+
+def test_contrast_is_that_of_the_standard() -> None:
+    assert contrast(Color.parse("black"), Color.parse("white")) == pytest.approx(21.0)
+    assert contrast(Color.parse("#767676"), Color.parse("white")) == pytest.approx(4.54, abs=0.01)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("size", [(60, 20), (120, 40)])
+async def test_every_theme_can_be_read(size: tuple[int, int]) -> None:
+    app = make_app(Screenplay(*conversation()), limit="synthetic voices only")
+    async with app.run_test(size=size) as pilot:
+        for theme in sorted(set(BUILTIN_THEMES) - {"ansi-dark", "ansi-light"}):
+            app.theme = theme
+            for key in ("question_mark", "escape"):
+                await pilot.press(key)
+                await settle(pilot)
+                shown = worst(app)
+                assert shown["text"] >= TEXT_CONTRAST, (theme, key)
+                assert shown["rules"] >= RULE_CONTRAST, (theme, key)
