@@ -42,7 +42,7 @@ def missing(path: Path) -> str:
 
 
 def read_text(path: Path) -> str:
-    """The whole of a text file in UTF-8, with or without a byte order mark.
+    """Return the whole of a text file in UTF-8, with or without a byte order mark.
 
     Raises:
         UsageError: it is too large, or not UTF-8.
@@ -143,7 +143,7 @@ def may_be_json_lines(path: Path) -> bool:
 
 
 def read_all(file: IO[bytes], count: int) -> bytes:
-    """As many bytes as there are, up to `count`: an unbuffered file may give fewer at once."""
+    """Return as many bytes as there are, up to `count`: an unbuffered file may give fewer at once."""
     parts = []
     while count > 0 and (part := file.read(count)):
         parts.append(part)

@@ -218,7 +218,7 @@ def _refuse_without_compare(compare: str | None) -> None:
 
 
 def is_recorded(path: Path) -> bool:
-    """Whether the path is a session folder or a .jsonl file; anything else is opened as audio."""
+    """Return whether the path is a session folder or a .jsonl file; anything else is opened as audio."""
     return path.suffix == ".jsonl" or (path / EVENTS_FILE).is_file()
 
 

@@ -142,14 +142,14 @@ def remove_command(names: tuple[str, ...], empty: bool, days: int | None, yes: b
 
 
 def _described(folder: Path) -> str:
-    """The session by name, length and number of captions, for the question before it is removed."""
+    """Return the session by name, length and captions, for the question before it is removed."""
     summary = summarise(folder)
     captions = counted(summary.captions, "caption")
     return f"{visible(summary.name)} ({duration(summary.seconds)}, {captions})"
 
 
 def _named(name: str) -> Path:
-    """The session in the user's data folder: a path that lies elsewhere is never removed."""
+    """Return the session in the user's data folder: a path that lies elsewhere is never removed."""
     found = session_named(name)
     if found is None:
         raise SessionError(f"There is no session {name} in {sessions_folder()}: `livetrans sessions` lists them.")
@@ -157,11 +157,13 @@ def _named(name: str) -> Path:
 
 
 def _summaries() -> list[SessionSummary]:
-    """Of all sessions that can be read; a sentence for each that can't."""
+    """Return a summary of each session, and say which cannot be read."""
     summaries = []
     for folder in session_folders():
         try:
             summaries.append(summarise(folder))
+        except FileNotFoundError:  # Another run removed it meanwhile.
+            continue
         except OSError as error:
             say(f"livetrans: {folder} cannot be read ({error.strerror}); check its permissions.")
     return summaries

@@ -70,12 +70,12 @@ Transcripts = dict[int, dict[int, Transcript]]
 
 
 def encode(value: Any) -> Any:
-    """A dataclass, or values of dataclasses, as JSON has them; floats keep 6 decimals, paths their last part."""
+    """Return a dataclass, or values of dataclasses, as JSON has them; floats keep 6 decimals, paths their last part."""
     return _rounded(msgspec.to_builtins(value, enc_hook=_name_of))
 
 
 def decode(kind: type[Value], values: Any) -> Value:
-    """What `encode` gave, as the dataclass again; keys it does not know are ignored, absent ones take their default.
+    """Return the dataclass that `encode` was given; unknown keys are ignored, absent ones take their default.
 
     Raises:
         ValueError: a value is missing or of another type (a truth value is not a number), with its name.
@@ -84,14 +84,14 @@ def decode(kind: type[Value], values: Any) -> Value:
 
 
 def dump(values: Mapping[str, Any], *, ascii_only: bool = False) -> str:
-    """The values as one line of JSON, without line end; control characters are escaped, other letters stay readable."""
+    """Return the values as a line of JSON, without line end; control characters are escaped, letters stay readable."""
     line = json.dumps(values, ensure_ascii=ascii_only, allow_nan=False)
     # json escapes C0 controls only.
     return UNSEEN.sub(lambda found: json.dumps(found.group())[1:-1], line)
 
 
 def to_dict(record: Record) -> dict[str, Any]:
-    """The record as JSON-able values: `event`, `at`, then the event's fields under their own names."""
+    """Return the record as JSON has it: `event`, `at`, then the event's fields under their own names."""
     event = record.event
     values: dict[str, Any] = {"event": _NAMES[type(event)], "at": record.at}
     if isinstance(event, RunStarted):
@@ -108,7 +108,7 @@ def to_dict(record: Record) -> dict[str, Any]:
 
 
 def from_dict(values: Mapping[str, Any], transcripts: Transcripts | None = None) -> Record:
-    """The record that `to_dict` wrote.
+    """Return the record that `to_dict` wrote.
 
     A translation or a caption gets the one of the `transcripts` that its line names; where it is not among them, or
     says something else, a transcript with as much as the line says.
@@ -127,7 +127,7 @@ def from_dict(values: Mapping[str, Any], transcripts: Transcripts | None = None)
         return Record(at, decode(kind, values))
     given = {**values, "accepted": _accepted(values), "transcript": _transcript_of(values)}
     if kind is Caption and values.get("exact") is not None:
-        # Of 0.1: the text that was decoded for exports, with no part of a draft.
+        # Earlier versions could decode a text for exports besides the shown one; no part of it is of a draft.
         given |= {"text": values["exact"], "accepted": ()}
     event = decode(kind, given)
     assert isinstance(event, Translation | Caption)
@@ -194,12 +194,12 @@ def _repeated(transcript: Transcript, kind: type[Event]) -> dict[str, Any]:
 
 
 def to_line(record: Record, *, ascii_only: bool = False) -> str:
-    """The record as one line of JSON, without line end."""
+    """Return the record as one line of JSON, without line end."""
     return dump(to_dict(record), ascii_only=ascii_only)
 
 
 def without_times(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values less everything measured (`at`, names ending in `_at` or `_seconds`), at every depth.
+    """Return the values without everything measured (`at`, names ending in `_at` or `_seconds`), at every depth.
 
     What is left is the same in two runs over the same input, so that two runs can be compared.
     """
@@ -211,17 +211,17 @@ def without_times(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_time(name: str) -> bool:
-    """Whether a field of this name is measured time; source time (`start`, `end`, `heard`) is not."""
+    """Return whether a field of this name is measured time; source time (`start`, `end`, `heard`) is not."""
     return name == "at" or name.endswith(("_at", "_seconds"))
 
 
 def events_file(path: Path) -> Path:
-    """The file of events of a session, given its folder or the file itself."""
+    """Return the file of events of a session, given its folder or the file itself."""
     return path / EVENTS_FILE if path.is_dir() else path
 
 
 def read_records(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterator[Record]:
-    """The records of a session folder or .jsonl file; a last line cut by a crash is left out, and `notify` called.
+    """Yield the records of a session folder or .jsonl file; `notify` is told of a last line that a crash cut off.
 
     Raises:
         SessionError: no such file, unreadable, from a newer version, or a line that is not an event.
@@ -246,7 +246,7 @@ def read_records(path: Path, notify: Callable[[Notice], None] | None = None) -> 
 
 
 def read_lines(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line numbers (from 1) and objects of a .jsonl file or session folder, read as a stream, without blank lines.
+    """Yield line numbers (from 1) and objects of a .jsonl file or session folder, without blank lines.
 
     Raises:
         SessionError: as `read_records`, except that the objects need not be events.
@@ -262,12 +262,12 @@ def read_lines(path: Path, notify: Callable[[Notice], None] | None = None) -> It
 
 
 def line_error(number: int, file: Path, expected: str) -> SessionError:
-    """The sentence for a line that cannot be used; `expected` says what it should have been."""
+    """Return the error for a line that cannot be used; `expected` says what it should have been."""
     return SessionError(f"line {number} of {file} is not {expected}: name another file, or remove the line.")
 
 
 def newer_error(file: Path, version: int, ours: int) -> SessionError:
-    """The sentence for a file of a later format than ours."""
+    """Return the error for a file of a later format than ours."""
     return SessionError(f"{file} was written by a newer livetrans (format {version}, not {ours}): update livetrans.")
 
 
@@ -352,6 +352,6 @@ def _transcript_of(values: Mapping[str, Any]) -> Transcript:
 
 
 def _accepted(values: Mapping[str, Any]) -> Any:
-    """The accepted spans; older captions have the number of leading characters that were accepted."""
+    """Return the accepted spans; older captions have the number of leading characters that were accepted."""
     characters = values.get("accepted_characters")
     return values.get("accepted", [{"begin": 0, "end": characters}] if characters else [])

@@ -22,7 +22,7 @@ def export(
     which: Which = "target",
     notify: Callable[[Notice], None] | None = None,
 ) -> Iterator[str]:
-    """The session in the format, as pieces of text with their line ends; read and checked before this returns.
+    """Return the session in the format, as pieces of text with their line ends; it is read before this returns.
 
     Finals only; where a crash left a segment without one, its last caption stands for it.
 
@@ -106,14 +106,14 @@ _WRITERS: dict[str, Callable[[Iterable[Spoken], Which], Iterator[str]]] = {
 
 
 def _srt_text(line: str) -> str:
-    """SRT has no escapes, and players interpret tags: what would begin one is replaced by a look-alike."""
+    """Replace what would begin a tag by a look-alike: SRT has no escapes, and players interpret tags."""
     line = line.replace("-->", "-- >")
     line = re.sub(r"<(?=[/A-Za-z])", "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", line)
     return line.replace("{", "(").replace("}", ")")
 
 
 def _vtt_text(line: str) -> str:
-    """WebVTT has escapes; an escaped `>` also keeps `-->` from ending the cue."""
+    """Escape the line for WebVTT; an escaped `>` also keeps `-->` from ending the cue."""
     return line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -32,7 +32,7 @@ _HEADER_INTERVAL = SAMPLE_RATE * _SAMPLE_BYTES
 
 
 def sessions_folder() -> Path:
-    """Where sessions are recorded that no --session names; it need not exist."""
+    """Return the folder of the sessions that no --session names; it need not exist."""
     return platformdirs.user_data_path("livetrans", appauthor=False) / "sessions"
 
 
@@ -154,7 +154,7 @@ class SessionRecorder:
 
 
 def recorded_sound(folder: Path, chunk: int) -> Iterator[AudioChunk]:
-    """The session's sound in chunks of `chunk` samples, also of a run that was killed before it stated the length.
+    """Yield the session's sound, `chunk` samples at once, also of a run that was killed before it stated the length.
 
     Raises:
         SessionError: it cannot be read.
@@ -175,14 +175,14 @@ def recorded_sound(folder: Path, chunk: int) -> Iterator[AudioChunk]:
 
 
 def is_being_recorded(folder: Path) -> bool:
-    """Whether a running livetrans records into the folder; False where the system has no locks."""
+    """Return whether a running livetrans records into the folder; False where the system has no locks."""
     with suppress(OSError), FileIO(folder / EVENTS_FILE) as events:
         return not _lock(events)
     return False
 
 
 def _cut_half_line(events: FileIO) -> int:
-    """Remove what a crash left of a last line; gives the length, at which the file then stands."""
+    """Remove what a crash left of a last line; return the length, at which the file then stands."""
     end = events.seek(0, os.SEEK_END)
     kept = end
     while kept:
@@ -197,7 +197,7 @@ def _cut_half_line(events: FileIO) -> int:
 
 
 def _lock(events: FileIO) -> bool:
-    """Lock the file until it is closed; False where another process has locked it.
+    """Lock the file until it is closed; return False where another process has locked it.
 
     The system ends the lock with the process, however that ends.
     """

@@ -26,7 +26,7 @@ class Sink(Protocol):
     def write(self, record: Record) -> None: ...
 
     def close(self) -> None:
-        """The run has ended: flush and release. Called once."""
+        """Flush and release: the run has ended. Called once."""
 
 
 class OutputClosed(Exception):
@@ -219,7 +219,7 @@ def put(stream: Stream, text: str, fallback: Callable[[str], str] | None = None)
 
 
 def open_records(settings: OutputSettings) -> list[Sink]:
-    """The sinks that record the run, opened before models load, so that a bad place is reported at once.
+    """Open the sinks that record the run; called before models load, so that a bad place is reported at once.
 
     Where one cannot be opened, nothing is left of the other.
 

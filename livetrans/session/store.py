@@ -1,4 +1,4 @@
-"""The sessions in the user's data folder: found by name, described without reading them whole, removed."""
+"""The sessions in the user's data folder: found by name, described without reading them whole, renamed, removed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -58,7 +58,7 @@ class SessionSummary:
 
 
 def find_session(name: str) -> Path:
-    """The path that `name` means, as `path_or_session` finds it.
+    """Return the path that `name` means, as `path_or_session` finds it.
 
     Raises:
         SessionError: there is none, or there are several.
@@ -86,15 +86,16 @@ def is_session(folder: Path) -> bool:
 
 
 def session_named(name: str) -> Path | None:
-    """The session in the user's data folder of that name, or whose name alone begins so; `last` is the newest that has
-    captions. None where there is none.
+    """Return the session in the user's data folder of that name, or whose name alone begins so, or None.
+
+    `last` is the newest that has captions.
 
     Raises:
         SessionError: several begin so, or `last` where there is none.
     """
     folder = sessions_folder()
     if name == LAST:
-        newest = next((path for path in reversed(session_folders()) if last_caption(path / EVENTS_FILE)), None)
+        newest = next(filter(_has_captions, reversed(session_folders())), None)
         if newest is None:
             raise SessionError(f"There is no session with captions in {folder} yet: record one, or name a folder.")
         return newest
@@ -109,8 +110,15 @@ def session_named(name: str) -> Path | None:
     return next(iter(exact or found), None)
 
 
+def _has_captions(folder: Path) -> bool:
+    try:
+        return last_caption(folder / EVENTS_FILE) is not None
+    except OSError:  # Another run removed it meanwhile, or it is not ours to read.
+        return False
+
+
 def shell_name(folder: Path) -> str:
-    """How a command line names the session: by its name in the user's data folder, elsewhere by its path."""
+    """Return how a command line names the session: by its name in the user's data folder, elsewhere by its path."""
     return shlex.quote(folder.name if folder.parent == sessions_folder() else str(folder))
 
 
@@ -148,7 +156,7 @@ def _began_at(folder: Path) -> tuple[float, str]:
 
 
 def summarise(folder: Path) -> SessionSummary:
-    """What the list says of a session, from the beginning and the end of its events.
+    """Return what the list says of a session, from the beginning and the end of its events.
 
     Raises:
         OSError: it cannot be read.
@@ -178,11 +186,7 @@ def summarise(folder: Path) -> SessionSummary:
 
 
 def last_caption(file: Path) -> dict[str, Any] | None:
-    """The last caption with text in a file of events, as its line says it; read from the end.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+    """Return the last caption with text in a file of events, as its line says it; read from the end."""
     for event in _events_backwards(file, having=b'"caption"'):
         if event.get("event") == "caption" and isinstance(event.get("segment_id"), int):
             if str(event.get("text", "")).strip():
@@ -191,7 +195,7 @@ def last_caption(file: Path) -> dict[str, Any] | None:
 
 
 def older_than(days: float) -> list[Path]:
-    """The sessions whose last event is more than `days` old, without any that is being recorded."""
+    """Return the sessions whose last event is more than `days` old, without any that is being recorded."""
     limit = time.time() - timedelta(days=days).total_seconds()
     old = [path for path in session_folders() if changed_at(path) < limit]
     return [path for path in old if not is_being_recorded(path)]
@@ -211,12 +215,18 @@ def remove(folder: Path) -> None:
     Raises:
         SessionError: it is being recorded, or cannot be removed.
     """
+    with _changing(folder, "removed"):
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def _changing(folder: Path, done: str) -> Iterator[None]:
     if is_being_recorded(folder):
         raise SessionError(f"{folder.name} is being recorded: end that run first.")
     try:
-        shutil.rmtree(folder)
+        yield
     except OSError as error:
-        raise SessionError(f"{folder} cannot be removed ({error.strerror or error}): check its permissions.") from error
+        raise SessionError(f"{folder} cannot be {done} ({error.strerror or error}): check its permissions.") from error
 
 
 def check_name(name: str) -> None:
@@ -234,26 +244,23 @@ def check_name(name: str) -> None:
 
 
 def rename(folder: Path, name: str) -> Path:
-    """Give a session of the user's data folder another name; returns its new folder.
+    """Give a session of the user's data folder another name; return its new folder.
 
     Raises:
         UsageError: the name is taken, or none for a session.
         SessionError: it is being recorded, or cannot be renamed.
     """
     check_name(name)
-    if is_being_recorded(folder):
-        raise SessionError(f"{folder.name} is being recorded: end that run first.")
     renamed = folder.with_name(name)
     if renamed.exists():
         raise UsageError(f"there is a session {name} already; choose another name")
-    try:
-        return folder.rename(renamed)
-    except OSError as error:
-        raise SessionError(f"{folder} cannot be renamed ({error.strerror or error}): check its permissions.") from error
+    with _changing(folder, "renamed"):
+        folder.rename(renamed)
+    return renamed
 
 
 def _run_started(file: Path) -> RunStarted | None:
-    """The start of the first run; None where it is not there, or not to be read."""
+    """Return the start of the first run; None where it is not there, or not to be read."""
     with file.open("rb") as stream:
         while (line := stream.readline(_HEAD)) and stream.tell() < _HEAD:
             if b'"run_started"' in line:
@@ -265,7 +272,7 @@ def _run_started(file: Path) -> RunStarted | None:
 
 
 def _events_backwards(file: Path, having: bytes = b"") -> Iterator[dict[str, Any]]:
-    """The lines that are objects and hold `having`, last first; read block by block, as far as the caller goes."""
+    """Yield the lines that are objects and hold `having`, last first; no more is read than the caller takes."""
     with file.open("rb") as stream:
         for line in _lines_backwards(stream):
             event = _parsed(line) if having in line else {}
@@ -288,7 +295,7 @@ def _lines_backwards(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    """The line's object; empty for a line that was cut by a crash, or is none."""
+    """Return the line's object; empty for a line that was cut by a crash, or is none."""
     try:
         values = json.loads(line)
     except (ValueError, RecursionError):

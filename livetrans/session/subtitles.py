@@ -71,7 +71,7 @@ class Spoken:
     with which the final still begins."""
 
     def time(self, share: float) -> float:
-        """When that share of the source had been spoken, in seconds; between two known times at an even pace."""
+        """Return when that share of the source had been spoken, in seconds; between two known times at an even pace."""
         points = ((0.0, self.caption.start), *self.heard, (1.0, max(self.caption.end, self.caption.start)))
         place = min(max(bisect_left(points, (share, -math.inf)), 1), len(points) - 1)
         (before, start), (after, end) = points[place - 1], points[place]
@@ -79,15 +79,15 @@ class Spoken:
 
 
 def heard_shares(caption: Caption, hypotheses: Sequence[tuple[str, float]]) -> tuple[tuple[float, float], ...]:
-    """What `Spoken.heard` holds, from the source texts of a segment's updates, each with the end of its last word."""
+    """Return `Spoken.heard`, from the source texts of a segment's updates, each with the end of its last word."""
     words = _compared(caption.source)
     length = sum(map(len, words))
     points: list[tuple[float, float]] = []
     for text, end in hypotheses:
-        said = _compared(text)
-        if not said or said != words[: len(said)] or len(said) >= len(words):
+        begin = _compared(text)
+        if not begin or begin != words[: len(begin)] or len(begin) >= len(words):
             continue
-        point = (sum(map(len, said)) / length, end)
+        point = (sum(map(len, begin)) / length, end)
         latest = points[-1] if points else (0.0, caption.start)
         if point[0] > latest[0] and latest[1] < end < caption.end:
             points.append(point)
@@ -95,12 +95,12 @@ def heard_shares(caption: Caption, hypotheses: Sequence[tuple[str, float]]) -> t
 
 
 def _compared(text: str) -> list[str]:
-    """Words as they are compared between hypotheses: case and punctuation change with what follows."""
+    """Return words as they are compared between hypotheses: case and punctuation change with what follows."""
     return [word for word in ("".join(filter(str.isalnum, part)).casefold() for part in text.split()) if word]
 
 
 def cues(spoken: Iterable[Spoken], which: Which = "target") -> Iterator[Cue]:
-    """The cues of captions in the order of their speech; they never overlap, and every word is in one."""
+    """Yield the cues of captions in the order of their speech; they never overlap, and every word is in one."""
     parts = (part for segment in spoken for part in _parts(segment, which))
     free_from = 0
     nothing: tuple[float, float, tuple[str, ...]] = (math.inf, math.inf, ())
@@ -113,13 +113,13 @@ def cues(spoken: Iterable[Spoken], which: Which = "target") -> Iterator[Cue]:
 
 
 def characters(lines: Sequence[str], which: Which) -> int:
-    """Columns that are read: of a cue in two languages those of the longer one, as its reader reads one of them."""
+    """Return the columns that are read: of two languages those of the longer one, as a reader reads one of them."""
     widths = map(display_width, lines)
     return max(widths) if which == "both" else sum(widths)
 
 
 def _end(start: int, spoken_until: int, following: float, read: int) -> int:
-    """When a cue of `read` characters ends, if its speech ends at `spoken_until` and the next one's begins at
+    """Return when a cue of `read` characters ends if its speech ends at `spoken_until` and the next one's begins at
     `following`; all in milliseconds."""
     room = following - GAP
     end = min(max(spoken_until, start + read * 1000 / EASY), room)
@@ -130,7 +130,7 @@ def _end(start: int, spoken_until: int, following: float, read: int) -> int:
 
 
 def texts_of(caption: Caption, which: Which) -> tuple[str, ...]:
-    """What is exported of the caption, without control characters, on one line each: source above target."""
+    """Return the exported texts of the caption, without control characters, on one line each: source above target."""
     source, target = map(one_line, (caption.source, caption.text))
     if caption.segment_id < 0 or caption.untranslated:  # one text, and a gap has no language
         return (target,)
@@ -138,7 +138,7 @@ def texts_of(caption: Caption, which: Which) -> tuple[str, ...]:
 
 
 def _parts(segment: Spoken, which: Which) -> Iterator[tuple[float, float, tuple[str, ...]]]:
-    """Start, end and lines of each of the segment's cues, as spoken, in seconds."""
+    """Yield start, end and lines of each of the segment's cues, as spoken, in seconds."""
     shown = texts_of(segment.caption, which)
     source = one_line(segment.caption.source)
     length = max(segment.caption.end - segment.caption.start, 0.0)
@@ -162,7 +162,7 @@ def _parts(segment: Spoken, which: Which) -> Iterator[tuple[float, float, tuple[
 
 
 def directed(text: str, lines: list[str]) -> list[str]:
-    """The lines of a text, each in its direction."""
+    """Return the lines of a text, each in its direction."""
     right_to_left = reads_right_to_left(text)
     return [isolated(line, right_to_left) for line in lines]
 
@@ -180,14 +180,14 @@ class Cut:
         self._folds: dict[tuple[int, int], tuple[int, float] | None] = {}
 
     def least(self) -> int:
-        """The smallest number of parts whose lines fit."""
+        """Return the smallest number of parts whose lines fit."""
         count = max(1, math.ceil(self.width / (self._lines * LINE_WIDTH)))
         while count < len(self._units) and self._places(count, ()) is None:
             count += 1
         return count
 
     def parts(self, count: int, shares: Sequence[float] = ()) -> tuple[list[str], list[float], float] | None:
-        """The text in `count` parts, the share of the text (0..1) up to the end of each, and what that cost.
+        """Return the text in `count` parts, the share of the text (0..1) up to the end of each, and what that cost.
 
         `shares` are where the cuts should be, if something else is cut there. None where the lines of some part would
         not fit, or there are fewer words.
@@ -201,7 +201,7 @@ class Cut:
         return texts, [self._ends[place] / max(self._ends[-1], 1) for place in places], cost
 
     def near(self, share: float) -> float:
-        """The share of the text up to a word's end that is near `share`, rather at the end of a clause."""
+        """Return the share of the text up to a word's end that is near `share`, rather at the end of a clause."""
         total = max(self._ends[-1], 1)
         ways = [
             (_DISTANCE * (end / total - share) ** 2 + self._break_cost(place), end / total)
@@ -210,7 +210,7 @@ class Cut:
         return min(ways, default=(0.0, share))[1]
 
     def _places(self, count: int, shares: Sequence[float]) -> tuple[list[int], float] | None:
-        """Where each part ends, in units, and the cost; the best of all ways, part by part."""
+        """Return where each part ends, in units, and the cost; the best of all ways, part by part."""
         mean = max(self.width / count, 1.0)
         best: list[dict[int, tuple[float, int]]] = [{0: (0.0, 0)}]
         for part in range(count):
@@ -247,7 +247,7 @@ class Cut:
         return places[::-1], total
 
     def folded(self) -> list[str]:
-        """The text in its lines; a text that does not fit is left in one."""
+        """Return the text in its lines; a text that does not fit is left in one."""
         if not self._units:
             return []
         found = self._fold(0, len(self._units))
@@ -256,7 +256,7 @@ class Cut:
         return [half for half in halves if half]
 
     def _fold(self, begin: int, end: int) -> tuple[int, float] | None:
-        """Where the first line ends and what that costs; None where the lines do not fit."""
+        """Return where the first line ends and what that costs; None where the lines do not fit."""
         width = self._width(begin, end)
         if width <= LINE_WIDTH:
             return end, 0.0
@@ -279,7 +279,7 @@ class Cut:
         return self._ends[end] - self._ends[begin] - self._units[end - 1].endswith(" ")
 
     def _break_cost(self, place: int) -> float:
-        """How bad a break behind the unit before `place` is."""
+        """Return how bad a break behind the unit before `place` is."""
         word = self._units[place - 1].strip().rstrip(_CLOSING)
         if word.endswith(_SENTENCE_END):
             return 0.0
@@ -291,8 +291,9 @@ class Cut:
 
 
 def cut_together(texts: Sequence[str], lines: int, least: int) -> list[tuple[list[str], list[float]]]:
-    """Each text in the same number of parts, at least `least`, that correspond; with the share of the text up to each
-    part's end.
+    """Cut each text into the same number of parts, at least `least`, that correspond.
+
+    Return the parts of each, and the share of the text up to each part's end.
 
     The texts are cut one after the other, each near the shares where the one before it was cut, in both orders; the
     cheaper way is taken. A text with fewer words than parts has empty parts at its end.
@@ -316,7 +317,7 @@ def _filled(cut: Cut, count: int, shares: Sequence[float]) -> tuple[list[str], l
     for fewer in range(count, 0, -1):
         found = cut.parts(fewer, shares if fewer == count else ())
         if found is not None:
-            parts, own, cost = found
+            parts, ends, cost = found
             missing = count - fewer
-            return parts + [""] * missing, own + [1.0] * missing, cost
+            return parts + [""] * missing, ends + [1.0] * missing, cost
     return [""] * count, [1.0] * count, 0.0

@@ -68,7 +68,7 @@ class Unfinished:
         return self.total is not None and not self.heard_all and self.total - self.heard > _END
 
     def updates(self, until: float) -> Iterator[Transcript]:
-        """What has to be translated of the segments that end before `until`, in order, with the updates before it.
+        """Yield what has to be translated of the segments that end before `until`, with the updates before it.
 
         A segment that never got its final ends as it was last recognised.
         """

@@ -204,11 +204,13 @@ def test_a_path_elsewhere_is_never_removed(sessions: Path, tmp_path: Path) -> No
     assert elsewhere.exists()
 
 
-def test_a_session_that_another_run_removes_meanwhile_is_not_old(
+def test_a_session_that_another_run_removes_meanwhile_is_passed_over(
     sessions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "session_folders", lambda: [sessions / "gone"])
-    assert store.older_than(0) == []
+    kept = record(sessions, "kept", caption(0, "Guten Tag."))
+    monkeypatch.setattr(store, "session_folders", lambda: [kept, sessions / "gone"])
+    assert store.older_than(1) == []
+    assert store.find_session("last") == kept
 
 
 def began(at: float, of: str | None = None) -> RunStarted:
