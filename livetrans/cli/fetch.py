@@ -132,7 +132,7 @@ def _ask(wanted: Mapping[Entry, FoundModel | None]) -> None:
         if not can_go_on:
             raise
         say(f"livetrans: {fault}")
-        if not confirmed(f"Go on with {instead}?", default=True):
+        if not confirmed("Go on with the models that are here?", default=True):
             raise click.Abort from None
         return
     with contextlib.suppress(OSError):

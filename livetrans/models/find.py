@@ -120,12 +120,13 @@ class FoundModel:
             *names_of(self.path.name),
             *((self.receipt.name, self.receipt.address) if self.receipt else ()),
         ]
-        return name in names or (self.entry is not None and self.entry.is_called(name))
+        called = name.casefold() in {one.casefold() for one in names}
+        return called or (self.entry is not None and self.entry.is_called(name))
 
     def fits(self, source: str | None, target: str | None) -> bool:
         """Return whether the model may serve these languages; None is any language."""
         if self.kind == TRANSLATOR and not self.embedded:
-            return knows_pair(self.family, source, target) and not is_stateful(self.path)
+            return knows_pair(self.family, source, target) and _is_gguf(self.path) and not is_stateful(self.path)
         if self.entry is not None:
             return self.entry.knows(source)
         return all(
@@ -333,6 +334,8 @@ def _cached_models() -> Iterator[FoundModel]:
 
 def _is_gguf(path: Path) -> bool:
     """Return whether a file begins like a GGUF, whatever its name is."""
+    if not path.is_file():  # to open a pipe would wait for its writer
+        return False
     try:
         with path.open("rb") as file:
             return file.read(4) == MAGIC

@@ -54,6 +54,12 @@ def test_earlier_folders_win(folders: dict[str, Path]) -> None:
     assert find.find_translator(source="en", target="de").path == named
 
 
+def test_a_file_that_is_no_gguf_is_never_a_default(folders: dict[str, Path]) -> None:
+    translator(folders["user"], "cut.gguf").write_bytes(b"")
+    with pytest.raises(ModelError, match=r"no translator here knows en to de; found: cut\.gguf"):
+        find.find_translator(source="en", target="de")
+
+
 def test_a_model_of_the_user_s_comes_before_the_embedded_one(folders: dict[str, Path]) -> None:
     embedded = translator(folders["tree"], "livetrans-en-de.q8_0.gguf")
     assert find.find_translator(source="en", target="de").path == embedded
@@ -86,7 +92,7 @@ def test_a_recogniser_of_one_language_is_taken_for_that_one_only(folders: dict[s
         find.find_recogniser(language="de")
 
 
-@pytest.mark.parametrize("wanted", ["big.q4.gguf", "big.q4", "big"])
+@pytest.mark.parametrize("wanted", ["big.q4.gguf", "big.q4", "big", "Big.Q4"])
 def test_a_model_is_found_by_name(folders: dict[str, Path], wanted: str) -> None:
     path = translator(folders["tree"], "big.q4.gguf")
     assert find.find_translator(wanted).path == path

@@ -309,7 +309,7 @@ def test_mic_offers_nothing_where_models_for_people_are(home: Path, monkeypatch:
     folder.mkdir(parents=True)
     (folder / "model.bin").touch()
     assert offer(monkeypatch, "y") == ["hy-mt2-1.8b"]
-    (folder.parent / "mine.gguf").touch()
+    (folder.parent / "mine.gguf").write_bytes(b"GGUF")
     assert offer(monkeypatch, "y") == []
 
 
