@@ -48,6 +48,9 @@ class Prompts:
         if glossary and not template.terms:
             text = f"{model.name} follows no instructions about terms; only the recogniser gets the glossary."
             notify(Notice("warning", text))
+        if history and template.history:
+            # A file's own template may refuse earlier sentences: now, and not at the second sentence of a run.
+            build_prompt(model, prompt.name, *languages, Context((("", ""),) * history))
         self._pairs: deque[tuple[str, str]] = deque(maxlen=history if template.history else 0)
         self._glossary = Glossary(glossary if template.terms else ())
         self._said: set[str] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings
-from livetrans.errors import UsageError
+from livetrans.errors import ModelError, UsageError
 from livetrans.events import Notice, Transcript, Translation
 from livetrans.languages import parse_language
 from livetrans.lm.llama.model import LlamaModel
@@ -87,6 +88,14 @@ def test_a_model_for_single_sentences_says_so_once_and_gets_none() -> None:
     assert text_of(model, prompts, update(1, "The bridge.")) == text_of(model, make(model)[0], update(1, "The bridge."))
     assert [notice.level for notice in notices] == ["warning", "warning"]
     assert "--history" in notices[0].text and "terms" in notices[1].text
+
+
+def test_a_template_that_refuses_earlier_sentences_is_refused_before_the_first() -> None:
+    template = "{{ raise_exception('one turn only') if messages | length > 1 }}[{{ messages[0].content }}]"
+    model = Spelled(replace(FAMILIES["chat"], chat_template=template))
+    make(model)
+    with pytest.raises(ModelError, match="one turn only"):
+        make(model, history=2)
 
 
 def test_another_target_begins_with_a_segment_without_draft_and_history() -> None:

@@ -139,7 +139,9 @@ class LlamaModel:
     def _check_kind(self) -> None:
         """Raise ModelError if the model is of a kind that this class cannot use."""
         if self.metadata(FIRST_TAIL) is not None:
-            raise ModelError(f"{self._path} writes pairs of tokens, which one method alone can use; name another model")
+            raise ModelError(
+                f"{self._path} writes pairs of tokens, which --method double alone can use; choose it or another model"
+            )
 
     def _open_cells(self, maximum_rows: int) -> LlamaCells:
         return LlamaCells(self._model, self._settings, self.threads, maximum_rows)
