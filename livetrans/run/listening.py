@@ -188,17 +188,25 @@ class PostponedNotices:
     """Keeps a source's notices and gaps until the run that publishes them begins: a source is opened before its run."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._waiting: list[Notice | Gap] = []
         self._publish: Callable[[Notice | Gap], None] | None = None
 
     def __call__(self, notice: Notice | Gap) -> None:
-        if self._publish:
-            self._publish(notice)
-        else:
-            self._waiting.append(notice)
+        with self._lock:
+            publish = self._publish
+            if publish is None:
+                self._waiting.append(notice)
+        if publish is not None:
+            publish(notice)
 
     def publish_to(self, publish: Callable[[Notice | Gap], None]) -> None:
-        self._publish = publish
-        for notice in self._waiting:
-            publish(notice)
-        self._waiting.clear()
+        """Publish what waits, and from then on each notice as it comes."""
+        while True:
+            with self._lock:
+                waiting, self._waiting = self._waiting, []
+                if not waiting:
+                    self._publish = publish
+                    return
+            for notice in waiting:
+                publish(notice)

@@ -130,13 +130,12 @@ class Pipeline(Run):
         with self._change:
             if self._source_has_ended:
                 return  # A hung pass that came back: its segment has its final already.
-        self.publish(transcript)
-        with self._change:
+            self.publish(transcript)
             self._backlog.put(transcript, self._clock.now() - self._sound_behind())
             replaced = self._waiting.put(transcript)
+            if replaced:
+                self.publish(replaced)
             self._change.notify_all()
-        if replaced:
-            self.publish(replaced)
 
     def _translate(self) -> None:
         translating = self._open_translating(self.publish)
@@ -207,9 +206,9 @@ class Pipeline(Run):
     def _advice(self) -> str:
         cost = self._backlog.real_time_factor
         if self._backlog.finals <= FINALS_IN_HAND:
-            return "The recogniser is too slow for this machine: a smaller model for --asr keeps up."
+            return "This machine is too slow for the recogniser; try a smaller one with --asr."
         needs = f" (it takes {cost:.1f} s for a second of speech)" if cost and cost > 1 else ""
-        return f"The translator is too slow for this machine{needs}: a smaller model for --mt keeps up."
+        return f"This machine is too slow for the translator{needs}; try a smaller one with --mt."
 
     def _look_for_hangs(self, now: float, listener: Listener | None, woke_at: float) -> None:
         """Report a call that does not return; once the run is stopped, it is not waited for."""
@@ -234,11 +233,12 @@ class Pipeline(Run):
             if thread not in self._working:
                 return
             last = self._backlog.unfinished if thread == "listening" and not self._source_has_ended else None
-        if last:
-            self._hand_over(
-                replace(last, revision=last.revision + 1, committed=last.text, partial="", final=True, recognition=None)
-            )
-        with self._change:
+            if last:
+                self._hand_over(
+                    replace(
+                        last, revision=last.revision + 1, committed=last.text, partial="", final=True, recognition=None
+                    )
+                )
             self._source_has_ended = self._source_has_ended or thread == "listening"
             self._working.discard(thread)
             self._change.notify_all()

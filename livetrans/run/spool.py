@@ -160,8 +160,7 @@ class SpooledSource:
             self._publish(
                 Notice(
                     "warning",
-                    f"Sound that waits to be recognised cannot be kept on disk ({reason}): what does not fit in memory "
-                    "is left out; free space.",
+                    f"Cannot buffer audio on disk ({reason}): some audio will be skipped until there is space.",
                 )
             )
         return True

@@ -14,6 +14,7 @@ from livetrans.errors import ModelError, SessionError, SourceError
 from livetrans.events import (
     Caption,
     Coalesced,
+    Event,
     Gap,
     Notice,
     RunEnded,
@@ -24,7 +25,7 @@ from livetrans.events import (
     Translation,
 )
 from livetrans.lm.prompts import Prompt, text_of_tokens
-from livetrans.run.listening import Listening, OnAudio
+from livetrans.run.listening import Listening, OnAudio, PostponedNotices
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenTranslating, PlainLoop
@@ -400,6 +401,41 @@ def test_captions_go_on_without_a_record_whose_disk_is_full(kind: type[Pipeline]
     assert collected.records[-1].event == RunEnded(30.0, "end of source")
     assert record.of(Caption) == []
     assert record.closed == 1
+
+
+def test_a_hung_pass_that_returns_while_its_final_is_handed_over_adds_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = Pipeline(Settings(), Stream([]), translating(), SystemClock(), [collected := Collected()])
+    partial, *_, final = updates(TEXTS[:1])
+    pipeline._working.add("listening")
+    pipeline._hand_over(partial)
+    late = threading.Thread(target=pipeline._hand_over, args=(final,))
+    publish = pipeline.publish
+
+    def publish_slowly(event: Event) -> None:
+        if late.ident is None:
+            late.start()
+            late.join(0.2)  # It has to wait for this hand-over.
+        publish(event)
+
+    monkeypatch.setattr(pipeline, "publish", publish_slowly)
+    pipeline._give_up("listening")
+    late.join(20)
+    pipeline._publisher.close()
+    assert [transcript.text for transcript in collected.of(Transcript) if transcript.final] == [partial.text]
+
+
+def test_a_notice_that_comes_while_earlier_ones_are_published_is_published_behind_them() -> None:
+    notices, published = PostponedNotices(), []
+    notices(Notice("info", "first"))
+
+    def publish(notice: Notice | Gap) -> None:
+        if not published:
+            notices(Notice("info", "second"))
+        published.append(notice)
+
+    notices.publish_to(publish)
+    notices(Notice("info", "third"))
+    assert [notice.text for notice in published] == ["first", "second", "third"]
 
 
 def test_two_threads_that_publish_give_every_sink_the_same_order() -> None:
