@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+from livetrans.audio.source import Part
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.doctor.machine import BROKEN, OK, WARNING, Finding
@@ -20,9 +19,6 @@ from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import open_audio, open_translating
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
-
-if TYPE_CHECKING:
-    from livetrans.audio.source import AudioSource
 
 SPEECH_SECONDS = 24.0
 """Seconds of the recording that are played: seven sentences."""
@@ -92,7 +88,7 @@ class _Load:
         """Do nothing: the sums stay readable."""
 
 
-def run_trial(settings: Settings, clock: Clock, open_source: Callable[[], AudioSource] | None = None) -> Trial:
+def run_trial(settings: Settings, clock: Clock) -> Trial:
     """Play the recording through the models of `settings`, and measure; it is English, and the run expects that.
 
     Raises:
@@ -101,16 +97,20 @@ def run_trial(settings: Settings, clock: Clock, open_source: Callable[[], AudioS
     """
     english = _expecting_english(settings)
     try:
-        return _run(english, clock, open_source or partial(_open_recording, clock))
+        return _run(english, clock)
     except UsageError:
         if english == settings:
             raise
-    return _run(settings, clock, open_source or partial(_open_recording, clock))
+    return _run(settings, clock)
 
 
-def _run(settings: Settings, clock: Clock, open_source: Callable[[], AudioSource]) -> Trial:
+def _run(settings: Settings, clock: Clock) -> Trial:
+    from livetrans.audio.file import AudioFile
+
+    recording, part = data_folder("recordings") / "demo.flac", Part(0.0, SPEECH_SECONDS)
+
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-        return open_audio(open_source(), settings, clock, publish, on_audio)
+        return open_audio(AudioFile(recording, clock, True, part=part), settings, clock, publish, on_audio)
 
     monitor, load = Monitor(settings, memory=lambda: None), _Load()
     pipeline = Pipeline(settings, open_listening, partial(open_translating, settings, clock), clock, [monitor, load])
@@ -141,13 +141,6 @@ def _run(settings: Settings, clock: Clock, open_source: Callable[[], AudioSource
 
 def _deadline(asked_at: float, began_at: float | None) -> float:
     return asked_at + LOADING_SECONDS if began_at is None else began_at + SPEECH_SECONDS + CATCH_UP_SECONDS
-
-
-def _open_recording(clock: Clock) -> AudioSource:
-    from livetrans.audio.file import AudioFile
-    from livetrans.audio.source import Part
-
-    return AudioFile(data_folder("recordings") / "demo.flac", clock, real_time=True, part=Part(0.0, SPEECH_SECONDS))
 
 
 def _expecting_english(settings: Settings) -> Settings:
