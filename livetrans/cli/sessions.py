@@ -89,9 +89,16 @@ def show_command(name: str, which: Which) -> None:
     folder = find_session(name)
     if folder.is_dir():
         summary = summarise(folder)
-        facts = [visible(summary.of or ""), duration(summary.seconds), counted(summary.captions, "caption")]
+        facts = [
+            visible(summary.of or ""),
+            f"{summary.began:%Y-%m-%d %H:%M}",
+            duration(summary.seconds),
+            counted(summary.captions, "caption"),
+        ]
         if summary.source and summary.target:
             facts.append(visible(f"{summary.source} → {summary.target}"))
+        if summary.state != "whole":
+            facts.append(summary.state)
         click.echo(f"{visible(summary.name)}: {', '.join(filter(None, facts))}")
         click.echo(visible(str(folder.resolve())) + "\n")
     for spoken in last_captions(folder, warn):
@@ -187,6 +194,7 @@ def _values(summary: SessionSummary) -> dict[str, object]:
         "session": summary.name,
         "path": str(summary.path),
         "of": summary.of,
+        "began": summary.began.isoformat(timespec="seconds"),
         "modified": summary.modified.isoformat(timespec="seconds"),
         "seconds": round(summary.seconds, 3),
         "source_language": summary.source,

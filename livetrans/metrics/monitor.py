@@ -202,8 +202,8 @@ class Monitor:
                 )
             case Gap(start=start, end=end) if not (self._shown.paused or self._was_paused):
                 self._listened -= end - start  # The progress that counts it may come later.
-            case RunStarted(settings=settings):
-                self._shown = replace(self._shown, settings=settings)
+            case RunStarted(settings=settings, origin=origin):
+                self._shown = replace(self._shown, settings=settings, heard=origin.start if origin else 0.0)
             case SettingChanged(name="paused", value=value):
                 self._was_paused = self._was_paused or self._shown.paused
                 self._shown = replace(self._shown, paused=bool(value))

@@ -31,6 +31,8 @@ State = Literal["whole", "unfinished", "recording"]
 
 _BLOCK = 64 * 1024
 """Bytes read at once from the end of a file."""
+_LATEST = 1e11
+"""Seconds since 1970 that a calendar has; a session may come from a stranger."""
 _HEAD = 256 * 1024
 """Bytes from the beginning in which the start of the run is looked for; notices of loading come before it."""
 
@@ -41,8 +43,9 @@ class SessionSummary:
 
     name: str
     path: Path
+    began: datetime
     modified: datetime
-    """Local time of the last event."""
+    """Local times of the run's start and of the last event."""
     of: str | None
     """The name of the file or the microphone; None where the session does not say."""
     seconds: float
@@ -142,17 +145,20 @@ def session_folders() -> list[Path]:
 
     Their names do not say which is newer: they are local times, which a journey or the end of summer sets back.
     """
-    return sorted((path.parent for path in sessions_folder().glob(f"*/{EVENTS_FILE}")), key=_began_at)
+    return sorted((path.parent for path in sessions_folder().glob(f"*/{EVENTS_FILE}")), key=_order)
 
 
-def _began_at(folder: Path) -> tuple[float, str]:
-    """Return when the session began, in seconds since 1970; for one that does not say, when it was last written."""
+def _order(folder: Path) -> tuple[float, str]:
     try:
-        started = _run_started(folder / EVENTS_FILE)
+        return _began_at(folder, _run_started(folder / EVENTS_FILE)), folder.name
     except OSError:
-        started = None
+        return changed_at(folder), folder.name
+
+
+def _began_at(folder: Path, started: RunStarted | None) -> float:
+    """Return when the session began, in seconds since 1970; for one that does not say, when it was last written."""
     began_at = started.began_at if started else None
-    return (changed_at(folder) if began_at is None or not math.isfinite(began_at) else began_at), folder.name
+    return changed_at(folder) if began_at is None or not 0 < began_at < _LATEST else began_at
 
 
 def summarise(folder: Path) -> SessionSummary:
@@ -173,6 +179,7 @@ def summarise(folder: Path) -> SessionSummary:
     return SessionSummary(
         name=folder.name,
         path=folder,
+        began=datetime.fromtimestamp(_began_at(folder, started)),
         modified=datetime.fromtimestamp(file.stat().st_mtime),
         of=started.origin.name if started and started.origin else None,
         seconds=heard,

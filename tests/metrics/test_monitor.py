@@ -11,6 +11,7 @@ from livetrans.events import (
     DecodingStats,
     Event,
     Gap,
+    Origin,
     RecognitionStats,
     Record,
     RunEnded,
@@ -114,6 +115,8 @@ def test_a_calm_setting_sets_the_others_and_one_of_them_makes_it_the_listeners_o
 def test_recognition_time_is_related_to_the_sound_heard() -> None:
     shown = watch(transcript(0.5), transcript(1.5), SourceProgress(8.0, 20.0, True, 0.25, 0.5, 2, 2.0))
     assert (shown.real_time_factor, shown.pass_seconds_last) == (0.25, 1.5)
+    part = RunStarted({}, origin=Origin("talk.mp4", start=600.0))
+    assert watch(part, SourceProgress(608.0, 2000.0, True, 0.25, 0.5, 2, 2.0)).real_time_factor == 0.25
     assert (shown.heard, shown.total, shown.speaking, shown.level) == (8.0, 20.0, True, 0.25)
 
 

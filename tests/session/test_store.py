@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from datetime import datetime
 from io import StringIO
 from pathlib import Path
 
@@ -257,10 +258,12 @@ def test_a_file_is_the_same_until_it_is_written(tmp_path: Path) -> None:
 
 
 def test_a_session_is_shown_without_being_translated_again(sessions: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    record(sessions, "monday", began(1.0, "talk.mp4"), caption(0, "Guten Tag.", source="Good day.", start=63.0), ENDED)
+    record(sessions, "monday", began(1e9, "talk.mp4"), caption(0, "Guten Tag.", source="Good day.", start=63.0), ENDED)
     assert run(["sessions", "show", "monday", "--text", "both"]) == 0
+    began_at = f"{datetime.fromtimestamp(1e9):%Y-%m-%d %H:%M}"
     assert capsys.readouterr().out == (
-        f"monday: talk.mp4, 1:23, 1 caption, en → de\n{sessions}/monday\n\n   1:03  Good day.\n         Guten Tag.\n"
+        f"monday: talk.mp4, {began_at}, 1:23, 1 caption, en → de\n{sessions}/monday\n\n"
+        "   1:03  Good day.\n         Guten Tag.\n"
     )
 
 
