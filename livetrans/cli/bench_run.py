@@ -151,7 +151,8 @@ def _run(options: Any) -> Path:
     check_models(methods, draft_file is not None, double_file is not None, sampling)
     clock = clock_for(options.time, options.threads)
     corpus = _corpus(options, languages)
-    file = find_translator(options.mt, source=languages[0].code, target=languages[1].code).path
+    translator = find_translator(options.mt, source=languages[0].code, target=languages[1].code)
+    file, template = translator.path, options.prompt or translator.prompt
     corpus_name = corpus.summary.name.removesuffix(".jsonl").removesuffix(".txt")
     output = options.output or Path(f"{corpus_name}.{languages[0].code}-{languages[1].code}.{file.stem}.jsonl")
     maximum = DecodingSettings().maximum_output_tokens
@@ -169,15 +170,15 @@ def _run(options: Any) -> Path:
             opened.callback(model.close)
             return model, build_prompt(model, prompt, *languages)
 
-        model, prompt = load(file, "translator", options.prompt, LlamaModel)
+        model, prompt = load(file, "translator", template, LlamaModel)
         signature = sign(model, file, prompt, options.threads)
         small, double = None, None
         if draft_file:
             from livetrans.lm.llama.pairing import load_draft_model
 
             say(f"loading the draft model {draft_file.name} …")
-            translator = LanguageModelSettings(file, options.context, options.threads, prompt=options.prompt)
-            small = load_draft_model(draft_file, translator, clock)
+            settings = LanguageModelSettings(file, options.context, options.threads, prompt=template)
+            small = load_draft_model(draft_file, settings, clock)
             opened.callback(small.close)
         if double_file:
             decoders = (DECODERS[method.decoder] for method in methods)
