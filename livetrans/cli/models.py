@@ -71,8 +71,9 @@ def list_command(as_json: bool) -> None:
 def pull_command(name: str, source: str, target: str, yes: bool) -> None:
     """Fetch NAME: small, good or best, which are a recogniser and a translator for --from and --to; or one model.
 
-    A model is a name of the list, owner/repository:file.gguf (a translator), or owner/repository (a recogniser in
-    faster-whisper's format). A fetch that was cut goes on where it was cut when it is run again.
+    A model is a name of the list, owner/repository:file.gguf or owner/repository:Q4_K_M (a translator),
+    owner/repository (a recogniser in faster-whisper's format), or the address of its page on the hub. A fetch that was
+    cut goes on where it was cut when it is run again.
     """
     from livetrans.cli.fetch import pull_all
 

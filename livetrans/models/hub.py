@@ -66,10 +66,6 @@ class CachedRepository:
     """The name of each file's content: a large file's SHA-256."""
 
 
-class WrongHash(ModelError):
-    """A fetched file has another hash than the hub or the catalogue states."""
-
-
 def look_up(repository: str, revision: str) -> Revision:
     """Return the commit of a branch or of a commit's hash, and its files with sizes and hashes.
 
@@ -197,15 +193,16 @@ def sha256_of(path: Path) -> str:
 
 
 def check(path: Path, file: RemoteFile, expected_sha256: str | None = None) -> str:
-    """Return the SHA-256 of a fetched file, after a comparison with the published hash.
+    """Return the SHA-256 of a fetched file, after a comparison with the published hash; delete it if they differ.
 
     Raises:
-        WrongHash: they differ.
+        ModelError: they differ.
     """
     found = sha256_of(path)
     wanted = [published for published in (file.sha256, expected_sha256) if published]
     if any(found != published for published in wanted) or (not wanted and file.git_sha1 not in (None, _git_sha1(path))):
-        raise WrongHash(
+        path.unlink()
+        raise ModelError(
             f"{file.path} arrived with another hash than was published for it, and was deleted; "
             "run the same command again, and if this stays so, do not use the model"
         )
@@ -340,7 +337,7 @@ def _plain_errors(repository: str, target: Path | None = None) -> Iterator[None]
         if error.filename is not None:
             raise
         raise _cut(page, target, error) from None
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(
             f"{page} did not answer as a model hub does ({sentence(error)}); check the name and HF_ENDPOINT, "
             "and whether the network wants a login first"

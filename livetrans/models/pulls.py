@@ -13,7 +13,7 @@ from pathlib import Path
 
 from livetrans.errors import ModelError, UsageError
 from livetrans.models.catalogue import TRANSLATOR, WEIGHTS, Entry
-from livetrans.models.hub import RemoteFile, Revision, WrongHash, check, fetch, look_up, sha256_of
+from livetrans.models.hub import RemoteFile, Revision, check, fetch, look_up, sha256_of
 from livetrans.session.codec import decode, encode
 
 _RECEIPT_SUFFIX = ".pull.json"
@@ -106,7 +106,7 @@ def pull(entry: Entry, folder: Path, progress: Progress, wait: Callable[[], None
         revision = look_up(entry.repository, entry.revision)
         files = _chosen(revision, entry)
         receipt = _fetch_all(entry, revision, files, unfinished / entry.local_name, progress)
-        _write_receipt(target, receipt)
+        receipt_path(target).write_text(json.dumps(encode(receipt), indent=2) + "\n", encoding="utf-8")
         source = unfinished / entry.local_name / revision.commit
         (source / target.name if entry.kind == TRANSLATOR else source).rename(target)
         shutil.rmtree(unfinished / entry.local_name, ignore_errors=True)
@@ -213,11 +213,7 @@ def _fetch_all(
         if path.exists() and path.stat().st_size > file.size:
             path.unlink()
         fetch(revision, file, path, lambda arrived, before=before: progress(before + arrived, total))  # type: ignore[misc]
-        try:
-            sha256 = check(path, file, entry.sha256 if file.path == entry.file else None)
-        except WrongHash:
-            path.unlink()
-            raise
+        sha256 = check(path, file, entry.sha256 if file.path == entry.file else None)
         pulled[path.name] = PulledFile(file.size, sha256)
         before += file.size
     now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -231,8 +227,3 @@ def _check_room(needed: int, folder: Path, entry: Entry) -> None:
             f"{entry.name} needs {(needed + _SPARE_BYTES) / 1e9:.1f} GB on the disk of {folder}, and only "
             f"{free / 1e9:.1f} GB are free; free some space, or choose a smaller model"
         )
-
-
-def _write_receipt(target: Path, receipt: Receipt) -> None:
-    text = json.dumps(encode(receipt), indent=2) + "\n"
-    receipt_path(target).write_text(text, encoding="utf-8")

@@ -251,6 +251,17 @@ def test_a_commit_that_is_no_hash_is_refused(hub: Hub, folder: Path, commit: str
     assert not any(path.is_file() for path in folder.rglob("*.gguf"))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"siblings": "abc"}, {"siblings": [{"rfilename": "model.bin", "size": "x"}]}, {"siblings": [{"rfilename": 7}]}],
+)
+def test_a_list_of_files_that_is_none_is_refused(hub: Hub, folder: Path, change: dict[str, object]) -> None:
+    info = hub.info
+    hub.info = lambda name: info(name) | change  # type: ignore[method-assign]
+    with pytest.raises(ModelError, match="did not answer as a model hub does"):
+        fetch(TRANSLATOR, folder)
+
+
 def test_another_commit_than_the_pinned_one_is_refused(folder: Path) -> None:
     entry = Entry("small", "translator", "owner/small", "Small-Q4.gguf", revision="a" * 40)
     with pytest.raises(ModelError, match=f"answers with commit {COMMIT[:8]} of owner/small in place of aaaaaaaa"):
