@@ -292,7 +292,7 @@ class SettingChanged:
 class BackPressure:
     """How far the run is behind, and what it leaves out for that (`livetrans.run.backpressure`)."""
 
-    step: str
+    level: str
     behind_seconds: float
     """Since the oldest sound came that waits for the recogniser or for its translation."""
 

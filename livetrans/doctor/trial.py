@@ -14,7 +14,7 @@ from livetrans.events import BackPressure, Record, RunStarted, Transcript, Trans
 from livetrans.installation import data_folder
 from livetrans.languages import AUTO
 from livetrans.metrics.monitor import Monitor
-from livetrans.run.backpressure import STEPS
+from livetrans.run.backpressure import LEVELS
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import open_audio, open_translating
 from livetrans.run.pipeline import Pipeline
@@ -46,13 +46,13 @@ class Trial:
     translator: float
     """Share of the time that a stage was busy."""
     left_out: str
-    """The step of back-pressure that left out most, see `livetrans.run.backpressure`; `normal` if nothing was."""
+    """The level of back-pressure that left out most, see `livetrans.run.backpressure`; `normal` if nothing was."""
     behind: float
     """Seconds by which the run was behind at most."""
 
     @property
     def keeps_up(self) -> bool:
-        return self.finished and self.left_out == STEPS[0].name
+        return self.finished and self.left_out == LEVELS[0].name
 
 
 class _Load:
@@ -76,8 +76,8 @@ class _Load:
                 self._translated_at = record.at
                 if translation.final:
                     self._waiting.discard(translation.segment_id)
-            case BackPressure(step=name, behind_seconds=behind):
-                self.left_out = max(self.left_out, [step.name for step in STEPS].index(name))
+            case BackPressure(level=name, behind_seconds=behind):
+                self.left_out = max(self.left_out, [level.name for level in LEVELS].index(name))
                 self.behind = max(self.behind, behind)
 
     def translating_seconds(self, now: float) -> float:
@@ -134,7 +134,7 @@ def _run(settings: Settings, clock: Clock) -> Trial:
         lag_95=figures.seen_lag_p95,
         recogniser=(figures.real_time_factor or 0.0) * heard / seconds,
         translator=load.translating_seconds(now) / seconds,
-        left_out=STEPS[load.left_out].name,
+        left_out=LEVELS[load.left_out].name,
         behind=load.behind,
     )
 

@@ -73,7 +73,7 @@ class Snapshot:
     real_time_factor: float | None = None
     """Recognition time / sound heard, pauses left out."""
     coalesced_updates: int = 0
-    step: str = "normal"
+    pressure: str = "normal"
     """What the run leaves out because it is behind, see `livetrans.run.backpressure`."""
     behind_seconds: float = 0.0
     """Age of the oldest sound or final that waits."""
@@ -209,8 +209,8 @@ class Monitor:
                 self._shown = replace(self._shown, paused=bool(value))
             case SettingChanged(name=name, value=value):
                 self._shown = replace(self._shown, settings=changed(self._shown.settings, name, value))
-            case BackPressure(step=step, behind_seconds=behind):
-                self._shown = replace(self._shown, step=step, behind_seconds=behind)
+            case BackPressure(level=level, behind_seconds=behind):
+                self._shown = replace(self._shown, pressure=level, behind_seconds=behind)
             case RunEnded(heard=heard):
                 self._shown = replace(self._shown, heard=heard, speaking=False, level=0.0, paused=False)
             case _:

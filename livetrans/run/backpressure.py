@@ -1,4 +1,4 @@
-"""Back-pressure: how far a run is behind, what it leaves out for that, in steps, and when each is entered and left."""
+"""Back-pressure: how far a run is behind, what it leaves out for that, in levels, and when each is entered and left."""
 
 from __future__ import annotations
 
@@ -11,58 +11,65 @@ from livetrans.events import Coalesced, Gap, Transcript
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What is left out; each step includes those before it."""
+class Level:
+    """What is left out; each level includes those before it."""
 
     name: str
     enter: float
-    """Seconds behind from which the step is entered; under half of it the step may be left."""
+    """Seconds behind from which the level is entered; under half of it the level may be left."""
     pass_factor: int = 1
     """Factor on the new sound that the recogniser takes per pass."""
 
 
-STEPS = (
-    Step("normal", 0.0),
-    Step("fewer passes", 3.0, 2),
-    Step("few partials", 6.0, 2),
-    Step("finals only", 10.0, 4),
-    Step("sound waits", 20.0, 4),
+LEVELS = (
+    Level("normal", 0.0),
+    Level("fewer passes", 3.0, 2),
+    Level("few partials", 6.0, 2),
+    Level("finals only", 10.0, 4),
+    Level("sound waits", 20.0, 4),
 )
-"""What is left, step by step: all partials; fewer, from fewer passes of the recogniser; partials in at most half of the
-translator's time; no partials; and the recogniser waits until the translator is idle."""
-FEWER_PASSES, WHEN_IDLE, FINALS_ONLY, SOUND_WAITS = range(1, len(STEPS))
+"""
+| level | recogniser | partials |
+|---|---|---|
+| normal | every pass | all |
+| fewer passes | passes half as often | all |
+| few partials | the same | in at most half of the translator's time |
+| finals only | passes a quarter as often | none |
+| sound waits | waits until the translator is idle | none |
+"""
+FEWER_PASSES, WHEN_IDLE, FINALS_ONLY, SOUND_WAITS = range(1, len(LEVELS))
 
 CLIMB_SECONDS = 1.0
-"""Shortest time between two steps up: a step takes some time to have an effect."""
+"""Shortest time between two levels up: a level takes some time to have an effect."""
 CALM_SECONDS = 10.0
-"""Time for which the run has to be well under a step's threshold before that step is left."""
+"""Time for which the run has to be well under a level's threshold before that level is left."""
 
 
 class Ladder:
-    """Which of `STEPS` a run is in. A load that is higher at every instant never gives a lower step."""
+    """Which of `LEVELS` a run is in. A load that is higher at every instant never gives a lower level."""
 
     def __init__(self) -> None:
-        self.step = 0
+        self.level = 0
         self._climbed_at = -math.inf
         self._calm_from: float | None = None
 
     def update(self, behind: float, now: float) -> bool:
-        """Take how far behind the run is, in seconds, at the instant `now`; returns whether the step changed."""
-        if self.step + 1 < len(STEPS) and behind >= STEPS[self.step + 1].enter:
+        """Take how far behind the run is, in seconds, at the instant `now`; returns whether the level changed."""
+        if self.level + 1 < len(LEVELS) and behind >= LEVELS[self.level + 1].enter:
             self._calm_from = None
             if now - self._climbed_at < CLIMB_SECONDS:
                 return False
-            self.step += 1
+            self.level += 1
             self._climbed_at = now
             return True
-        if self.step == 0 or behind >= STEPS[self.step].enter / 2:
+        if self.level == 0 or behind >= LEVELS[self.level].enter / 2:
             self._calm_from = None
             return False
         if self._calm_from is None:
             self._calm_from = now
         if now - self._calm_from < CALM_SECONDS:
             return False
-        self.step -= 1
+        self.level -= 1
         self._calm_from = now
         return True
 

@@ -22,7 +22,7 @@ from livetrans.clock import Clock
 from livetrans.config import Settings, changed
 from livetrans.events import BackPressure, Event, Gap, Notice, RunStarted, SettingChanged, Transcript
 from livetrans.models.chosen import spoken_code
-from livetrans.run.backpressure import FINALS_ONLY, SOUND_WAITS, STEPS, WHEN_IDLE, Backlog, Ladder, LatestPerSegment
+from livetrans.run.backpressure import FINALS_ONLY, LEVELS, SOUND_WAITS, WHEN_IDLE, Backlog, Ladder, LatestPerSegment
 from livetrans.run.listening import Listener, Listening
 from livetrans.run.runner import OpenListening, OpenTranslating, Run
 from livetrans.run.translating import Translating
@@ -36,7 +36,7 @@ STANDSTILL_SECONDS = 5.0
 HUNG_SECONDS = 30.0
 """A native call that takes longer may never return: a warning is published, and the end does not wait for it."""
 FINALS_IN_HAND = 1
-"""Finals that may wait while the recogniser goes on, in the last step of back-pressure."""
+"""Finals that may wait while the recogniser goes on, in the last level of back-pressure."""
 
 
 class Pipeline(Run):
@@ -170,8 +170,8 @@ class Pipeline(Run):
         first = next(iter(self._waiting), None)
         if first is None or isinstance(first, Gap) or first.final:
             return first is not None
-        step = self._ladder.step
-        return step < WHEN_IDLE or (step == WHEN_IDLE and self._backlog.has_rested(self._clock.now()))
+        level = self._ladder.level
+        return level < WHEN_IDLE or (level == WHEN_IDLE and self._backlog.has_rested(self._clock.now()))
 
     def _watch(self) -> None:
         """Check a few times a second how far behind the run is, and whether a native call hangs."""
@@ -185,16 +185,16 @@ class Pipeline(Run):
                 listener = self._listening.listener if self._listening else None
                 behind = min(max(self._backlog.behind(now), self._sound_behind()), now - woke_at)
                 has_changed = self._ladder.update(behind, now)
-                step = self._ladder.step
-                holds = step >= SOUND_WAITS and self._backlog.finals > FINALS_IN_HAND and not self._is_stopping
+                level = self._ladder.level
+                holds = level >= SOUND_WAITS and self._backlog.finals > FINALS_IN_HAND and not self._is_stopping
                 self._change.notify_all()  # A partial may be due by now.
             if listener:
-                listener.pass_factor = STEPS[step].pass_factor
+                listener.pass_factor = LEVELS[level].pass_factor
                 listener.hold(holds)
-            if has_changed or (step and round(behind) != shown):
+            if has_changed or (level and round(behind) != shown):
                 shown = round(behind)
-                self.publish(BackPressure(STEPS[step].name, behind))
-            if has_changed and step == FINALS_ONLY and not self._has_advised:
+                self.publish(BackPressure(LEVELS[level].name, behind))
+            if has_changed and level == FINALS_ONLY and not self._has_advised:
                 self._has_advised = True
                 self.publish(Notice("warning", self._advice()))
             self._look_for_hangs(now, listener, woke_at)

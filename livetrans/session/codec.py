@@ -123,6 +123,8 @@ def from_dict(values: Mapping[str, Any], transcripts: Transcripts | None = None)
     at = decode(_Published, values).at
     if kind is RunStarted and "settings" not in values:
         values = {**values, "settings": earlier_settings(values.get("signature"))}
+    if kind is BackPressure and "step" in values:
+        values = {"level": values["step"], **values}  # what it was called before
     if kind not in OF_TRANSCRIPT:
         return Record(at, decode(kind, values))
     given = {**values, "accepted": _accepted(values), "transcript": _transcript_of(values)}

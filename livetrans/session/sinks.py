@@ -83,7 +83,7 @@ class PlainOutput:
         self._line = ""
         self._isolate_end = ""
         self._unfinished: Caption | None = None
-        self._step = "normal"
+        self._level = "normal"
         self._closed = False
 
     def write(self, record: Record) -> None:
@@ -108,9 +108,9 @@ class PlainOutput:
                 self._put(f"{gap.caption().text}\n")
             case Notice(level="warning") as notice:
                 self._notice(visible(as_started(notice.text)))
-            case BackPressure(step=step, behind_seconds=behind) if step != self._step:
-                self._step = step
-                self._notice(f"{behind:.0f} s behind: {step}")
+            case BackPressure(level=level, behind_seconds=behind) if level != self._level:
+                self._level = level
+                self._notice(f"{behind:.0f} s behind: {level}")
             case _:
                 pass
 

@@ -61,7 +61,7 @@ class TopBar(Horizontal):
         sign = {"paused": "‖ ", "listening": "● "}.get(state, "")
         text = f"{sign}{state}" if phase is Phase.LOADING else f"{sign}{state}  {duration(snapshot.heard)}"
         if left_out(snapshot) and phase in (Phase.RUNNING, Phase.FINISHING):
-            text = f"{snapshot.behind_seconds:.0f} s behind, {snapshot.step}  {text}"
+            text = f"{snapshot.behind_seconds:.0f} s behind, {snapshot.pressure}  {text}"
         if text != self._state.content:
             self._state.update(text)
 

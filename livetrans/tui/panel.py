@@ -86,8 +86,8 @@ def mask(snapshot: Snapshot) -> str:
 
 
 def left_out(snapshot: Snapshot) -> str | None:
-    """The step of back-pressure; None in the normal one."""
-    return None if snapshot.step == "normal" else snapshot.step
+    """The level of back-pressure; None in the normal one."""
+    return None if snapshot.pressure == "normal" else snapshot.pressure
 
 
 def keeping_up(snapshot: Snapshot) -> str:

@@ -68,7 +68,7 @@ class Watched:
                 self.finals_shown += 1
                 if caption.captured_at is not None:
                     self.lags.append((caption.end, record.at - caption.captured_at))
-            case BackPressure(step=step):
+            case BackPressure(level=step):
                 self.steps[step] = self.steps.get(step, 0) + 1
             case SourceProgress(heard=heard):
                 self.heard = heard

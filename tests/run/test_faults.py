@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from livetrans.clock import SystemClock
 from livetrans.events import BackPressure, Caption, Notice, RunEnded, SourceProgress, Transcript, Word
 from livetrans.run import pipeline
-from livetrans.run.backpressure import STEPS
+from livetrans.run.backpressure import LEVELS
 
 from .faults import Fault, Garbage, Hang, Raise, ScaledClock, Schedule, Slow
 from .scripted_run import SPEED, ScriptedRun, finals_of, no_thread_left, sentences
@@ -42,7 +42,7 @@ def test_a_slow_translator_shows_every_final_and_says_how_far_it_is_behind() -> 
     run.run()
     assert run.shown == run.heard == finals_of(sentences(12))
     behind = run.collected.of(BackPressure)
-    assert behind[0].step == STEPS[1].name
+    assert behind[0].level == LEVELS[1].name
     finals = [record.at - record.event.captured_at for record in run.collected.records
               if isinstance(record.event, Caption) and record.event.final]  # fmt: skip
     # The lag shown is the lag there was: a final waits for the second of its pass too.
@@ -54,8 +54,8 @@ def test_a_translator_that_cannot_keep_up_takes_every_step() -> None:
     run = ScriptedRun(sentences(14), translator=schedule(Slow(seconds=1.5)))
     run.run()
     assert run.shown == run.heard == finals_of(sentences(14))
-    shown = list(dict.fromkeys(event.step for event in run.collected.of(BackPressure)))
-    assert shown == [step.name for step in STEPS[1:]]
+    shown = list(dict.fromkeys(event.level for event in run.collected.of(BackPressure)))
+    assert shown == [level.name for level in LEVELS[1:]]
     assert len([text for text in warnings(run) if "smaller model for --mt" in text]) == 1
 
 

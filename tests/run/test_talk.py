@@ -15,7 +15,7 @@ from livetrans.events import Caption, SourceProgress, Transcript
 from livetrans.metrics.monitor import Monitor, Snapshot
 from livetrans.run import opening
 from livetrans.run import pipeline as live
-from livetrans.run.backpressure import STEPS
+from livetrans.run.backpressure import LEVELS
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import open_audio
 from livetrans.run.pipeline import Pipeline
@@ -71,10 +71,10 @@ def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_pane
     assert len(heard) > 10 and all(caption.text for caption in captions)
     assert collected.of(SourceProgress)[-1].heard == pytest.approx(83.0, abs=0.1)
     assert collected.of(SourceProgress)[-1].skipped == 0
-    steps = list(dict.fromkeys(snapshot.step for snapshot in shown))
-    assert steps[: len(STEPS)] == [step.name for step in STEPS]
+    steps = list(dict.fromkeys(snapshot.pressure for snapshot in shown))
+    assert steps[: len(LEVELS)] == [step.name for step in LEVELS]
     panels = [draw(snapshot, "people", 22, 24).plain for snapshot in shown]
-    assert all(any(step.name in panel for panel in panels) for step in STEPS[1:])
+    assert all(any(step.name in panel for panel in panels) for step in LEVELS[1:])
     most = max(snapshot.behind_seconds for snapshot in shown)
     lag = max(record.at - record.event.captured_at for record in collected.records
               if isinstance(record.event, Caption) and record.event.final)  # fmt: skip

@@ -22,7 +22,7 @@ from livetrans.config import (
     with_preset,
 )
 from livetrans.errors import SessionError
-from livetrans.events import Caption, Event, Notice, Record, RunStarted, Span, Transcript, Translation
+from livetrans.events import BackPressure, Caption, Event, Notice, Record, RunStarted, Span, Transcript, Translation
 from livetrans.session import codec
 from livetrans.session.codec import Transcripts, from_dict, read_records, to_dict, to_line, without_times
 
@@ -260,3 +260,8 @@ def test_a_session_of_an_earlier_version_has_its_settings_in_its_signature() -> 
     )
     recorded = from_dict({"event": "run_started", "at": 1.0, "signature": {}}).event
     assert isinstance(recorded, RunStarted) and recorded.settings.recogniser is None
+
+
+def test_a_level_of_back_pressure_had_another_name_before() -> None:
+    values = {"event": "back_pressure", "at": 1.0, "step": "finals only", "behind_seconds": 12.0}
+    assert from_dict(values).event == BackPressure("finals only", 12.0)

@@ -8,7 +8,7 @@ import pytest
 
 from livetrans.config import DecodingSettings, Settings
 from livetrans.metrics.monitor import Snapshot
-from livetrans.run.backpressure import STEPS, Step
+from livetrans.run.backpressure import LEVELS, Level
 from livetrans.text import duration
 from livetrans.tui import panel as numbers
 from livetrans.tui.keys import COMMANDS, listed
@@ -85,9 +85,9 @@ def test_captions_are_behind_from_three_seconds_on() -> None:
     assert written == [DASH, "yes", "yes", "3 s behind", "12 s behind"]
 
 
-@pytest.mark.parametrize("step", STEPS[1:], ids=lambda step: step.name)
-def test_the_panel_says_how_far_behind_a_run_is_and_what_it_leaves_out(step: Step) -> None:
-    snapshot = Snapshot(step=step.name, behind_seconds=112.4)
+@pytest.mark.parametrize("step", LEVELS[1:], ids=lambda step: step.name)
+def test_the_panel_says_how_far_behind_a_run_is_and_what_it_leaves_out(step: Level) -> None:
+    snapshot = Snapshot(pressure=step.name, behind_seconds=112.4)
     assert f"{step.name} 112 s" in strip_text(snapshot, "people")
     lines = draw(snapshot, "people", PANEL_WIDTH, 24).splitlines()
     assert [line for line in lines if step.name in line] == [f"{step.name}{'112 s':>{PANEL_WIDTH - len(step.name)}}"]
