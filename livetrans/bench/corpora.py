@@ -50,7 +50,7 @@ def text_corpus(
     sentences: int | None = None,
     minimum_words: int = 1,
 ) -> Corpus:
-    """Parallel files, a sentence a line, each revealed `step` words at a time (characters, in a script without spaces).
+    """Return parallel files, a sentence a line, revealed `step` words at a time (characters in scripts without spaces).
 
     `sentences` takes the first of those that have `minimum_words` or more (characters, as above).
 
@@ -83,7 +83,7 @@ def text_corpus(
 
 
 def read_sentences(path: Path) -> list[str]:
-    """The lines of a text file, spaces tidied.
+    """Return the lines of a text file, spaces tidied.
 
     Raises:
         UsageError: it cannot be used; the sentence names the line.
@@ -103,7 +103,7 @@ def read_sentences(path: Path) -> list[str]:
 
 
 def reveal(text: str, step: int, *, spaced: bool) -> tuple[SourceUpdate, ...]:
-    """The growing prefixes of a sentence, `step` words (or characters) more each time; the last is whole and final."""
+    """Return the growing prefixes of a sentence, `step` words (or characters) more each time; the last is final."""
     units = text.split() if spaced else list(text)
     separator = " " if spaced else ""
     prefixes = [separator.join(units[:end]).rstrip() for end in range(step, len(units), step)]
@@ -120,7 +120,7 @@ def recorded_corpus(
     sentences: int | None = None,
     notify: Callable[[Notice], None] | None = None,
 ) -> Corpus:
-    """A session folder, a .jsonl file of transcripts, or a folder of such; partials as recorded, rewrites included.
+    """Return a session folder, a .jsonl file of transcripts, or a folder of such; partials as recorded, rewrites included.
 
     `reference` is a text file for one stream, or a folder that holds `NAME.LANGUAGE.txt` or `NAME.txt` for stream
     NAME; without it, `NAME.LANGUAGE.txt` is looked for beside the streams. Where a file has a line for each of the
@@ -148,7 +148,7 @@ def recorded_corpus(
 
 
 def transcript_corpus(transcripts: Iterable[Transcript], name: str, languages: tuple[Language, Language]) -> Corpus:
-    """The transcripts of one run that was just heard, without times and references."""
+    """Return the transcripts of one run that was just heard, without times and references."""
     segments = tuple(
         CorpusSegment(Segment(number, f"{name}:{number + 1}", updates[-1].source, stream=name), updates)
         for number, (_, updates) in enumerate(_segments((transcript, 0.0) for transcript in transcripts))
@@ -157,7 +157,7 @@ def transcript_corpus(transcripts: Iterable[Transcript], name: str, languages: t
 
 
 def find_streams(path: Path) -> list[Path]:
-    """The streams at a path, in the order of their names."""
+    """Return the streams at a path, in the order of their names."""
     if path.is_file() and not may_be_json_lines(path):
         raise UsageError(f"{path} is not a transcript stream; give a session, a .jsonl file or a folder of them")
     if path.is_file() or (path / EVENTS_FILE).is_file():
@@ -173,36 +173,26 @@ def find_streams(path: Path) -> list[Path]:
 def _stream_segments(
     stream: Path, name: str, reference: list[str] | None, first_id: int, notify: Callable[[Notice], None] | None
 ) -> Iterator[CorpusSegment]:
-    segments = list(_segments(_timed(stream, notify)))
-    lines: Sequence[str | None] = [None] * len(segments)
-    whole = None
-    if reference and len(reference) == len(segments):
-        lines = reference
-    elif reference:
-        whole = " ".join(reference)
+    clock = ManualClock()  # moved by hand, without waiting, to the instant at which each transcript came
+    transcripts = RecordedTranscripts(stream, clock, real_time=True, notify=notify)
+    segments = list(_segments((transcript, clock.now()) for transcript in transcripts))
+    by_line = reference if reference and len(reference) == len(segments) else None
     for number, (start, updates) in enumerate(segments):
-        last = number == len(segments) - 1
+        whole = " ".join(reference) if reference and not by_line and number == len(segments) - 1 else None
         segment = Segment(
             segment_id=first_id + number,
             name=f"{name}:{number + 1}",
             source=updates[-1].source,
-            reference=lines[number],
+            reference=by_line[number] if by_line else None,
             stream=name,
             start=start if updates[-1].end is not None else None,
-            stream_reference=whole if last else None,
+            stream_reference=whole,
         )
         yield CorpusSegment(segment, updates)
 
 
-def _timed(stream: Path, notify: Callable[[Notice], None] | None) -> Iterator[tuple[Transcript, float]]:
-    """The stream's transcripts, each with the instant at which it came; the clock is moved by hand, without waiting."""
-    clock = ManualClock()
-    for transcript in RecordedTranscripts(stream, clock, real_time=True, notify=notify):
-        yield transcript, clock.now()
-
-
 def _segments(transcripts: Iterable[tuple[Transcript, float]]) -> Iterator[tuple[float, tuple[SourceUpdate, ...]]]:
-    """Start and updates of each segment, those without words left out; segments in the order of their finals."""
+    """Yield start and updates of each segment, those without words left out; segments in the order of their finals."""
     waiting: dict[int, list[SourceUpdate]] = {}
     for transcript, due in transcripts:
         updates = waiting.setdefault(transcript.segment_id, [])

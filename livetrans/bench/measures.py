@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from livetrans.bench.methods import BASELINE
@@ -55,7 +55,7 @@ class MeasuredRun:
         self.settings = settings
         self.language = parse_language(header.corpus.target_language)
         self.unit = settings.unit or quality.default_unit(header.corpus.target_language)
-        self.tokenize = cache(quality.tokenizer(self.unit)) if self.unit != MODEL_UNIT else None
+        self.tokenize = lru_cache(1000)(quality.tokenizer(self.unit)) if self.unit != MODEL_UNIT else None
         labels = [method.label for method in header.methods]
         done = [
             [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 from livetrans.bench.runfile import Method
@@ -53,10 +53,15 @@ _WRITTEN = re.compile(
 )
 _BETWEEN = re.compile(r",(?=\s*[a-z]|\s*$)")
 """Between two methods; the comma of `bild@0.6,3` is not one."""
+_NO_BIAS = "the bias in {} is not a number from 0 to 1; write for example ssbd@0.2"
+_NO_THRESHOLDS = (
+    "the thresholds in {} are not a probability from 0 to 1 and a distance from 0 to 1000 nats; write for example "
+    "bild@0.6,3"
+)
 
 
 def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[Method, ...]:
-    """Methods from `rt,ssbd@0.2,window8@0.2+worth`, in that order, without doubles; `rt` is added where it is missing.
+    """Return the methods of `rt,ssbd@0.2,window8@0.2+worth` in that order, without doubles; `rt` is added.
 
     A display-only mask (`+display3`) changes nothing but what is shown: its method is run plain, and tables mask it.
     Bias and window that are not written are those of `usual`, and so are finals where neither is written; else finals
@@ -74,13 +79,13 @@ def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[Met
 
 
 def split_methods(text: str) -> list[str]:
-    """The methods of a list as they are written, or those of a set."""
+    """Return the methods of a list as they are written, or those of a set."""
     parts = METHOD_SETS.get(text.strip(), _BETWEEN.split(text))
     return [part.strip() for part in parts if part.strip()]
 
 
 def parse_method(text: str, usual: DecodingSettings | None = None) -> Method:
-    """One method, in its usual spelling: `ssbd` is `ssbd@0.2`, `ssbd@0.20+display3` is run as `ssbd@0.2`."""
+    """Return one method, in its usual spelling: `ssbd` is `ssbd@0.2`, `ssbd@0.20+display3` is run as `ssbd@0.2`."""
     if text in METHOD_SETS:
         raise UsageError(
             f"{text!r} is a set of methods, to be given alone; a single method is for example ssbd@0.2 (the paper's) "
@@ -109,26 +114,27 @@ def parse_method(text: str, usual: DecodingSettings | None = None) -> Method:
     if decoder.name == "spec":
         method = replace(method, gamma=_gamma(text, value))
     elif decoder.name == "bild":
-        fallback, rollback = _thresholds(text, value, usual)
-        method = replace(method, fallback=fallback, rollback=rollback)
+        limits = [usual.fallback, usual.rollback] if value is None else _numbers(text, value, (1, 1000), _NO_THRESHOLDS)
+        method = replace(method, fallback=limits[0], rollback=limits[1])
     if decoder.biased:
         # With its bias or window written, a method is the one of that label in every run.
         final = written["final"] or ("partial" if value is not None or written["window"] else usual.final)
         final = "partial" if decoder.final is None and final == "worth" else final
-        method = replace(method, bias=usual.bias if value is None else _bias(text, value), final=final)
+        bias = usual.bias if value is None else _numbers(text, value, (1,), _NO_BIAS)[0]
+        method = replace(method, bias=bias, final=final)
     if decoder.final:
         method = replace(method, window=int(written["window"] or usual.window))
     return labelled(method)
 
 
 def _form(decoder: Decoder) -> str:
-    """How a method of the decoder is written."""
+    """Return how a method of the decoder is written."""
     value = {"spec": "@GAMMA", "bild": "@FALLBACK,ROLLBACK"}.get(decoder.name, "@BIAS" if decoder.biased else "")
     return decoder.name + value
 
 
 def labelled(method: Method) -> Method:
-    """The method with its usual label."""
+    """Return the method with its usual label."""
     gamma = AUTO if method.gamma == 0 else method.gamma
     label = method.decoder + ("" if method.window is None else str(method.window))
     if method.fallback is not None:
@@ -143,6 +149,17 @@ def labelled(method: Method) -> Method:
     return replace(method, label=f"{label}+mask{method.output_mask_k}" if method.output_mask_k else label)
 
 
+def _numbers(text: str, written: str, most: Sequence[float], complaint: str) -> list[float]:
+    """Return the numbers behind a method's @, each from 0 to its `most`; no minus zero, 6 decimals as in labels."""
+    try:
+        numbers = [float(part) for part in written.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != len(most) or not all(0.0 <= one <= bound for one, bound in zip(numbers, most, strict=True)):
+        raise UsageError(complaint.format(repr(text)))
+    return [abs(round(one, 6)) for one in numbers]
+
+
 def _gamma(text: str, written: str | None) -> int:
     if written in (None, AUTO):
         return 0 if written else GAMMA
@@ -152,36 +169,10 @@ def _gamma(text: str, written: str | None) -> int:
     return gamma
 
 
-def _thresholds(text: str, written: str | None, usual: DecodingSettings) -> tuple[float, float]:
-    if written is None:
-        return usual.fallback, usual.rollback
-    try:
-        fallback, rollback = map(float, written.split(","))
-    except ValueError:
-        fallback = rollback = -1.0
-    if not (0.0 <= fallback <= 1.0 and 0.0 <= rollback <= 1000.0):
-        raise UsageError(
-            f"the thresholds in {text!r} are not a probability from 0 to 1 and a distance from 0 to 1000 nats; "
-            "write for example bild@0.6,3"
-        )
-    return abs(round(fallback, 6)), abs(round(rollback, 6))
-
-
-def _bias(text: str, written: str) -> float:
-    try:
-        bias = float(written)
-    except ValueError:
-        bias = -1.0
-    if not 0.0 <= bias <= 1.0:
-        raise UsageError(f"the bias in {text!r} is not a number from 0 to 1; write for example ssbd@0.2")
-    # As many decimals as the label and the run file keep; no minus zero.
-    return abs(round(bias, 6))
-
-
 def settings_of(
     method: Method, maximum_output_tokens: int, sampling: SamplingSettings | None = None
 ) -> tuple[DecodingSettings, MaskSettings]:
-    """How a translator runs the method."""
+    """Return how a translator runs the method."""
     usual = DecodingSettings()
     decoding = DecodingSettings(
         method=method.decoder,
@@ -198,13 +189,8 @@ def settings_of(
     return decoding, mask
 
 
-def masks_of(methods: Iterable[Method]) -> tuple[int, ...]:
-    """The k of the output masks, rising."""
-    return tuple(sorted({method.output_mask_k for method in methods} - {0}))
-
-
 def clock_for(measured: str, threads: int) -> Clock:
-    """The clock of a measurement, by its name in `TIMES`.
+    """Return the clock of a measurement, by its name in `TIMES`.
 
     Raises:
         UsageError: processor time with several threads, whose times would be added up.

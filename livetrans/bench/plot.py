@@ -179,7 +179,7 @@ def _over_bias(rows: Sequence[Row], date: str, panels: Sequence[Panel], title: s
         return None
     unbiased = dict.fromkeys(row.of.decoder for row in rows if row.of.bias is None)
     levels = dict(zip(unbiased, cycle(DASHES), strict=False))
-    figure, axes = _sheet(len(measured), title, rows, date, lines=1 if len(curves) == 1 else len(curves) + len(levels))
+    figure, axes = _figure(len(measured), title, rows, date)
     units = {row.of.run.unit for row in rows}
     for place, panel in zip(axes, measured, strict=True):
         in_units = f" ({_named(units, 'units')})" if panel is ERASURE else ""
@@ -223,8 +223,8 @@ def _lag(rows: Sequence[Row], date: str) -> Figure | None:
     curves = curves_of([row for row in rows if row.of.latencies[0].lags])
     if not curves:
         return None
-    tall = 0.4 + 0.34 * max(map(len, curves.values()))
-    figure, axes = _sheet(len(curves), "How long a word waits for its translation", rows, date, tall=tall, left=1.3)
+    tall = 1.0 + 0.34 * max(map(len, curves.values()))
+    figure, axes = _figure(len(curves), "How long a word waits for its translation", rows, date, tall=tall)
     for panel, (name, curve) in zip(axes, curves.items(), strict=True):
         _name_panel(panel, name or "Lag", "median, middle 50 %, middle 90 % of updates")
         panel.set_xlabel("seconds since the newest word was heard")
@@ -254,7 +254,7 @@ def calm_over_speed(rows: Sequence[Row], date: str) -> Figure | None:
     looks = dict(
         zip(dict.fromkeys(row.label for curve in curves.values() for row in curve), _curve_styles(), strict=False)
     )
-    figure, axes = _sheet(len(curves), "Calm and fast", rows, date, tall=3.4, lines=-(-len(looks) // 2))
+    figure, axes = _figure(len(curves), "Calm and fast", rows, date, tall=4.2)
     for panel, (name, curve) in zip(axes, curves.items(), strict=True):
         unit = "words taken back / words"
         _name_panel(panel, name or "NE of the screen", f"NE of the screen: {unit}" if name else unit)
@@ -285,8 +285,7 @@ def over_latency(rows: Sequence[Row], date: str) -> Figure | None:
         for run, curve in curves_of(drafted).items()
         for decoder in dict.fromkeys(row.of.decoder for row in curve)
     }
-    title = "Quality and latency with a draft model"
-    figure, axes = _sheet(len(measured), title, rows, date, tall=3.2, lines=len(curves) + len(LEVELS))
+    figure, axes = _figure(len(measured), "Quality and latency with a draft model", rows, date, tall=3.8)
     for place, panel in zip(axes, measured, strict=True):
         _name_panel(place, panel.name, panel.unit)
         place.set_xlabel("update time of the method / of rt")
@@ -308,33 +307,19 @@ def over_latency(rows: Sequence[Row], date: str) -> Figure | None:
     return figure
 
 
-def _sheet(
-    panels: int,
-    title: str,
-    rows: Sequence[Row],
-    date: str,
-    *,
-    tall: float = 2.35,
-    left: float = 0.7,
-    lines: int = 0,
-) -> tuple[Figure, list[Axes]]:
-    """Return panels side by side, `tall` inches high with `left` for the scale, a title, and room for `lines` below."""
+def _figure(panels: int, title: str, rows: Sequence[Row], date: str, *, tall: float = 2.9) -> tuple[Figure, list[Axes]]:
+    """Return panels side by side, `tall` inches high, under a title and a line that says what the rows are of."""
     from matplotlib.figure import Figure
 
-    each, above, below = max(3.2, 5.8 / panels - left), 1.2, 0.65 + 0.25 * lines
-    width, height = panels * (each + left) + 0.25, above + tall + below
-    figure = Figure(figsize=(width, height))
-    axes = list(figure.subplots(1, panels, squeeze=False)[0])
-    figure.subplots_adjust(
-        left=left / width, right=1 - 0.25 / width, bottom=below / height, top=1 - above / height, wspace=left / each
-    )
     runs = [row.of.run.file for row in rows]
     models, pairs = _named((run.model_name for run in runs), "models"), _named(map(pair_of, runs), "language pairs")
     subtitle = " · ".join([models, pairs, _named((run.header.corpus.name for run in runs), "corpora"), date])
-    size = min(10.0, 118 * (width - 0.5) / len(subtitle))  # a letter is 0.0085 inches wide a point
-    edge = 0.25 / width
-    figure.text(edge, 1 - 0.18 / height, title, fontsize=15, fontweight="bold", va="top")
-    figure.text(edge, 1 - 0.52 / height, subtitle, fontsize=size, color=PALE_INK, va="top", parse_math=False)
+    figure = Figure(figsize=(max(6.1, 3.95 * panels), tall + 1.2), layout="constrained")
+    axes = list(figure.subplots(1, panels, squeeze=False)[0])
+    size = min(10.0, 118 * (figure.get_figwidth() - 0.5) / len(subtitle))  # a letter is 0.0085 inches wide a point
+    figure.suptitle(f"{title}\n", x=0.01, ha="left", fontsize=15, fontweight="bold")
+    below = 1 - 0.36 / figure.get_figheight()  # in the second line of the title
+    figure.text(0.01, below, subtitle, va="top", fontsize=size, color=PALE_INK, parse_math=False)
     return figure, axes
 
 
@@ -397,6 +382,4 @@ def _legend(
         Line2D([], [], color=dashes_colour, linestyle=dashes, linewidth=1.4, label=level)
         for level, dashes in levels.items()
     ]
-    place = (0.1 / figure.get_figwidth(), 0.05 / figure.get_figheight())
-    columns = 2 if points else 3 if len(curves) == 1 else 1
-    figure.legend(handles=handles, loc="lower left", bbox_to_anchor=place, ncols=columns)
+    figure.legend(handles=handles, loc="outside lower left", ncols=2 if points else 3 if len(curves) == 1 else 1)

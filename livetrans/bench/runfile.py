@@ -1,4 +1,6 @@
-"""The run file: what it holds, and how it is written and read. Every table is computed from it. See docs/bench.md.
+"""The run file: what it holds, and how it is written and read. Every table is computed from it.
+
+docs/bench.md explains every field, under "The run file".
 
     header            one line: what produced the numbers
     segment ...       one line a segment of the corpus: its whole source, and its reference if there is one
@@ -37,25 +39,17 @@ Unit = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A row of the method table."""
+    """A row of the method table; what its decoder does not have is None."""
 
     label: str
-    """As it is written: `rt`, `ssbd@0.2`, `cd`, `window3@0.2+worth`, `ssbd@0.2+mask3`."""
     decoder: str
-    """A name in `livetrans.decoding.DECODERS`."""
     bias: float | None = None
-    """None where the decoder has none."""
     output_mask_k: int = 0
-    """Tokens that the draft loses, and that are hidden, at every partial; 0 without an output mask."""
     window: int | None = None
-    """Tokens of the live window; None where the decoder has none."""
     final: str = "partial"
-    """How finals are decoded: a name in `livetrans.config.FINALS`."""
     gamma: int | None = None
-    """Tokens that the draft model proposes at a time, 0 by measured times; None without it, and for `bild`."""
     fallback: float | None = None
     rollback: float | None = None
-    """Thresholds of `bild`; None for other decoders."""
 
     @property
     def drafted(self) -> bool:
@@ -68,24 +62,19 @@ class CorpusSummary:
     """What was translated."""
 
     kind: str
-    """`text`, revealed bit by bit, or `recorded`, as a recogniser wrote it."""
     name: str
     sha256: str
-    """Of the segments' updates and references, as they were fed."""
     source_language: str
     target_language: str
     segments: int
     step: int
-    """w, the units added at each update; 0 for recorded streams."""
     step_unit: str
-    """`words` or `characters`; empty for recorded streams."""
     minimum_words: int = 1
-    """Shorter sentences were left out, in the unit of the step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The signature of a run: what produced its numbers."""
+    """What produced the numbers of a run."""
 
     format: int
     methods: tuple[Method, ...]
@@ -94,16 +83,12 @@ class Header:
     corpus: CorpusSummary
     maximum_output_tokens: int
     time: str
-    """How seconds were measured: `wall`, or `cpu`, the processor's time, which other programs do not lengthen."""
     versions: dict[str, str]
     machine: dict[str, str]
     quick: bool = False
-    """A small part of the corpus, only to see that things work: tables say so."""
     draft_model: ModelRecord | None = None
     double_model: ModelRecord | None = None
-    """What `double` translates with."""
     sampling: SamplingSettings | None = None
-    """How tokens were drawn; None where decoding was greedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +96,12 @@ class Segment:
     """A sentence of the corpus, or a segment of a recorded stream."""
 
     segment_id: int
-    """Counts from 0 over the whole corpus."""
     name: str
-    """Where it stands: `flores200.devtest.eng:12` is line 12 there, `talk:3` segment 3 of a stream."""
     source: str
     reference: str | None = None
     stream: str = ""
-    """Recorded streams only: the recording that it belongs to."""
     start: float | None = None
-    """Recorded streams only: source time at which the first word starts."""
     stream_reference: str | None = None
-    """On a stream's last segment: the whole stream's reference, where its lines are not the recogniser's segments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,34 +109,24 @@ class Update:
     """What one method wrote for one update.
 
     The draft was the output of the unit's update before, less the output mask's tokens; `stats.draft_tokens` is its
-    length.
+    length. `ends[i]` characters of `text` are there once token i is, so that a text without its last tokens can be cut.
     """
 
     repeat: int
     segment_id: int
     method: str
-    """Label in the header's method table."""
     update: int
-    """Counts from 0 in every unit."""
     final: bool
     source: str
-    """The whole source so far."""
     tokens: tuple[int, ...]
-    """Output ids in the model's own tokens, end of generation excluded."""
     text: str
     ends: tuple[int, ...]
-    """`ends[i]` characters of `text` are there once token i is, so that a text without its last k tokens can be cut."""
     stats: DecodingStats
     update_seconds: float
-    """Measured: the whole update, with the prompt, its tokenisation and the verification's arithmetic."""
     end: float | None = None
-    """Recorded streams only: source time at which the source's last word ends."""
     captured: float | None = None
-    """Recorded streams only: when that was heard, in seconds since the recorded run began; None at full speed."""
     due: float | None = None
-    """Recorded streams only: when the transcript came, in seconds since the recorded run began."""
     accepted: tuple[Span, ...] = ()
-    """Which of `tokens` came from a draft; older files have none of it, see `spans`."""
 
     @property
     def spans(self) -> tuple[Span, ...]:

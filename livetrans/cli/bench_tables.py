@@ -13,7 +13,7 @@ from rich.console import Console
 from livetrans.bench.case import as_json, as_text, case_of
 from livetrans.bench.exports import exported_lines
 from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
-from livetrans.bench.methods import masks_of, parse_method, split_methods
+from livetrans.bench.methods import parse_method, split_methods
 from livetrans.bench.notes import origin_of, tell_apart
 from livetrans.bench.runfile import read_run
 from livetrans.bench.table import Table, without_colours
@@ -87,7 +87,7 @@ def table_command(
     A terminal too narrow for all columns shows the most important ones and names the others.
     """
     runs = [read_run(file) for file in dict.fromkeys(files)]
-    masks = mask_k or {*_PAPER_MASKS, *(k for run in runs for k in masks_of(run.header.methods))}
+    masks = mask_k or {*_PAPER_MASKS, *(one.output_mask_k for run in runs for one in run.header.methods)} - {0}
     shown_k = mask_k[0] if mask_k else MaskSettings().k
     scoring = MeasureSettings(unit, tuple(sorted(masks)), comet, shown_k)
     measured = [MeasuredRun(run, scoring) for run in runs]

@@ -255,6 +255,8 @@ def test_every_text_is_on_the_sheet(rows: list[Row], tmp_path: Path, monkeypatch
         if kind == "png":
             FigureCanvasAgg(figure).draw()
             sheet = figure.bbox
+            for legend in figure.legends:
+                assert not any(legend.get_window_extent().overlaps(text.get_window_extent()) for text in figure.texts)
             for text in figure.findobj(lambda artist: hasattr(artist, "get_text") and artist.get_text().strip()):
                 box = text.get_window_extent()
                 inside = box.x0 >= 0 and box.x1 <= sheet.x1 and box.y0 >= 0 and box.y1 <= sheet.y1
