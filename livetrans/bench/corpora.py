@@ -120,7 +120,7 @@ def recorded_corpus(
     sentences: int | None = None,
     notify: Callable[[Notice], None] | None = None,
 ) -> Corpus:
-    """Return a session folder, a .jsonl file of transcripts, or a folder of such; partials as recorded, rewrites included.
+    """Return a session, a .jsonl file of transcripts, or a folder of such; partials as recorded, rewrites included.
 
     `reference` is a text file for one stream, or a folder that holds `NAME.LANGUAGE.txt` or `NAME.txt` for stream
     NAME; without it, `NAME.LANGUAGE.txt` is looked for beside the streams. Where a file has a line for each of the
