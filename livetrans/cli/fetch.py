@@ -165,7 +165,7 @@ def _found(find: Callable[[], FoundModel]) -> FoundModel | None:
 
 
 def _names_embedded(asr: str | None, mt: str | None) -> bool:
-    """Whether one of the named models is an embedded one; a name that is not known is refused when the run begins."""
+    """Return whether one of the named models is embedded; a name that is not known is refused when the run begins."""
     with contextlib.suppress(ModelError):
         return bool((asr and find_recogniser(asr).embedded) or (mt and find_translator(mt).embedded))
     return False

@@ -179,7 +179,7 @@ def _print_fetchable(found: list[FoundModel], memory: int) -> None:
     catalogue, here = known_models(), [model.entry for model in found]
     click.echo(f"Models to fetch, with `{started_as()} models pull NAME`:")
     click.echo(f"  {'name':<23}{'size':>8}  {'memory':>7}  {'languages':<12} licence")
-    for entry in catalogue.entries:
+    for entry in catalogue.models:
         if entry not in here:
             _print_entry(entry, memory)
     click.echo(f"This machine has {file_size(memory)} of memory.")
@@ -255,7 +255,7 @@ def _as_json(
             "commit": model.receipt.commit if model.receipt else None,
         }
 
-    entries = known_models().entries
+    entries = known_models().models
     return {
         "memory": memory,
         "here": [found(model) for model in own],

@@ -138,14 +138,14 @@ class Speed:
 class Catalogue:
     """The models of the catalogue file, the purposes, and what is published of their speed."""
 
-    entries: tuple[Entry, ...] = ()
+    models: tuple[Entry, ...] = ()
     purposes: Mapping[str, Purpose] = field(default_factory=dict)
     speeds: tuple[Speed, ...] = ()
 
     def entry(self, name: str, sha256: str | None = None) -> Entry | None:
         """Return the model whose weights have this hash, else the one that the name means."""
-        by_hash = (entry for entry in self.entries if sha256 and entry.sha256 == sha256)
-        by_name = (entry for entry in self.entries if entry.is_called(name))
+        by_hash = (entry for entry in self.models if sha256 and entry.sha256 == sha256)
+        by_name = (entry for entry in self.models if entry.is_called(name))
         return next(chain(by_hash, by_name), None)
 
     def wanted(self, name: str) -> Entry:
@@ -158,7 +158,7 @@ class Catalogue:
             return entry_of(name)
         entry = self.entry(name)
         if entry is None:
-            close = nearest(name, [*self.purposes, *(known.name for known in self.entries)])
+            close = nearest(name, [*self.purposes, *(known.name for known in self.models)])
             advice = f"did you mean {close}?" if close else "`livetrans models` lists them"
             raise UsageError(f"there is no model {name!r} in the catalogue; {advice}")
         return entry
@@ -174,7 +174,7 @@ class Catalogue:
         Raises:
             UsageError: none of them knows the languages.
         """
-        choice = self.purposes[purpose]
+        choice = self.purposes.get(purpose, Purpose((), ()))
         recogniser = self._first(choice.recognisers, source)
         translator = self._first(choice.translators, source, target)
         if recogniser is None or translator is None:
@@ -184,7 +184,7 @@ class Catalogue:
 
     def _first(self, names: tuple[str, ...], *codes: str | None) -> Entry | None:
         entries = (self.entry(name) for name in names)
-        return next((entry for entry in entries if entry is not None and entry.knows(*codes)), None)
+        return next((entry for entry in entries if entry and entry.knows(*codes)), None)
 
 
 def knows_pair(family: str | None, *codes: str | None) -> bool:
@@ -233,13 +233,6 @@ def entry_of(wanted: str) -> Entry:
     return Entry(name, TRANSLATOR, repository, file, revision=revision or "main")
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    purposes: dict[str, Purpose]
-    models: tuple[Entry, ...]
-    speeds: tuple[Speed, ...]
-
-
 @cache
 def read_catalogue(path: Path) -> Catalogue:
     """Read the catalogue file; return an empty catalogue if there is none.
@@ -249,9 +242,8 @@ def read_catalogue(path: Path) -> Catalogue:
     """
     try:
         with path.open("rb") as stream:
-            file = decode(_File, tomllib.load(stream))
+            return decode(Catalogue, tomllib.load(stream))
     except FileNotFoundError:
         return Catalogue()
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read ({error}); install livetrans again") from error
-    return Catalogue(file.models, file.purposes, file.speeds)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from livetrans.errors import ModelError
+from livetrans.errors import ModelError, UsageError
 from livetrans.models import find
 from livetrans.models.catalogue import read_catalogue
 
@@ -146,3 +146,11 @@ def test_sizes_and_kinds(folders: dict[str, Path]) -> None:
         ("t.gguf", "translator", 8),
         ("r", "recogniser", 8),
     }
+
+
+def test_without_a_catalogue_nothing_is_offered(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="small has no recogniser"):
+        read_catalogue(tmp_path / "absent.toml").pair("small", "en", "de")
+    (tmp_path / "damaged.toml").write_text("[[models]]\nname = 1\n")
+    with pytest.raises(ModelError, match="install livetrans again"):
+        read_catalogue(tmp_path / "damaged.toml")

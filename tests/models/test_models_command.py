@@ -50,7 +50,7 @@ def other_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The catalogue without the hashes of the real models."""
     entries = tuple(
         Entry(entry.name, entry.kind, entry.repository, entry.file, prompt=entry.prompt, licence=entry.licence)
-        for entry in CATALOGUE.entries
+        for entry in CATALOGUE.models
     )
     changed = type(CATALOGUE)(entries, CATALOGUE.purposes)
     for module in (find, fetch, models):
@@ -200,10 +200,10 @@ def test_a_pull_says_beforehand_how_fast_the_pair_is_on_such_a_machine(
 
 
 def test_the_catalogue_is_whole() -> None:
-    names = [entry.name for entry in CATALOGUE.entries]
+    names = [entry.name for entry in CATALOGUE.models]
     assert len(set(names)) == len(names) and set(CATALOGUE.purposes) == {"small", "good", "best"}
-    assert len({entry.local_name for entry in CATALOGUE.entries}) == len(names)
-    for entry in CATALOGUE.entries:
+    assert len({entry.local_name for entry in CATALOGUE.models}) == len(names)
+    for entry in CATALOGUE.models:
         assert entry.kind in ("recogniser", "translator") and entry.why and entry.licence
         assert entry.revision == "main" or len(entry.revision) == 40
         assert entry.sha256 is None or len(entry.sha256) == 64
@@ -336,8 +336,8 @@ def test_the_bar_says_what_arrived_and_ctrl_c_that_it_is_kept(monkeypatch: pytes
     terminal = as_standard_error(monkeypatch)
     monkeypatch.setattr(fetch, "pull", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        fetch._pull_one(CATALOGUE.entries[0])
+        fetch._pull_one(CATALOGUE.models[0])
     said = terminal.getvalue()
-    assert f"{CATALOGUE.entries[0].name}: 4.0 MB of 10.0 MB" in said
+    assert f"{CATALOGUE.models[0].name}: 4.0 MB of 10.0 MB" in said
     assert "waiting until it has ended\n" in said
     assert said.endswith("what arrived is kept; the same command goes on from there\n")
