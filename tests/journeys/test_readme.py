@@ -1,0 +1,277 @@
+"""The README's commands, in its order, as a newcomer types them: from an empty home to the subtitles of a session.
+
+The walk is one test, because each command builds on those before it: what was installed, pulled, and recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.world import ROOT, World, python
+from tests.models.hub import Hub, serving
+
+pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the tree is copied as git lists it")
+
+NOT_WALKED = {
+    "sudo apt install python3-venv python3-dev g++ make libportaudio2": "changes the machine; CI has what it installs",
+    "make demo": "sets up the environment that these tests run in; it is run by hand on a fresh clone",
+    "make test": "is what runs this test",
+}
+"""Commands without a journey, with the reason."""
+
+Journey = Callable[[World, str], None]
+JOURNEYS: list[tuple[str, Journey]] = []
+"""Commands of the README in its order, with what is tried of each."""
+
+
+def readme_commands() -> list[str]:
+    """Return the lines of the README's blocks of shell, without comments."""
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    return [" ".join(line.partition(" #")[0].split()) for line in "".join(blocks).splitlines()]
+
+
+def journey(command: str) -> Callable[[Journey], Journey]:
+    """Add what is tried of the next command in the README."""
+
+    def add(function: Journey) -> Journey:
+        JOURNEYS.append((command, function))
+        return function
+
+    return add
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with serving(Hub()) as hub:
+        yield World(tmp_path, hub)
+
+
+def test_every_command_of_the_readme_has_its_journey() -> None:
+    assert [command for command, _ in JOURNEYS] == [line for line in readme_commands() if line not in NOT_WALKED]
+    assert not NOT_WALKED.keys() - readme_commands()
+
+
+@pytest.mark.long
+def test_the_readme_from_an_empty_home(world: World) -> None:
+    for command, function in JOURNEYS:
+        began = time.monotonic()
+        function(world, command)
+        print(f"{time.monotonic() - began:6.1f} s  {command}")
+
+
+@journey("brew install python@3.12 && python3.12 -m venv .venv && .venv/bin/pip install -c constraints.txt .")
+def install_on_a_mac(world: World, command: str) -> None:
+    _, environment, install = command.split(" && ")
+    world.run(environment.replace("python3.12", python()))
+    world.lend_packages()
+    world.run(install)
+    assert "site-packages" in world.run("python -P -c 'import livetrans; print(livetrans.__file__)'").stdout
+    assert "mic" in world.run("livetrans --help").stdout
+
+
+@journey(".venv/bin/livetrans models pull small --from en --to de")
+def pull(world: World, command: str) -> None:
+    done = world.run(command)
+    assert "whisper-small" in done.stderr and "hy-mt2-1.8b" in done.stderr.lower()
+    listed = world.run("livetrans models").stdout
+    assert "whisper-small" in listed
+
+
+@journey(".venv/bin/livetrans mic --from en --to de")
+def listen_in_a_terminal(world: World, command: str) -> None:
+    """The first captions; help, pause and calm by keys; the end by `q`."""
+    world.hear(3.0, 9.0)
+    with world.terminal() as terminal:
+        terminal.run(command)
+        terminal.wait_for("my brother lives")
+        assert "Stub Microphone" in terminal.text()
+        terminal.type("?")
+        terminal.wait_for("esc closes")
+        terminal.type("\x1b")
+        terminal.wait_for(lambda text: "esc closes" not in text)
+        terminal.type(" ")
+        terminal.wait_for("paused")
+        terminal.type(" ")
+        terminal.wait_for(lambda text: "paused" not in text)
+        terminal.type("a")
+        terminal.wait_for("faithful")
+        terminal.type("q")
+        end = terminal.finish()
+        assert "Traceback" not in end and "livetrans export" in end
+        assert terminal.exit_code() == 0
+    (session,) = sessions(world)
+    assert captions(session), "the session has no caption"
+    assert session.stat().st_mode & 0o077 == 0
+
+
+@journey("python3 -m venv .venv && .venv/bin/pip install -c constraints.txt .")
+def install_again(world: World, command: str) -> None:
+    """On what is there already, as one does after an update of the tree."""
+    world.run(command.replace("python3 ", f"{python()} "))
+
+
+@journey(".venv/bin/livetrans models pull small --from en --to de")
+def pull_again(world: World, command: str) -> None:
+    """Nothing is fetched twice."""
+    world.hub.requests.clear()
+    world.run(command)
+    assert not [path for path, _ in world.hub.requests if "/resolve/" in path or "/bytes/" in path]
+
+
+@journey(".venv/bin/livetrans mic --from en --to de")
+def listen_offline(world: World, command: str) -> None:
+    """A second run, with the hub away; suspended by Ctrl+Z and resumed by `fg`."""
+    world.environment["HF_ENDPOINT"] = "http://127.0.0.1:9"
+    world.hear(3.0, 9.0)
+    with world.terminal() as terminal:
+        terminal.run(command)
+        terminal.wait_for("my brother lives")
+        terminal.type("\x1a")
+        terminal.wait_for("Stopped")
+        time.sleep(3.0)
+        terminal.run("fg")
+        terminal.wait_for("my brother lives")
+        terminal.type("q")
+        terminal.finish()
+        assert terminal.exit_code() == 0
+    gaps = [event for event in events(sessions(world)[-1]) if event["event"] == "gap"]
+    assert gaps and 2.0 < gaps[0]["end"] - gaps[0]["start"] < 30.0
+
+
+@journey(". .venv/bin/activate")
+def activate(world: World, command: str) -> None:
+    with world.terminal() as terminal:
+        terminal.run(f"{command}; which livetrans")
+        assert str(world.tree) in terminal.finish()
+
+
+@journey("livetrans mic --from en,fr,auto --to de,ar")
+def switch_languages(world: World, command: str) -> None:
+    world.hear(3.0, 9.0)
+    with world.terminal() as terminal:
+        terminal.run(command)
+        terminal.wait_for("my brother lives")
+        terminal.type("t")
+        terminal.wait_for("Arabic")
+        terminal.type("f")
+        terminal.wait_for("French")
+        terminal.type("q")
+        terminal.finish()
+        assert terminal.exit_code() == 0
+
+
+@journey("livetrans replay talk.mp4")
+def replay_on_the_screen(world: World, command: str) -> None:
+    write_talk(world.tree / "talk.mp4", seconds=6.0)
+    with world.terminal() as terminal:
+        terminal.run(command)
+        terminal.wait_for("my brother lives")
+        terminal.wait_for("ended")
+        terminal.type("q")
+        terminal.finish()
+        assert terminal.exit_code() == 0
+
+
+@journey("livetrans replay talk.mp4 --offline -o talk.srt")
+def subtitles_of_a_file(world: World, command: str) -> None:
+    world.run(command)
+    assert " --> " in (world.tree / "talk.srt").read_text(encoding="utf-8")
+
+
+@journey("livetrans export last -o talk.srt")
+def subtitles_of_a_session(world: World, command: str) -> None:
+    refused = world.run(command, code=2).stderr  # the file is there from before
+    assert "talk.srt" in refused
+    (world.tree / "talk.srt").unlink()
+    world.run(command)
+    assert " --> " in (world.tree / "talk.srt").read_text(encoding="utf-8")
+    for name in ("talk.vtt", "talk.txt", "talk.jsonl"):
+        world.run(f"livetrans export last -o {name}")
+        assert (world.tree / name).stat().st_size > 0
+
+
+@journey("livetrans sessions")
+def list_sessions(world: World, command: str) -> None:
+    listed = world.run(command).stdout
+    assert "talk.mp4" in listed and "Stub Microphone" in listed
+
+
+@journey("livetrans resume last")
+def resume_after_a_kill(world: World, command: str) -> None:
+    world.hear(3.0, 9.0)
+    with world.terminal() as terminal:
+        terminal.run("livetrans mic --from en --to de --keep-audio")
+        terminal.wait_for("my brother lives")
+        os.kill(process_of(world, "livetrans mic"), signal.SIGKILL)
+        terminal.wait_for("Killed")
+    before = captions(sessions(world)[-1])
+    world.run(command)
+    after = captions(sessions(world)[-1])
+    assert after[: len(before)] == before and after[-1]["final"]
+    world.run("livetrans export last -o resumed.txt")
+    assert (world.tree / "resumed.txt").stat().st_size > 0
+
+
+@journey("livetrans doctor")
+def doctor(world: World, command: str) -> None:
+    done = world.run(f"{command} --from en --to de")
+    assert "Stub Microphone" in done.stdout
+
+
+@journey("livetrans models")
+def models(world: World, command: str) -> None:
+    assert "Hy-MT2-1.8B" in world.run(command).stdout or "hy-mt2-1.8b" in world.run(command).stdout
+
+
+def sessions(world: World) -> list[Path]:
+    """Return the folders of the sessions, the oldest first."""
+    path = Path(world.run("livetrans sessions path").stdout.strip())
+    folder = path if path.name == "sessions" else path.parent
+    return sorted(folder.iterdir(), key=lambda session: (session / "events.jsonl").stat().st_mtime)
+
+
+def events(session: Path) -> list[dict[str, object]]:
+    lines = (session / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def captions(session: Path) -> list[dict[str, object]]:
+    return [event for event in events(session) if event["event"] == "caption"]
+
+
+def process_of(world: World, command: str) -> int:
+    """Return the process that runs this command in the newcomer's tree."""
+    import psutil
+
+    found = [
+        process.pid
+        for process in psutil.process_iter(["cmdline"])
+        if str(world.tree) in " ".join(process.info["cmdline"] or ()) and command.split()[1] in process.info["cmdline"]
+    ]
+    return min(found)
+
+
+def write_talk(path: Path, seconds: float) -> None:
+    """Write the demo's second sentence as an mp4 with a picture, as a phone records one."""
+    import av
+    import numpy as np
+
+    from livetrans.audio.file import AudioFile
+    from livetrans.clock import SystemClock
+
+    sound = AudioFile(ROOT / "recordings/demo.flac", SystemClock(), real_time=False)
+    samples = np.concatenate([chunk.samples for chunk in sound])[int(3.0 * 16_000) : int((3.0 + seconds) * 16_000)]
+    with av.open(str(path), "w") as container:
+        audio = container.add_stream("aac", rate=16_000, layout="mono")
+        frame = av.AudioFrame.from_ndarray(samples.reshape(1, -1), format="s16", layout="mono")
+        frame.sample_rate = 16_000
+        for packet in (*audio.encode(frame), *audio.encode(None)):
+            container.mux(packet)
