@@ -80,15 +80,9 @@ def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening)
     records, heard = open_records(settings.output), Heard()
     _remove_old(settings.output.keep_sessions)
     translating = partial(open_translating, settings, clock)
-    on_terminal, as_json = sys.stdout.isatty(), settings.output.jsonl == "-"
-    # Warnings on standard error go above the bar, which has replaced it when the lines are opened.
-    with (
-        _said_at_the_end(records, heard),
-        progress_bar(hidden=on_terminal and as_json) as progress,
-    ):
-        lines = open_lines(settings.output, LinesAbove(progress) if on_terminal else None)
-        sinks = [lines, heard, HeardProgress(progress)]
-        was_stopped = _run_as_lines(PlainLoop(settings, open_listening, translating, clock, sinks, records))
+    with _said_at_the_end(records, heard), _lines_and_bar(settings.output) as sinks:
+        run = PlainLoop(settings, open_listening, translating, clock, [*sinks, heard], records)
+        was_stopped = _run_as_lines(run)
     return Ended(_session(records), was_stopped)
 
 
@@ -110,10 +104,19 @@ def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> Non
     recorder, heard = SessionRecorder(unfinished.folder, append=True), Heard()
     heard.words = bool(unfinished.finals)
     translating = partial(open_translating, settings, clock)
-    run = Resuming(settings, remainder.opener, translating, clock, [open_lines(OutputSettings()), heard], [recorder])
-    run.silent = remainder.silent
-    with _said_at_the_end([recorder], heard):
+    with _said_at_the_end([recorder], heard), _lines_and_bar(OutputSettings()) as sinks:
+        run = Resuming(settings, remainder.opener, translating, clock, [*sinks, heard], [recorder])
+        run.silent = remainder.silent
         _run_as_lines(run)
+
+
+@contextlib.contextmanager
+def _lines_and_bar(output: OutputSettings) -> Iterator[list[Sink]]:
+    """Open the sinks of a run at full speed: lines, and a bar that shows how much was heard."""
+    on_terminal, as_json = sys.stdout.isatty(), output.jsonl == "-"
+    # Warnings on standard error go above the bar, which has replaced it when the lines are opened.
+    with progress_bar(hidden=on_terminal and as_json) as progress:
+        yield [open_lines(output, LinesAbove(progress) if on_terminal else None), HeardProgress(progress)]
 
 
 def _remove_old(days: int | None) -> None:

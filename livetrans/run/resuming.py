@@ -165,11 +165,15 @@ class Remainder:
             heard = chunk.end
             if chunk.start_sample >= begin and heard - reported >= PROGRESS_INTERVAL:
                 reported = heard
-                publish(_progress(heard, transcriber))
+                publish(self._progress(heard, transcriber))
         for speech in gate.flush():
             yield from transcriber.feed(speech)
         yield from transcriber.flush()
-        publish(_progress(heard, transcriber))
+        publish(self._progress(heard, transcriber))
+
+    def _progress(self, heard: float, transcriber: Transcriber) -> SourceProgress:
+        passes, seconds = transcriber.passes, transcriber.recognition_seconds
+        return SourceProgress(heard, self._unfinished.total, False, 0.0, 0.0, passes, seconds)
 
     def _numbered(self, updates: list[Transcript]) -> Iterator[Transcript]:
         """A segment's updates under the number that its final gets, which is new where it was not shown before."""
@@ -185,7 +189,3 @@ class Remainder:
             number = self._next_number = max(final.segment_id, self._next_number + 1)
         for update in updates:
             yield replace(update, segment_id=number)
-
-
-def _progress(heard: float, transcriber: Transcriber) -> SourceProgress:
-    return SourceProgress(heard, None, False, 0.0, 0.0, transcriber.passes, transcriber.recognition_seconds)
