@@ -130,8 +130,8 @@ def test_a_second_interrupt_leaves_at_once(tmp_path: Path) -> None:
 SLOW = """
 import sys, time
 from livetrans.cli import main
-from livetrans.run import pipeline
+from livetrans.run.translating import Translating
 
-pipeline.translate = lambda *_: time.sleep(3600)
+Translating.translate = lambda *_: time.sleep(3600)
 main(sys.argv[1:])
 """
