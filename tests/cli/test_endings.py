@@ -179,10 +179,11 @@ def test_a_signal_ends_plain_lines_well(number: int, recorded: Path, tmp_path: P
 SLOW_LOADING = """
 import sys, time
 from livetrans.cli import main
+from livetrans.events import Notice
 from livetrans.run import opening
 
 def load(settings, clock, publish):
-    publish(translating.Notice("info", "loading"))
+    publish(Notice("info", "loading"))
     time.sleep(3600)
 
 opening.open_model = load
