@@ -89,9 +89,7 @@ def _read(path: Path, known: Mapping[str, click.Option]) -> dict[str, Value]:
 
 def _checked(path: Path, key: str, value: object, known: Mapping[str, click.Option]) -> Value:
     if isinstance(value, dict):
-        raise UsageError(
-            f"{path}: there are no tables such as [{key}]; write its keys without one, above the first table"
-        )
+        raise UsageError(f"{path}: tables such as [{key}] are not read; move its keys to the top of the file")
     if key not in known:
         if key in _command_line_only():
             raise UsageError(f"{path}: {key} cannot be set in a file; remove it, and give --{key} where it is needed")
@@ -179,6 +177,8 @@ def entries(file: Path | None = None, *, in_force: bool = False) -> list[KeyOpti
     found = [
         KeyOption(option, context) for option in command.params if isinstance(option, GroupedOption) and option.is_key
     ]
+    headings = [*dict.fromkeys(entry.option.heading for entry in found)]
+    found.sort(key=lambda entry: headings.index(entry.option.heading))
     if in_force:
         apply_config(context, found[0].option, file)
     return found

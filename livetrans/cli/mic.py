@@ -20,9 +20,9 @@ from livetrans.run.opening import from_audio
 
 
 @click.command(cls=GroupedCommand)
-@device_option
 @click.option("--yes", is_flag=True, help="Fetch missing models for the languages without asking.")
 @run_options
+@device_option
 def command(settings: Settings, yes: bool) -> None:
     """Show captions for what is spoken into the microphone, until q or Ctrl-C."""
     from livetrans.audio.microphone import Microphone
