@@ -55,7 +55,7 @@ click.version_option(__version__, message="livetrans %(version)s")(cli)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """The console script: run a command and leave with its exit code."""
+    """Run a command and leave with its exit code; the console script."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # From here on `run` answers it.
     _open_closed_streams()
@@ -113,7 +113,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _command_path(arguments: Sequence[str]) -> str:
-    """The command that the arguments name, for an error that click raises without saying in which."""
+    """Return the command that the arguments name, for an error that click raises without saying in which."""
     path = "livetrans"
     group: click.Command | None = cli
     for argument in arguments:
@@ -139,7 +139,7 @@ def _leave_at_once(exit_code: int) -> NoReturn:
 
 
 def _report_system_error(fault: OSError, debug: bool) -> int:
-    """An error of a named file or of stdout is the user's to correct; any other is internal."""
+    """Report an error of a named file or of stdout, which the user can correct, or any other as internal."""
     if fault.filename is not None:
         return _report(f"{fault.filename} cannot be used ({fault.strerror}); check its permissions", 1, debug)
     if fault.errno in _FULL:

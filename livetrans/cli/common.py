@@ -156,7 +156,7 @@ class GroupedCommand(click.Command):
 
 
 def progress_bar(*, hidden: bool = False) -> Progress:
-    """A bar on standard error that is cleared at its end, Ctrl-C included; none where that is not a terminal."""
+    """Return a bar on standard error that is cleared at its end, Ctrl-C included; none where that is not a terminal."""
     from rich.progress import BarColumn, Progress, TextColumn
 
     from livetrans.cli.bars import SteadyConsole, TimeLeft
@@ -222,7 +222,7 @@ class HeardProgress:
             self._progress.update(self._task, description=description, completed=event.heard, total=event.total)
 
     def close(self) -> None:
-        """Nothing to release: the bar belongs to its caller."""
+        """Do nothing: the bar belongs to its caller."""
 
 
 class Heard:
@@ -246,7 +246,7 @@ class Heard:
                 pass
 
     def close(self) -> None:
-        """Nothing to release: it is asked after the run has ended."""
+        """Do nothing: it is asked after the run has ended."""
 
     @property
     def nothing(self) -> str:

@@ -35,7 +35,7 @@ def command(shell: str | None) -> None:
 
 
 def complete_session(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """The shell's completions of a session's name."""
+    """Return the shell's completions of a session's name."""
     from livetrans.session.store import LAST, session_folders
 
     names = [LAST, *(folder.name for folder in session_folders())]
@@ -43,13 +43,13 @@ def complete_session(context: click.Context, parameter: click.Parameter, typed: 
 
 
 def complete_file_or_session(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """The shell's completions of a file's name; of a session's where one begins with what is typed."""
+    """Return the shell's completions of a file's name; of a session's where one begins with what is typed."""
     sessions = complete_session(context, parameter, typed) if typed else []
     return sessions or [CompletionItem(typed, type="file")]
 
 
 def complete_language(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """The shell's completions of the last of one or more languages with commas between, as codes or names."""
+    """Return the shell's completions of the last of one or more languages with commas between, as codes or names."""
     from livetrans.languages import LANGUAGES
 
     before, comma, last = typed.rpartition(",")

@@ -37,7 +37,7 @@ def command(as_json: bool) -> None:
 
 
 def _columns(languages: list[Language]) -> Iterator[str]:
-    """Code and name, sorted by name down as many columns as 80 characters hold."""
+    """Yield code and name, sorted by name down as many columns as 80 characters hold."""
     entries = [f"{one.code:<8}{one.name}" for one in sorted(languages, key=lambda one: one.name)]
     width = max(map(len, entries)) + 2
     rows = -(-len(entries) // (WIDTH // width))

@@ -131,7 +131,7 @@ def _remove_old(days: int | None) -> None:
 
 @contextlib.contextmanager
 def _said_at_the_end(records: Sequence[Sink], heard: Heard) -> Iterator[None]:
-    """However the run ends: say on standard error what was heard and kept, and leave no session without words."""
+    """Say on standard error what was heard and kept, however the run ends, and leave no session without words."""
     was_left = failed = False
     try:
         yield
@@ -166,7 +166,7 @@ def _say_kept(recorder: SessionRecorder, heard: Heard, was_left: bool) -> None:
             remove(folder)
         return
     if was_left and heard.words:
-        say(f"To translate what was only heard: {started_as()} resume {named}")
+        say(f"To translate the rest: {started_as()} resume {named}")
 
 
 def _run_as_lines(run: Run) -> bool:

@@ -104,14 +104,14 @@ class Backlog:
         return self._spent / self._spoken if self._spoken else None
 
     def put(self, transcript: Transcript, came: float) -> None:
-        """An update was recognised in sound that came at the instant `came`."""
+        """Note an update that was recognised in sound that came at the instant `came`."""
         if transcript.final:
             self._finals[transcript.segment_id] = came
         self.unfinished = None if transcript.final else transcript
         self._latest = (transcript.segment_id, transcript.revision, came)
 
     def take(self, transcript: Transcript, now: float) -> None:
-        """The translator begins with an update."""
+        """Note that the translator begins with an update."""
         self._in_hand, self.began, self._came = transcript, now, now
         if transcript.final:
             self._came = self._finals[transcript.segment_id]
@@ -119,7 +119,7 @@ class Backlog:
             self._came = self._latest[2]
 
     def done(self, now: float) -> None:
-        """The update that the translator works on is translated and published."""
+        """Note that the update in hand is translated and published."""
         assert self._in_hand is not None and self.began is not None
         taken = now - self.began
         if self._in_hand.final:
@@ -130,11 +130,11 @@ class Backlog:
         self._in_hand = self.began = None
 
     def has_rested(self, now: float) -> bool:
-        """Whether the translator has done nothing for as long as its last update took."""
+        """Return whether the translator has done nothing for as long as its last update took."""
         return now >= self._rests_until
 
     def behind(self, now: float) -> float:
-        """Seconds since the oldest sound came whose translation waits or is being made."""
+        """Return the seconds since the oldest sound came whose translation waits or is being made."""
         came = [*list(self._finals.values())[:1], *([self._came] if self._in_hand else [])]
         return now - min(came) if came else 0.0
 

@@ -65,19 +65,19 @@ class Listener:
             self._change.notify_all()
 
     def await_chunk(self) -> None:
-        """The listening thread waits for its source; while it is held, it waits here."""
+        """Note that the listening thread waits for its source; while it is held, wait here."""
         with self._change:
             self._change.wait_for(lambda: self._closed or not self._holds)
             self._awaited_at = self._clock.now()
 
     def begin_chunk(self, chunk: AudioChunk) -> None:
-        """The listening thread works on this sound."""
+        """Note the sound that the listening thread works on."""
         with self._change:
             self._awaited_at = None
             self._heard_at = None if chunk.captured_at is None else chunk.captured_at - len(chunk.samples) / SAMPLE_RATE
 
     def end_chunk(self, chunk: AudioChunk) -> None:
-        """All of this sound is recognised, or in the recogniser's buffer."""
+        """Note that all of this sound is recognised, or in the recogniser's buffer."""
         with self._change:
             self._heard_at = chunk.captured_at
 
@@ -115,7 +115,7 @@ def listen(
     on_audio: OnAudio | None = None,
     listener: Listener | None = None,
 ) -> Iterator[Transcript]:
-    """Transcripts of a source, in order; the speech so far is finished even when the source or the recogniser fails."""
+    """Yield the transcripts of a source, in order; if the source or the recogniser fails, finish the speech so far."""
 
     def progress(level: float = 0.0) -> SourceProgress:
         return SourceProgress(
@@ -161,7 +161,7 @@ def listen(
 
 
 def _pieces(source: AudioSource, listener: Listener | None) -> Iterator[AudioChunk]:
-    """The source's sound in pieces of at most `PIECE_SECONDS`; the listener gets the position of each."""
+    """Yield the source's sound in pieces of at most `PIECE_SECONDS`; the listener gets the position of each."""
     chunks = iter(source)
     length = round(PIECE_SECONDS * SAMPLE_RATE)
     while True:

@@ -56,7 +56,7 @@ def from_audio(
     *,
     live: bool = False,
 ) -> OpenListening:
-    """What loads the listening side of an open source; the sound of a `live` one is kept while it cannot be heard."""
+    """Return what loads the listening side of an open source; a `live` one's sound is kept while it has to wait."""
 
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         if live:
@@ -78,7 +78,7 @@ def open_audio(
     on_audio: OnAudio | None = None,
     origin: Origin | None = None,
 ) -> Listening:
-    """Sound through the voice-activity gate and the recogniser, which is loaded here.
+    """Open the stages for a source's sound: the gate, and the recogniser, which is loaded here.
 
     Raises:
         ModelError: the recogniser cannot be used.
@@ -134,7 +134,7 @@ def open_recogniser(settings: RecogniserSettings) -> Recogniser:
 
 
 def open_recorded(source: RecordedTranscripts, publish: Publish, origin: Origin | None = None) -> Listening:
-    """A recorded transcript stream, which needs no recogniser."""
+    """Open a recorded transcript stream, which needs no recogniser."""
 
     def transcripts() -> Iterator[Transcript]:
         for transcript in source:
@@ -231,13 +231,13 @@ def open_draft_model(settings: Settings, target: LlamaModel, prompt: Prompt, pub
 
 
 def languages(settings: Settings) -> tuple[Language, Language]:
-    """The source and the target language of a run."""
+    """Return the source and the target language of a run."""
     source = settings.source_language
     return (UNKNOWN_LANGUAGE if source == AUTO else parse_language(source)), parse_language(settings.target_language)
 
 
 def prepare_prompt(model: LanguageModel, settings: Settings) -> Prompt:
-    """The prompt for the run's languages, evaluated once, so that the first caption need not wait for it.
+    """Return the prompt for the run's languages, evaluated once so that the first caption need not wait for it.
 
     Raises:
         ContextError: prompt, longest segment and longest output do not fit in the context together.

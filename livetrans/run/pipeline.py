@@ -118,7 +118,7 @@ class Pipeline(Run):
                 listening.close()
 
     def publish(self, event: Event) -> None:
-        """A gap takes its place among the updates, so that it comes behind the captions of the sound before it."""
+        """Publish an event; a gap waits among the updates, to come behind the captions of the sound before it."""
         if not isinstance(event, Gap):
             super().publish(event)
             return
@@ -156,7 +156,7 @@ class Pipeline(Run):
             translating.close()
 
     def _next(self) -> Transcript | Gap | None:
-        """The next update to translate, as soon as it may be, or a gap between two; None at the end."""
+        """Return the next update to translate, as soon as it may be, or a gap between two; None at the end."""
         with self._change:
             self._change.wait_for(lambda: self._is_due() or self._source_has_ended or self._is_abandoned)
             if not self._waiting:
@@ -244,7 +244,7 @@ class Pipeline(Run):
             self._change.notify_all()
 
     def _last_events(self) -> list[Event]:
-        """The gaps behind a translator that failed or hangs, and how many sentences it left."""
+        """Return the gaps behind a translator that failed or hangs, and how many sentences it left."""
         with self._change:
             waiting = [self._waiting.take() for _ in range(len(self._waiting))]
             left = self._backlog.finals

@@ -197,7 +197,7 @@ def _records_sound(sink: Sink) -> bool:
 
 
 def is_replaceable(item: Record | AudioChunk) -> bool:
-    """Whether a later record, or silence in place of the sound, makes up for this one."""
+    """Return whether a later record, or silence in place of the sound, makes up for this one."""
     match item:
         case Record(event=Transcript() | Translation() | Caption() as event):
             return not event.final

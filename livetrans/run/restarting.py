@@ -40,7 +40,7 @@ class _Restarting(Generic[Stage]):
         """When the call began that has not returned yet."""
 
     def _call(self, function: Callable[[Stage], Result], prepare: Callable[[], None] = lambda: None) -> Result:
-        """The function of the stage; after a first failure of a stage that was opened again, and `prepare`.
+        """Call the function of the stage; after a first failure, of a stage that was opened again and prepared.
 
         Raises:
             ContextError: the input is at fault, not the stage.

@@ -3,7 +3,7 @@
 An interrupted segment is done again from its beginning, silently up to what was shown: its draft grows as it did.
 Recognition begins again at the last pause before which everything is recorded: there its state is known, the number of
 segments and the words before. The gate is fed from the beginning, because its detector adapts to what it has heard. So
-the finals are those of a run that was never interrupted, as far as its passes fell on the step.
+the finals equal an uninterrupted run's if its passes fell on the interval.
 """
 
 from __future__ import annotations
@@ -131,9 +131,7 @@ class Remainder:
         return _Beginning(open_from, previous_end, context_from)
 
     def _recognised(self, beginning: _Beginning, publish: Publish) -> Iterator[Transcript]:
-        """The updates of the sound from there on; those of a segment come together, once it is known whether its final
-        was shown.
-        """
+        """Yield the updates of the sound from there on, a segment's together: its final says whether it was shown."""
         stages = self._open_stages(publish)
         before = [final for final in self._unfinished.finals if final.end * SAMPLE_RATE <= beginning.sample]
         words = [
@@ -176,7 +174,7 @@ class Remainder:
         return SourceProgress(heard, self._unfinished.total, False, 0.0, 0.0, passes, seconds)
 
     def _numbered(self, updates: list[Transcript]) -> Iterator[Transcript]:
-        """A segment's updates under the number that its final gets, which is new where it was not shown before."""
+        """Yield a segment's updates under the number that its final gets: a new one where it was not shown before."""
         final, last = updates[-1], self._last_shown
         if last is not None and final.end <= last.end + _SAME_END:
             number = min(final.segment_id, last.segment_id)

@@ -77,7 +77,7 @@ class Run(ABC):
         threading.Thread(target=self._finish, name="ending", daemon=True).start()
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait for the end, or `timeout` seconds; whether the run has ended.
+        """Wait for the end, or `timeout` seconds; return whether the run has ended.
 
         Raises:
             BaseException: what made the run fail, after its end was published.
@@ -113,7 +113,7 @@ class Run(ABC):
 
     @abstractmethod
     def _work(self) -> dict[str, Callable[[], None]]:
-        """What runs in a thread of its own, by the thread's name; each calls `_loaded` once, when it has loaded."""
+        """Return what runs in each thread, by the thread's name; each calls `_loaded` once, when it has loaded."""
 
     @property
     def _is_abandoned(self) -> bool:
@@ -121,7 +121,7 @@ class Run(ABC):
         return self._is_stopping and bool(self._loading)
 
     def _loaded(self) -> bool:
-        """Note that the calling thread has loaded what it owns; whether the run goes on."""
+        """Note that the calling thread has loaded what it owns; return whether the run goes on."""
         with self._change:
             if self._is_abandoned:
                 return False
@@ -155,7 +155,7 @@ class Run(ABC):
         self._ended.set()
 
     def _last_events(self) -> list[Event]:
-        """What is published before the end, after the threads have ended."""
+        """Return what is published before the end, after the threads have ended."""
         return []
 
     def _sink_failed(self, sink: Sink, error: BaseException) -> None:

@@ -79,7 +79,7 @@ class SpooledSource:
         return (self._waiting_samples + self._spool.samples) / SAMPLE_RATE
 
     def __iter__(self) -> Iterator[AudioChunk]:
-        """What the source gives, after an error of it too; then that error."""
+        """Yield what the source gives, after an error of it too; then raise that error."""
         threading.Thread(target=self._capture, name="capturing", daemon=True).start()
         try:
             while (chunk := self._take()) is not None:
@@ -239,7 +239,7 @@ class _Spool:
         self.samples += length
 
     def take(self, maximum: int) -> AudioChunk:
-        """The oldest consecutive sound, about `maximum` samples."""
+        """Remove and return the oldest consecutive sound, about `maximum` samples."""
         assert self._file is not None
         first = self._entries.popleft()
         count, captured_at = first.samples, first.captured_at
