@@ -209,6 +209,8 @@ class OutputSettings:
     name: str | None = None
     """The session's name in the user's data folder; None for the time."""
     record_session: bool = True
+    speedup: bool = True
+    """Whether the speedup is measured while a live run is idle, see `livetrans.run.speedup`."""
     keep_audio: bool = False
     keep_sessions: int | None = None
     """Days after which sessions in the user's data folder are removed; None keeps them."""

@@ -273,11 +273,42 @@ class RunStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """A finished segment was translated again from scratch, each update timed, while the run was idle.
+
+    Units are words and punctuation marks, or characters in scripts without spaces; only erasure in the segment counts.
+    """
+
+    segment_id: int
+    updates: int
+    """How many were compared: all of the segment that were translated."""
+    update_seconds: float
+    """Duration of the run's own updates."""
+    retranslation_seconds: float
+    """Duration of the same updates by re-translation."""
+    erased_units: int
+    """Units that the run's own captions took back."""
+    shown_units: int
+    """Units of its last one."""
+    retranslation_erased_units: int
+    """Units that re-translation, without a mask, would have taken back."""
+    retranslation_shown_units: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnded:
     """Everything heard has been translated and shown."""
 
     heard: float
     reason: str  # `end of source`, `stopped` or `failed`.
+    compared_updates: int = 0
+    """Updates of all comparisons; the figures below are of these, and None with fewer than five."""
+    speedup: float | None = None
+    """Update time of re-translation / that of the run."""
+    ne_screen: float | None = None
+    """Normalized erasure of the run's captions."""
+    ne_screen_retranslation: float | None = None
+    """That of re-translation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +339,7 @@ Event = (
     | SettingChanged
     | BackPressure
     | Notice
+    | Comparison
     | RunEnded
 )
 

@@ -324,6 +324,14 @@ _OUTPUT = [
         help="Record no session.",
     ),
     _output(
+        "output.speedup",
+        "--no-speedup",
+        is_flag=True,
+        default=False,
+        callback=lambda context, option, value: not value,
+        help="Do not measure the speedup over re-translation (at most 5 % of a core, while the run is idle).",
+    ),
+    _output(
         "output.keep_audio",
         "--keep-audio",
         is_flag=True,

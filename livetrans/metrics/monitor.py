@@ -11,6 +11,7 @@ from livetrans.events import (
     BackPressure,
     Caption,
     Coalesced,
+    Comparison,
     Gap,
     Record,
     RunEnded,
@@ -21,7 +22,7 @@ from livetrans.events import (
     Translation,
 )
 from livetrans.metrics.latency import Distribution, SeenLag, TimeToStability, caption_lag
-from livetrans.metrics.rates import Acceptance, NormalizedErasure, ScreenErasure, Speed
+from livetrans.metrics.rates import Acceptance, NormalizedErasure, ScreenErasure, Speed, Speedup
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,13 @@ class Snapshot:
     """Normalized erasure of the captions."""
     ne_screen: float | None = None
     """Normalized erasure of the screen: all captions as one text."""
+    speedup: float | None = None
+    """Update time of re-translation / that of the run, over `compared_updates`; None with fewer than five."""
+    compared_updates: int = 0
+    """Updates that were translated again from scratch, see `livetrans.run.speedup`."""
+    ne_compared: float | None = None
+    ne_retranslation: float | None = None
+    """Normalized erasure of the screen over these updates: the run's, and re-translation's."""
     changes_per_minute: float | None = None
     """Captions that took something back, a minute of sound, pauses left out."""
     moved_rows_per_minute: float | None = None
@@ -120,6 +128,7 @@ class Monitor:
         self._acceptance = Acceptance()
         self._speed = Speed()
         self._screen = ScreenErasure()
+        self._speedup = Speedup()
         self._hidden_tokens = 0
         self._captions_shown = 0
         self._seen_lag, self._seen_lags = SeenLag(), Distribution()
@@ -152,6 +161,10 @@ class Monitor:
                 accepted_per_proposal=self._acceptance.per_proposal,
                 tokens_per_second=self._speed.tokens_per_second,
                 ne_screen=self._screen.ratio,
+                speedup=self._speedup.ratio,
+                compared_updates=self._speedup.updates,
+                ne_compared=self._speedup.ne_screen,
+                ne_retranslation=self._speedup.ne_screen_retranslation,
                 changes_per_minute=60 * self._screen.changes / self._listened if self._listened > 0 else None,
                 hidden_tokens=self._hidden_tokens / self._captions_shown if self._captions_shown else None,
                 stability_median=self._stabilities.median,
@@ -185,6 +198,8 @@ class Monitor:
                     self._stabilities.add(seconds)
             case Transcript(recognition=stats) if stats is not None:
                 self._shown = replace(self._shown, pass_seconds_last=stats.pass_seconds)
+            case Comparison() as comparison:
+                self._speedup.add(comparison)
             case Coalesced():
                 self._shown = replace(self._shown, coalesced_updates=self._shown.coalesced_updates + 1)
             case SourceProgress() as progress:

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import regex
 
-from livetrans.events import Caption
+from livetrans.events import Caption, Comparison
 from livetrans.sequences import common_prefix_length
 from livetrans.stats import DecodingStats
 from livetrans.text import UNSPACED
@@ -193,6 +193,45 @@ class Acceptance:
         """alpha, 0..1: proposed tokens accepted / judged, which are the accepted ones and the first rejected one of a
         pass; None without a draft model."""
         return self._accepted_proposals / self._judged_proposals if self._judged_proposals else None
+
+
+LEAST_COMPARED = 5
+"""Fewest compared updates that give a figure."""
+
+
+class Speedup:
+    """The speedup over re-translation, and NE of the screen of both, over the updates that were compared in a run."""
+
+    def __init__(self) -> None:
+        self.updates = 0
+        self._update_seconds = self._retranslation_seconds = 0.0
+        self._erased = self._shown = 0
+        self._retranslation_erased = self._retranslation_shown = 0
+
+    def add(self, comparison: Comparison) -> None:
+        self.updates += comparison.updates
+        self._update_seconds += comparison.update_seconds
+        self._retranslation_seconds += comparison.retranslation_seconds
+        self._erased += comparison.erased_units
+        self._shown += comparison.shown_units
+        self._retranslation_erased += comparison.retranslation_erased_units
+        self._retranslation_shown += comparison.retranslation_shown_units
+
+    @property
+    def ratio(self) -> float | None:
+        """Seconds of re-translation / seconds of the run's updates; None with fewer than five, as are the others."""
+        return self._over(self._retranslation_seconds, self._update_seconds)
+
+    @property
+    def ne_screen(self) -> float | None:
+        return self._over(self._erased, self._shown)
+
+    @property
+    def ne_screen_retranslation(self) -> float | None:
+        return self._over(self._retranslation_erased, self._retranslation_shown)
+
+    def _over(self, dividend: float, divisor: float) -> float | None:
+        return dividend / divisor if divisor and self.updates >= LEAST_COMPARED else None
 
 
 class Speed:

@@ -21,6 +21,7 @@ from livetrans.run.listening import Listener, Listening, OnAudio, PostponedNotic
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel, RestartingRecogniser
 from livetrans.run.runner import OpenListening
+from livetrans.run.speedup import SpeedupSampler
 from livetrans.run.spool import SpooledSource
 from livetrans.run.translating import Translating
 from livetrans.session.recorder import sessions_folder
@@ -174,9 +175,32 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
                 build_prompt(model, prompt.name, source, parse_language(code))
         translator = Translator(model, prompts, settings.decoding, settings.mask, draft_model)
         presenter = Presenter(text_of_tokens(model), settings.mask, spaced=target.spaced)
+        sampler = open_sampler(settings, model, prompt, clock, publish)
         packages = ["faster-whisper"] if settings.recogniser else []
         signature = sign(model.loaded, settings.language_model.model, prompt, model.loaded.threads, *packages)
-        return Translating(translator, presenter, signature.flat(), opened.pop_all().close)
+        return Translating(translator, presenter, signature.flat(), opened.pop_all().close, sampler)
+
+
+def open_sampler(
+    settings: Settings, model: RestartingModel[LlamaModel], prompt: Prompt, clock: Clock, publish: Publish
+) -> SpeedupSampler | None:
+    """Return what measures the speedup; None if it is not wanted, or the model cannot re-translate.
+
+    Its context is opened with its first sample: a run that is never idle does without that memory.
+    """
+    from livetrans.lm.llama.model import LlamaModel, engine
+
+    method = settings.decoding.method
+    if not settings.output.speedup or method == "rt" or DECODERS[method].model_class() is not LlamaModel:
+        return None
+    return SpeedupSampler(
+        lambda: model.loaded.another_context(),
+        prompt,
+        clock,
+        publish,
+        spaced=languages(settings)[1].spaced,
+        cores=1 if engine().offloads else model.loaded.threads,
+    )
 
 
 def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel:

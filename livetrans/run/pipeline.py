@@ -156,15 +156,30 @@ class Pipeline(Run):
             translating.close()
 
     def _next(self) -> Transcript | Gap | None:
-        """Return the next update to translate, as soon as it may be, or a gap between two; None at the end."""
+        """Return the next update to translate, as soon as it may be, or a gap between two; None at the end.
+
+        What is left of the time until then measures the speedup, in a run that keeps up.
+        """
+        sampler = self._translating.sampler if self._translating else None
+        while True:
+            with self._change:
+                rest = sampler.rest() if sampler and not self._ladder.level else None
+                if self._change.wait_for(self._has_work, rest):
+                    if not self._waiting:
+                        return None
+                    update = self._waiting.take()
+                    if isinstance(update, Transcript):
+                        self._backlog.take(update, self._clock.now())
+                    return update
+            if sampler and not self._ladder.level:
+                sampler.work(self._interrupts_sampling)
+
+    def _has_work(self) -> bool:
+        return self._is_due() or self._source_has_ended or self._is_abandoned
+
+    def _interrupts_sampling(self) -> bool:
         with self._change:
-            self._change.wait_for(lambda: self._is_due() or self._source_has_ended or self._is_abandoned)
-            if not self._waiting:
-                return None
-            update = self._waiting.take()
-            if isinstance(update, Transcript):
-                self._backlog.take(update, self._clock.now())
-            return update
+            return self._has_work() or self._ladder.level > 0
 
     def _is_due(self) -> bool:
         first = next(iter(self._waiting), None)

@@ -14,7 +14,8 @@ from typing import ClassVar
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import SessionError, sentence
-from livetrans.events import Event, Notice, RunEnded, RunStarted, SourceProgress, Transcript
+from livetrans.events import Comparison, Event, Notice, RunEnded, RunStarted, SourceProgress, Transcript
+from livetrans.metrics.rates import Speedup
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.publisher import Publish, Publisher, SinkTooSlow
 from livetrans.run.translating import Translating
@@ -61,6 +62,7 @@ class Run(ABC):
         self._loading: set[str] = set()
         self._working: set[str] = set()
         self._heard = 0.0
+        self._speedup = Speedup()
         self._failure: BaseException | None = None
         self._record_failure: BaseException | None = None
         self._ended = threading.Event()
@@ -109,6 +111,8 @@ class Run(ABC):
     def publish(self, event: Event) -> None:
         if isinstance(event, SourceProgress):
             self._heard = event.heard
+        elif isinstance(event, Comparison):
+            self._speedup.add(event)
         self._publisher(event)
 
     @abstractmethod
@@ -150,7 +154,17 @@ class Run(ABC):
             self._publisher(event)
         self._publisher.flush()  # A sink that fails at the last captions still gives the run its reason.
         reason = "failed" if self._failure else "stopped" if self._is_stopping else "end of source"
-        self._publisher(RunEnded(self._heard, reason))
+        compared = self._speedup
+        self._publisher(
+            RunEnded(
+                self._heard,
+                reason,
+                compared.updates,
+                compared.ratio,
+                compared.ne_screen,
+                compared.ne_screen_retranslation,
+            )
+        )
         self._publisher.close()
         self._ended.set()
 

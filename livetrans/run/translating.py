@@ -10,6 +10,7 @@ from livetrans.errors import ContextError
 from livetrans.events import Caption, Notice, Transcript
 from livetrans.languages import are_same, parse_language
 from livetrans.run.publisher import Publish
+from livetrans.run.speedup import SpeedupSampler, Update
 from livetrans.signature import Setting
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
@@ -23,6 +24,8 @@ class Translating:
     presenter: Presenter
     signature: dict[str, Setting]
     close: Callable[[], None]
+    sampler: SpeedupSampler | None = None
+    """What measures the speedup of a live run; None where it is not measured."""
 
     def follow(self, settings: Settings) -> None:
         """Take the settings that hold now: decoding and mask at once, the language from the next segment on."""
@@ -42,8 +45,11 @@ class Translating:
         if shown and are_same(spoken, shown):
             publish(Caption(transcript, transcript.text, untranslated=True, language=shown))
             return
+        captions: list[Caption] = []
         if carried:
-            publish(self.presenter.present(carried))
+            captions.append(self.presenter.present(carried))
+            publish(captions[0])
+        started = self.sampler.clock.now() if self.sampler else 0.0
         try:
             translation = self.translator.translate(transcript)
         except ContextError as error:
@@ -51,5 +57,9 @@ class Translating:
                 publish(Notice("warning", f"Shown untranslated: {error}."))
                 publish(Caption(transcript, transcript.text, untranslated=True))
             return
+        seconds = self.sampler.clock.now() - started if self.sampler else 0.0
         publish(translation)
-        publish(self.presenter.present(translation))
+        captions.append(self.presenter.present(translation))
+        publish(captions[-1])
+        if self.sampler:
+            self.sampler.add(Update(transcript, self.translator.prompt, seconds, tuple(captions)))

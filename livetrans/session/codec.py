@@ -19,6 +19,7 @@ from livetrans.events import (
     BackPressure,
     Caption,
     Coalesced,
+    Comparison,
     Event,
     Gap,
     Notice,
@@ -48,6 +49,7 @@ EVENTS: dict[str, type[Event]] = {
     "setting_changed": SettingChanged,
     "back_pressure": BackPressure,
     "notice": Notice,
+    "comparison": Comparison,
     "run_ended": RunEnded,
 }
 OF_TRANSCRIPT: dict[type[Event], tuple[str, ...]] = {
@@ -213,8 +215,8 @@ def without_times(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_time(name: str) -> bool:
-    """Return whether a field of this name is measured time; source time (`start`, `end`, `heard`) is not."""
-    return name == "at" or name.endswith(("_at", "_seconds"))
+    """Return whether a field of this name is measured time or a ratio of such; `start`, `end`, `heard` are not."""
+    return name in ("at", "speedup") or name.endswith(("_at", "_seconds"))
 
 
 def events_file(path: Path) -> Path:

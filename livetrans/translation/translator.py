@@ -50,7 +50,8 @@ class Translator:
         self._draft_model = draft_model
         self._sampler = Sampler(decoding.sampling) if decoding.sampling else None
         self._prompts = prompt if isinstance(prompt, Prompts) else None
-        self._prompt = prompt.current if isinstance(prompt, Prompts) else prompt
+        self.prompt = prompt.current if isinstance(prompt, Prompts) else prompt
+        """That of the last update; with one prompt only, that of the next."""
         self._text_of = text_of_tokens(model)
         self.settings = decoding
         self.mask = mask
@@ -95,11 +96,11 @@ class Translator:
         settings, mask = self.settings, self.mask
         source = transcript.text
         if self._prompts:
-            self._prompt = self._prompts.choose(transcript)
+            self.prompt = self._prompts.choose(transcript)
         if not any(character.isalnum() for character in source):
             # From a source without words a model invents a translation.
             return self._translation(transcript, Decoded((), DecodingStats()), settings.method)
-        prompt = self._prompt.tokens(self._model, source)
+        prompt = self.prompt.tokens(self._model, source)
         if tuple(prompt) == self._draft.prompt and not transcript.final and mask.mode != "output":
             return self._translation(transcript, _unchanged(self._draft), settings.method)
         maximum_tokens = self._maximum_tokens(prompt, source)
@@ -129,7 +130,7 @@ class Translator:
         if final and settings.final == "exact":
             settings = replace(settings, bias=0.0, window=maximum_tokens)
             # Moved cells stand out of order, which changes the rounding: begin again from the template alone.
-            self._model.evaluate((*self._prompt.before, *self._prompt.after))
+            self._model.evaluate((*self.prompt.before, *self.prompt.after))
         decoding = Decoding(
             self._model,
             prompt,
@@ -149,13 +150,13 @@ class Translator:
 
     def _next_draft(self, prompt: tuple[int, ...], tokens: tuple[int, ...], mask: MaskSettings) -> Draft:
         hidden = 0 if mask.mode == "none" else min(mask.k, len(tokens))
-        after = len(self._prompt.after)
+        after = len(self.prompt.after)
         if mask.mode == "output":
             return Draft(tokens[: len(tokens) - hidden], prompt, after)
         return Draft(tokens, prompt, after, hidden)
 
     def _maximum_tokens(self, prompt: list[int], source: str) -> int:
-        speech_tokens = len(prompt) - len(self._prompt.before) - len(self._prompt.after)
+        speech_tokens = len(prompt) - len(self.prompt.before) - len(self.prompt.after)
         # Within a segment the cap never falls: a shorter source must not cut a draft that continuous decoding keeps.
         self._cap = max(self._cap, _OUTPUT_PER_SOURCE_TOKEN * speech_tokens + _OUTPUT_AT_LEAST)
         room = self._model.context_tokens - len(prompt)

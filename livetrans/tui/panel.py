@@ -98,6 +98,17 @@ def keeping_up(snapshot: Snapshot) -> str:
     return "yes" if snapshot.delay < BEHIND_SECONDS else f"{snapshot.delay:.0f} s behind"
 
 
+def speedup(snapshot: Snapshot) -> str:
+    return DASH if snapshot.speedup is None else f"{snapshot.speedup:.1f}×"
+
+
+def flicker(snapshot: Snapshot, between: str = " vs ") -> str:
+    """Return NE of the screen, and re-translation's, over the same updates as far as there are such."""
+    if snapshot.ne_retranslation is None:
+        return f"{ratio(snapshot.ne_screen)}{between}{DASH}"
+    return f"{ratio(snapshot.ne_compared)}{between}{ratio(snapshot.ne_retranslation)}"
+
+
 def meter_share(level: float) -> float:
     """How full the meter is, 0..1, for a root mean square level of 0..1; in decibels, as loudness is perceived."""
     if level <= 0:
@@ -122,6 +133,19 @@ CHANGES = Number(
     lambda s: rate(s.changes_per_minute),
     "Captions that took words back, a minute of sound. 0 is calmest; `--calm still` stays near it.",
 )
+SPEEDUP = Number(
+    "speedup",
+    lambda s: f"{speedup(s)} ({s.compared_updates})" if s.speedup else DASH,
+    "How many times faster an update is than by re-translation, which translates everything afresh. It is measured: "
+    "while the run is idle and keeps up, finished sentences are translated again (`--no-speedup` turns that off). In "
+    "brackets how many updates were compared; a dash until there are five.",
+)
+FLICKER = Number(
+    "flicker",
+    flicker,
+    "Words taken back from the screen, per word shown (NE); then what re-translation would have taken back of the "
+    "sentences that were translated again for the speedup. 0 is calmest.",
+)
 
 LISTENER = Group(
     "Captions",
@@ -145,8 +169,10 @@ LISTENER = Group(
             "how late it was, or what is left out until the run has caught up, and the age of what waits.",
             left_out,
         ),
-        CALM,
+        SPEEDUP,
+        FLICKER,
         CHANGES,
+        CALM,
     ),
 )
 """What someone who reads captions wants to know."""
@@ -155,7 +181,6 @@ RESEARCH = (
     Group(
         "Run",
         (
-            HEARD,
             CALM,
             Number("method", lambda s: s.settings.decoding.method, "The decoder that translates each update."),
             Number(
@@ -183,6 +208,7 @@ RESEARCH = (
                 "The same for the screen: words taken back, per word shown, all captions as one text. Lower is calmer; "
                 "`replay --compare` shows re-translation's on the same updates.",
             ),
+            FLICKER,
             CHANGES,
             Number(
                 "rows moved/min",
@@ -215,8 +241,9 @@ RESEARCH = (
                 "tokens/s",
                 lambda s: rate(s.tokens_per_second),
                 "Output tokens per second of translation. The recogniser takes time from it: compare within one run. "
-                "`replay FILE --compare window,ssbd` measures the speedup over re-translation.",
+                "`replay FILE --compare window,ssbd` compares methods on all updates.",
             ),
+            SPEEDUP,
         ),
     ),
     Group(
@@ -233,11 +260,11 @@ RESEARCH = (
     Group(
         "Machine",
         (
-            Number("ASR pass", lambda s: seconds(s.pass_seconds_last), "Seconds that the recogniser's last pass took."),
             Number(
-                "ASR RTF",
-                lambda s: ratio(s.real_time_factor),
-                "Real-time factor: recognition time per second of sound; above 1 the recogniser falls behind.",
+                "ASR, RTF",
+                lambda s: f"{seconds(s.pass_seconds_last)}, {ratio(s.real_time_factor)}",
+                "Seconds that the recogniser's last pass took; then the real-time factor, its time per second of "
+                "sound: above 1 the recogniser falls behind.",
             ),
             Number(
                 "coalesced",
@@ -355,18 +382,20 @@ class Strip(Static):
 def strip_text(snapshot: Snapshot, panel: str) -> str:
     """Two lines for a narrow terminal."""
     first = [hearing(snapshot), heard(snapshot), f"calm {snapshot.settings.calm or CUSTOM}"]
+    flickers = f"flicker {flicker(snapshot, '/')}"
     if panel == "people":
+        first.append(f"speedup {speedup(snapshot)}")
         second = [
             f"lag {seconds(snapshot.lag_growing)}",
-            f"finals {seconds(snapshot.lag_finals)}",
+            flickers,
             f"{left_out(snapshot) or 'keeping up'} {keeping_up(snapshot)}",
         ]
     else:
         first += [f"lag {seconds(snapshot.seen_lag_median)}", f"k {snapshot.settings.mask.k}"]
         second = [
             f"NE {ratio(snapshot.ne_shown)}",
-            f"screen {ratio(snapshot.ne_screen)}",
+            flickers,
             f"A/D {percent(snapshot.accepted_per_draft)}",
-            f"RTF {ratio(snapshot.real_time_factor)}",
+            speedup(snapshot),
         ]
     return "  ".join(first) + "\n" + "  ".join(second)

@@ -9,6 +9,7 @@ from livetrans.events import (
     BackPressure,
     Caption,
     Coalesced,
+    Comparison,
     DecodingStats,
     Event,
     Gap,
@@ -59,7 +60,8 @@ EVENTS: tuple[Event, ...] = (
     Caption(TRANSCRIPT, "Guten Morgen", (17, 4), (Span(0, 5),), 1, language="de"),
     SettingChanged("mask_k", 2),
     BackPressure("finals only", 12.4),
-    RunEnded(12.5, "end of source"),
+    Comparison(0, 7, 0.412, 1.108, 1, 14, 19, 14),
+    RunEnded(12.5, "end of source", 7, 2.689, 0.071, 1.357),
     Gap(6.24, 18.3, "microphone"),
 )
 

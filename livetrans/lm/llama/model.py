@@ -66,6 +66,7 @@ class LlamaModel:
         self._cells: LlamaCells | None = None
         self._pieces: dict[int, bytes] = {}
         self._wanted_rows = maximum_rows
+        self._others: list[Self] = []
         if _weights is not None:
             self._model, self._owns_model = _weights._model, False
             self._describe()
@@ -87,8 +88,10 @@ class LlamaModel:
             raise
 
     def another_context(self) -> Self:
-        """Return a second, empty context over the same weights; close it before this one."""
-        return type(self)(self._settings, maximum_rows=self._wanted_rows, clock=self.clock, _weights=self)
+        """Return a second, empty context over the same weights; it is closed with this one, if not before."""
+        other = type(self)(self._settings, maximum_rows=self._wanted_rows, clock=self.clock, _weights=self)
+        self._others.append(other)
+        return other
 
     def _load_model(self, settings: LanguageModelSettings, on_progress: Callable[[float], None] | None) -> None:
         params = llama_cpp.llama_model_default_params()
@@ -216,6 +219,8 @@ class LlamaModel:
         return self._cells
 
     def close(self) -> None:
+        for other in self._others:
+            other.close()
         if self._cells:
             self._cells.close()
             self._cells = None

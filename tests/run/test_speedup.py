@@ -1,0 +1,175 @@
+"""Sampling of the speedup: what it measures, that it gives way, and what it may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+
+from livetrans.config import DecodingSettings, MaskSettings
+from livetrans.events import Caption, Comparison, RunEnded, Transcript
+from livetrans.lm.port import LanguageModel
+from livetrans.lm.prompts import Prompt, text_of_tokens
+from livetrans.metrics.rates import ScreenErasure, Speedup
+from livetrans.run.publisher import Publish
+from livetrans.run.speedup import UNMASKED, SpeedupSampler, Update
+from livetrans.run.translating import Translating
+from livetrans.translation.presenter import Presenter
+from livetrans.translation.translator import Translator
+from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
+
+from .scripted_run import ScriptedRun, sentences
+
+PROMPT = Prompt("plain", (BEGIN, SOURCE), (TARGET,), False)
+WORDS = "the water came up to the second step of my house before midnight".split()
+RETRANSLATION = DecodingSettings("rt", final="partial")
+
+
+def segment(segment_id: int, words: list[str]) -> list[Transcript]:
+    """A sentence that grows by two words an update, the last of which changes once."""
+    texts = [[*words[:end], f"{words[end]}ish"] for end in range(1, len(words) - 1, 2)] + [words]
+    return [
+        Transcript(segment_id, revision, "", " ".join(text), text is texts[-1], 0.0, 1.0)
+        for revision, text in enumerate(texts)
+    ]
+
+
+class Scene:
+    """A run's translator by the default method, and a sampler beside it, on one clock."""
+
+    def __init__(self, share: float = 1.0) -> None:
+        self.model = self.another()
+        self.clock = self.model.clock
+        self.published: list[Comparison] = []
+        self.sampler = SpeedupSampler(self.another, PROMPT, self.clock, self.publish, share=share)
+        self._translator = Translator(self.model, PROMPT, DecodingSettings(), MaskSettings())
+        self._presenter = Presenter(text_of_tokens(self.model), MaskSettings(), spaced=True)
+
+    def another(self) -> ScriptedModel:
+        model = ScriptedModel(word_by_word_rule(), seconds_per_pass=0.01, seconds_per_token=0.001)
+        model.clock = self.model.clock if hasattr(self, "model") else model.clock
+        return model
+
+    def publish(self, event: object) -> None:
+        assert isinstance(event, Comparison)
+        self.published.append(event)
+
+    def translate(self, transcripts: list[Transcript]) -> None:
+        for transcript in transcripts:
+            started = self.clock.now()
+            translation = self._translator.translate(transcript)
+            seconds = self.clock.now() - started
+            self.sampler.add(Update(transcript, PROMPT, seconds, (self._presenter.present(translation),)))
+
+
+def retranslated(transcripts: list[Transcript]) -> tuple[float, ScreenErasure]:
+    """Seconds of a run by re-translation, its prompt evaluated before, and its screen."""
+    model = Scene().another()
+    translator, screen = Translator(model, PROMPT, RETRANSLATION, UNMASKED), ScreenErasure()
+    presenter = Presenter(text_of_tokens(model), UNMASKED, spaced=True)
+    model.evaluate(PROMPT.tokens(model, "."))
+    started = model.clock.now()
+    for transcript in transcripts:
+        screen.add(presenter.present(translator.translate(transcript)))
+    return model.clock.now() - started, screen
+
+
+@pytest.mark.parametrize("every", [None, 1, 2, 3, 5])
+def test_a_sample_costs_what_the_updates_cost_in_a_run_by_retranslation(every: int | None) -> None:
+    """Also where tries are interrupted: before the pass with the number `every`, the next try one pass later."""
+    scene, transcripts = Scene(), segment(0, WORDS)
+    scene.translate(transcripts)
+    for last in count(every or 1000):
+        passes = iter(range(last))
+        scene.sampler.work(lambda: next(passes, None) is None)  # noqa: B023
+        if scene.published:
+            break
+    seconds, screen = retranslated(transcripts)
+    (comparison,) = scene.published
+    assert comparison.updates == len(transcripts)
+    assert comparison.retranslation_seconds == pytest.approx(seconds)
+    assert 0 < comparison.update_seconds < seconds
+    assert (comparison.retranslation_erased_units, comparison.retranslation_shown_units) == (
+        screen.erased_units,
+        screen.units,
+    )
+    assert comparison.erased_units < comparison.retranslation_erased_units
+
+
+def test_nothing_is_evaluated_once_the_run_has_something_to_do() -> None:
+    scene = Scene()
+    scene.translate(segment(0, WORDS))
+    scene.sampler.work(lambda: False)
+    before = scene.clock.now()
+    scene.sampler.work(lambda: True)
+    assert scene.clock.now() - before <= 0.02, "more than the pass that drops what was begun"
+    assert not scene.published
+
+
+def test_sampling_keeps_to_its_share_of_the_time_and_takes_the_newest_sentence() -> None:
+    scene = Scene(share=0.05)
+    began = scene.clock.now()
+    spent = 0.0
+    for number in range(40):
+        scene.translate(segment(number, WORDS))
+        scene.clock.advance(1.0)
+        while scene.sampler.rest() == 0.0:
+            assert spent <= 0.05 * (scene.clock.now() - began)
+            before = scene.clock.now()
+            scene.sampler.work(lambda: False)
+            spent += scene.clock.now() - before
+    assert len(scene.published) > 2
+    assert scene.published[-1].segment_id > len(scene.published) * 2
+
+
+def test_a_context_that_cannot_be_opened_ends_the_sampling_alone() -> None:
+    scene = Scene()
+
+    def refuse() -> LanguageModel:
+        raise MemoryError
+
+    sampler = SpeedupSampler(refuse, PROMPT, scene.clock, scene.publish)
+    scene.sampler = sampler
+    scene.translate(segment(0, WORDS))
+    assert sampler.rest() == 0.0
+    sampler.work(lambda: False)
+    assert sampler.rest() is None
+
+
+def test_there_are_no_figures_of_fewer_than_five_updates() -> None:
+    speedup = Speedup()
+    speedup.add(Comparison(0, 4, 1.0, 2.0, 1, 10, 8, 10))
+    assert (speedup.ratio, speedup.ne_screen, speedup.ne_screen_retranslation) == (None, None, None)
+    speedup.add(Comparison(1, 1, 1.0, 4.0, 1, 10, 4, 10))
+    assert speedup.ratio == 3.0
+    assert (speedup.ne_screen, speedup.ne_screen_retranslation) == (0.1, 0.6)
+
+
+class SampledRun(ScriptedRun):
+    """A scripted live run whose speedup is sampled, with a share that is no limit."""
+
+    def _translating(self, publish: Publish) -> Translating:
+        translating = super()._translating(publish)
+        another: Callable[[], LanguageModel] = lambda: ScriptedModel(word_by_word_rule(unsure_of_last=False))  # noqa: E731
+        sampler = SpeedupSampler(another, PROMPT, self.clock, publish, share=1.0)
+        return Translating(translating.translator, translating.presenter, {}, translating.close, sampler)
+
+
+def test_a_live_run_publishes_comparisons_and_ends_with_their_figures() -> None:
+    run = SampledRun(sentences(6))
+    run.run()
+    compared = run.collected.of(Comparison)
+    finals = [event.segment_id for event in run.collected.of(Caption) if event.final]
+    assert compared and {comparison.segment_id for comparison in compared} <= set(finals)
+    assert run.shown == run.heard
+    (end,) = run.collected.of(RunEnded)
+    assert end.compared_updates == sum(comparison.updates for comparison in compared)
+    assert (end.ne_screen_retranslation is None) == (end.compared_updates < 5)
+
+
+def test_a_run_that_is_behind_does_not_sample() -> None:
+    pipeline = SampledRun(sentences(1)).pipeline
+    assert not pipeline._interrupts_sampling()
+    pipeline._ladder.level = 1
+    assert pipeline._interrupts_sampling()
