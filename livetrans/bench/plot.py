@@ -6,20 +6,22 @@ well as in colour. The same rows and date give the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from io import BytesIO
 from itertools import count, cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from livetrans.bench.measures import Row, times
+from livetrans.bench.figures import FIGURES
+from livetrans.bench.measures import Row
 from livetrans.bench.methods import BASELINE
 from livetrans.bench.notes import origin_of, pair_of, tell_apart
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.installation import install_command
 from livetrans.metrics.latency import Spread, percentile
+from livetrans.metrics.quality import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,49 +61,34 @@ Bounds = tuple[float, float]
 class Panel(NamedTuple):
     """What a panel shows of each row."""
 
+    figure: str
+    """Its name in `FIGURES`."""
     name: str
     unit: str
-    value: Callable[[Row], float | None]
-    bounds: Callable[[Row], Bounds | None] = lambda row: None
-    """The interval or the spread that is drawn at a point."""
     least_span: float | None = None
     """Of a quality axis: less would make noise look like a fall. The other axes begin at zero."""
 
+    def value(self, row: Row) -> float | None:
+        value = FIGURES[self.figure].of(row)
+        value = value.median if isinstance(value, Spread) else value
+        return value if isinstance(value, int | float) else None
 
-def speedup_of(row: Row) -> Spread | None:
-    return row.of.ratio(lambda repeat: repeat.update_seconds, inverse=True)
-
-
-def _speed(row: Row) -> float | None:
-    return speedup.median if (speedup := speedup_of(row)) else None
-
-
-def _quality(metric: str, unit: str, least_span: float) -> Panel:
-    def interval(row: Row) -> Bounds | None:
-        """Where the figure lies by the interval of its difference to `rt`, whose own figure has none."""
-        base, difference = row.of.run.baseline.score(metric), row.of.difference(metric)
-        return (base + difference.low, base + difference.high) if base is not None and difference else None
-
-    return Panel(
-        metric, f"{unit}; bars: 95 % of the difference to rt", lambda row: row.of.score(metric), interval, least_span
-    )
+    def bounds(self, row: Row) -> Bounds | None:
+        """Return the spread over the repeats, or where quality lies by the interval of its difference to `rt`."""
+        value = FIGURES[self.figure].of(row)
+        if isinstance(value, Spread):
+            return value.least, value.most
+        difference = FIGURES[f"{self.figure} - rt"].of(row) if self.least_span is not None else None
+        base = row.of.run.baseline.score(self.figure)
+        return (base + difference.low, base + difference.high) if base and isinstance(difference, Interval) else None
 
 
-ERASURE = Panel(
-    "Normalized erasure", "erased / final tokens, mean per utterance", lambda row: row.erasure.mean_per_utterance
-)
-ACCEPTED = Panel("Draft accepted (A/D)", "% of the draft's tokens", lambda row: times(100, row.of.acceptance.per_draft))
-SPEEDUP = Panel(
-    "Speedup",
-    "update time of rt / of the method; bars: repeats",
-    _speed,
-    lambda row: (speedup.least, speedup.most) if (speedup := speedup_of(row)) else None,
-)
-COMET, BLEU, CHRF = (
-    _quality("COMET", "of finals", 0.04),
-    _quality("BLEU", "of finals", 4.0),
-    _quality("chrF", "of finals", 4.0),
-)
+_QUALITY = "of finals; bars: 95 % of the difference to rt"
+ERASURE = Panel("NE", "Normalized erasure", "erased / final tokens, mean per utterance")
+ACCEPTED = Panel("A/D %", "Draft accepted (A/D)", "% of the draft's tokens")
+SPEEDUP = Panel("speedup", "Speedup", "update time of rt / of the method; bars: repeats")
+COMET = Panel("COMET", "COMET", _QUALITY, 0.04)
+BLEU, CHRF = (Panel(name, name, _QUALITY, 4.0) for name in ("BLEU", "chrF"))
 LINEAR = 0.1
 """NE of the screen up to which the axis is linear; a calm method's 0 has no place on a logarithmic one."""
 CALM_TICKS = (0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
@@ -262,7 +249,7 @@ def calm_over_speed(rows: Sequence[Row], date: str) -> Figure | None:
         panel.set_xlabel("update time of rt / of the method")
         for row in curve:
             colour, marker = looks[row.label]
-            panel.plot(_speed(row) or 0.0, row.of.screen.erasure or 0.0, marker, color=colour, zorder=3)
+            panel.plot(SPEEDUP.value(row) or 0.0, row.of.screen.erasure or 0.0, marker, color=colour, zorder=3)
         panel.set_yscale("symlog", linthresh=LINEAR)
         panel.set_yticks(CALM_TICKS, [f"{tick:g}" for tick in CALM_TICKS])
         panel.set_ylim(-0.01, 1.3 * max(LINEAR, *(row.of.screen.erasure or 0.0 for row in curve)))
@@ -290,7 +277,7 @@ def over_latency(rows: Sequence[Row], date: str) -> Figure | None:
         _name_panel(place, panel.name, panel.unit)
         place.set_xlabel("update time of the method / of rt")
         for curve, (colour, marker) in zip(curves.values(), _curve_styles(), strict=False):
-            found = ((_speed(row), panel.value(row), panel.bounds(row)) for row in curve)
+            found = ((SPEEDUP.value(row), panel.value(row), panel.bounds(row)) for row in curve)
             points = sorted((1 / speed, value, bounds) for speed, value, bounds in found if speed and value is not None)
             place.plot(
                 [x for x, _, _ in points], [y for _, y, _ in points], color=colour, marker=marker, linewidth=1, zorder=3
@@ -303,7 +290,7 @@ def over_latency(rows: Sequence[Row], date: str) -> Figure | None:
                 for height, dashes in zip((level, level - DEGRADATION), LEVELS.values(), strict=True):
                     place.axhline(height, color=PALE_INK, linewidth=1.4, linestyle=dashes, zorder=2)
         place.margins(x=0.08)  # markers at the edges stay whole
-    _legend(figure, list(curves), LEVELS, levels_colour=PALE_INK)
+    _legend(figure, list(curves), LEVELS)
     return figure
 
 
@@ -369,12 +356,11 @@ def _legend(
     levels: Mapping[str, Dashes],
     *,
     points: bool = False,
-    levels_colour: str | None = None,
 ) -> None:
     """Name the curves under the panels, and what the dashes mean in whatever colour."""
     from matplotlib.lines import Line2D
 
-    dashes_colour = levels_colour or (COLOURS[0] if len(curves) == 1 else PALE_INK)
+    dashes_colour = COLOURS[0] if len(curves) == 1 and levels is not LEVELS else PALE_INK
     handles = [
         Line2D([], [], color=colour, marker=marker, label=curve, linestyle="" if points else "-")
         for curve, (colour, marker) in zip(curves, _curve_styles(), strict=False)

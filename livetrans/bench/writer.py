@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
 from livetrans.bench.runfile import Header, RunFile, Segment, Unit, Update, read_run, to_line
 from livetrans.errors import SessionError, UsageError
+from livetrans.session.codec import encode
 
 
 class RunWriter:
@@ -99,35 +99,28 @@ def _is_unbegun(path: Path, header: bytes) -> bool:
 
 def _differences(run: RunFile, new: Header, segments: Sequence[Segment]) -> str:
     """Return what differs between a file and a new run, in words."""
-    old = run.header
+    old, begun = run.header.corpus, segments[: len(run.segments)]
     found = []
-    if (old.corpus.segments, old.corpus.name) != (new.corpus.segments, new.corpus.name):
-        found.append(
-            " not ".join(f"{each.corpus.segments} sentences of {each.corpus.name}," for each in (old, new))[:-1]
-        )
-    elif old.corpus.sha256 != new.corpus.sha256 or run.segments != tuple(segments)[: len(run.segments)]:
-        pairs = list(zip(run.segments, segments, strict=False))
-        parts = {"source": "other source texts", "reference": "other references"}
-        differing = (
-            text for part, text in parts.items() if any(getattr(a, part) != getattr(b, part) for a, b in pairs)
-        )
-        found += [*differing] or ["other segments or updates"]
-    before, now = _in_words(old), _in_words(new)
-    names = [name for name in {**before, **now} if name not in ("corpus name", "corpus segments", "corpus sha256")]
-    pairs_of_values = ((name, before.get(name), now.get(name)) for name in names)
-    found += [f"{name}: {mine}, not {theirs}" for name, mine, theirs in pairs_of_values if mine != theirs]
-    return "; ".join(found)
+    if (old.segments, old.name) != (new.corpus.segments, new.corpus.name):
+        found = [f"{old.segments} sentences of {old.name}, not {new.corpus.segments} sentences of {new.corpus.name}"]
+    elif [one.source for one in run.segments] != [one.source for one in begun]:
+        found = ["other source texts"]
+    elif [one.reference for one in run.segments] != [one.reference for one in begun]:
+        found = ["other references"]
+    elif old.sha256 != new.corpus.sha256 or run.segments != tuple(begun):
+        found = ["other segments or updates"]
+    before, now = _in_words(run.header), _in_words(new)
+    shared = ("corpus name", "corpus segments", "corpus sha256")
+    names = (name for name in {**before, **now} if name not in shared and before.get(name) != now.get(name))
+    return "; ".join([*found, *(f"{name}: {before.get(name)}, not {now.get(name)}" for name in names)])
 
 
 def _in_words(header: Header) -> dict[str, str]:
     """Return the parts of a header by name."""
-    words: dict[str, str] = {}
-    for field in fields(header):
-        name, value = field.name.replace("_", " "), getattr(header, field.name)
-        if is_dataclass(value):
-            words |= {f"{name} {part.name.replace('_', ' ')}": str(getattr(value, part.name)) for part in fields(value)}
-        elif isinstance(value, tuple):
-            words[name] = ",".join(method.label for method in value)
-        else:
-            words[name] = ", ".join(map(str, value.values())) if isinstance(value, dict) else str(value)
+    words = {"methods": ",".join(method.label for method in header.methods)}
+    words["machine"] = ", ".join(header.machine.values())
+    for name, value in encode(header).items():
+        parts = {f" {part}": one for part, one in value.items()} if isinstance(value, dict) else {"": value}
+        if name not in words:
+            words |= {f"{name}{part}".replace("_", " "): str(one) for part, one in parts.items()}
     return words

@@ -15,7 +15,7 @@ command = LazyGroup(
     "bench",
     commands_by_name={
         "case": CommandEntry(_TABLES, "Show how one segment was translated, update by update."),
-        "cost": CommandEntry("livetrans.cli.bench_cost", "Measure what verifying a draft costs on this machine."),
+        "cost": CommandEntry(_TABLES, "Measure what verifying a draft costs on this machine."),
         "export": CommandEntry(_TABLES, "Write a run for an outside scorer."),
         "plot": CommandEntry(_TABLES, "Draw figures over the bias, lag, and calm over speed."),
         "run": CommandEntry("livetrans.cli.bench_run", "Translate a corpus by several methods and write a run file."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ from livetrans.signature import sign
 if TYPE_CHECKING:
     from livetrans.lm.llama.model import LlamaModel
 
-_AT_LEAST_1 = click.IntRange(min=1)
+_count = partial(click.option, metavar="N", type=click.IntRange(min=1))
 
 
 @click.command(context_settings={"allow_extra_args": True})
@@ -72,23 +73,16 @@ _AT_LEAST_1 = click.IntRange(min=1)
     show_default="those of the paper's tables",
     help="Methods to run, separated by commas; or one set of them: paper, calm.",
 )
-@click.option("--words", metavar="W", type=_AT_LEAST_1, default=3, show_default=True, help="Words revealed at a time.")
-@click.option("--sentences", metavar="N", type=_AT_LEAST_1, help="Translate only the first N.")
+@_count("--words", default=3, show_default=True, help="Words revealed at a time.")
+@_count("--sentences", help="Translate only the first N.")
 @click.option(
     "--quick",
     is_flag=True,
     help=f"The first {QUICK_SENTENCES} sentences, {QUICK_REPEATS} times: a minute with a small model. Tables say so.",
 )
-@click.option(
-    "--minimum-words",
-    metavar="N",
-    type=_AT_LEAST_1,
-    default=1,
-    help="With --source: only sentences of at least N words.",
-)
-@click.option(
+@_count("--minimum-words", default=1, help="With --source: only sentences of at least N words.")
+@_count(
     "--repeats",
-    metavar="N",
     type=click.IntRange(1, 99),
     show_default=str(REPEATS),
     help="How often everything is done; times are medians.",

@@ -1,4 +1,4 @@
-"""`livetrans bench table`, `case`, `plot` and `export`: what is computed from run files."""
+"""`livetrans bench table`, `case`, `plot` and `export`, computed from run files, and `cost`, measured at once."""
 
 from __future__ import annotations
 
@@ -11,19 +11,24 @@ import click
 from rich.console import Console
 
 from livetrans.bench.case import as_json, as_text, case_of
+from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, measure_cost
 from livetrans.bench.exports import exported_lines
 from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
-from livetrans.bench.methods import parse_method, split_methods
+from livetrans.bench.methods import clock_for, parse_method, split_methods
 from livetrans.bench.notes import origin_of, tell_apart
 from livetrans.bench.runfile import read_run
 from livetrans.bench.table import Table, without_colours
 from livetrans.bench.tables import TABLES, TableSettings, make_table, possible_tables
-from livetrans.cli.common import say
+from livetrans.cli.bench import threads_option, time_option
+from livetrans.cli.common import progress_bar, say
 from livetrans.cli.table_output import Page, page_options, put, write_tables
-from livetrans.config import MaskSettings
+from livetrans.config import LanguageModelSettings, MaskSettings
 from livetrans.errors import UsageError
 from livetrans.files import write_new
 from livetrans.metrics.quality import UNITS
+from livetrans.models.find import find_translator
+from livetrans.signature import machine, quantisation
+from livetrans.text import counted
 
 _PAPER_MASKS = (3, 5)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -203,3 +208,46 @@ def export_command(file: Path, method: str, format_: str, unit: str, output: Pat
         output, exported_lines(read_run(file), parse_method(method).label, format_, unit), "--output", force=force
     )
     click.echo(output)
+
+
+@click.command()
+@click.argument("model", required=False)
+@click.option("--mt", metavar="MODEL", help="The same, as other commands name the translator.")
+@threads_option(help="Threads of the translator.")
+@time_option
+@click.option(
+    "--rounds",
+    metavar="N",
+    type=click.IntRange(1, 999),
+    default=11,
+    show_default=True,
+    help="Passes of each length; figures are medians.",
+)
+@page_options("new tokens,to one")
+def cost_command(model: str | None, mt: str | None, threads: int, time: str, rounds: int, page: Page) -> None:
+    """Measure one pass of MODEL over 1 to 40, 48 and 64 new tokens: what verifying a draft costs on this machine.
+
+    MODEL is a GGUF file or a name from `livetrans models`; without it, the translator that runs by default.
+    """
+    from livetrans.lm.llama.model import LlamaModel
+    from livetrans.lm.llama.probe import check_model
+
+    if model and mt:
+        raise UsageError(f"{model} and --mt {mt} both name the model; give one of them")
+    clock = clock_for(time, threads)
+    file = find_translator(model or mt).path
+    check_model(file)
+    context_tokens = 2 * (CONTEXT_TOKENS + max(SIZES))
+    opened = LlamaModel(LanguageModelSettings(file, context_tokens, threads), maximum_rows=max(SIZES), clock=clock)
+    try:
+        with progress_bar() as progress:
+            task = progress.add_task("passes", total=(rounds + 1) * len(SIZES))
+            costs = measure_cost(opened, rounds, on_pass=lambda: progress.advance(task))
+        stored = quantisation(opened)
+    finally:
+        opened.close()
+    note = (
+        f"{rounds} passes after {CONTEXT_TOKENS} tokens, logits at every new one; {file.name} ({stored}, "
+        f"{file.stat().st_size / 1e6:.1f} MB), {counted(threads, 'thread')}, {time} time, {machine()['processor']}."
+    )
+    write_tables([cost_table(costs, note)], page)
