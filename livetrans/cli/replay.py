@@ -188,6 +188,8 @@ def _written(place: str, files: Sequence[str], force: bool) -> dict[str, Path]:
     Raises:
         UsageError: it cannot be written, or several recordings would be written to one.
     """
+    if place == STDIN:
+        raise UsageError("-o names a file; leave it out for captions on standard output")
     if Path(place).is_dir() or place.endswith(os.sep):
         place = str(Path(place) / "{name}.srt")
     written = {file: Path(place.replace("{name}", Path(STDIN_NAME if file == STDIN else file).stem)) for file in files}

@@ -259,7 +259,7 @@ def rename(folder: Path, name: str) -> Path:
     """
     check_name(name)
     renamed = folder.with_name(name)
-    if renamed.exists():
+    if renamed.exists() and not renamed.samefile(folder):  # The same where a file system ignores case.
         raise UsageError(f"there is a session {name} already; choose another name")
     with _changing(folder, "renamed"):
         folder.rename(renamed)
