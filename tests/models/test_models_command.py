@@ -190,8 +190,7 @@ def test_a_pull_says_beforehand_how_fast_the_pair_is_on_such_a_machine(
     machine: str, is_known: bool, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     system, processor = machine.split()
-    monkeypatch.setattr("platform.system", lambda: system)
-    monkeypatch.setattr("platform.machine", lambda: processor)
+    monkeypatch.setattr(fetch, "platform", SimpleNamespace(system=lambda: system, machine=lambda: processor))
     monkeypatch.setattr(fetch, "_pull_one", lambda entry: fetch.say("fetched"))
     assert run(["models", "pull", "small"]) == 0
     before, _, after = capsys.readouterr().err.partition("fetched")
