@@ -119,16 +119,16 @@ class DecodingSettings:
     """How a translation is decoded (`livetrans.decoding`)."""
 
     method: str = "window"
-    bias: float = 0.2
+    bias: float = 0.0
     """Probability mass moved to the draft token during verification (arXiv 2509.21740v2, equation 3), 0..1."""
-    window: int = 3
+    window: int = 4
     """Last tokens of the draft that are verified; those before them are frozen (`window` only)."""
+    margin: float = 1.5
+    """Log-probability, in nats for each shown token taken back, that a change has to gain (`window` only)."""
     final: str = "worth"
     """How a segment's last update is decoded, see `FINALS`."""
     final_window: int = 15
     """Last tokens of the draft that a final may change, by worth."""
-    final_margin: float = 1.5
-    """Log-probability, in nats for each shown token taken back, by which another final has to be better, by worth."""
     fallback: float = 0.6
     """The draft model's highest probability, 0..1, up to which the target writes the token (`bild` only)."""
     rollback: float = 3.0
@@ -157,14 +157,17 @@ class Preset:
 
 
 CALM = {
-    "still": Preset(DecodingSettings(window=3, bias=0.2, final="partial"), MaskSettings("display", 3)),
+    "still": Preset(DecodingSettings(window=3, final="partial"), MaskSettings("display", 3)),
     "balanced": Preset(),
-    "faithful": Preset(DecodingSettings(window=7, bias=0.1, final_window=160, final_margin=0.5)),
+    "faithful": Preset(DecodingSettings(window=160)),
 }
 """How calm captions are: shown words stay unless the source was rewritten; a final may change them; best text."""
 
 PAPER = Preset(DecodingSettings("ssbd", bias=0.2, final="partial"), MaskSettings("display", 3))
 """The paper's SSBD with its settings (arXiv 2509.21740v2, Table 4), which `--method paper` chooses."""
+
+PAPER_METHOD = "paper"
+"""The `--method` that is `PAPER`, whatever --calm is."""
 
 
 PANELS = ("people", "research", "off")
@@ -263,9 +266,21 @@ class Settings:
 
 
 def with_preset(settings: Settings, preset: Preset) -> Settings:
-    """Return the settings with those of a preset; the method stays."""
-    decoding = replace(preset.decoding, method=settings.decoding.method)
+    """Return the settings with those of a preset; the method stays.
+
+    Without the live window it takes a bias to keep captions calm: the paper's.
+    """
+    method = settings.decoding.method
+    bias = preset.decoding.bias if method == preset.decoding.method else PAPER.decoding.bias
+    decoding = replace(preset.decoding, method=method, bias=bias)
     return replace(settings, decoding=decoding, mask=preset.mask)
+
+
+def preset_of(calm: str, method: str) -> Settings:
+    """Return what `--calm` and `--method` choose together."""
+    if method == PAPER_METHOD:
+        return with_preset(replaced(Settings(), "decoding.method", PAPER.decoding.method), PAPER)
+    return with_preset(replaced(Settings(), "decoding.method", method), CALM[calm])
 
 
 def replaced(settings: Settings, field: str, value: Any) -> Settings:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from livetrans.bench.runfile import Method
 from livetrans.clock import Clock, ProcessorClock, SystemClock
-from livetrans.config import FINALS, GAMMA, DecodingSettings, MaskSettings, SamplingSettings
+from livetrans.config import FINALS, GAMMA, PAPER, DecodingSettings, MaskSettings, SamplingSettings
 from livetrans.decoding import DECODERS, Decoder
 from livetrans.decoding.drafting import MOST_PROPOSED
 from livetrans.errors import UsageError
@@ -27,9 +27,9 @@ PAPER_METHODS = (
 """What Tables 2, 3, 4 and 6 need; the display-only mask is computed from `ssbd@0.2`'s own lines."""
 
 CALM_METHODS = (
-    "rt", "ssbd@0.2", "ssbd@0.2+exact", "window3@0.2", "window8@0.2", "window3@0.2+worth", "window3@0.2+exact", "cd",
+    "rt", "ssbd@0.2", "ssbd@0.2+exact", "window3@0", "window4@0+worth", "window4@0+exact", "window160@0+worth", "cd",
 )  # fmt: skip
-"""What the calm table sets side by side: the paper's method, each step beyond it alone, and all of them."""
+"""What the calm table sets side by side: the paper's method, and the calm settings between `rt` and `cd`."""
 
 METHOD_SETS = {"paper": PAPER_METHODS, "calm": CALM_METHODS}
 """What `--methods` takes in place of a list."""
@@ -61,11 +61,12 @@ _NO_THRESHOLDS = (
 
 
 def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[Method, ...]:
-    """Return the methods of `rt,ssbd@0.2,window8@0.2+worth` in that order, without doubles; `rt` is added.
+    """Return the methods of `rt,ssbd@0.2,window8@0+worth` in that order, without doubles; `rt` is added.
 
     A display-only mask (`+display3`) changes nothing but what is shown: its method is run plain, and tables mask it.
     Bias and window that are not written are those of `usual`, and so are finals where neither is written; else finals
-    are decoded like any update, as in the paper. A name in `METHOD_SETS`, alone, stands for its methods.
+    are decoded like any update, as in the paper. The bias of another decoder than `usual`'s is the paper's. A name in
+    `METHOD_SETS`, alone, stands for its methods.
 
     Raises:
         UsageError: a method, bias or mask that does not exist.
@@ -89,7 +90,7 @@ def parse_method(text: str, usual: DecodingSettings | None = None) -> Method:
     if text in METHOD_SETS:
         raise UsageError(
             f"{text!r} is a set of methods, to be given alone; a single method is for example ssbd@0.2 (the paper's) "
-            "or window3@0.2+worth (the default)"
+            "or window4@0+worth (the default)"
         )
     written = _WRITTEN.fullmatch(text)
     if written is None or written["decoder"] not in DECODERS:
@@ -107,7 +108,7 @@ def parse_method(text: str, usual: DecodingSettings | None = None) -> Method:
         raise UsageError(f"{decoder.name} takes no +draft, so {text!r} is not a method; write {_form(decoder)}")
     if written["mask"] and k == 0:
         raise UsageError(f"the mask in {text!r} hides nothing; give it 1 token or more")
-    usual = usual or DecodingSettings(final="partial")
+    usual = usual or PAPER.decoding
     method = Method("", decoder.name, output_mask_k=k if written["mask"] == "mask" else 0)
     if written["draft"]:
         method = replace(method, gamma=_gamma(text, written["gamma"]))
@@ -118,9 +119,10 @@ def parse_method(text: str, usual: DecodingSettings | None = None) -> Method:
         method = replace(method, fallback=limits[0], rollback=limits[1])
     if decoder.biased:
         # With its bias or window written, a method is the one of that label in every run.
+        usual_bias = usual.bias if decoder.name == usual.method else PAPER.decoding.bias
         final = written["final"] or ("partial" if value is not None or written["window"] else usual.final)
         final = "partial" if decoder.final is None and final == "worth" else final
-        bias = usual.bias if value is None else _numbers(text, value, (1,), _NO_BIAS)[0]
+        bias = usual_bias if value is None else _numbers(text, value, (1,), _NO_BIAS)[0]
         method = replace(method, bias=bias, final=final)
     if decoder.final:
         method = replace(method, window=int(written["window"] or usual.window))

@@ -16,7 +16,7 @@ from livetrans.cli.common import BY_CALM, GroupedOption
 from livetrans.cli.completing import complete_language
 from livetrans.cli.config import config_option
 from livetrans.cli.values import Gamma, Languages, NumberRange, Terms, checked_jsonl
-from livetrans.config import CALM, FINALS, GAMMA, PANELS, SOURCE_LINES, UNNAMED, Settings
+from livetrans.config import CALM, FINALS, GAMMA, PANELS, PAPER_METHOD, SOURCE_LINES, UNNAMED, Settings
 from livetrans.decoding import DECODERS
 from livetrans.decoding.drafting import MOST_PROPOSED
 from livetrans.lm.families import TEMPLATES
@@ -28,8 +28,6 @@ PROMPTS = tuple(TEMPLATES)
 PAIR_TOKENS = 96
 """Room for a sentence and its translation, of 20 words each at about two and a half tokens a word."""
 WINDOWS = ("full", "partials", "always")
-PAPER_METHOD = "paper"
-"""The `--method` that is `PAPER`, whatever --calm is."""
 
 _DECODERS = ", ".join(f"{decoder.name} translates {decoder.summary}" for decoder in DECODERS.values())
 _BIASED = ", ".join(decoder.name for decoder in DECODERS.values() if decoder.biased)
@@ -156,8 +154,8 @@ _TRANSLATION = [
         "--calm",
         type=click.Choice(list(CALM)),
         default=Settings().calm,
-        help="What may change on screen: still hardly changes a shown word and is fastest, balanced rewrites finals "
-        "where it is worth it, faithful changes more for the best text. Single options below take precedence.",
+        help="What may change on screen: still keeps shown words and is fastest, balanced changes them where it is "
+        "worth it, above all in finals, faithful looks at whole captions. Single options below take precedence.",
     ),
     _translation(
         "decoding.method",
@@ -171,7 +169,7 @@ _TRANSLATION = [
         metavar="0..1",
         type=NumberRange(0, 1),
         help=f"Preference for the draft, for {_BIASED}: more is calmer and faster; from 0.5 on the whole draft is "
-        "accepted. With ssbd, 0 gives the output of rt; with window, only the live window can change at any bias.",
+        "accepted. With ssbd, 0 gives the output of rt; window needs none, and changes its live window only.",
     ),
     _single(
         "decoding.window",
@@ -184,8 +182,8 @@ _TRANSLATION = [
         "decoding.final",
         "--final",
         type=click.Choice(FINALS),
-        help="How a final is decoded: worth (with window only) keeps what is shown unless the model gives another text "
-        "a clearly higher probability; exact decodes it anew, without bias; partial decodes it like any update.",
+        help="How a final is decoded: worth (with window only) may change more of the caption than an update, where "
+        "the model clearly prefers another text; exact decodes it anew; partial decodes it like any update.",
     ),
     _translation(
         "prompt.history",

@@ -13,8 +13,8 @@ import click
 from click.core import ParameterSource
 
 from livetrans.cli.common import GroupedOption
-from livetrans.cli.options import PAIR_TOKENS, PAPER_METHOD, SHARED_OPTIONS
-from livetrans.config import CALM, PAPER, UNNAMED, OutputSettings, Settings, replaced, with_preset
+from livetrans.cli.options import PAIR_TOKENS, SHARED_OPTIONS
+from livetrans.config import UNNAMED, OutputSettings, Settings, preset_of, replaced
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.languages import check_different
@@ -52,15 +52,14 @@ def settings_of(context: click.Context) -> Settings:
         UsageError: options that contradict each other.
     """
     values = context.params
-    is_paper = values["method"] == PAPER_METHOD
-    settings = with_preset(Settings(), PAPER if is_paper else CALM[values["calm"]])
+    settings = preset_of(values["calm"], values["method"])
+    method = settings.decoding.method
     for option in context.command.params:
         if not isinstance(option, GroupedOption) or not option.field or not option.name:
             continue
         if context.get_parameter_source(option.name) is not ParameterSource.DEFAULT:
             settings = replaced(settings, option.field, values[option.name])
-    if is_paper:
-        settings = replaced(settings, "decoding.method", PAPER.decoding.method)
+    settings = replaced(settings, "decoding.method", method)
     if context.get_parameter_source("context") is ParameterSource.DEFAULT:
         tokens = settings.language_model.context_tokens + PAIR_TOKENS * settings.prompt.history
         settings = replaced(settings, "language_model.context_tokens", tokens)

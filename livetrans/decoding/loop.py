@@ -10,14 +10,14 @@ of that paper.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from livetrans.decoding.drafting import DraftModel, Proposal, first_mismatch, rejection_sampling
-from livetrans.decoding.verification import accepted_length, log_probability
+from livetrans.decoding.verification import accepted_length
 from livetrans.events import DRAFT_MODEL, Span
 from livetrans.sequences import loop_length
 from livetrans.stats import DecodingStats
@@ -54,22 +54,10 @@ class Decoded:
     accepted: tuple[Span, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """How likely the model finds a token of the output, and which one it would have written; in nats."""
-
-    token: int
-    log_probability: float
-    choice: int
-    choice_log_probability: float
-
-
 class Decoding:
     """One decoding under way: the output as far as it is decided, the model's next choice, and the counts.
 
-    `maximum_tokens` caps drafts and output alike. Counts add up over all calls. With `scored`, `scores` has an entry
-    for each output token behind the frozen ones, and one for the end of generation. Without a `sampler` decoding is
-    greedy.
+    `maximum_tokens` caps drafts and output alike. Counts add up over all calls. Without a `sampler` decoding is greedy.
     """
 
     def __init__(
@@ -78,7 +66,6 @@ class Decoding:
         prompt: Sequence[int],
         maximum_tokens: int,
         *,
-        scored: bool = False,
         draft_model: DraftModel | None = None,
         sampler: Sampler | None = None,
     ) -> None:
@@ -89,9 +76,7 @@ class Decoding:
         self.maximum_tokens = maximum_tokens
         self.output: list[int] = []
         self.accepted: list[Span] = []
-        self.scores: list[Score] | None = [] if scored else None
         self._next: int | None = None
-        self._next_score: Score | None = None
         self._counts: dict[str, float] = {}
 
     @property
@@ -120,29 +105,29 @@ class Decoding:
         *,
         forced_tokens: int = 0,
         to_end: bool = False,
-    ) -> int:
+        shown_tokens: int = 0,
+        margin: float = 0.0,
+    ) -> None:
         """Evaluate what the cache lacks of prompt and output, and the draft, in one pass; accept up to the divergence.
 
-        The first `forced_tokens` are accepted whatever the model prefers; with `to_end`, all tokens before the first
-        at which it would rather end. Returns how many were accepted; the model's own choice behind them comes from the
-        same pass.
+        The first `forced_tokens` are accepted whatever the model prefers; with `to_end`, exactly the tokens before the
+        first at which it would rather end, if there is one. `shown_tokens` and `margin` are those of
+        `accepted_length`. The model's own choice behind the accepted tokens comes from the same pass.
         """
         draft = draft[: max(self.maximum_tokens - len(self.output), 0)]
         started = self.model.clock.now()
         # Where nothing is decided no logits are needed.
-        unread = 0 if to_end or self.scores is not None else min(forced_tokens, len(draft))
+        unread = 0 if to_end else min(forced_tokens, len(draft))
         evaluation = self.model.evaluate([*self.prompt, *self.output, *draft], len(draft) - unread + 1)
         logits, choices = evaluation.logits, evaluation.logits.argmax(axis=1)
-        ends = (at for at, choice in enumerate(choices) if self.model.is_end_of_generation(int(choice)))
-        forced = min(next(ends, 0) if to_end else forced_tokens, len(draft))
-        rest = slice(forced - unread, None)
-        length = forced + accepted_length(logits[rest], choices[rest], draft[forced:], bias)
-        if self.scores is not None:
-            self.scores += (_score(logits[row], draft[row], int(choices[row])) for row in range(length))
+        ends = (at for at, choice in enumerate(choices) if to_end and self.model.is_end_of_generation(int(choice)))
+        length = next(ends, None)
+        if length is None:
+            undecided = draft[unread:]
+            length = unread + accepted_length(logits, choices, undecided, bias, shown_tokens - unread, margin)
         self._accept(draft, length)
         self._choose(logits[length - unread])
         self.count_pass(evaluation, draft, started)
-        return length
 
     def force(self, draft: Sequence[int]) -> None:
         """Accept the whole draft; one row of logits is read, the one behind it."""
@@ -153,8 +138,6 @@ class Decoding:
         if self.is_over:
             return False
         token = self._evaluate_last() if self._next is None else self._next
-        if self.scores is not None and self._next_score is not None:
-            self.scores.append(self._next_score)
         if self.model.is_end_of_generation(token):
             return False
         self.output.append(token)
@@ -187,10 +170,6 @@ class Decoding:
         evaluation = self.model.evaluate([*self.prompt, *self.output, *tokens], len(tokens) + 1)
         rows = evaluation.logits
         length, self._next = review(rows, proposal)
-        if self.scores is not None:
-            own = rows[: length + 1].argmax(axis=1)
-            self.scores += (_score(rows[row], tokens[row], int(own[row])) for row in range(length))
-            self._next_score = _score(rows[length], self._next, int(own[length]))
         self._accept(tokens, length, DRAFT_MODEL)
         accepted = length + (length == len(tokens) and proposal.end == self._next)
         rejected = accepted < len(proposal.judged)
@@ -230,16 +209,6 @@ class Decoding:
         )
         return Decoded(tuple(self.output), stats, tuple(self.accepted))
 
-    def turn(self, at: int) -> None:
-        """Go back to the token of `scores[at]`, and take the model's choice in its place."""
-        scores = self.scores or []
-        begin = len(self.output) - sum(not self.model.is_end_of_generation(score.token) for score in scores[at:])
-        kept = (replace(span, end=min(span.end, begin)) for span in self.accepted)
-        self.accepted = [span for span in kept if span.begin < span.end]
-        self.output, self.scores = self.output[:begin], scores[:at]
-        choice, likelihood = scores[at].choice, scores[at].choice_log_probability
-        self._next, self._next_score = choice, Score(choice, likelihood, choice, likelihood)
-
     def _evaluate_last(self) -> int:
         """Evaluate the context's rest without a draft, first the prompt, later one new token; return the choice."""
         started = self.model.clock.now()
@@ -256,8 +225,6 @@ class Decoding:
 
     def _choose(self, row: NDArray[np.float32]) -> int:
         choice = self._next = self.choose(row)
-        if self.scores is not None:
-            self._next_score = _score(row, choice, choice)
         return choice
 
     def _accept(self, draft: Sequence[int], length: int, name: str = "previous") -> None:
@@ -282,8 +249,3 @@ class Decoding:
     def _add(self, **counts: float) -> None:
         for name, count in counts.items():
             self._counts[name] = self._counts.get(name, 0) + count
-
-
-def _score(row: NDArray[np.float32], token: int, choice: int) -> Score:
-    best = log_probability(row, choice)
-    return Score(token, best if token == choice else log_probability(row, token), choice, best)

@@ -1,4 +1,4 @@
-"""The live window: only the end of the draft is evaluated again, and a final is rewritten only where it is worth it.
+"""The live window: only the end of the draft is evaluated again, and shown tokens change only where it is worth it.
 
 Our own, on top of *Self-Speculative Biased Decoding for Faster Re-translation* (arXiv 2509.21740v2). SSBD evaluates the
 whole draft again at every update, because the source before it grew. Here the last `window` tokens of the draft are
@@ -23,45 +23,33 @@ to 9 (5 million) on a 2-core AMD EPYC; a constant, because what is frozen may no
 
 
 def live_window(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
-    """Keep the draft but for its last `settings.window` tokens, verify those, decode the rest.
+    """Keep the draft but for its last `settings.window` tokens, decide on those, decode the rest.
 
-    With a window as long as the draft this is SSBD, token for token, and so it is where the recogniser rewrote the
-    source further back than its tail.
+    A shown token is taken back only where the model's regret exceeds `settings.margin` nats for each (see
+    `livetrans.decoding.verification.accepted_length`). With a window as long as the draft and no margin this is SSBD,
+    token for token. Where the recogniser rewrote the source further back than its tail, the window is the whole draft.
     """
-    standing, split = _standing_tokens(decoding, draft)
-    kept = max(standing - settings.window, 0)
-    frozen = _freeze(decoding, draft, kept)
-    decoding.verify(draft.tokens[frozen:], settings.bias, forced_tokens=kept - frozen, to_end=split)
-    return decoding.finish()
+    return _rewritten(decoding, draft, settings, settings.window)
 
 
 def final_by_worth(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
-    """Go on with the shown caption to its end, unless the model itself finds another one better by enough.
+    """Decide by the same rule with a longer window: nothing comes after a final that could set it right."""
+    return _rewritten(decoding, draft, settings, max(settings.window, settings.final_window))
 
-    The other candidate is what the model writes greedily from its first disagreement with the shown one, within the
-    last `settings.final_window` tokens of the draft. It wins if its log-probability, end of generation included, is
-    higher by more than `settings.final_margin` nats for each shown token that it takes back; it is dropped as soon as
-    it cannot win, since a log-probability only falls. `decoding` has to be scored.
-    """
+
+def _rewritten(decoding: Decoding, draft: Draft, settings: DecodingSettings, window: int) -> Decoded:
     standing, split = _standing_tokens(decoding, draft)
-    fixed = max(standing - max(settings.window, settings.final_window), 0)
-    frozen = _freeze(decoding, draft, fixed)
-    forced = max(standing - settings.window, 0) - frozen
-    accepted = frozen + decoding.verify(draft.tokens[frozen:], settings.bias, forced_tokens=forced, to_end=split)
-    shown = decoding.finish()
-    scores = decoding.scores or []
-    disagreements = (at for at, score in enumerate(scores) if score.token != score.choice and at >= fixed - frozen)
-    at = next(disagreements, None)
-    if at is None:
-        return shown
-    erased = max(min(accepted, len(draft.tokens) - draft.hidden_tokens) - frozen - at, 0)
-    worth = sum(score.log_probability for score in scores[at:]) + settings.final_margin * erased
-    decoding.turn(at)
-    while _log_probability_from(decoding, at) > worth and decoding.step():
-        pass
-    if decoding.is_over or _log_probability_from(decoding, at) <= worth:
-        decoding.output, decoding.accepted = list(shown.tokens), list(shown.accepted)
-    return decoding.decoded()
+    kept = max(standing - window, 0)
+    frozen = _freeze(decoding, draft, kept)
+    decoding.verify(
+        draft.tokens[frozen:],
+        settings.bias,
+        forced_tokens=kept - frozen,
+        to_end=split,
+        shown_tokens=len(draft.tokens) - draft.hidden_tokens - frozen,
+        margin=settings.margin,
+    )
+    return decoding.finish()
 
 
 def _standing_tokens(decoding: Decoding, draft: Draft) -> tuple[int, bool]:
@@ -85,7 +73,3 @@ def _freeze(decoding: Decoding, draft: Draft, count: int) -> int:
     """
     count = min(count, len(draft.tokens) - 1)
     return count if count >= MOVED_AT_LEAST and decoding.freeze(draft, count) else 0
-
-
-def _log_probability_from(decoding: Decoding, at: int) -> float:
-    return sum(score.log_probability for score in (decoding.scores or [])[at:])

@@ -160,7 +160,8 @@ _EARLIER = {
     "aggressiveness": "gate.aggressiveness",
     "mask_mode": "mask.mode",
     "mask_k": "mask.k",
-    **{name: f"decoding.{name}" for name in ("method", "bias", "window", "final", "final_margin")},
+    **{name: f"decoding.{name}" for name in ("method", "bias", "window", "final")},
+    "final_margin": "decoding.margin",
     "maximum_output_tokens": "decoding.maximum_output_tokens",
 }
 """What the signature of a run held before its settings were recorded whole, and the field that it was."""

@@ -128,14 +128,13 @@ class Translator:
         decoder = DECODERS[settings.method]
         by_worth = decoder.final if final and settings.final == "worth" else None
         if final and settings.final == "exact":
-            settings = replace(settings, bias=0.0, window=maximum_tokens)
+            settings = replace(settings, bias=0.0, margin=0.0, window=maximum_tokens)
             # Moved cells stand out of order, which changes the rounding: begin again from the template alone.
             self._model.evaluate((*self.prompt.before, *self.prompt.after))
         decoding = Decoding(
             self._model,
             prompt,
             maximum_tokens,
-            scored=by_worth is not None,
             draft_model=self._draft_model,
             sampler=self._sampler,
         )

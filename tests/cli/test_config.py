@@ -57,13 +57,13 @@ def test_a_key_set_to_its_default_changes_no_run(config_file: Path, tmp_path: Pa
     lines = config_file.read_text().splitlines()
     for key in ("keep-sessions", "jsonl", "session", "asr", "mt", "show-source", "window", "theme"):
         assert any(line.startswith(f"# Example: {key} = ") for line in lines)
-    for setting in ("bias = 0.2", "live-window = 3", "mask-k = 3", 'mask = "display"', 'final = "worth"'):
+    for setting in ("bias = 0.0", "live-window = 4", "mask-k = 3", 'mask = "display"', 'final = "worth"'):
         assert setting in lines
 
 
 def test_values_chosen_by_calm_are_those_in_force(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config_file.parent.mkdir()
-    for content, bias, window in (('calm = "faithful"', "0.1", "7"), ('method = "paper"\nlive-window = 5', "0.2", "5")):
+    for content, bias, window in (('calm = "faithful"', "0", "160"), ('method = "paper"\nlive-window = 5', "0.2", "5")):
         config_file.write_text(content)
         assert run(["config"]) == 0
         said = " ".join(capsys.readouterr().out.split())
@@ -91,7 +91,7 @@ def test_each_value_says_where_it_came_from(
     assert origins["device"] == ["file", "USB"]
     assert origins["asr"] == [RECOGNISER_VARIABLE, "/models/whisper"]
     assert origins["from"] == ["default", "en"]
-    assert origins["bias"] == ["default", "0.2", "(by", "--calm)"]
+    assert origins["bias"] == ["default", "0", "(by", "--calm)"]
     assert max(map(len, lines[1:])) <= 80
 
 

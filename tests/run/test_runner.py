@@ -266,7 +266,11 @@ def test_live_controls_reach_the_stages_and_are_recorded() -> None:
     pipeline.start()
     collected.wait_for(SourceProgress)
     started = collected.of(RunStarted)[0].settings
-    assert (started.calm, started.decoding.bias, started.decoding.window) == (None, 0.4, 7)
+    assert (started.calm, started.decoding.bias, started.decoding.window) == (
+        None,
+        0.4,
+        CALM["faithful"].decoding.window,
+    )
     assert pipeline.change("calm", "still").decoding == CALM["still"].decoding
     pipeline.change("mask_k", 5)
     pipeline.change("target", "fr")

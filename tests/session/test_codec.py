@@ -256,6 +256,7 @@ def test_a_session_of_an_earlier_version_has_its_settings_in_its_signature() -> 
         draft_model=DraftModelSettings(Path("small.gguf"), 4),
         sources=("auto",),
         targets=("fr",),
+        decoding=replace(faithful.decoding, bias=0.1),
         mask=replace(faithful.mask, k=5),
     )
     recorded = from_dict({"event": "run_started", "at": 1.0, "signature": {}}).event
