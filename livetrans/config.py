@@ -121,7 +121,7 @@ class DecodingSettings:
     method: str = "window"
     bias: float = 0.0
     """Probability mass moved to the draft token during verification (arXiv 2509.21740v2, equation 3), 0..1."""
-    window: int = 4
+    window: int = 7
     """Last tokens of the draft that are verified; those before them are frozen (`window` only)."""
     margin: float = 1.5
     """Log-probability, in nats for each shown token taken back, that a change has to gain (`window` only)."""

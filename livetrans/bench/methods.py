@@ -27,7 +27,7 @@ PAPER_METHODS = (
 """What Tables 2, 3, 4 and 6 need; the display-only mask is computed from `ssbd@0.2`'s own lines."""
 
 CALM_METHODS = (
-    "rt", "ssbd@0.2", "ssbd@0.2+exact", "window3@0", "window4@0+worth", "window4@0+exact", "window160@0+worth", "cd",
+    "rt", "ssbd@0.2", "ssbd@0.2+exact", "window3@0", "window7@0+worth", "window7@0+exact", "window160@0+worth", "cd",
 )  # fmt: skip
 """What the calm table sets side by side: the paper's method, and the calm settings between `rt` and `cd`."""
 
@@ -90,7 +90,7 @@ def parse_method(text: str, usual: DecodingSettings | None = None) -> Method:
     if text in METHOD_SETS:
         raise UsageError(
             f"{text!r} is a set of methods, to be given alone; a single method is for example ssbd@0.2 (the paper's) "
-            "or window4@0+worth (the default)"
+            "or window7@0+worth (the default)"
         )
     written = _WRITTEN.fullmatch(text)
     if written is None or written["decoder"] not in DECODERS:

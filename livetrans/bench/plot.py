@@ -6,7 +6,7 @@ well as in colour. The same rows and date give the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from io import BytesIO
 from itertools import count, cycle
@@ -98,7 +98,7 @@ LEVELS = {"rt (the cross) and its quality": DASHES[0], f"{DEGRADATION:g} point l
 
 
 def plot(rows: Sequence[Row], folder: Path, *, date: str, force: bool = False) -> list[Path]:
-    """Write `bias`, `quality`, `lag`, `calm` and `drafts`, PNG and SVG, as far as the rows have their figures.
+    """Write `bias`, `quality`, `lag`, `calm`, `meanwhile` and `drafts` as PNG and SVG, where rows have their figures.
 
     Rows of masked methods are left out: a mask moves NE by itself, so it has no place on a line over the bias. One
     line (for lag, one panel) is one run. `date` stands in the title, in the caller's words. Return the paths.
@@ -117,6 +117,7 @@ def plot(rows: Sequence[Row], folder: Path, *, date: str, force: bool = False) -
             "quality": _over_bias(plain, date, (COMET, BLEU, CHRF), "What the bias costs"),
             "lag": _lag(plain, date),
             "calm": calm_over_speed(plain, date),
+            "meanwhile": calm_over_meanwhile(plain, date),
             "drafts": over_latency(plain, date),
         }
         pictures = {
@@ -232,7 +233,22 @@ def _lag(rows: Sequence[Row], date: str) -> Figure | None:
 
 
 def calm_over_speed(rows: Sequence[Row], date: str) -> Figure | None:
-    """Draw a panel a run, a point a method: NE of the screen over speedup; None where no live window was run."""
+    """Draw NE of the screen over the speedup, see `_calm_over`."""
+    return _calm_over(rows, date, "Calm and fast", SPEEDUP.value, "update time of rt / of the method")
+
+
+def calm_over_meanwhile(rows: Sequence[Row], date: str) -> Figure | None:
+    """Draw NE of the screen over the figure `meanwhile %`, see `_calm_over`; None without references too."""
+    if all(row.of.screen.meanwhile.score is None for row in rows):
+        return None
+    meaning = "right n-grams before the final / mean of shown and due ones"
+    return _calm_over(rows, date, "Calm and right", lambda row: row.of.screen.meanwhile.score, meaning)
+
+
+def _calm_over(
+    rows: Sequence[Row], date: str, title: str, x: Callable[[Row], float | None], meaning: str
+) -> Figure | None:
+    """Draw a panel a run, a point a method: NE of the screen over `x`; None where no live window was run."""
     curves = {
         name: curve for name, curve in curves_of(rows).items() if any(DECODERS[row.of.decoder].final for row in curve)
     }
@@ -241,15 +257,15 @@ def calm_over_speed(rows: Sequence[Row], date: str) -> Figure | None:
     looks = dict(
         zip(dict.fromkeys(row.label for curve in curves.values() for row in curve), _curve_styles(), strict=False)
     )
-    figure, axes = _figure(len(curves), "Calm and fast", rows, date, tall=4.2)
+    figure, axes = _figure(len(curves), title, rows, date, tall=4.2)
     for panel, (name, curve) in zip(axes, curves.items(), strict=True):
         unit = "words taken back / words"
         _name_panel(panel, name or "NE of the screen", f"NE of the screen: {unit}" if name else unit)
         panel.set_ylabel(f"linear to {LINEAR:g}, logarithmic above", fontsize=9, color=PALE_INK)
-        panel.set_xlabel("update time of rt / of the method")
+        panel.set_xlabel(meaning)
         for row in curve:
             colour, marker = looks[row.label]
-            panel.plot(SPEEDUP.value(row) or 0.0, row.of.screen.erasure or 0.0, marker, color=colour, zorder=3)
+            panel.plot(x(row) or 0.0, row.of.screen.erasure or 0.0, marker, color=colour, zorder=3)
         panel.set_yscale("symlog", linthresh=LINEAR)
         panel.set_yticks(CALM_TICKS, [f"{tick:g}" for tick in CALM_TICKS])
         panel.set_ylim(-0.01, 1.3 * max(LINEAR, *(row.of.screen.erasure or 0.0 for row in curve)))

@@ -48,7 +48,7 @@ TABLES = {
     "calm": TableKind(
         "calm, speed and quality",
         ("speedup", "TPS ratio", "passes", "evaluated", "A/D %", "A/O %", "NE sums", "NE screen", "NE screen raw",
-         "stable s", "hidden", *_QUALITY, "chrF partials"),
+         "meanwhile %", "right %", "there %", "stable s", "hidden", *_QUALITY, "chrF partials"),
         ("windowed",),
     ),
     "drafts": TableKind(

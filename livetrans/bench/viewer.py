@@ -18,6 +18,7 @@ from livetrans.metrics.latency import (
     spread_of,
     stable_delays,
 )
+from livetrans.metrics.meanwhile import Meanwhile
 from livetrans.metrics.rates import NormalizedErasure, ScreenErasure
 from livetrans.translation.presenter import Presenter
 
@@ -55,6 +56,8 @@ class Screen(NamedTuple):
     """Held back by mask and cut, an update."""
     stability: Spread | None
     """Median seconds from the end of a unit's source word to the last time that the shown unit changed, a repeat."""
+    meanwhile: Meanwhile
+    """The captions before the finals, of segments that have a reference."""
 
 
 def measure_latency(
@@ -152,6 +155,7 @@ def measure_screen(units: MethodUnits, seconds: Sequence[Seconds], mask_k: int, 
     erased = NormalizedErasure()
     viewer, unmasked = _Viewer(mask_k, spaced=spaced), _Viewer(0, spaced=spaced)
     captions: dict[int, list[Caption]] = {}
+    meanwhile = Meanwhile()
     for segment, updates in units:
         shown, raw = screens.setdefault(segment.stream or segment.segment_id, (ScreenErasure(), ScreenErasure()))
         captions[segment.segment_id] = [viewer.caption(segment, update) for update in updates]
@@ -159,6 +163,11 @@ def measure_screen(units: MethodUnits, seconds: Sequence[Seconds], mask_k: int, 
             shown.add(caption)
             raw.add(unmasked.caption(segment, update))
             erased.add(segment.segment_id, caption.tokens, final=update.final)
+        for caption, update, after in zip(captions[segment.segment_id], updates, updates[1:], strict=False):
+            # Texts are revealed in equal steps, streams have times.
+            stood = 1.0 if update.end is None or after.end is None else max(after.end - update.end, 0.0)
+            heard = len(update.source) / len(updates[-1].source) if updates[-1].source else 1.0
+            meanwhile.add(caption.text, segment.reference or "", heard, stood if segment.reference else 0.0)
 
     def stability(taken: Seconds) -> float | None:
         stable = TimeToStability()
@@ -176,6 +185,7 @@ def measure_screen(units: MethodUnits, seconds: Sequence[Seconds], mask_k: int, 
         segment_erasure=erased.ratio_of_sums,
         hidden_tokens=fmean(caption.masked_tokens for shown in captions.values() for caption in shown),
         stability=spread_of(map(stability, seconds)),
+        meanwhile=meanwhile,
     )
 
 

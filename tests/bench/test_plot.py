@@ -20,6 +20,7 @@ from livetrans.bench.plot import COLOURS, INK, PALE_INK, SHEET, calm_over_speed,
 from livetrans.bench.viewer import Latency, Screen
 from livetrans.errors import UsageError
 from livetrans.metrics.latency import Spread
+from livetrans.metrics.meanwhile import Meanwhile
 from livetrans.metrics.quality import Interval
 from tests.bench.runs import corpus_of, header_of
 
@@ -44,7 +45,7 @@ class Measured(SimpleNamespace):
 def row(method: str, bias: float | None = None, *, model: str = "tower-2b-Q4_K_M", pair: str = "en-de",
         corpus: str = "flores200.devtest", **figures: Any) -> Any:  # fmt: skip
     known: dict[str, Any] = {"ne": None, "accepted": None, "speedup": None, "bleu": None, "screen": None}
-    known |= {"lags": (), "drafted": False, **figures}
+    known |= {"lags": (), "drafted": False, "meanwhile": Meanwhile(), **figures}
     target = pair.partition("-")[2]
     about = replace(HEADER.corpus, name=corpus, target_language=target)
     header = replace(HEADER, model=replace(HEADER.model, file=f"{model}.gguf"), corpus=about)
@@ -57,7 +58,7 @@ def row(method: str, bias: float | None = None, *, model: str = "tower-2b-Q4_K_M
         run=SimpleNamespace(file=file, unit="13a", baseline=baseline),
         acceptance=SimpleNamespace(per_draft=known["accepted"]),
         latencies=[Latency(lags=known["lags"])],
-        screen=Screen(known["screen"], None, None, 0.0, None),
+        screen=Screen(known["screen"], None, None, 0.0, None, known["meanwhile"]),
         **{name: known[name] for name in ("speedup", "bleu", "drafted")},
     )
     return SimpleNamespace(of=of, label=method, mask="none", erasure=SimpleNamespace(mean_per_utterance=known["ne"]))
@@ -124,6 +125,9 @@ def test_only_what_was_measured_is_plotted(tmp_path: Path) -> None:
     assert names(plot(lagging(), tmp_path / "recorded", date=DATE)) == both("lag")
     # A curve over the bias takes two biases.
     assert names(plot(windowed(), tmp_path / "window", date=DATE)) == both("calm")
+    read = Meanwhile()
+    read.add("der Plan", "Das ist der Plan.", 0.5)
+    assert names(plot(windowed(meanwhile=read), tmp_path / "read", date=DATE)) == both("calm", "meanwhile")
     assert names(plot(drafted(), tmp_path / "drafts", date=DATE)) == both("drafts")
     unscored = without_quality(sweep())
     assert names(plot(unscored, tmp_path / "unscored", date=DATE)) == both("bias")
