@@ -8,6 +8,7 @@ which is read later and recorded.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from livetrans.config import MaskSettings
@@ -16,6 +17,8 @@ from livetrans.languages import LANGUAGES
 from livetrans.lm.prompts import TextOf
 from livetrans.sequences import common_prefix_length, loop_length
 from livetrans.text import cluster_start
+
+_WITHIN = re.compile(r"[^\w\s]+(?=.*\w)")
 
 
 class Presenter:
@@ -72,6 +75,7 @@ class Presenter:
         text = self._text_of(tokens[:kept])
         whole = translation.text
         text = cut_to_word(text, whole) if spaced else text[: cluster_start(whole, len(text))]
+        text += punctuation_within(whole[len(text) :]) if text and not translation.final else ""
         while kept and len(self._text_of(tokens[:kept])) > len(text):
             kept -= 1
         return text, kept
@@ -87,6 +91,16 @@ def cut_to_word(text: str, whole: str) -> str:
     if not any(unicodedata.category(character)[0] in "LMN" for character in following):
         return text
     return text[: text.rfind(" ") + 1].rstrip()
+
+
+def punctuation_within(following: str) -> str:
+    """Return the punctuation at the beginning of what is hidden, if words come after it.
+
+    It belongs to the last shown word, and would change that word when it came later. At the end of an output it is
+    hidden with the rest: many models close every half sentence with a full stop.
+    """
+    match = _WITHIN.match(following)
+    return match.group() if match else ""
 
 
 def _with_shown_forms(shown: str, text: str, accepted: tuple[Span, ...], spaced: bool) -> tuple[str, tuple[Span, ...]]:

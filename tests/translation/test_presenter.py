@@ -88,6 +88,19 @@ def test_scripts_without_spaces_are_cut_anywhere() -> None:
     assert caption.text == "研究中的"
 
 
+def test_punctuation_between_words_comes_with_the_word_before_it() -> None:
+    pieces = ["Weißt", " du", ",", " wo", " er", " ist", "?"]
+    assert [_caption(pieces[:count], 3)[0].text for count in (4, 5, 6, 7)] == [
+        "Weißt",
+        "Weißt du,",
+        "Weißt du,",
+        "Weißt du, wo",
+    ]
+    # A full stop at the end of half a sentence is a guess.
+    assert _caption([" Das", " Haus", "."], 1)[0].text == "Das Haus"
+    assert _caption(["駅", "、", "本", "を"], 3, spaced=False)[0].text == "駅、"
+
+
 def test_cut_to_word_keeps_a_word_that_only_loses_its_punctuation() -> None:
     assert cut_to_word("Das Haus", "Das Haus.") == "Das Haus"
     assert cut_to_word("Das Haus", "Das Hausboot.") == "Das"
