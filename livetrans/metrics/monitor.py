@@ -49,9 +49,8 @@ class Snapshot:
     """Update time of re-translation / that of the run, over `compared_updates`; None with fewer than five."""
     compared_updates: int = 0
     """Updates that were translated again from scratch, see `livetrans.run.speedup`."""
-    ne_compared: float | None = None
     ne_retranslation: float | None = None
-    """Normalized erasure of the screen over these updates: the run's, and re-translation's."""
+    """Normalized erasure of the screen by re-translation, over these updates."""
     changes_per_minute: float | None = None
     """Captions that took something back, a minute of sound, pauses left out."""
     moved_rows_per_minute: float | None = None
@@ -163,7 +162,6 @@ class Monitor:
                 ne_screen=self._screen.ratio,
                 speedup=self._speedup.ratio,
                 compared_updates=self._speedup.updates,
-                ne_compared=self._speedup.ne_screen,
                 ne_retranslation=self._speedup.ne_screen_retranslation,
                 changes_per_minute=60 * self._screen.changes / self._listened if self._listened > 0 else None,
                 hidden_tokens=self._hidden_tokens / self._captions_shown if self._captions_shown else None,

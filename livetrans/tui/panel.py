@@ -103,10 +103,8 @@ def speedup(snapshot: Snapshot) -> str:
 
 
 def flicker(snapshot: Snapshot, between: str = " vs ") -> str:
-    """Return NE of the screen, and re-translation's, over the same updates as far as there are such."""
-    if snapshot.ne_retranslation is None:
-        return f"{ratio(snapshot.ne_screen)}{between}{DASH}"
-    return f"{ratio(snapshot.ne_compared)}{between}{ratio(snapshot.ne_retranslation)}"
+    """Return NE of the screen, and re-translation's in the sentences that were compared."""
+    return f"{ratio(snapshot.ne_screen)}{between}{ratio(snapshot.ne_retranslation)}"
 
 
 def meter_share(level: float) -> float:
@@ -143,7 +141,7 @@ SPEEDUP = Number(
 FLICKER = Number(
     "flicker",
     flicker,
-    "Words taken back from the screen, per word shown (NE); then what re-translation would have taken back of the "
+    "Words taken back from the screen, per word shown (NE); then what re-translation would have taken back, in the "
     "sentences that were translated again for the speedup. 0 is calmest.",
 )
 
@@ -204,11 +202,10 @@ RESEARCH = (
             ),
             Number(
                 "NE screen",
-                lambda s: ratio(s.ne_screen),
-                "The same for the screen: words taken back, per word shown, all captions as one text. Lower is calmer; "
-                "`replay --compare` shows re-translation's on the same updates.",
+                lambda s: flicker(s, ", "),
+                "The same for the screen: words taken back, per word shown, all captions as one text. Lower is calmer. "
+                "Then re-translation's, in the sentences that were translated again for the speedup.",
             ),
-            FLICKER,
             CHANGES,
             Number(
                 "rows moved/min",

@@ -12,8 +12,9 @@ from textual.pilot import Pilot
 
 from livetrans.config import DecodingSettings, MaskSettings, OutputSettings, Settings
 from livetrans.errors import SessionError
-from livetrans.events import Event, Gap, Notice, Record
+from livetrans.events import Caption, Event, Gap, Notice, Record, Transcript
 from livetrans.metrics.monitor import Snapshot
+from livetrans.session.codec import read_records
 from livetrans.tui import captions
 from livetrans.tui.app import LivetransApp
 from livetrans.tui.board import Finals
@@ -35,6 +36,8 @@ from tests.tui.scripted import (
 )
 
 pytestmark = pytest.mark.asyncio
+
+LONG = Path(__file__).parents[2] / "recordings" / "long.jsonl"
 
 
 def history(app: LivetransApp) -> list[str]:
@@ -311,6 +314,22 @@ async def test_keys_go_through_the_languages_and_the_top_bar_names_what_was_dete
         assert run.calls == [("source", "fr"), ("source", "en"), ("source", "auto"), ("target", "ar")]
         assert "auto (French) → ar" in screen_text(app)
         assert "captions in Arabic from the next sentence on" in screen_text(app)
+
+
+@pytest.mark.parametrize("size", [(60, 20), (100, 30), (200, 60)])
+async def test_no_row_moves_in_a_recorded_stream(size: tuple[int, int]) -> None:
+    screenplay = Screenplay(started())
+    app = make_app(screenplay)
+    records = [record.event for record in read_records(LONG)]
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        for event in records:
+            if isinstance(event, Transcript | Caption):
+                screenplay.play(event)
+                await pilot.pause()
+        await settle(pilot)
+        assert len(history(app)) > 5
+        assert app._moved_rows.count == 0
 
 
 async def test_the_history_says_what_came_below_while_the_reader_is_further_up() -> None:
