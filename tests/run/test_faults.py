@@ -56,7 +56,7 @@ def test_a_translator_that_cannot_keep_up_takes_every_step() -> None:
     assert run.shown == run.heard == finals_of(sentences(14))
     shown = list(dict.fromkeys(event.level for event in run.collected.of(BackPressure)))
     assert shown == [level.name for level in LEVELS[1:]]
-    assert len([text for text in warnings(run) if "smaller model for --mt" in text]) == 1
+    assert len([text for text in warnings(run) if "try a smaller one with --mt" in text]) == 1
 
 
 def test_a_slow_recogniser_hears_everything() -> None:
