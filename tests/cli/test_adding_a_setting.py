@@ -28,7 +28,7 @@ def copy(tmp_path: Path) -> Path:
     for file, old, new in (
         ("config.py", "    k: int = 3\n", f"    k: int = 3\n{indent(FIELD, ' ' * 4)}"),
         ("cli/options.py", "\n]\n\n_LISTENING", f"\n{OPTION.strip()},\n]\n\n_LISTENING"),
-        ("run/translating.py", "        publish(self.presenter.present(translation))\n", indent(USE, " " * 8)),
+        ("run/translating.py", "        publish(captions[-1])\n", indent(USE, " " * 8)),
     ):
         text = (package / file).read_text(encoding="utf-8")
         assert text.count(old) == 1
