@@ -92,9 +92,8 @@ BLEU, CHRF = (Panel(name, name, _QUALITY, 4.0) for name in ("BLEU", "chrF"))
 LINEAR = 0.1
 """NE of the screen up to which the axis is linear; a calm method's 0 has no place on a logarithmic one."""
 CALM_TICKS = (0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
-DEGRADATION = 1.0
-"""Points below re-translation at which the second level line is, as in the paper."""
-LEVELS = {"rt (the cross) and its quality": DASHES[0], f"{DEGRADATION:g} point less": DASHES[1]}
+LEVELS = {"rt (the cross) and its quality": DASHES[0], "1 point less": DASHES[1]}
+"""As in the paper."""
 
 
 def plot(rows: Sequence[Row], folder: Path, *, date: str, force: bool = False) -> list[Path]:
@@ -303,7 +302,7 @@ def over_latency(rows: Sequence[Row], date: str) -> Figure | None:
         for level in dict.fromkeys(panel.value(row) for row in rows if row.label == BASELINE):
             if level is not None:
                 place.plot([1.0], [level], "x", color=INK, markersize=9, zorder=4)
-                for height, dashes in zip((level, level - DEGRADATION), LEVELS.values(), strict=True):
+                for height, dashes in zip((level, level - 1.0), LEVELS.values(), strict=True):
                     place.axhline(height, color=PALE_INK, linewidth=1.4, linestyle=dashes, zorder=2)
         place.margins(x=0.08)  # markers at the edges stay whole
     _legend(figure, list(curves), LEVELS)

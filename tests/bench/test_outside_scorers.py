@@ -25,7 +25,7 @@ from livetrans.metrics.rates import NormalizedErasure
 
 WORDS = st.lists(st.sampled_from(["das", "Haus,", "alt", "die", "Häuser"]), max_size=5).map(" ".join)
 STREAMS = st.lists(st.lists(WORDS, min_size=1, max_size=5), min_size=1, max_size=3)
-FILES = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+FILES = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
 class Simulstream:

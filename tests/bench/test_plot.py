@@ -242,13 +242,16 @@ LONG = "EuroLLM-1.7B-Instruct-unreasonably-long-name.Q4_K_M"
 @pytest.mark.parametrize(
     "rows",
     [
-        sweep() + lagging(),
+        pytest.param(sweep() + lagging(), marks=pytest.mark.long),
         drafted(),
         sweep(model=LONG) + lagging(model=LONG),
         [row for corpus in ("flores", "tatoeba") for row in windowed(corpus=corpus)],
-        [row for pair in ("en-de", "en-ja", "en-zh") for row in sweep(pair=pair) + lagging(pair=pair)],
+        pytest.param(
+            [row for pair in ("en-de", "en-ja", "en-zh") for row in sweep(pair=pair) + lagging(pair=pair)],
+            marks=pytest.mark.long,
+        ),
         [row for number in range(6) for row in sweep(model=f"{LONG}-{number}")],
-        sweep() + without_quality(sweep(pair="en-ja")),
+        pytest.param(sweep() + without_quality(sweep(pair="en-ja")), marks=pytest.mark.long),
     ],
     ids=["one", "drafts", "long", "calm", "three", "six long", "one unscored"],
 )

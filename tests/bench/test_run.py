@@ -94,8 +94,8 @@ def test_an_output_mask_shortens_the_draft(tmp_path: Path) -> None:
         assert update.stats.draft_tokens == max(len(before.tokens) - 3, 0)
 
 
-@pytest.mark.parametrize("stop_after", [1, 7, 24, 47])
-@pytest.mark.parametrize("cut", [0, 1, 40, 700])
+@pytest.mark.parametrize("stop_after", [1, 24, 47])
+@pytest.mark.parametrize("cut", [0, 40, 700])
 def test_an_interrupted_run_goes_on_as_if_it_had_not_stopped(tmp_path: Path, stop_after: int, cut: int) -> None:
     corpus = corpus_of(tmp_path)
     header = header_of(corpus)
@@ -113,7 +113,7 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_stopped(tmp_path: Path, sto
     assert parts.read_bytes() == finished
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(st.data())
 def test_a_run_cut_anywhere_is_read_up_to_its_last_whole_unit(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -297,7 +297,7 @@ def test_what_a_split_leaves_of_the_draft_goes_on_within_a_stream(tmp_path: Path
     assert drafts == [0, 3, 0, 3]
 
 
-@pytest.mark.parametrize("stop_after", range(1, 16))
+@pytest.mark.parametrize("stop_after", [1, 6, 11, 15])
 def test_a_stream_that_was_cut_goes_on_with_its_draft(tmp_path: Path, stop_after: int) -> None:
     (tmp_path / "streams").mkdir()
     corpus = _split_streams(tmp_path / "streams")
