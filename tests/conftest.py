@@ -1,8 +1,10 @@
-"""Fixtures for what may be absent, and hypothesis's habits."""
+"""An empty home folder for all tests, fixtures for what may be absent, and hypothesis's profiles."""
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -14,13 +16,22 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from livetrans import installation
 
-# Models that the user of the machine has fetched would run by default in the tests of whole commands.
-for variable in ("XDG_DATA_HOME", "HF_HUB_CACHE", "LLAMA_CACHE", "OLLAMA_MODELS"):
-    os.environ[variable] = os.path.join(tempfile.gettempdir(), "livetrans-tests-without-models")
+# Tests must neither use the models and settings of the user, nor write into his folders.
+HOME = tempfile.mkdtemp(prefix="livetrans-tests-home-")
+atexit.register(shutil.rmtree, HOME, ignore_errors=True)
+os.environ["HOME"] = HOME
+for variable in (
+    "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME",
+    "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE", "OLLAMA_MODELS",
+):  # fmt: skip
+    os.environ.pop(variable, None)
+# matplotlib lists the fonts in seconds: once for all processes.
+os.environ.setdefault("MPLCONFIGDIR", os.path.join(tempfile.gettempdir(), "livetrans-tests-matplotlib"))
 
-settings.register_profile("here", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "here")
+_IN_CI = bool(os.environ.get("CI"))
+settings.register_profile("fast", deadline=None, max_examples=25, derandomize=_IN_CI)
+settings.register_profile("whole", deadline=None, derandomize=_IN_CI)  # .ci/run: --hypothesis-profile=whole
+settings.load_profile("fast")
 
 
 SHARED = Path(os.environ.get("LIVETRANS_SHARED") or Path(__file__).parents[2] / "shared")

@@ -21,22 +21,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from functools import partial
-from typing import IO, TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from livetrans.audio import portaudio
 from livetrans.audio.portaudio import ON_A_MAC
 from livetrans.audio.source import AudioChannel, Block
 from livetrans.errors import LivetransError, SourceError, UsageError
 from livetrans.events import FULL_SCALE
+from livetrans.files import read_all
 from livetrans.installation import start_python
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from livetrans.audio.portaudio import PortAudio
 
 ANSWER_SECONDS = 60.0 if ON_A_MAC else 10.0
 """Longest time that opening a device may take: the call does not return where the sound server hangs."""
@@ -49,24 +48,14 @@ WATCH_SECONDS = 0.25
 """Seconds between two looks at the parent and at the default device."""
 SUSPENDED, CHANGED = "suspended", "changed"
 """Why a capture ended while its device was there: its process was stopped, or another device became the default."""
-_EXIT_CODES = {3: SUSPENDED, 4: CHANGED}
+_ENDINGS = {3: SUSPENDED, 4: CHANGED}
+"""By the child's exit code."""
+_NO_ANSWER = "The sound system does not answer: restart it, or plug the microphone in again."
 
 BLOCK_SECONDS = 0.1
 """Sound over which a level is the root mean square."""
 
 _HEAD = struct.Struct("<IId")
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """The device that the child opened, or the sentence that says why it could not."""
-
-    device: str = ""
-    number: int = -1
-    rate: int = 0
-    fault: str = ""
-    usage: bool = False
-    """Whether the fault is the user's choice of a device."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,24 +69,7 @@ class Captured:
     """Seconds since its last sample was captured."""
 
 
-class Capture(Protocol):
-    """An open device."""
-
-    device: str
-    number: int
-    rate: int
-
-    def blocks(self) -> Iterator[Captured]:
-        """Start, and give the sound as it comes; ends when the device does, or after `close`."""
-
-    def ending(self) -> str | None:
-        """Return `SUSPENDED` or `CHANGED` where that ended the blocks; None where the device did."""
-
-    def close(self) -> None:
-        """Release the device; from any thread, any number of times."""
-
-
-class CaptureProcess:
+class Capture:
     """A device, captured by a child process."""
 
     def __init__(self, device: str | int | None, number: int | None = None) -> None:
@@ -111,32 +83,34 @@ class CaptureProcess:
         self._process = start_python("livetrans.audio.capture", wanted, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin and self._process.stdout
         self._input, self._output = self._process.stdin, self._process.stdout
-        answer = threading.Timer(ANSWER_SECONDS, self._process.kill)
-        answer.start()
+        timer = threading.Timer(ANSWER_SECONDS, self._process.kill)
+        timer.start()
         line = self._output.readline()
-        answer.cancel()
+        timer.cancel()
         # A child that was killed or crashed leaves no line, or a part of one.
-        opened = Opened(**json.loads(line)) if line.endswith(b"\n") else Opened()
-        if not opened.rate:
+        answer: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {"fault": _NO_ANSWER, "usage": False}
+        if "fault" in answer:
             self.close()
-            fault = opened.fault or "The sound system does not answer: restart it, or plug the microphone in again."
-            raise UsageError(fault) if opened.usage else SourceError(fault)
-        self.device, self.number, self.rate = opened.device, opened.number, opened.rate
+            raise (UsageError if answer["usage"] else SourceError)(answer["fault"])
+        self.device, self.number, self.rate = str(answer["device"]), int(answer["number"]), int(answer["rate"])
 
     def blocks(self) -> Iterator[Captured]:
-        with suppress(OSError, ValueError):  # ValueError: closed by another thread
+        """Start, and yield the sound as it comes, until the device ends or after `close`."""
+        with suppress(OSError, ValueError):  # ValueError: closed by another thread, or killed within a block
             self._input.write(b"\n")
-            while head := _read_exactly(self._output, _HEAD.size):
+            while len(head := read_all(self._output, _HEAD.size)) == _HEAD.size:
                 lost, frames, captured_at = _HEAD.unpack(head)
-                samples = np.frombuffer(_read_exactly(self._output, 2 * frames), dtype="<i2")
+                samples = np.frombuffer(read_all(self._output, 2 * frames), dtype="<i2")
                 yield Captured(samples.astype(np.int16), lost, max(time.monotonic() - captured_at, 0.0))
 
     def ending(self) -> str | None:
+        """Return `SUSPENDED` or `CHANGED` where that ended the blocks; None where the device did."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1.0)
-        return _EXIT_CODES.get(self._process.returncode)
+        return _ENDINGS.get(self._process.returncode)
 
     def close(self) -> None:
+        """Release the device; from any thread, any number of times."""
         self._process.kill()
         self._process.wait()
 
@@ -144,9 +118,7 @@ class CaptureProcess:
 class LevelMeter:
     """The level of a device, measured by a thread until it is closed: a root mean square, 0..1 of full scale."""
 
-    def __init__(
-        self, device: str | int | None, open_capture: Callable[[str | int | None], Capture] = CaptureProcess
-    ) -> None:
+    def __init__(self, device: str | int | None, open_capture: Callable[[str | int | None], Capture] = Capture) -> None:
         """`device`: a number, a part of a name, or None for the system's choice."""
         self.name = ""
         self.level: float | None = None
@@ -203,34 +175,8 @@ def decibels(level: float) -> float:
     return 20 * math.log10(level)
 
 
-def _read_exactly(stream: IO[bytes], count: int) -> bytes:
-    """Read `count` bytes; return none if the stream ends before."""
-    parts: list[bytes] = []
-    while count:
-        part = stream.read(count)
-        if not part:
-            return b""
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
-
-
-def capture(
-    wanted: str | int | None,
-    number: int | None,
-    commands: IO[bytes],
-    sound: IO[bytes],
-    backend: PortAudio | None = None,
-    watch: Callable[[], None] = lambda: None,
-    start_seconds: float = START_SECONDS,
-    dead_seconds: float = DEAD_SECONDS,
-) -> None:
-    """Run in the child: open the device, write the line, wait for the byte, write sound until the device ends.
-
-    `watch` runs in a thread of its own as soon as the capture begins.
-    """
-    from livetrans.audio.portaudio import PortAudio, choose_device
-
+def capture(wanted: str | int | None, number: int | None, commands: IO[bytes], sound: IO[bytes]) -> None:
+    """Run in the child: open the device, write the line, wait for the byte, write sound until the device ends."""
     channel = AudioChannel(QUEUED_FRAMES)
     captured_frames = 0
 
@@ -239,16 +185,16 @@ def capture(
         channel.offer(Block(samples, captured_frames + lost, time.monotonic()))
         captured_frames += lost + len(samples)
 
+    stream = None
     try:
-        backend = PortAudio() if backend is None else backend
-        device = choose_device(backend.devices(), wanted, number)
-        stream = backend.open(device, on_sound, channel.end)
-        opened = Opened(device.name, device.number, stream.rate)
+        device = portaudio.choose_device(portaudio.list_devices(), wanted, number)
+        stream = portaudio.Stream(device, on_sound, channel.end)
+        answer: dict[str, object] = {"device": device.name, "number": device.number, "rate": stream.rate}
     except (SourceError, UsageError) as error:
-        opened = Opened(fault=str(error), usage=isinstance(error, UsageError))
-    sound.write(json.dumps(asdict(opened)).encode() + b"\n")
+        answer = {"fault": str(error), "usage": isinstance(error, UsageError)}
+    sound.write(json.dumps(answer).encode() + b"\n")
     sound.flush()
-    if not opened.rate or not commands.read(1):
+    if stream is None or not commands.read(1):
         return
 
     def start() -> None:
@@ -258,32 +204,30 @@ def capture(
             channel.end()
 
     # Daemons: a start that hangs must not keep this process.
-    threading.Thread(target=watch, name="livetrans-watch", daemon=True).start()
+    threading.Thread(target=watch, args=(wanted is None,), name="livetrans-watch", daemon=True).start()
     threading.Thread(target=start, name="livetrans-start", daemon=True).start()
-    patience, written = start_seconds, 0
+    patience, written = START_SECONDS, 0
     while blocks := channel.take(patience):
         for block in blocks:
             head = _HEAD.pack(block.start_frame - written, len(block.samples), block.captured_at)
             sound.write(head + block.samples.astype("<i2").tobytes())
             written = block.start_frame + len(block.samples)
         sound.flush()
-        patience = dead_seconds
+        patience = DEAD_SECONDS
 
 
 def watch(follows_default: bool) -> None:
     """End this process when its parent is stopped, or when the default device that it follows is another one."""
     import psutil  # type: ignore[import-untyped]
 
-    from livetrans.audio.portaudio import default_input
-
-    codes = {reason: code for code, reason in _EXIT_CODES.items()}
-    parent, device = os.getppid(), default_input() if follows_default else None
+    codes = {reason: code for code, reason in _ENDINGS.items()}
+    parent, device = os.getppid(), portaudio.default_input() if follows_default else None
     while True:
         time.sleep(WATCH_SECONDS)
         with suppress(psutil.Error, OSError):
             if psutil.Process(parent).status() == psutil.STATUS_STOPPED:
                 os._exit(codes[SUSPENDED])
-        if device is not None and default_input() not in (device, None):
+        if device is not None and portaudio.default_input() not in (device, None):
             os._exit(codes[CHANGED])
 
 
@@ -291,7 +235,7 @@ def _main() -> None:
     """Capture, and exit without closing the stream or the library: both calls may hang if the device is gone."""
     wanted, number = json.loads(sys.argv[1])
     with suppress(OSError):  # the other process has gone
-        capture(wanted, number, open(0, "rb", 0), open(1, "wb"), watch=partial(watch, wanted is None))
+        capture(wanted, number, open(0, "rb", 0), open(1, "wb"))
     os._exit(0)
 
 

@@ -7,7 +7,7 @@ import select
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -36,12 +36,6 @@ _LOWEST_RATE, _HIGHEST_RATE = 1_000, 1_000_000
 """Hz; the resampler's buffers grow with the rate, and a damaged header may state any."""
 
 
-class Readable(Protocol):
-    """A stream of bytes that cannot seek."""
-
-    def read(self, count: int, /) -> bytes: ...
-
-
 class AudioFile:
     """Any file that PyAV decodes, as mono 16 kHz int16, in real time or as fast as it is read.
 
@@ -60,8 +54,7 @@ class AudioFile:
         """Open the file and decode it up to its `part`, so that every fault of the file is a SourceError here."""
         self._path = path
         self._first = round(part.start * SAMPLE_RATE)
-        self._end = part.end
-        self._left = None if part.end is None else round(part.end * SAMPLE_RATE) - self._first
+        self._left = None if part.end is None else max(round(part.end * SAMPLE_RATE) - self._first, 0)
         self._real_time = real_time
         self._notify = notify
         self._pace = Pace(clock)
@@ -69,6 +62,9 @@ class AudioFile:
         self.damage = ""
         """After the last sample: the sentence that says how much could be read; empty for a whole file."""
         self._decoder = _Decoder(path)
+        self.duration = min(filter(None, (self._decoder.duration, part.end)), default=None)
+        """Length in seconds up to the end of the part."""
+        self.skipped = 0.0  # A file waits until it is read.
         begins = self._decoder.skip(self._first)
         self._pending = self._read(CHUNK)
         if not len(self._pending):
@@ -81,17 +77,6 @@ class AudioFile:
                     f"{path} cannot be decoded: it is damaged, or of an unusual kind; choose another copy."
                 )
             raise SourceError(f"{path} has no sound in it: choose a recording that is not empty.")
-
-    @property
-    def duration(self) -> float | None:
-        """Length in seconds up to the end of the part."""
-        stated = self._decoder.duration
-        return self._end if stated is None or (self._end is not None and self._end < stated) else stated
-
-    @property
-    def skipped(self) -> float:
-        """Always 0: a file waits until it is read."""
-        return 0.0
 
     def __iter__(self) -> Iterator[AudioChunk]:
         """Read the file, once."""
@@ -175,11 +160,21 @@ class Resampler:
         frame.sample_rate = rate
         return self.feed(frame)
 
-    def flush(self) -> NDArray[np.int16]:
-        return self.feed(None)
+
+class Piped:
+    """A stream that cannot seek, whose first bytes were read already."""
+
+    def __init__(self, beginning: bytes, read: Callable[[int], bytes]) -> None:
+        self._beginning, self._read = beginning, read
+
+    def read(self, count: int) -> bytes:
+        if self._beginning:
+            data, self._beginning = self._beginning[:count], self._beginning[count:]
+            return data
+        return self._read(count)
 
 
-def decoded(stream: Readable, name: str) -> Iterator[NDArray[np.int16]]:
+def decoded(stream: Piped, name: str) -> Iterator[NDArray[np.int16]]:
     """Yield the sound of a file that comes through a pipe.
 
     Raises:
@@ -198,7 +193,7 @@ def decoded(stream: Readable, name: str) -> Iterator[NDArray[np.int16]]:
 class _Decoder:
     """The sound of a file, or of a `stream` that messages call by the path, decoded step by step as it is read."""
 
-    def __init__(self, path: Path, stream: Readable | None = None) -> None:
+    def __init__(self, path: Path, stream: Piped | None = None) -> None:
         self._container, self._stream = _open(path, stream)
         self.damaged = stream is None and _riff_is_cut_off(path)
         self._resampler = Resampler()
@@ -216,9 +211,8 @@ class _Decoder:
             parts.append(block)
             length += len(block)
         joined = np.concatenate(parts)
-        taken = max(count, 0)
-        self._rest = joined[taken:]
-        return joined[:taken]
+        self._rest = joined[count:]
+        return joined[:count]
 
     def skip(self, count: int) -> int:
         """Decode the next samples and drop them: a seek is not exact in every file. Return how many there were."""
@@ -250,7 +244,7 @@ class _Decoder:
             yield from parts
         rest: list[NDArray[np.int16]] = []
         with suppress(av.error.FFmpegError):  # it took no frame, because of its layout
-            rest = [self._resampler.flush()]
+            rest = [self._resampler.feed(None)]
         yield from rest
 
     def _stated_duration(self) -> float | None:
@@ -305,7 +299,7 @@ def _is_a_recording(path: Path) -> bool:
         return False
 
 
-def _open(path: Path, piped: Readable | None) -> tuple[Any, Any]:
+def _open(path: Path, piped: Piped | None) -> tuple[Any, Any]:
     import av
 
     try:

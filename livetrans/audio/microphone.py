@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livetrans.audio.capture import CHANGED, SUSPENDED, Capture, Captured, CaptureProcess
+from livetrans.audio.capture import CHANGED, SUSPENDED, Capture, Captured
 from livetrans.audio.file import Resampler
 from livetrans.audio.portaudio import is_system_sound, zeros_advice
 from livetrans.audio.source import AudioChannel, Block
@@ -37,9 +37,6 @@ _UNNAMED = ("default", "pulse", "pipewire", "sysdefault")
 ZEROS_SECONDS = 5.0
 """Seconds of samples that are exactly 0 after which the user is told: a room is never that quiet."""
 
-OpenCapture = Callable[[str | int | None, int | None], Capture]
-"""Opens the device of a name or number; the second argument decides between devices of one name."""
-
 
 class Microphone:
     """A microphone that is opened again when it is lost.
@@ -54,24 +51,23 @@ class Microphone:
         self,
         device: str | int | None,
         clock: Clock,
-        notify: Callable[[Notice | Gap], None] = lambda event: None,
-        open_capture: OpenCapture = CaptureProcess,
+        notify: Callable[[Notice | Gap], None],
+        open_capture: Callable[[str | int | None, int | None], Capture] = Capture,
         asleep: Callable[[], float] = seconds_asleep,
-        retry_seconds: tuple[float, ...] = RETRY_SECONDS,
     ) -> None:
         """`device`: a number, a part of a name, or None for the system's choice. Device errors are raised here.
 
         `asleep`: seconds that the machine has slept, which `clock` does not count.
         """
+        self.duration = None
+        self.skipped = 0.0
         self._clock, self._asleep = clock, asleep
         self._notify = notify
         self._open = open_capture
-        self._retry_seconds = retry_seconds
         self._capture = open_capture(device, None)
         # Its name, because numbers change when devices come and go.
         self._wanted = (None, None) if device is None else (self._capture.device, self._capture.number)
         self._channel = AudioChannel(BUFFERED_SECONDS * SAMPLE_RATE)
-        self._skipped_samples = 0
         self._paused = False
         self._closed = False
         self._woken: SimpleQueue[None] = SimpleQueue()
@@ -89,14 +85,6 @@ class Microphone:
         """The device's name, as the system lists it."""
         device = self._capture.device
         return f"microphone ({device})" if device in _UNNAMED else device
-
-    @property
-    def duration(self) -> float | None:
-        return None
-
-    @property
-    def skipped(self) -> float:
-        return self._skipped_samples / SAMPLE_RATE
 
     def __iter__(self) -> Iterator[AudioChunk]:
         """Start listening. While the device is gone, empty chunks carry the source time."""
@@ -180,7 +168,7 @@ class Microphone:
             return "sleep" if has_slept else reason
         lost = round(captured.lost_frames * SAMPLE_RATE / rate)
         self._position += lost
-        self._skipped_samples += lost
+        self.skipped += lost / SAMPLE_RATE
         return "overflow" if lost else None
 
     def _look_for_zeros(self, samples: NDArray[np.int16]) -> None:
@@ -202,7 +190,7 @@ class Microphone:
 
     def _open_again(self, *, at_once: bool) -> bool:
         """Try to open the device until it is back; return False if the microphone was closed."""
-        waits = (0.0, *self._retry_seconds) if at_once else self._retry_seconds
+        waits = (0.0, *RETRY_SECONDS) if at_once else RETRY_SECONDS
         for wait in chain(waits, repeat(waits[-1])):
             with suppress(Empty):
                 self._woken.get(timeout=wait)
@@ -230,10 +218,9 @@ class Microphone:
     def _report_dropped(self) -> bool:
         dropped = self._channel.take_dropped_frames()
         if dropped:
-            self._skipped_samples += dropped
-            self._notify(
-                Notice("warning", f"Skipped {dropped / SAMPLE_RATE:.1f} s of sound: this machine cannot keep up.")
-            )
+            seconds = dropped / SAMPLE_RATE
+            self.skipped += seconds
+            self._notify(Notice("warning", f"Skipped {seconds:.1f} s of sound: this machine cannot keep up."))
         return dropped > 0
 
     def _report(self, begin: int, end: int, reason: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from livetrans.audio.file import begins_like_a_recording, decoded
+from livetrans.audio.file import Piped, begins_like_a_recording, decoded
 from livetrans.audio.source import AudioChannel, Block, Pause
 from livetrans.clock import Clock
 from livetrans.errors import SourceError
@@ -41,21 +41,14 @@ class PcmStream:
 
     def __init__(self, stream: BinaryIO, clock: Clock, on_sound: Callable[[], None] | None = None) -> None:
         """`stream` stays open: the caller closes it. `on_sound` is called before the first sound is given."""
+        self.duration = None
+        self.skipped = 0.0  # The program at the other end of the pipe waits.
         self._on_sound = on_sound
         self._stream = stream
         self._clock = clock
         self._channel = AudioChannel(BUFFERED_SECONDS * SAMPLE_RATE)
         self._pause = Pause()
         self._began = clock.now()
-
-    @property
-    def duration(self) -> float | None:
-        return None
-
-    @property
-    def skipped(self) -> float:
-        """Always 0: the program at the other end of the pipe waits."""
-        return 0.0
 
     def __iter__(self) -> Iterator[AudioChunk]:
         # A daemon: a thread that waits for a silent pipe cannot be woken.
@@ -84,10 +77,9 @@ class PcmStream:
         self._channel.end()
 
     def _read(self) -> None:
-        read = getattr(self._stream, "read1", self._stream.read)
         frame = 0
         try:
-            for samples in self._samples(read):
+            for samples in self._samples():
                 if len(samples) and not self._channel.put(Block(samples, frame, self._clock.now())):
                     return
                 frame += len(samples)
@@ -98,14 +90,15 @@ class PcmStream:
         else:
             self._channel.end()
 
-    def _samples(self, read: Callable[[int], bytes]) -> Iterator[NDArray[np.int16]]:
+    def _samples(self) -> Iterator[NDArray[np.int16]]:
+        read = self._stream.read
         beginning = b""
         while len(beginning) < _LEAST_TEXT and (data := read(READ_BYTES)):
             beginning += data
         if fault := _fault_of_text(beginning):
             raise SourceError(fault)
         if begins_like_a_recording(beginning):
-            yield from decoded(_Pushed(beginning, read), "Standard input")
+            yield from decoded(Piped(beginning, read), "Standard input")
             return
         odd = b""
         for data in chain([beginning], iter(partial(read, READ_BYTES), b"")):
@@ -127,17 +120,3 @@ def _fault_of_text(beginning: bytes) -> str | None:
     if not all(character.isprintable() or character.isspace() for character in text):
         return None
     return _JSON_LINES if text.lstrip().startswith("{") else _TEXT
-
-
-class _Pushed:
-    """A stream whose first bytes were read already; it cannot seek."""
-
-    def __init__(self, beginning: bytes, read: Callable[[int], bytes]) -> None:
-        self._beginning = beginning
-        self._read = read
-
-    def read(self, count: int) -> bytes:
-        if self._beginning:
-            data, self._beginning = self._beginning[:count], self._beginning[count:]
-            return data
-        return self._read(count)

@@ -49,79 +49,77 @@ class Device:
     default: bool
 
 
-class PortAudio:
-    """PortAudio with the devices that it found at construction: this process does not see later ones.
+def _sounddevice() -> Any:
+    """Import sounddevice, which knows only the devices that were there at its import.
 
-    Its errors become SourceErrors; tests pass a class with the same methods.
+    Raises:
+        SourceError: PortAudio is missing.
     """
+    try:
+        import sounddevice
+    except OSError as error:
+        raise SourceError(
+            "PortAudio is missing, which the microphone needs: use `apt install libportaudio2` (Linux) or "
+            "`brew install portaudio` (macOS)."
+        ) from error
+    return sounddevice
 
-    def __init__(self) -> None:
-        try:
-            import sounddevice
-        except OSError as error:
-            raise SourceError(
-                "PortAudio is missing, which the microphone needs: use `apt install libportaudio2` (Linux) or "
-                "`brew install portaudio` (macOS)."
-            ) from error
-        self._sounddevice: Any = sounddevice
 
-    def devices(self) -> list[Device]:
-        """Return the devices that can record."""
-        try:
-            listed = self._sounddevice.query_devices()
-            default = self._sounddevice.default.device[0]
-        except self._sounddevice.PortAudioError as error:
-            raise SourceError(f"The sound devices cannot be listed ({error}): check the sound system.") from error
-        return [
-            Device(
-                number,
-                entry["name"],
-                entry["max_input_channels"],
-                round(entry["default_samplerate"]),
-                number == default,
-            )
-            for number, entry in enumerate(listed)
-            if entry["max_input_channels"] > 0
-        ]
+def list_devices() -> list[Device]:
+    """Return the devices that can record.
 
-    def open(self, device: Device, on_sound: OnSound, on_end: Callable[[], None]) -> PortAudioStream:
+    Raises:
+        SourceError: PortAudio is missing or fails.
+    """
+    sounddevice = _sounddevice()
+    try:
+        listed = sounddevice.query_devices()
+        default = sounddevice.default.device[0]
+    except sounddevice.PortAudioError as error:
+        raise SourceError(f"The sound devices cannot be listed ({error}): check the sound system.") from error
+    return [
+        Device(
+            number, entry["name"], entry["max_input_channels"], round(entry["default_samplerate"]), number == default
+        )
+        for number, entry in enumerate(listed)
+        if entry["max_input_channels"] > 0
+    ]
+
+
+class Stream:
+    """An open stream of a device, at `rate` frames per second."""
+
+    def __init__(self, device: Device, on_sound: OnSound, on_end: Callable[[], None]) -> None:
         """Open the device at 16 kHz in mono, or else at a rate and with channels that it supports.
 
         Raises:
             SourceError: it supports none, or another program has it.
         """
+        self._device, self._on_sound = device, on_sound
+        self._expected_at: float | None = None
+        sounddevice = _sounddevice()
+        self._error: type[Exception] = sounddevice.PortAudioError
         rates = dict.fromkeys((SAMPLE_RATE, device.default_rate, *COMMON_RATES))
-        channels = (1, 2) if device.channels > 1 else (1,)
         refusal: Exception | None = None
-        for rate, count in product(rates, channels):
+        for rate, channels in product(rates, (1, 2) if device.channels > 1 else (1,)):
             try:
-                return PortAudioStream(self._sounddevice, device, rate, count, on_sound, on_end)
-            except (self._sounddevice.PortAudioError, ValueError) as error:
+                self._stream = sounddevice.InputStream(
+                    device=device.number,
+                    channels=channels,
+                    dtype="int16",
+                    samplerate=rate,
+                    callback=self._callback,
+                    finished_callback=on_end,
+                )
+            except (self._error, ValueError) as error:
                 refusal = refusal or error
+            else:
+                self.rate = rate
+                return
         raise SourceError(
             f"The microphone '{device.name}' cannot be opened ({refusal}): close the program that uses it, or choose "
             "another with --device."
         ) from refusal
-
-
-class PortAudioStream:
-    """An open stream of `device` at `rate` frames per second."""
-
-    def __init__(
-        self, sounddevice: Any, device: Device, rate: int, channels: int, on_sound: OnSound, on_end: Callable[[], None]
-    ) -> None:
-        self.device, self.rate = device, rate
-        self._on_sound = on_sound
-        self._error: type[Exception] = sounddevice.PortAudioError
-        self._expected_at: float | None = None
-        self._stream = sounddevice.InputStream(
-            device=device.number,
-            channels=channels,
-            dtype="int16",
-            samplerate=rate,
-            callback=self._callback,
-            finished_callback=on_end,
-        )
 
     def start(self) -> None:
         """Start the capture.
@@ -133,7 +131,7 @@ class PortAudioStream:
             self._stream.start()
         except self._error as error:
             raise SourceError(
-                f"The microphone '{self.device.name}' does not start ({error}): plug it in again."
+                f"The microphone '{self._device.name}' does not start ({error}): plug it in again."
             ) from error
 
     def _callback(self, data: NDArray[np.int16], frames: int, time: Any, status: Any) -> None:
@@ -155,11 +153,6 @@ def portaudio_version() -> str | None:
     except subprocess.TimeoutExpired:
         return "a PortAudio that does not answer"
     return answer.stdout.partition(",")[0].strip() or None
-
-
-def list_devices() -> list[Device]:
-    """Return the input devices."""
-    return PortAudio().devices()
 
 
 def default_input() -> int | None:

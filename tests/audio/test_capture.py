@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import io
 import json
 import signal
@@ -11,15 +10,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import psutil
 import pytest
 
+from livetrans.audio import capture as capturing
 from livetrans.audio import portaudio
-from livetrans.audio.capture import _EXIT_CODES, _HEAD, QUEUED_FRAMES, SUSPENDED, CaptureProcess, capture
-from livetrans.audio.portaudio import Device, PortAudio, choose_device
+from livetrans.audio.capture import _ENDINGS, _HEAD, QUEUED_FRAMES, SUSPENDED, Capture
+from livetrans.audio.portaudio import Device, Stream, choose_device, list_devices
 from livetrans.errors import LivetransError, SourceError, UsageError
 from livetrans.events import SAMPLE_RATE
 
@@ -65,20 +66,26 @@ class FakeSoundDevice:
         self.callback(samples, len(samples), SimpleNamespace(inputBufferAdcTime=begins_at), status)
 
 
-def port_audio(fake: FakeSoundDevice) -> PortAudio:
-    backend = PortAudio.__new__(PortAudio)
-    backend._sounddevice = fake
-    return backend
+Run = Callable[..., tuple[dict[str, object], bytes]]
 
 
-def captured(
-    fake: FakeSoundDevice, wanted: str | None = None, start: bytes = b"\n", output: io.BytesIO | None = None
-) -> tuple[dict[str, object], bytes]:
-    """The line that the child writes, and what comes after it."""
-    output = output or io.BytesIO()
-    capture(wanted, None, io.BytesIO(start), output, port_audio(fake), start_seconds=0.05, dead_seconds=0.05)
-    line, sound = output.getvalue().split(b"\n", 1)
-    return json.loads(line), sound
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run what the child runs; return the line that it writes, and what comes after it."""
+    monkeypatch.setattr(capturing, "START_SECONDS", 0.05)
+    monkeypatch.setattr(capturing, "DEAD_SECONDS", 0.05)
+    monkeypatch.setattr(capturing, "watch", lambda follows_default: None)
+
+    def run(
+        fake: FakeSoundDevice, wanted: str | None = None, start: bytes = b"\n", output: io.BytesIO | None = None
+    ) -> tuple[dict[str, object], bytes]:
+        monkeypatch.setitem(sys.modules, "sounddevice", fake)
+        output = output or io.BytesIO()
+        capturing.capture(wanted, None, io.BytesIO(start), output)
+        line, sound = output.getvalue().split(b"\n", 1)
+        return json.loads(line), sound
+
+    return run
 
 
 def blocks_in(sound: bytes) -> list[tuple[int, list[int]]]:
@@ -91,28 +98,29 @@ def blocks_in(sound: bytes) -> list[tuple[int, list[int]]]:
     return found
 
 
-def test_the_first_rate_and_channels_that_the_device_takes_are_used() -> None:
+def test_the_first_rate_and_channels_that_the_device_takes_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     device = Device(1, "USB Headset", 2, 32_000, True)
     for accepted in ((SAMPLE_RATE, 1), (SAMPLE_RATE, 2), (32_000, 1), (48_000, 2), (44_100, 1)):
-        fake = FakeSoundDevice(accepted)
-        stream = port_audio(fake).open(device, lambda samples, lost: None, lambda: None)
+        monkeypatch.setitem(sys.modules, "sounddevice", fake := FakeSoundDevice(accepted))
+        stream = Stream(device, lambda samples, lost: None, lambda: None)
         assert (stream.rate, fake.tried[-1]) == (accepted[0], accepted)
+    monkeypatch.setitem(sys.modules, "sounddevice", FakeSoundDevice())
     with pytest.raises(SourceError, match=r"USB Headset.*Invalid sample rate.*--device"):
-        port_audio(FakeSoundDevice()).open(device, lambda samples, lost: None, lambda: None)
+        Stream(device, lambda samples, lost: None, lambda: None)
 
 
-def test_two_channels_become_their_mean_and_lost_frames_are_counted() -> None:
+def test_two_channels_become_their_mean_and_lost_frames_are_counted(run: Run) -> None:
     def gives(fake: FakeSoundDevice) -> None:
         fake.play(np.array([[30_000, 32_000], [-4, 0]], np.int16), 0.0)
         fake.play(np.array([[1, 1]], np.int16), 2 / SAMPLE_RATE + 0.5, overflow=True)
         fake.finish()
 
-    head, sound = captured(FakeSoundDevice((SAMPLE_RATE, 2), gives=gives))
-    assert head == {"device": "USB Headset", "number": 1, "rate": SAMPLE_RATE, "fault": "", "usage": False}
+    head, sound = run(FakeSoundDevice((SAMPLE_RATE, 2), gives=gives))
+    assert head == {"device": "USB Headset", "number": 1, "rate": SAMPLE_RATE}
     assert blocks_in(sound) == [(0, [31_000, -2]), (SAMPLE_RATE // 2, [1])]
 
 
-def test_a_parent_that_does_not_read_loses_the_oldest_sound_and_learns_how_much() -> None:
+def test_a_parent_that_does_not_read_loses_the_oldest_sound_and_learns_how_much(run: Run) -> None:
     played = threading.Event()
 
     class Pipe(io.BytesIO):
@@ -128,37 +136,36 @@ def test_a_parent_that_does_not_read_loses_the_oldest_sound_and_learns_how_much(
         fake.finish()
 
     fake = FakeSoundDevice((48_000, 1), gives=gives)
-    _, sound = captured(fake, output=Pipe())
+    _, sound = run(fake, output=Pipe())
     blocks = blocks_in(sound)
     kept = sum(len(samples) for _, samples in blocks)
     assert QUEUED_FRAMES <= kept <= 2 * QUEUED_FRAMES
     assert kept + sum(lost for lost, _ in blocks) == 30 * 48_000
 
 
-def test_a_device_that_gives_nothing_or_does_not_start_ends_the_capture() -> None:
+def test_a_device_that_gives_nothing_or_does_not_start_ends_the_capture(run: Run) -> None:
     def fails(fake: FakeSoundDevice) -> None:
         raise PortAudioError("gone")
 
     for gives in (lambda fake: None, fails, lambda fake: threading.Event().wait(5)):
-        head, sound = captured(FakeSoundDevice((SAMPLE_RATE, 1), gives=gives))
+        head, sound = run(FakeSoundDevice((SAMPLE_RATE, 1), gives=gives))
         assert (head["rate"], sound) == (SAMPLE_RATE, b"")
 
 
-def test_nothing_is_captured_before_it_is_asked_for() -> None:
+def test_nothing_is_captured_before_it_is_asked_for(run: Run) -> None:
     fake = FakeSoundDevice((SAMPLE_RATE, 1), gives=lambda fake: fake.play(np.ones((1, 1), np.int16), 0.0))
-    assert captured(fake, start=b"")[1] == b""
+    assert run(fake, start=b"")[1] == b""
 
 
-def test_why_nothing_was_opened_is_said_in_one_sentence() -> None:
+def test_why_nothing_was_opened_is_said_in_one_sentence(run: Run) -> None:
     for wanted, usage in (("webcam", True), ("camera", False)):
-        head, sound = captured(FakeSoundDevice(), wanted)
-        assert (head["rate"], head["usage"], sound) == (0, usage, b"")
-        assert isinstance(head["fault"], str) and wanted in head["fault"].lower()
+        head, sound = run(FakeSoundDevice(), wanted)
+        assert (head["usage"], sound) == (usage, b"") and wanted in str(head["fault"]).lower()
 
 
 def test_the_process_prints_nothing_of_its_own(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(LivetransError) as caught:
-        CaptureProcess("a microphone that nobody has")
+        Capture("a microphone that nobody has")
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
 
@@ -205,58 +212,44 @@ print(child.wait(), flush=True)
         assert time.monotonic() < patience, "it goes on listening"
         time.sleep(0.05)
     process.send_signal(signal.SIGCONT)
-    assert _EXIT_CODES[int(process.communicate(timeout=30)[0])] == SUSPENDED
+    assert _ENDINGS[int(process.communicate(timeout=30)[0])] == SUSPENDED
 
 
-@pytest.mark.parametrize("line", ["", "{", '{"device": "x", "rate"'])
 def test_a_child_that_dies_in_its_answer_is_a_sound_system_that_does_not_answer(
-    line: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    children = []
+    for command in (["true"], ["printf", "{"], ["printf", '{"device": "x", "rate"']):
 
-    def start(module: str, *arguments: str, **pipes: int) -> subprocess.Popen[bytes]:
-        program = f"import sys; sys.stdout.write({line!r})"
-        children.append(subprocess.Popen([sys.executable, "-c", program], bufsize=0, **pipes))
-        return children[-1]
+        def start(module: str, *arguments: str, command: list[str] = command, **pipes: int) -> subprocess.Popen[bytes]:
+            return subprocess.Popen(command, bufsize=0, **pipes)
 
-    monkeypatch.setattr("livetrans.audio.capture.start_python", start)
-    with pytest.raises(SourceError, match="does not answer"):
-        CaptureProcess(None)
-    assert children[0].poll() is not None
+        monkeypatch.setattr(capturing, "start_python", start)
+        with pytest.raises(SourceError, match="does not answer"):
+            Capture(None)
 
 
-@pytest.mark.parametrize(
-    ("program", "named"), [("Apple_Terminal", "Terminal"), ("ghostty", "ghostty"), (None, "this terminal")]
-)
-def test_a_macs_silent_microphone_needs_the_terminals_permission(
-    program: str | None, named: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_macs_silent_microphone_needs_the_terminals_permission(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portaudio, "ON_A_MAC", True)
-    monkeypatch.delenv("TERM_PROGRAM", raising=False)
-    if program:
-        monkeypatch.setenv("TERM_PROGRAM", program)
-    assert f"allow {named} to use it" in portaudio.zeros_advice()
-    assert "Privacy & Security, Microphone" in portaudio.zeros_advice()
+    for program, named in (("Apple_Terminal", "Terminal"), ("ghostty", "ghostty"), (None, "this terminal")):
+        monkeypatch.delenv("TERM_PROGRAM", raising=False)
+        if program:
+            monkeypatch.setenv("TERM_PROGRAM", program)
+        assert f"allow {named} to use it" in portaudio.zeros_advice()
     monkeypatch.setattr(portaudio, "ON_A_MAC", False)
     assert "unmute" in portaudio.zeros_advice()
 
 
-def test_only_devices_that_record_are_listed() -> None:
-    found = port_audio(FakeSoundDevice()).devices()
-    assert [(device.number, device.name, device.default) for device in found] == [
+def test_only_devices_that_record_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sounddevice", FakeSoundDevice())
+    assert [(device.number, device.name, device.default) for device in list_devices()] == [
         (1, "USB Headset", True),
         (2, "Camera", False),
     ]
 
 
-def test_without_portaudio_one_sentence_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def fail(name: str, *rest: object, **more: object) -> object:
-        if name == "sounddevice":
-            raise OSError("PortAudio library not found")
-        return real(name, *rest, **more)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(builtins, "__import__", fail)
+def test_without_portaudio_one_sentence_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sounddevice.py").write_text("raise OSError('PortAudio library not found')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "sounddevice", raising=False)
     with pytest.raises(SourceError, match="apt install libportaudio2"):
-        PortAudio()
+        list_devices()

@@ -10,11 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.audio import microphone
 from livetrans.audio.capture import CHANGED, SUSPENDED, Captured
 from livetrans.audio.microphone import BUFFERED_SECONDS, Microphone
 from livetrans.clock import ManualClock
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, Gap, Notice
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_waits() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(microphone, "RETRY_SECONDS", (0.001,))
+        yield
+
 
 Step = Captured | np.ndarray | Callable[[], object]
 
@@ -73,14 +82,12 @@ class World:
             if not isinstance(attempt, ScriptedCapture):
                 self.clock.advance(1.0)
                 if attempt is None:
-                    microphone.close()
+                    source.close()
                 raise attempt or SourceError("the end")
             return attempt
 
-        microphone = Microphone(
-            device, self.clock, self.events.append, open_capture, lambda: self.asleep, retry_seconds=(0.001,)
-        )
-        return microphone
+        source = Microphone(device, self.clock, self.events.append, open_capture, lambda: self.asleep)
+        return source
 
     def hear(self, device: str | int | None = None) -> list[AudioChunk]:
         return [chunk for chunk in self.microphone(device) if len(chunk.samples)]
@@ -152,11 +159,10 @@ def test_a_device_that_opens_and_gives_no_sound_is_one_gap() -> None:
 
 def test_while_the_device_is_gone_source_time_goes_on() -> None:
     world = World()
-    microphone = world.microphone
     gone = threading.Event()
     world.capture(block(1), lambda: world.clock.advance(4.0), gone.set)
     world.capture(lambda: threading.Event().wait(30))
-    chunks = iter(source := microphone())
+    chunks = iter(source := world.microphone())
     assert next(chunks).end == 1.0
     gone.wait()
     world.clock.advance(4.0)
