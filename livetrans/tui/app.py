@@ -27,7 +27,8 @@ from livetrans.tui.captions import Current, History
 from livetrans.tui.colours import readable
 from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import COMMANDS, bindings, listed, palette
-from livetrans.tui.panel import GROUPS, ROOMY_HEIGHT, Panel, Strip
+from livetrans.tui.numbers import GROUPS
+from livetrans.tui.panel import ROOMY_HEIGHT, Panel, Strip
 from livetrans.tui.sink import Published, ScreenSink
 
 POLL_SECONDS = 0.25
@@ -88,10 +89,8 @@ class LivetransApp(App[str]):
         self._save = save
         self._show_source = output.show_source is not False
         self._shown_panel = output.panel
-        self._paused = False
         self._phase = Phase.LOADING
-        self._quitting = False
-        self._is_started = False
+        self._paused = self._quitting = self._is_started = False
         self._failure: str | None = None
         self._found: int | None = None
         self._below = 0
@@ -144,6 +143,7 @@ class LivetransApp(App[str]):
 
     def _fit(self) -> None:
         self._current.fit(self.screen_stack[0].query_one("#captions").size)
+        self._show_numbers()
 
     def _begin(self) -> None:
         self._fit()
@@ -333,7 +333,6 @@ class LivetransApp(App[str]):
         self._shown_panel = PANELS[(PANELS.index(self._shown_panel) + 1) % len(PANELS)]
         self._place_panel()
         self._status.show(f"panel: {self._shown_panel}")
-        self.call_after_refresh(self._show_numbers)
         self.call_after_refresh(self._fit)
 
     def _place_panel(self) -> None:
@@ -343,7 +342,6 @@ class LivetransApp(App[str]):
         """Show nothing but captions, or everything again."""
         self.screen_stack[0].toggle_class("-only")
         self.call_after_refresh(self._fit)
-        self.call_after_refresh(self._show_numbers)
 
     def action_help(self, at: str = "") -> None:
         """Open the help; `at` is the label of a number to open it at."""

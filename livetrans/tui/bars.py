@@ -12,7 +12,7 @@ from textual.widgets import ProgressBar, Static
 from livetrans.installation import as_started
 from livetrans.metrics.monitor import Snapshot
 from livetrans.text import duration, visible
-from livetrans.tui.panel import left_out
+from livetrans.tui.numbers import left_out
 
 SECONDS_SHOWN = {"info": 6.0, "warning": 20.0}
 """How long a sentence is shown; an error is shown until the next sentence."""

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from livetrans.tui.keys import COMMANDS
-from livetrans.tui.panel import GROUPS
+from livetrans.tui.numbers import GROUPS
 
 
 class HelpScreen(ModalScreen[None]):

@@ -10,9 +10,11 @@ from livetrans.config import DecodingSettings, Settings
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.backpressure import LEVELS, Level
 from livetrans.text import duration
-from livetrans.tui import panel as numbers
+from livetrans.tui import numbers
+from livetrans.tui import panel as panels
 from livetrans.tui.keys import COMMANDS, listed
-from livetrans.tui.panel import DASH, GROUPS, LISTENER, RESEARCH, strip_text
+from livetrans.tui.numbers import DASH, GROUPS, LISTENER, RESEARCH
+from livetrans.tui.panel import strip_text
 from tests.tui.scripted import FULL
 
 KEYS = listed(COMMANDS)
@@ -21,7 +23,7 @@ PANEL_WIDTH = 22
 
 
 def draw(snapshot: Snapshot, panel: str, width: int, height: int) -> str:
-    return numbers.draw(snapshot, panel, KEYS, width, height).plain
+    return panels.draw(snapshot, panel, KEYS, width, height).plain
 
 
 def test_unmeasured_is_a_dash_and_zero_is_zero() -> None:
