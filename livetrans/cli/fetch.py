@@ -95,14 +95,15 @@ def offer_models(settings: Settings, *, yes: bool) -> None:
     source = None if settings.source_language == AUTO else settings.source_language
     try:
         spoken = hardest([spoken_code(code) for code in settings.sources])
-        recogniser, translator = known_models().pair(OFFERED, spoken, settings.target_language)
+        recogniser, translator = known_models().pair(OFFERED, spoken, *settings.targets)
     except UsageError:
         return  # Nothing is known for these languages; what is missing is said when the models are searched.
     here: dict[Entry, FoundModel | None] = {}
     if not asr:
         here[recogniser] = _found(partial(find_recogniser, language=spoken))
     if not mt:
-        here[translator] = _found(partial(find_translator, source=source, target=settings.target_language))
+        target, *others = settings.targets
+        here[translator] = _found(partial(find_translator, source=source, target=target, others=others))
     wanted = {entry: model for entry, model in here.items() if model is None or model.embedded}
     if not wanted:
         return

@@ -168,17 +168,18 @@ class Catalogue:
         found = (speed for speed in self.speeds if entry.name in speed.models and speed.machine == machine)
         return next(found, None)
 
-    def pair(self, purpose: str, source: str | None, target: str) -> tuple[Entry, Entry]:
-        """Return the recogniser and the translator of a purpose for a language pair; None is a language to be detected.
+    def pair(self, purpose: str, source: str | None, *targets: str) -> tuple[Entry, Entry]:
+        """Return the recogniser and the translator of a purpose for languages; None is a language to be detected.
 
         Raises:
             UsageError: none of them knows the languages.
         """
         choice = self.purposes.get(purpose, Purpose((), ()))
         recogniser = self._first(choice.recognisers, source)
-        translator = self._first(choice.translators, source, target)
+        translator = self._first(choice.translators, source, *targets)
         if recogniser is None or translator is None:
-            what = f"recogniser for {source}" if recogniser is None else f"translator for {source or 'any'} to {target}"
+            pair = f"{source or 'any'} to {' and '.join(targets)}"
+            what = f"recogniser for {source}" if recogniser is None else f"translator for {pair}"
             raise UsageError(f"{purpose} has no {what}; choose a model from `livetrans models` by its name")
         return recogniser, translator
 

@@ -24,7 +24,9 @@ def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda 
         ModelError: a model that is not there.
     """
     source = None if settings.source_language == AUTO else settings.source_language
-    model = find_translator(model_name(settings.language_model.model), source=source, target=settings.target_language)
+    target, *others = settings.targets
+    name = model_name(settings.language_model.model)
+    model = find_translator(name, source=source, target=target, others=others)
     prompt = settings.language_model.prompt or model.prompt
     settings = replace(settings, language_model=replace(settings.language_model, model=model.path, prompt=prompt))
     if settings.draft_model:

@@ -13,7 +13,7 @@ fits the languages is taken, of
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -123,14 +123,15 @@ class FoundModel:
         called = name.casefold() in {one.casefold() for one in names}
         return called or (self.entry is not None and self.entry.is_called(name))
 
-    def fits(self, source: str | None, target: str | None) -> bool:
-        """Return whether the model may serve these languages; None is any language."""
+    def fits(self, *codes: str | None) -> bool:
+        """Return whether the model may serve these languages, the spoken one first; None is any language."""
         if self.kind == TRANSLATOR and not self.embedded:
-            return knows_pair(self.family, source, target) and _is_gguf(self.path) and not is_stateful(self.path)
+            return knows_pair(self.family, *codes) and _is_gguf(self.path) and not is_stateful(self.path)
         if self.entry is not None:
-            return self.entry.knows(source)
-        return all(
-            wanted is None or wanted == known for known, wanted in zip(self.languages, (source, target), strict=False)
+            return self.entry.knows(*codes)
+        known = self.languages
+        return not known or (
+            len(codes) <= len(known) and all(wanted in (None, code) for code, wanted in zip(known, codes, strict=False))
         )
 
 
@@ -194,16 +195,20 @@ def find_recogniser(name: str | None = None, *, language: str | None = None) -> 
     Raises:
         ModelError: there is none; the sentence lists what was found.
     """
-    return _find(RECOGNISER, name or os.environ.get(RECOGNISER_VARIABLE), language, None)
+    return _find(RECOGNISER, name or os.environ.get(RECOGNISER_VARIABLE), language)
 
 
-def find_translator(name: str | None = None, *, source: str | None = None, target: str | None = None) -> FoundModel:
+def find_translator(
+    name: str | None = None, *, source: str | None = None, target: str | None = None, others: Sequence[str] = ()
+) -> FoundModel:
     """Return the translator `name` (path or name), else that of LIVETRANS_MT_MODEL, else the first for the pair.
+
+    `others` are further languages of the captions that it has to know.
 
     Raises:
         ModelError: there is none; the sentence lists what was found.
     """
-    return _find(TRANSLATOR, name or os.environ.get(TRANSLATOR_VARIABLE), source, target)
+    return _find(TRANSLATOR, name or os.environ.get(TRANSLATOR_VARIABLE), source, target, *others)
 
 
 def find_draft_model(name: str) -> Path:
@@ -230,7 +235,7 @@ def _models_apart(folder: str) -> list[FoundModel]:
     return [model for one in apart for model in _models_in(one)]
 
 
-def _find(kind: str, name: str | None, source: str | None, target: str | None) -> FoundModel:
+def _find(kind: str, name: str | None, source: str | None, *targets: str | None) -> FoundModel:
     found = find_models(kind)
     if name:
         apart = _models_apart(_DOUBLE) if kind == TRANSLATOR else []
@@ -238,10 +243,11 @@ def _find(kind: str, name: str | None, source: str | None, target: str | None) -
     others = (model for model in found if not model.embedded)
     embedded = (model for model in found if model.embedded)
     for model in chain(others, _known_elsewhere(kind), embedded):
-        if model.fits(source, target):
+        if model.fits(source, *targets):
             return model
-    pull = f"small --from {source or 'en'} --to {target or 'de'}"
-    raise ModelError(f"{_nothing_fits(kind, source, target)}; {_advice(kind, found, pull)}")
+    shown = [code for code in targets if code]
+    pull = f"small --from {source or 'en'} --to {shown[0] if shown else 'de'}"
+    raise ModelError(f"{_nothing_fits(kind, source, shown)}; {_advice(kind, found, pull)}")
 
 
 def _known_elsewhere(kind: str) -> Iterator[FoundModel]:
@@ -268,10 +274,10 @@ def _named(kind: str, name: str, found: list[FoundModel]) -> FoundModel:
     return model
 
 
-def _nothing_fits(kind: str, source: str | None, target: str | None) -> str:
-    if not source and not target:
+def _nothing_fits(kind: str, source: str | None, targets: list[str]) -> str:
+    if not source and not targets:
         return f"there is no {kind} here"
-    return f"no {kind} here knows {source or 'any language'}" + (f" to {target}" if target else "")
+    return f"no {kind} here knows {source or 'any language'}" + (f" to {' and '.join(targets)}" if targets else "")
 
 
 def _fault_of(kind: str, name: str, path: Path) -> str:

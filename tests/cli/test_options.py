@@ -112,11 +112,12 @@ def test_every_option_reaches_its_setting(seen: Seen, models: Path) -> None:
     assert settings.transcriber.prompt_characters > 0
 
 
-def test_a_pair_that_the_small_translator_does_not_know_goes_to_another(seen: Seen, models: Path) -> None:
-    assert choose_models(parsed(seen, "--to", "fr")).language_model.model.name == "tower.gguf"
+@pytest.mark.parametrize("to", ["fr", "de,fr"])
+def test_languages_that_the_small_translator_does_not_know_go_to_another(seen: Seen, models: Path, to: str) -> None:
+    assert choose_models(parsed(seen, "--to", to)).language_model.model.name == "tower.gguf"
     (models / "tower.gguf").unlink()
-    with pytest.raises(ModelError, match="en to fr"):
-        choose_models(parsed(seen, "--to", "fr"))
+    with pytest.raises(ModelError, match=f"en to {to.replace(',', ' and ')}"):
+        choose_models(parsed(seen, "--to", to))
 
 
 def test_auto_leaves_the_language_to_a_recogniser_that_can_tell(seen: Seen, models: Path) -> None:
