@@ -144,11 +144,10 @@ def may_be_json_lines(path: Path) -> bool:
 
 def read_all(file: IO[bytes], count: int) -> bytes:
     """Return as many bytes as there are, up to `count`: an unbuffered file may give fewer at once."""
-    parts = []
-    while count > 0 and (part := file.read(count)):
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
+    data = b""
+    while len(data) < count and (part := file.read(count - len(data))):
+        data += part
+    return data
 
 
 def write_all(file: IO[bytes], data: bytes) -> None:

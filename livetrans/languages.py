@@ -90,15 +90,15 @@ class Language:
         return self.code in _RIGHT_TO_LEFT
 
 
-def _table() -> dict[str, Language]:
-    """Return every language by its code in small letters."""
-    languages = [Language(code, name, code not in _UNSPACED, code) for code, name in _WHISPER_NAMES.items()]
-    languages += [Language(code, name, code[:2] not in _UNSPACED, code[:2]) for code, name in _VARIANTS.items()]
-    languages += [Language(code, name, True, None) for code, name in _TRANSLATED_ONLY.items()]
-    return {language.code.lower(): language for language in languages}
-
-
-LANGUAGES = _table()
+LANGUAGES = {
+    language.code.lower(): language
+    for language in (
+        *(Language(code, name, code not in _UNSPACED, code) for code, name in _WHISPER_NAMES.items()),
+        *(Language(code, name, code[:2] not in _UNSPACED, code[:2]) for code, name in _VARIANTS.items()),
+        *(Language(code, name, True, None) for code, name in _TRANSLATED_ONLY.items()),
+    )
+}
+"""Every language by its code in small letters."""
 
 
 def _folded(name: str) -> str:
@@ -125,16 +125,20 @@ def parse_language(text: str) -> Language:
     name = _folded(wanted)
     if known := LANGUAGES.get(wanted.lower()) or _BY_ENGLISH_NAME.get(name) or _by_tag(wanted):
         return known
-    match list(_by_name().get(name, ())):
-        case [found]:
-            return found
+    found = _by_name().get(name, ())
+    if len(found) == 1:
+        return next(iter(found))
     raise UsageError(f"unknown language {text!r}; {_advice(name)}")
 
 
 def check_different(spoken: str, shown: str) -> None:
-    """Raises UsageError where both are the same language; each is a code or a name, or `auto`."""
-    language = None if spoken.strip().lower() == AUTO else parse_language(spoken)
-    if language == parse_language(shown):
+    """Check that two languages differ; each is a code or a name, the spoken one also `auto`.
+
+    Raises:
+        UsageError: they are the same, or one is unknown.
+    """
+    language = parse_language(shown)
+    if spoken.strip().lower() != AUTO and parse_language(spoken) == language:
         raise UsageError(f"--from and --to are both {language.name}; choose another language for one of them")
 
 

@@ -33,6 +33,7 @@ Joiners (Persian, Hindi, emoji) and directional marks are not among them.
 """
 MOST_MARKS = 8
 """Zero-width characters in a row: no script stacks more, and thousands hide or overflow a line."""
+_MANY_MARKS = rf"([\p{{Mn}}\p{{Me}}\p{{Cf}}]{{{MOST_MARKS}}})[\p{{Mn}}\p{{Me}}\p{{Cf}}]+"
 LONGEST_WORD = 1000
 """Characters without a space: a paragraph in a script without spaces has fewer."""
 _TOO_LONG = re.compile(rf"(\S{{{LONGEST_WORD - 1}}})\S{{2,}}")
@@ -68,7 +69,9 @@ def visible(text: str) -> str:
     text = _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
     text = UNSEEN.sub("", text)
     if not text.isascii():
-        text = _with_few_marks(text)
+        import regex
+
+        text = regex.sub(_MANY_MARKS, r"\1", text)
     return _TOO_LONG.sub("\\1…", text)
 
 
@@ -177,16 +180,6 @@ def fitted(text: str, width: int) -> str:
         return text
     begin, end = next(iter(line_spans(text, width - 1)), (0, 0)) if width > 1 else (0, 0)
     return f"{text[begin:end]}…" if end else ""
-
-
-def _with_few_marks(text: str) -> str:
-    kept: list[str] = []
-    marks = 0
-    for character in text:
-        marks = marks + 1 if unicodedata.category(character) in ("Mn", "Me", "Cf") else 0
-        if marks <= MOST_MARKS:
-            kept.append(character)
-    return "".join(kept)
 
 
 def break_spans(text: str, width: int) -> Iterator[tuple[int, int]]:

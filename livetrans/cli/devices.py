@@ -16,7 +16,7 @@ from livetrans.audio.portaudio import Device
 from livetrans.cli.bars import SteadyConsole
 from livetrans.errors import SourceError
 from livetrans.installation import as_started
-from livetrans.text import counted, visible
+from livetrans.text import counted, fitted, visible
 
 _BAR = 24
 _NAME = 30
@@ -90,8 +90,7 @@ def _lines(
 
 
 def _line(device: Device, meter: LevelMeter, level: float | None) -> Text:
-    name = visible(device.name)
-    label = f"{device.number:>5}  {name if len(name) <= _NAME else name[: _NAME - 1] + '…':<{_NAME}} "
+    label = f"{device.number:>5}  {fitted(visible(device.name), _NAME):<{_NAME}} "
     if meter.fault:
         return Text(label + visible(meter.fault))
     if level is None:

@@ -10,6 +10,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain
 from typing import Any
 
 import click
@@ -73,9 +74,10 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     from livetrans.audio.portaudio import portaudio_version
     from livetrans.doctor import machine
     from livetrans.doctor.trial import SPEECH_SECONDS, run_trial, trial_finding
-    from livetrans.lm.llama.model import engine
+    from livetrans.lm.llama.model import engine as llama_engine
+    from livetrans.models.find import size_on_disk
     from livetrans.session.recorder import sessions_folder
-    from livetrans.speech.whisper import compute_types, cuda_devices
+    from livetrans.speech.whisper import engine as recogniser_engine
 
     missing: ModelError | None = None
     try:
@@ -84,39 +86,35 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
         missing = error
     yield machine.check_versions(portaudio_version())
     with _quiet():
-        llama, types, devices = engine(), compute_types(), cuda_devices()
+        llama, recogniser = llama_engine(), recogniser_engine()
     yield machine.check_llama(llama.info, llama.offloads, machine.processor_flags(), platform.system())
-    yield machine.check_ctranslate2(types, devices)
-    _tell("listening to the microphone …")
+    yield machine.check_ctranslate2(*recogniser)
+    _show_progress("listening to the microphone …")
     yield machine.check_microphone(_listen)
     yield machine.check_disk(sessions_folder())
     if missing:
-        yield machine.fault("models", missing)
+        yield Finding("models", BROKEN, str(missing))
         return
     assert settings.recogniser is not None
-    from livetrans.models.find import size_on_disk
-
     paths = [settings.recogniser.model, settings.language_model.model]
     named = ", ".join(f"{path.name} ({file_size(size_on_disk(path))})" for path in paths)
-    embedded = embedded_notice(settings)
-    if embedded:
+    if embedded := embedded_notice(settings):
         advice = f"{embedded.text.rpartition('; ')[2]} Then run the doctor again."
         yield Finding("models", WARNING, f"{named}; {EMBEDDED}", advice)
     else:
         yield Finding("models", OK, named)
     memory = machine.check_memory(sum(map(size_on_disk, paths)), psutil.virtual_memory().available)
     yield memory
-    busy = machine.check_load_average(psutil.getloadavg()[0], os.cpu_count() or 1)
-    if busy:
+    if busy := machine.check_load_average(psutil.getloadavg()[0], os.cpu_count() or 1):
         yield busy
     if memory.state == BROKEN:
         return
-    _tell(f"playing {SPEECH_SECONDS:.0f} s of speech through {paths[0].name} and {paths[1].name} …")
+    _show_progress(f"playing {SPEECH_SECONDS:.0f} s of speech through {paths[0].name} and {paths[1].name} …")
     try:
         with _quiet():
             trial = run_trial(settings, SystemClock())
     except LivetransError as error:
-        yield machine.fault("captions", error)
+        yield Finding("captions", BROKEN, str(error))
         return
     measured |= asdict(trial) | {"keeps_up": trial.keeps_up}
     yield trial_finding(trial)
@@ -138,7 +136,7 @@ def _listen() -> tuple[str, float]:
         while not meter.wait(1.0) and not meter.loudest and silent < ZEROS_SECONDS:
             silent += meter.loudest is not None
             if ON_A_MAC and silent == 2:
-                _tell("the microphone is silent so far; if the system asks whether it may be used, allow it")
+                _show_progress("the microphone is silent so far; if the system asks whether it may be used, allow it")
     finally:
         meter.close()
     if meter.loudest is None:
@@ -146,20 +144,19 @@ def _listen() -> tuple[str, float]:
     return meter.name, meter.loudest
 
 
-def _tell(text: str) -> None:
-    """Say on a terminal what is being measured."""
+def _show_progress(text: str) -> None:
+    """Print on a terminal what is being measured."""
     if sys.stderr.isatty():
         say(text)
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Send what native libraries write to standard error to nowhere."""
+    """Discard what native libraries write to standard error."""
     sys.stderr.flush()
     kept = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    os.close(nowhere)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
     try:
         yield
     finally:
@@ -168,16 +165,14 @@ def _quiet() -> Iterator[None]:
 
 
 def _show(finding: Finding) -> None:
+    lines = [finding.text, *([f"-> {as_started(finding.advice)}"] if finding.advice else [])]
+    wrapped = [textwrap.wrap(visible(line), WIDTH - _INDENT, break_on_hyphens=False) for line in lines]
     first = f"{finding.state:<8}{finding.name:<{_INDENT - 8}}"
-    lines = textwrap.wrap(visible(finding.text), WIDTH - _INDENT, break_on_hyphens=False)
-    if finding.advice:
-        lines += textwrap.wrap(f"-> {visible(as_started(finding.advice))}", WIDTH - _INDENT, break_on_hyphens=False)
-    click.echo(first + f"\n{' ' * _INDENT}".join(lines))
+    click.echo(first + f"\n{' ' * _INDENT}".join(chain.from_iterable(wrapped)))
 
 
 def _conclusion(findings: list[Finding]) -> str:
-    broken = [finding.name for finding in findings if finding.state == BROKEN]
-    if broken:
-        return f"\nNot ready: {', '.join(broken)}."
-    warnings = [finding.name for finding in findings if finding.state == WARNING]
-    return f"\nReady, with warnings: {', '.join(warnings)}." if warnings else "\nReady."
+    for state, conclusion in ((BROKEN, "Not ready"), (WARNING, "Ready, with warnings")):
+        if names := [finding.name for finding in findings if finding.state == state]:
+            return f"\n{conclusion}: {', '.join(names)}."
+    return "\nReady."

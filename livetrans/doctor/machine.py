@@ -14,7 +14,7 @@ from pathlib import Path
 from livetrans import __version__
 from livetrans.audio.capture import decibels
 from livetrans.audio.portaudio import zeros_advice
-from livetrans.errors import LivetransError, SourceError
+from livetrans.errors import SourceError
 from livetrans.text import file_size
 
 OK, WARNING, BROKEN = "ok", "warning", "broken"
@@ -50,11 +50,6 @@ class Finding:
     text: str
     advice: str | None = None
     """What to do about it, if anything."""
-
-
-def fault(name: str, error: LivetransError) -> Finding:
-    """Report an error, whose sentence says what to do."""
-    return Finding(name, BROKEN, str(error))
 
 
 def check_versions(portaudio: str | None) -> Finding:
@@ -126,12 +121,8 @@ def check_disk(folder: Path) -> Finding:
     hour = file_size(SESSION_BYTES_AN_HOUR)
     text = f"{file_size(free)} free for sessions in {folder}; an hour with --keep-audio takes {hour}"
     if not os.access(there, os.W_OK):
-        return Finding(
-            "disk",
-            BROKEN,
-            f"{there} cannot be written",
-            "change its permissions, or give --session FOLDER or --no-session",
-        )
+        advice = "change its permissions, or give --session FOLDER or --no-session"
+        return Finding("disk", BROKEN, f"{there} cannot be written", advice)
     if free < LITTLE_DISK:
         advice = "free some space, or give --session FOLDER on another disk"
         return Finding("disk", BROKEN if free < NO_DISK else WARNING, text, advice)

@@ -114,12 +114,12 @@ def _run(settings: Settings, clock: Clock) -> Trial:
 
     monitor, load = Monitor(settings, memory=lambda: None), _Load()
     pipeline = Pipeline(settings, open_listening, partial(open_translating, settings, clock), clock, [monitor, load])
-    asked_at = clock.now()
+    end = clock.now() + LOADING_SECONDS
     pipeline.start()
     try:
-        finished = pipeline.join(0.1)
-        while not finished and clock.now() < _deadline(asked_at, load.began_at):
-            finished = pipeline.join(0.1)
+        while not (finished := pipeline.join(0.1)) and clock.now() < end:
+            if load.began_at is not None:
+                end = load.began_at + SPEECH_SECONDS + CATCH_UP_SECONDS
     finally:
         pipeline.stop()
     if load.began_at is None:
@@ -137,10 +137,6 @@ def _run(settings: Settings, clock: Clock) -> Trial:
         left_out=LEVELS[load.left_out].name,
         behind=load.behind,
     )
-
-
-def _deadline(asked_at: float, began_at: float | None) -> float:
-    return asked_at + LOADING_SECONDS if began_at is None else began_at + SPEECH_SECONDS + CATCH_UP_SECONDS
 
 
 def _expecting_english(settings: Settings) -> Settings:

@@ -66,46 +66,47 @@ class VoiceActivityGate:
         self._held: deque[_Window] = deque(maxlen=longest)
         """Closed: the sound from which an opening is taken. Open: the sound of a pause that may yet end."""
         self._unvoiced_windows = 0
-        self._released_end = 0
         self._last: AudioChunk | None = None
+        self._released: list[NDArray[np.int16]] = []
+        """Consecutive sound that is in no chunk yet, up to the sample `_released_end`."""
+        self._released_end = 0
+        self._chunks: list[SpeechChunk] = []
         self.open = False
 
     def feed(self, chunk: AudioChunk) -> list[SpeechChunk]:
         """Take sound; return the speech that is ready. A gap in the sound ends the stretch before it."""
-        out = _Output(chunk)
         self._last = chunk
         if chunk.start_sample != self._next_sample:
-            self._end_stretch(out)
+            self._end_stretch()
             self._next_sample = chunk.start_sample
         self._next_sample += len(chunk.samples)
         samples = np.concatenate([self._rest, chunk.samples])
         start = self._next_sample - len(samples)
         whole = len(samples) // WINDOW * WINDOW
         for offset in range(0, whole, WINDOW):
-            self._take(samples[offset : offset + WINDOW], start + offset, out)
+            self._take(samples[offset : offset + WINDOW], start + offset)
         self._rest = samples[whole:]
-        return out.chunks()
+        return self._ready()
 
     def flush(self) -> list[SpeechChunk]:
         """End the source; return the speech that is still held back, and a pause."""
-        out = _Output(self._last)
-        self._end_stretch(out)
-        return out.chunks()
+        self._end_stretch()
+        return self._ready()
 
-    def _take(self, samples: NDArray[np.int16], start_sample: int, out: _Output) -> None:
+    def _take(self, samples: NDArray[np.int16], start_sample: int) -> None:
         level = _level(samples) if self._is_speech(samples) else None
         window = _Window(samples, start_sample, level)
         self._recent.append(window)
         levels = [recent.level for recent in self._recent if recent.level is not None]
         voiced = level is not None and _modulated(levels, SUSTAINED_MODULATION if self.open else MODULATION)
         if self.open:
-            self._go_on(window, voiced, out)
+            self._go_on(window, voiced)
             return
         self._held.append(window)
         if voiced and len(levels) >= self._minimum_windows:
-            self._open(out)
+            self._open()
 
-    def _open(self, out: _Output) -> None:
+    def _open(self) -> None:
         """Release the sound since the first window with voice, and its pre-roll."""
         self.open = True
         self._unvoiced_windows = 0
@@ -113,75 +114,56 @@ class VoiceActivityGate:
         self._held.clear()
         first = next(i for i, w in enumerate(held) if w.level is not None and i >= len(held) - len(self._recent))
         for window in held[max(first - self._pre_roll_windows, 0) :]:
-            self._release(window, out)
+            self._release(window)
 
-    def _go_on(self, window: _Window, voiced: bool, out: _Output) -> None:
+    def _go_on(self, window: _Window, voiced: bool) -> None:
         self._unvoiced_windows = 0 if voiced else self._unvoiced_windows + 1
         if voiced:
             for held in self._held:
-                self._release(held, out)
+                self._release(held)
             self._held.clear()
         if self._unvoiced_windows <= self._hang_over_windows:
-            self._release(window, out)
+            self._release(window)
         else:
             self._held.append(window)
         if self._unvoiced_windows >= self._pause_windows:
-            self._close(out)
+            self._close()
 
-    def _release(self, window: _Window, out: _Output) -> None:
-        out.release(window.samples, window.start_sample)
+    def _release(self, window: _Window) -> None:
+        self._released.append(window.samples)
         self._released_end = window.start_sample + len(window.samples)
 
-    def _close(self, out: _Output) -> None:
+    def _close(self) -> None:
         """Confirm the pause; the sound held back in it may become the pre-roll of the next stretch."""
         self.open = False
-        out.pause(self._released_end)
+        self._finish_chunk(pause=True)
         self._recent.clear()
 
-    def _end_stretch(self, out: _Output) -> None:
+    def _end_stretch(self) -> None:
         """End an open stretch, at the end of the source or at a gap."""
         if self.open:
             # Too short for a window, but the last word may end in it.
             if self._unvoiced_windows < self._hang_over_windows and len(self._rest):
-                self._release(_Window(self._rest, self._next_sample - len(self._rest), None), out)
-            self._close(out)
+                self._release(_Window(self._rest, self._next_sample - len(self._rest), None))
+            self._close()
         self._held.clear()
         self._recent.clear()
         self._rest = self._rest[:0]
 
-
-class _Output:
-    """The windows released in one feed, merged: a chunk goes on until a pause."""
-
-    def __init__(self, audio: AudioChunk | None) -> None:
-        self._audio = audio
-        self._chunks: list[SpeechChunk] = []
-        self._parts: list[NDArray[np.int16]] = []
-        self._start_sample = 0
-
-    def release(self, samples: NDArray[np.int16], start_sample: int) -> None:
-        if not self._parts:
-            self._start_sample = start_sample
-        self._parts.append(samples)
-
-    def pause(self, sample: int) -> None:
-        if not self._parts:
-            self._start_sample = sample
-        self._emit(pause=True)
-
-    def chunks(self) -> list[SpeechChunk]:
-        if self._parts:
-            self._emit(pause=False)
-        return self._chunks
-
-    def _emit(self, pause: bool) -> None:
-        samples = np.concatenate(self._parts) if self._parts else np.zeros(0, dtype=np.int16)
+    def _finish_chunk(self, pause: bool) -> None:
+        """Make a chunk of the sound released so far; only a pause may have none."""
+        samples = np.concatenate(self._released) if self._released else np.zeros(0, dtype=np.int16)
         captured_at = None
-        if self._audio is not None and self._audio.captured_at is not None:
-            end = (self._start_sample + len(samples)) / SAMPLE_RATE
-            captured_at = self._audio.captured_at - (self._audio.end - end)
-        self._chunks.append(SpeechChunk(samples, self._start_sample, pause, captured_at))
-        self._parts = []
+        if self._last is not None and self._last.captured_at is not None:
+            captured_at = self._last.captured_at - (self._last.end - self._released_end / SAMPLE_RATE)
+        self._chunks.append(SpeechChunk(samples, self._released_end - len(samples), pause, captured_at))
+        self._released = []
+
+    def _ready(self) -> list[SpeechChunk]:
+        if self._released:
+            self._finish_chunk(pause=False)
+        chunks, self._chunks = self._chunks, []
+        return chunks
 
 
 def _webrtc(aggressiveness: int) -> Callable[[NDArray[np.int16]], bool]:

@@ -102,7 +102,12 @@ class WhisperRecogniser:
                 f"not {bands}; copy that file too."
             )
         self.traits = model_traits(config, self._model.hf_tokenizer.get_vocab_size())
-        self._check_languages(settings)
+        for language in (settings.language, *settings.other_languages):
+            if language not in (None, *self.languages):
+                known = ", ".join(self.languages)
+                raise UsageError(
+                    f"The recogniser in {settings.model} does not know the language '{language}', only: {known}."
+                )
         self._reports = settings.language is None
         self._spoken = SpokenLanguage(settings.language if self._model.model.is_multilingual else "en")
         self._beam_size = settings.beam_size or self.traits.beam_size
@@ -162,8 +167,10 @@ class WhisperRecogniser:
         # Zeros are what faster-whisper pads with, hence what recognisers know as silence behind the sound.
         encoded = model.encode(np.pad(features, ((0, 0), (0, self._window_frames(frames, final) - frames))))
         spoken = self._spoken
-        detected, probability = self._detected(encoded) if spoken.is_detected else (spoken.code or "en", 1.0)
-        language = spoken.choose(detected, probability) if spoken.is_detected else detected
+        language, probability = spoken.code or "en", 1.0
+        if spoken.is_detected:
+            detected, probability = self._detected(encoded)
+            language = spoken.choose(detected, probability)
         tokenizer = self._tokenizer(language)
         previous = tokenizer.encode(f" {prompt.strip()}") if prompt and self.traits.takes_prompt else []
         start = model.get_prompt(tokenizer, previous, hotwords=", ".join(self.hot_words))
@@ -188,16 +195,16 @@ class WhisperRecogniser:
         model.add_word_timestamps([segments], tokenizer, encoded, frames, OPENING, CLOSING, last_speech_timestamp=0.0)
         # A segment without duration has no sound to come from.
         segments = [segment for segment in segments if segment["end"] > segment["start"]]
-        words = [
-            Word(word["word"].strip(), float(word["start"]), float(word["end"]))
-            for segment in segments
-            for word in segment["words"]
-        ]
-        if words:
+        found = [word for segment in segments for word in segment["words"]]
+        if found:
             spoken.found_words(language, probability)
+        words = tuple(
+            Word(word["word"].strip(), float(word["start"]), float(word["end"]))
+            for word in found
+            if word["word"].strip()
+        )
         ends = tuple(min(float(segment["end"]), frames * FRAME) for segment in segments)
-        found = tuple(word for word in words if word.text)
-        return Hypothesis(found, ends, self.language if self._reports and found else None)
+        return Hypothesis(words, ends, self.language if self._reports and words else None)
 
     def _detected(self, encoded: Any) -> tuple[str, float]:
         """Return the likeliest language and its probability; CTranslate2 gives its token, the code in `<|` and `|>`."""
@@ -211,15 +218,6 @@ class WhisperRecogniser:
         rest = OPENAI_REST if self.traits.rest is None else self.traits.rest
         wanted = ceil((frames + rest / FRAME) / WINDOW_STEP) * WINDOW_STEP
         return min(max(wanted, LEAST_WINDOW), FULL_WINDOW)
-
-    def _check_languages(self, settings: RecogniserSettings) -> None:
-        wanted = [language for language in (settings.language, *settings.other_languages) if language is not None]
-        for language in wanted:
-            if language not in self.languages:
-                known = ", ".join(self.languages)
-                raise UsageError(
-                    f"The recogniser in {settings.model} does not know the language '{language}', only: {known}."
-                )
 
 
 def usual_threads(model: Path, system: str = sys.platform) -> int:
@@ -262,19 +260,11 @@ def split_at_timestamps(tokens: Sequence[int], end: int, timestamp_begin: int, l
     return segments
 
 
-def compute_types() -> tuple[str, ...]:
-    """Return CTranslate2's names of the types that it computes with on this processor."""
+def engine() -> tuple[tuple[str, ...], int]:
+    """Return CTranslate2's names of the types that it computes with on this processor, and how many CUDA devices."""
     import ctranslate2
 
-    return tuple(sorted(ctranslate2.get_supported_compute_types("cpu")))
-
-
-def cuda_devices() -> int:
-    """Return how many CUDA devices CTranslate2 can use."""
-    import ctranslate2
-
-    count: int = ctranslate2.get_cuda_device_count()
-    return count
+    return tuple(sorted(ctranslate2.get_supported_compute_types("cpu"))), ctranslate2.get_cuda_device_count()
 
 
 def _keep_freed_memory() -> None:
