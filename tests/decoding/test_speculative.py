@@ -15,7 +15,7 @@ from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
 from livetrans.decoding.drafting import MOST_PROPOSED, Proposal, Worth, expected_tokens, rejection_sampling
 from livetrans.decoding.verification import Sampler
 from livetrans.events import DRAFT_MODEL
-from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, Rule, ScriptedModel, hashed_rule, noisy_rule
+from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, noisy_rule
 
 _sources = st.lists(st.integers(4, 20), min_size=1, max_size=8)
 _DRAFTED = sorted(name for name, row in DECODERS.items() if row.draft_model != "none" and name != "bild")
@@ -96,9 +96,67 @@ def test_a_draft_model_whose_context_is_full_proposes_nothing() -> None:
     assert (decoded.tokens, decoded.stats.proposed_tokens) == (plain.tokens, 0)
 
 
-_DRAWS = 100_000
-_TOKENS = 6
 _SAMPLING = SamplingSettings(temperature=0.8, top_k=5, top_p=0.95, seed=1)
+_STEPS = 200
+
+
+class _Scripted(Sampler):
+    """Gives a number as its uniform draw at the last of some places, and keeps what it would have drawn from."""
+
+    def __init__(self, last: float, before: int) -> None:
+        super().__init__(_SAMPLING)
+        self._numbers = [*[0.0] * before, last]
+        self.weights: NDArray[np.float64] | None = None
+
+    def uniform(self) -> float:
+        return self._numbers.pop(0)
+
+    def draw(self, weights: NDArray[np.float64]) -> int:
+        self.weights = weights / weights.sum()
+        return -1
+
+
+Rejection = Callable[[NDArray[np.float32], Proposal, Sampler], tuple[int, int]]
+
+
+def _error(review: Rejection, place: int, seed: int) -> float:
+    """Return how far what a review writes at a place is from the target's own distribution (total variation).
+
+    Before the place, tokens are proposed that both models can write, and accepted. At the place, every token counts as
+    often as the draft model draws it, with uniform draws in equal steps.
+    """
+    random = np.random.default_rng(seed)
+    rows = random.normal(0.0, 1.5, (3, 6)).astype(np.float32)
+    p, q = (_Scripted(0, 0).distribution(row) for row in (rows[place], rows[place] + random.normal(0.0, 1.0, 6)))
+    sure = int(rows[0].argmax())
+    before = [_Scripted(0, 0).distribution(rows[0])] * place
+    written = np.zeros(6)
+    for token in np.flatnonzero(q):
+        for step in range(_STEPS):
+            sampler = _Scripted((step + 0.5) / _STEPS, place)
+            proposal = Proposal((*[sure] * place, int(token)), None, (*before, q))
+            length, _ = review(rows, proposal, sampler)
+            accepted = np.eye(6)[token] if length > place else sampler.weights
+            written += q[token] / _STEPS * accepted
+    return float(np.abs(written - p).sum() / 2)
+
+
+def _from_p(rows: NDArray[np.float32], proposal: Proposal, sampler: Sampler) -> tuple[int, int]:
+    """Draw a rejected token again from p, not from the positive part of p - q: a broken rule."""
+    for place, (token, q) in enumerate(zip(proposal.judged, proposal.distributions, strict=True)):
+        p = sampler.distribution(rows[place])
+        if sampler.uniform() * q[token] >= p[token]:
+            return place, sampler.draw(p)
+    return len(proposal.tokens), sampler.draw(sampler.distribution(rows[-1]))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_drawn_tokens_have_the_targets_own_distribution(place: int) -> None:
+    assert _error(rejection_sampling, place, seed=place) < 2 / _STEPS
+    assert _error(_from_p, place, seed=place) > 0.05, "a broken rule is found out"
+
+
+_DRAWS = 100_000
 
 
 class _Remembering(Sampler):
@@ -115,65 +173,12 @@ class _Remembering(Sampler):
         return self._known[key].copy()
 
 
-def _distance(review: Callable[[NDArray[np.float32], Proposal, Sampler], tuple[int, int]]) -> float:
-    """Total variation distance between what rounds write and the target's own distribution, in sampling errors.
-
-    Rounds propose two tokens. The scripted rows do not depend on the tokens before them, so that a second token has the
-    second row's distribution whatever the first one is. The greater distance of both places is given, as a ratio to the
-    expected distance of as many draws from the target itself.
-    """
-    random = np.random.default_rng(0)
-    rows = random.normal(0.0, 1.5, (3, _TOKENS)).astype(np.float32)
-    small = (rows + random.normal(0.0, 1.0, rows.shape)).astype(np.float32)
-    sampler = _Remembering(_SAMPLING)
-    drafted = tuple(sampler.distribution(row) for row in small[:2])
-    counts = np.zeros((2, _TOKENS))
-    for _ in range(_DRAWS):
-        tokens = tuple(sampler.draw(q) for q in drafted)
-        length, following = review(rows, Proposal(tokens, None, drafted), sampler)
-        for place, token in enumerate((*tokens[:length], following)[:2]):
-            counts[place, token] += 1
-    own = np.stack([sampler.distribution(row) for row in rows[:2]])
-    draws = counts.sum(axis=1, keepdims=True)
-    distances = np.abs(counts / draws - own).sum(axis=1) / 2
-    errors = np.sqrt(2 / np.pi * own * (1 - own) / draws).sum(axis=1) / 2
-    return float((distances / errors).max())
-
-
-def _from_p(rows: NDArray[np.float32], proposal: Proposal, sampler: Sampler) -> tuple[int, int]:
-    """A broken rule: a rejected token is drawn again from p, not from the positive part of p - q."""
-    for place, (token, q) in enumerate(zip(proposal.judged, proposal.distributions, strict=True)):
-        p = sampler.distribution(rows[place])
-        if sampler.uniform() * q[token] >= p[token]:
-            return place, sampler.draw(p)
-    return len(proposal.tokens), sampler.draw(sampler.distribution(rows[-1]))
-
-
-def test_drawn_tokens_have_the_targets_own_distribution() -> None:
-    assert _distance(rejection_sampling) < 3
-
-
-def test_a_broken_rule_is_found_out() -> None:
-    assert _distance(_from_p) > 10
-
-
 @pytest.mark.long
 def test_whole_outputs_have_the_targets_own_distribution() -> None:
     """Every round, the end of generation, and what comes after a rejection: outputs of up to two tokens, by counts."""
     rule = hashed_rule(5)
-    rows: dict[tuple[str, tuple[int, ...]], NDArray[np.float32]] = {}
-
-    def known(name: str, rule: Rule) -> Rule:
-        def remembered(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
-            key = name, tuple(context)
-            if key not in rows:
-                rows[key] = rule(model, context)
-            return rows[key]
-
-        return remembered
-
-    target = ScriptedModel(known("target", rule), vocabulary_size=8)
-    draft_model = DraftModel(ScriptedModel(known("draft", noisy_rule(rule, 0.7)), vocabulary_size=8), 2)
+    target = ScriptedModel(rule, vocabulary_size=8)
+    draft_model = DraftModel(ScriptedModel(noisy_rule(rule, 0.7), vocabulary_size=8), 2)
     prompt = [BEGIN, SOURCE, 5, TARGET]
     sampler = _Remembering(_SAMPLING)
     counts: dict[tuple[int, ...], int] = {}
@@ -219,6 +224,12 @@ def test_a_lower_temperature_makes_the_likeliest_token_likelier(values: list[flo
 )
 def test_a_token_without_weight_is_never_drawn(weights: list[float], seed: int) -> None:
     assert weights[Sampler(SamplingSettings(seed=seed)).draw(np.array(weights))] > 0
+
+
+def test_a_token_is_drawn_as_often_as_its_weight_says() -> None:
+    sampler = Sampler(_SAMPLING)
+    draws = np.bincount([sampler.draw(np.array([1.0, 0.0, 3.0])) for _ in range(8000)])
+    assert draws[2] / draws[0] == pytest.approx(3, rel=0.2)
 
 
 @given(st.floats(0, 0.999), st.integers(0, 16))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import gguf
@@ -23,6 +24,7 @@ GEMMA = (
     "{{ bos_token }}{% for message in messages %}<start_of_turn>{{ message.role }}\n{{ message.content }}"
     "<end_of_turn>\n{% endfor %}<start_of_turn>model\n"
 )
+TRANSLATEGEMMA = "{{ messages[0].content[0].source_lang_code }}"
 GEMMA4 = (
     "{{ bos_token }}{% for message in messages %}<|turn>{{ message.role }}\n{{ message.content | trim }}<turn|>\n"
     "{% endfor %}<|turn>model\n"
@@ -74,14 +76,10 @@ _GEMMA2 = ("post_attention_norm", "post_ffw_norm")
 _GEMMA3 = (*_GEMMA2, "attn_q_norm", "attn_k_norm")
 _HEAD_NORMS = ("attn_q_norm", "attn_k_norm")
 FAMILIES = {
+    "plain": Family("plain", "llama", "embedded", "", ("<s>", "</s>", "<|src|>", "<|tgt|>")),
     "tower": Family("tower", "gemma2", "Tower Plus 2B", GEMMA, _GEMMA_TOKENS, norms=_GEMMA2),
     "translategemma": Family(
-        "translategemma",
-        "gemma3",
-        "Translategemma 4b It",
-        "{{ messages[0].content[0].source_lang_code }}",
-        _GEMMA_TOKENS,
-        norms=_GEMMA3,
+        "translategemma", "gemma3", "Translategemma 4b It", TRANSLATEGEMMA, _GEMMA_TOKENS, norms=_GEMMA3
     ),
     "gemma4": Family("gemma4", "gemma4", "Gemma 4 E2B It", GEMMA4, ("<bos>", "<turn|>", "<|turn>"), norms=_GEMMA3),
     "gemma3": Family("gemma3", "gemma3", "Gemma 3 4b It", GEMMA, _GEMMA_TOKENS, norms=_GEMMA3),
@@ -148,12 +146,10 @@ class Spelled:
         }.get(key)
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        tokens: list[int] = []
-        while text:
-            control = next((mark for mark in self._family.control if special and text.startswith(mark)), "")
-            tokens.append(self._family.control.index(control) if control else self._FIRST + ord(text[0]))
-            text = text[len(control or text[0]) :]
-        return tokens
+        control = self._family.control
+        pieces = re.split(f"({'|'.join(map(re.escape, control))})", text) if special else [text]
+        marks = {mark: [token] for token, mark in enumerate(control)} if special else {}
+        return [token for piece in pieces for token in marks.get(piece, [self._FIRST + ord(one) for one in piece])]
 
     def detokenize(self, tokens: Sequence[int]) -> bytes:
         return "".join(chr(token - self._FIRST) for token in tokens if token >= self._FIRST).encode()
@@ -198,34 +194,20 @@ _LETTERS = tuple(byte_letters().values())
 BYTES = Vocabulary((*_LETTERS, _LETTERS[0] + _LETTERS[1]), (f"{_LETTERS[0]} {_LETTERS[1]}",), "gpt-2")
 
 
-def write_family(path: Path, family: Family, vocabulary: Vocabulary = BYTES) -> Path:
-    """A GGUF of the family with random weights: one layer, or the least that llama.cpp takes."""
-    layers = 2 if family.architecture == "gemma4" else 1
-    width, heads, inner = 64, 2, 128
-    size = width // heads
+_WIDTH = 64
+WINDOW = 32
+"""Positions to which a layer of `write_sliding_window` attends."""
+
+
+def _writer(path: Path, family: Family, vocabulary: Vocabulary, layers: int) -> gguf.GGUFWriter:
+    """What writes a GGUF: the metadata that every architecture has."""
     tokens = [*vocabulary.pieces, *family.control]
     writer = gguf.GGUFWriter(path, family.architecture)
     writer.add_name(family.name)
     writer.add_context_length(1024)
-    writer.add_embedding_length(width)
+    writer.add_embedding_length(_WIDTH)
     writer.add_block_count(layers)
-    writer.add_feed_forward_length(inner)
-    writer.add_head_count(heads)
-    writer.add_head_count_kv(heads)
-    writer.add_key_length(size)
-    writer.add_value_length(size)
     writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_rope_dimension_count(size)
-    if family.architecture.startswith("gemma"):
-        writer.add_sliding_window(512)
-    if family.architecture == "gemma4":
-        writer.add_array("gemma4.attention.sliding_window_pattern", [True, False])
-        for key, number in (
-            ("embedding_length_per_layer_input", 0),
-            ("attention.key_length_swa", size),
-            ("attention.value_length_swa", size),
-        ):
-            writer.add_uint32(f"gemma4.{key}", number)
     writer.add_vocab_size(len(tokens))
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(vocabulary.split)
@@ -236,23 +218,86 @@ def write_family(path: Path, family: Family, vocabulary: Vocabulary = BYTES) -> 
     writer.add_eos_token_id(tokens.index(family.named_end or family.control[1]))
     writer.add_add_bos_token(family.adds_begin)
     writer.add_chat_template(family.chat_template)
-    random = np.random.default_rng(0)
-    shapes: dict[str, tuple[int, ...]] = {"token_embd.weight": (len(tokens), width), "output_norm.weight": (width,)}
-    block: dict[str, tuple[int, ...]] = {
-        **{f"attn_{name}": (width, width) for name in ("q", "k", "v", "output")},
-        "ffn_gate": (inner, width),
-        "ffn_up": (inner, width),
-        "ffn_down": (width, inner),
-        **dict.fromkeys(("attn_norm", "ffn_norm"), (width,)),
-        **{name: (size if name in _HEAD_NORMS else width,) for name in family.norms},
-    }
-    shapes |= {f"blk.{layer}.{name}.weight": shape for layer in range(layers) for name, shape in block.items()}
-    if family.architecture == "gemma4":
-        shapes["rope_freqs.weight"] = (size // 2,)
-    for name, shape in shapes.items():
-        writer.add_tensor(name, (random.normal(size=shape) * 0.3).astype(np.float32))
+    writer.add_tensor("token_embd.weight", _weights((len(tokens), _WIDTH)))
+    writer.add_tensor("output_norm.weight", _weights((_WIDTH,)))
+    return writer
+
+
+def _weights(shape: tuple[int, ...]) -> np.ndarray:
+    return (np.random.default_rng(len(shape)).normal(size=shape) * 0.3).astype(np.float32)
+
+
+def _finish(writer: gguf.GGUFWriter, block: dict[str, tuple[int, ...]], layers: int) -> None:
+    """Write the tensors of a block, by name, for each layer."""
+    for layer in range(layers):
+        for name, shape in block.items():
+            writer.add_tensor(f"blk.{layer}.{name}", _weights(shape))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+def write_family(
+    path: Path, family: Family, vocabulary: Vocabulary = BYTES, *, layers: int = 1, window: int = 512
+) -> Path:
+    """Write a GGUF of the family with random weights; Gemma 4 needs two layers, and Gemma's attend to a window."""
+    layers = 2 if family.architecture == "gemma4" else layers
+    heads, inner = 2, 128
+    size = _WIDTH // heads
+    writer = _writer(path, family, vocabulary, layers)
+    writer.add_feed_forward_length(inner)
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(heads)
+    writer.add_key_length(size)
+    writer.add_value_length(size)
+    writer.add_rope_dimension_count(size)
+    if family.architecture.startswith("gemma"):
+        writer.add_sliding_window(window)
+    if family.architecture == "gemma4":
+        writer.add_array("gemma4.attention.sliding_window_pattern", [True, False])
+        writer.add_uint32("gemma4.embedding_length_per_layer_input", 0)
+        writer.add_uint32("gemma4.attention.key_length_swa", size)
+        writer.add_uint32("gemma4.attention.value_length_swa", size)
+        writer.add_tensor("rope_freqs.weight", _weights((size // 2,)))
+    block: dict[str, tuple[int, ...]] = {
+        **{f"attn_{name}.weight": (_WIDTH, _WIDTH) for name in ("q", "k", "v", "output")},
+        "ffn_gate.weight": (inner, _WIDTH),
+        "ffn_up.weight": (inner, _WIDTH),
+        "ffn_down.weight": (_WIDTH, inner),
+        **{f"{name}.weight": (_WIDTH,) for name in ("attn_norm", "ffn_norm")},
+        **{f"{name}.weight": (size if name in _HEAD_NORMS else _WIDTH,) for name in family.norms},
+    }
+    _finish(writer, block, layers)
+    return path
+
+
+def write_sliding_window(path: Path) -> Path:
+    """Write a Gemma 3 of six layers, five of which attend to the last `WINDOW` positions only."""
+    return write_family(path, FAMILIES["gemma3"], layers=6, window=WINDOW)
+
+
+def write_recurrent(path: Path) -> Path:
+    """Write a Mamba of one layer, which keeps a recurrent state."""
+    inner, state, rank, kernel = 128, 16, 4, 4
+    writer = _writer(path, replace(FAMILIES["chat"], architecture="mamba"), BYTES, 1)
+    writer.add_feed_forward_length(0)
+    writer.add_head_count(0)
+    writer.add_ssm_conv_kernel(kernel)
+    writer.add_ssm_inner_size(inner)
+    writer.add_ssm_state_size(state)
+    writer.add_ssm_time_step_rank(rank)
+    block: dict[str, tuple[int, ...]] = {
+        "attn_norm.weight": (_WIDTH,),
+        "ssm_in.weight": (2 * inner, _WIDTH),
+        "ssm_conv1d.weight": (inner, kernel),
+        "ssm_conv1d.bias": (inner,),
+        "ssm_x.weight": (rank + 2 * state, inner),
+        "ssm_dt.weight": (inner, rank),
+        "ssm_dt.bias": (inner,),
+        "ssm_a": (inner, state),
+        "ssm_d": (inner,),
+        "ssm_out.weight": (_WIDTH, inner),
+    }
+    _finish(writer, block, 1)
     return path

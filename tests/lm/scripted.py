@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -119,14 +119,19 @@ class ScriptedModel:
         self._cached = []
 
 
+@cache
+def _noise(vocabulary_size: int) -> NDArray[np.float32]:
+    """Return normally distributed numbers, (distributions, vocabulary)."""
+    return np.random.default_rng(0).normal(size=(4096, vocabulary_size)).astype(np.float32)
+
+
 def hashed_rule(seed: int = 0, *, end_weight: float = 1.0) -> Rule:
-    """Arbitrary but repeatable logits: a different distribution after every context, the end more likely as it
-    grows.
-    """
+    """Arbitrary but repeatable logits: another distribution after every context, the end more likely as it grows."""
 
     def rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
-        digest = hashlib.blake2b(repr((seed, tuple(context))).encode(), digest_size=8).digest()
-        logits = np.random.default_rng(int.from_bytes(digest)).normal(size=model.vocabulary_size).astype(np.float32)
+        noise = _noise(model.vocabulary_size)
+        # Python's hash of integers is the same in every process.
+        logits = noise[hash((seed, *context)) % len(noise)].copy()
         written = len(context) - 1 - context.index(TARGET) if TARGET in context else len(context)
         logits[END] += np.float32(end_weight * written / 4)
         logits[1:_FIRST_WORD] = -50.0

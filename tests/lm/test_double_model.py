@@ -20,7 +20,6 @@ from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.run.opening import open_translating
 from livetrans.run.translating import Translating
-from tests.lm.test_llama import SENTENCES
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +46,6 @@ def _decode(model: LlamaModel, tokens: list[int], draft: tuple[int, ...] = (), b
 
 def _rows(model: LlamaModel, context: list[int], rows: int) -> np.ndarray:
     return model.evaluate(context, rows).logits.copy()
-
-
-def test_the_prompt_ends_in_the_first_pair(model: LlamaModel, tails: TailPieces, prompt: Prompt) -> None:
-    head, tail = prompt.after
-    assert tail >= tails.first
-    assert tails.pieces[tail - tails.first] == head
 
 
 def test_the_tokens_of_a_pair_see_each_other_and_no_later_one(
@@ -92,14 +85,11 @@ def test_a_single_token_follows_a_pair(model: LlamaModel, tails: TailPieces, pro
     np.testing.assert_array_equal(_rows(model, [*context, 77], 1), at_once)
 
 
-def test_another_familys_prompt_is_refused(model: LlamaModel) -> None:
-    with pytest.raises(UsageError, match="has a prompt of its own"):
-        build_prompt(model, "hymt", parse_language("en"), parse_language("de"))
-
-
-def test_without_a_bias_both_halves_as_the_draft_change_nothing(model: LlamaModel, prompt: Prompt) -> None:
+def test_without_a_bias_both_halves_as_the_draft_change_nothing(
+    model: LlamaModel, prompt: Prompt, sentences: list[str]
+) -> None:
     prefixes = drafted = 0
-    for sentence in SENTENCES:
+    for sentence in sentences:
         words, draft = sentence.split(), ()
         for length in range(1, len(words) + 1):
             tokens = prompt.tokens(model, " ".join(words[:length]))
@@ -107,7 +97,6 @@ def test_without_a_bias_both_halves_as_the_draft_change_nothing(model: LlamaMode
             assert fast.tokens == plain.tokens
             drafted += fast.stats.accepted_tokens
             draft, prefixes = plain.tokens, prefixes + 1
-    assert prefixes >= 100
     assert drafted > prefixes
 
 

@@ -16,18 +16,16 @@ import pytest
 
 from livetrans.clock import SystemClock
 from livetrans.config import DecodingSettings, DraftModelSettings, LanguageModelSettings, Settings
-from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
+from livetrans.decoding import DraftModel
 from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.events import Event, Notice, Transcript
-from livetrans.languages import parse_language
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.llama.pairing import shared_vocabulary
 from livetrans.lm.port import Evaluation
-from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.run.opening import open_translating
 from livetrans.run.translating import Translating
-from tests.lm.test_llama import SENTENCES
-from tests.lm.tiny_gguf import write_recurrent
+from tests.lm.conftest import Stream
+from tests.lm.families import write_recurrent
 
 
 def write_noisy_copy(path: Path, copy: Path) -> None:
@@ -48,48 +46,22 @@ def draft_path(translator_path: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture(scope="module")
-def model(translator_path: Path) -> Iterator[LlamaModel]:
-    model = LlamaModel(LanguageModelSettings(translator_path, threads=1))
-    yield model
-    model.close()
-
-
-@pytest.fixture(scope="module")
 def draft_model(model: LlamaModel, draft_path: Path) -> Iterator[DraftModel]:
     small = LlamaModel(LanguageModelSettings(draft_path, threads=1), maximum_rows=1)
     yield DraftModel(small, 4, shared_vocabulary(model, small))
     small.close()
 
 
-@pytest.fixture(scope="module")
-def prompt(model: LlamaModel) -> Prompt:
-    return build_prompt(model, None, parse_language("en"), parse_language("de"))
-
-
-def _stream(model: LlamaModel, prompt: Prompt, method: str, draft_model: DraftModel | None) -> list[Decoded]:
-    """Decode every growing prefix of every sentence, word by word, without bias."""
-    settings = DecodingSettings(method=method, bias=0.0)
-    outputs = []
-    for sentence in SENTENCES:
-        words, draft = sentence.split(), Draft()
-        for length in range(1, len(words) + 1):
-            tokens = prompt.tokens(model, " ".join(words[:length]))
-            decoding = Decoding(model, tokens, 80, draft_model=draft_model)
-            outputs.append(DECODERS[method].decode(decoding, draft, settings))
-            draft = Draft(outputs[-1].tokens, tuple(tokens), len(prompt.after))
-    return outputs
-
-
 @pytest.mark.parametrize("method", ["spec", "ssbd"])
 def test_without_bias_a_draft_model_writes_what_retranslation_writes(
-    model: LlamaModel, prompt: Prompt, draft_model: DraftModel, method: str
+    stream: Stream, sentences: list[str], draft_model: DraftModel, method: str
 ) -> None:
-    plain = _stream(model, prompt, "rt", None)
-    drafted = _stream(model, prompt, method, draft_model)
-    assert len(plain) >= 200
+    plain = [one for sentence in sentences for one in stream(sentence, DecodingSettings(method="rt"))]
+    settings = DecodingSettings(method=method, bias=0.0)
+    drafted = [one for sentence in sentences for one in stream(sentence, settings, draft_model)]
     assert [one.tokens for one in drafted] == [one.tokens for one in plain]
-    proposed, accepted = (
-        sum(getattr(one.stats, name) for one in drafted) for name in ("proposed_tokens", "accepted_proposals")
+    accepted, proposed = (
+        sum(getattr(one.stats, name) for one in drafted) for name in ("accepted_proposals", "proposed_tokens")
     )
     assert 0.2 < accepted / proposed < 0.8, "neither always nor never accepted: both ways were tried"
     assert sum(one.stats.forward_passes for one in drafted) < sum(one.stats.forward_passes for one in plain)
@@ -133,10 +105,9 @@ def _refused(translator: Path, draft: Path, kind: type[LivetransError], words: s
 def test_what_cannot_be_a_draft_model_is_refused_in_one_sentence(
     translator_path: Path, draft_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other, recurrent, link = tmp_path / "other.gguf", tmp_path / "mamba.gguf", tmp_path / "link.gguf"
+    other, recurrent, link = tmp_path / "other.gguf", write_recurrent(tmp_path / "mamba.gguf"), tmp_path / "link.gguf"
     # The same vocabulary but for one letter of one piece.
     other.write_bytes(translator_path.read_bytes().replace("▁Fenster".encode(), "▁Fensteq".encode()))
-    write_recurrent(recurrent)
     link.symlink_to(translator_path)
     _refused(translator_path, other, ModelError, r"another vocabulary.*differ at token \d+ of 8000 and 8000")
     _refused(translator_path, recurrent, ModelError, "recurrent state")

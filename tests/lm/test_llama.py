@@ -1,10 +1,9 @@
-"""The llama.cpp adapter on the embedded GGUF: exact equality, because Q8_0 on one CPU thread is bit-identical in any
-batch.
-"""
+"""The llama.cpp adapter on the embedded GGUF, where Q8_0 on one CPU thread is bit-identical in any batch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,97 +12,46 @@ import numpy as np
 import pytest
 
 from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings
-from livetrans.decoding import DECODERS, Decoding, Draft
 from livetrans.errors import ContextError, ModelError
 from livetrans.events import Transcript
-from livetrans.languages import parse_language
 from livetrans.lm.llama import cells
 from livetrans.lm.llama.model import LlamaModel
-from livetrans.lm.prompts import Prompt, build_prompt
-from livetrans.metrics.rates import erasure
+from livetrans.lm.prompts import Prompt
 from livetrans.translation.translator import Translator
+from tests.lm.conftest import Stream
+from tests.lm.families import WINDOW, write_recurrent, write_sliding_window
 
-SENTENCES = """
-Two young men in red shirts are standing in front of a large building and talking to an old woman.
-The children are playing with a small brown dog in the garden behind the house while it is raining.
-A woman in a blue dress is sitting on a bench and reading a book about the history of her town.
-Yesterday evening I met my brother at the station, but he did not want to come home with me.
-If you want to learn a new language, you should speak with other people as often as you can.
-A group of people is waiting for the bus on a busy street on a cold morning in the winter.
-He has never been so happy in his life, because his daughter has finally found a good job.
-Please tell me what time the next train to Berlin leaves, and whether I have to change on the way.
-A little girl in a yellow coat is throwing stones into the river and laughing very loudly.
-We were surprised to hear that the meeting had been moved to the first Monday of next month.
-The man with the grey beard is repairing an old bicycle in front of his shop near the market.
-""".strip().splitlines()
+RT, SSBD = DecodingSettings(method="rt"), DecodingSettings(method="ssbd", bias=0.2)
 
 
-@pytest.fixture(scope="module")
-def model(translator_path: Path) -> Iterator[LlamaModel]:
-    model = LlamaModel(LanguageModelSettings(translator_path, context_tokens=512, threads=1))
-    yield model
-    model.close()
-
-
-@pytest.fixture(scope="module")
-def prompt(model: LlamaModel) -> Prompt:
-    return build_prompt(model, None, parse_language("en"), parse_language("de"))
-
-
-def _outputs(model: LlamaModel, prompt: Prompt, method: str, bias: float) -> list[list[tuple[int, ...]]]:
-    """Outputs for every growing prefix of every sentence, word by word."""
-    settings = DecodingSettings(method=method, bias=bias)
-    streams = []
-    for sentence in SENTENCES:
-        words = sentence.split()
-        outputs: list[tuple[int, ...]] = []
-        for length in range(1, len(words) + 1):
-            tokens = prompt.tokens(model, " ".join(words[:length]))
-            draft = outputs[-1] if outputs else ()
-            outputs.append(DECODERS[method].decode(Decoding(model, tokens, 80), Draft(draft), settings).tokens)
-        streams.append(outputs)
-    return streams
-
-
-def test_ssbd_without_bias_is_retranslation_token_for_token(model: LlamaModel, prompt: Prompt) -> None:
-    plain = _outputs(model, prompt, "rt", 0.0)
-    assert sum(map(len, plain)) >= 200
-    assert _outputs(model, prompt, "ssbd", 0.0) == plain
-
-
-def test_bias_of_a_half_keeps_every_draft_and_continuous_decoding_never_erases(
-    model: LlamaModel, prompt: Prompt
+@pytest.mark.parametrize(
+    ("settings", "same"),
+    [
+        pytest.param(replace(SSBD, bias=0.0), RT, id="SSBD without bias and re-translation"),
+        pytest.param(replace(SSBD, bias=0.5), replace(RT, method="cd"), id="SSBD from a half on and CD"),
+        pytest.param(replace(SSBD, method="window", window=80), SSBD, id="a window over everything and SSBD"),
+    ],
+)
+def test_methods_that_write_the_same_tokens(
+    stream: Stream, sentences: list[str], settings: DecodingSettings, same: DecodingSettings
 ) -> None:
-    forced = _outputs(model, prompt, "cd", 0.0)
-    for outputs in forced:
-        for before, after in pairwise(outputs):
-            assert erasure(before, after) == 0
-    assert _outputs(model, prompt, "ssbd", 0.5) == forced
+    for sentence in sentences:
+        outputs, others = (stream(sentence, one) for one in (settings, same))
+        assert [one.tokens for one in outputs] == [one.tokens for one in others]
 
 
-def _window(model: LlamaModel, prompt: Prompt, window: int) -> list[list[tuple[int, ...]]]:
-    settings = DecodingSettings(method="window", bias=0.2, window=window)
-    streams = []
-    for sentence in SENTENCES:
-        words = sentence.split()
-        draft, outputs = Draft(), []
-        for length in range(1, len(words) + 1):
-            tokens = prompt.tokens(model, " ".join(words[:length]))
-            output = DECODERS["window"].decode(Decoding(model, tokens, 80), draft, settings).tokens
-            draft = Draft(output, tuple(tokens), len(prompt.after))
-            outputs.append(output)
-        streams.append(outputs)
-    return streams
-
-
-def test_a_window_over_everything_is_ssbd_token_for_token(model: LlamaModel, prompt: Prompt) -> None:
-    assert _window(model, prompt, 80) == _outputs(model, prompt, "ssbd", 0.2)
-
-
-def test_a_live_window_keeps_what_is_before_it(model: LlamaModel, prompt: Prompt) -> None:
-    for outputs in _window(model, prompt, 3):
-        for before, after in pairwise(outputs):
-            assert after[: max(len(before) - 3, 0)] == before[:-3]
+@pytest.mark.parametrize(
+    ("settings", "window"),
+    [(replace(RT, method="cd"), 0), (replace(SSBD, method="window", window=3), 3)],
+    ids=["continuous decoding", "live window"],
+)
+def test_tokens_before_the_window_stay(
+    stream: Stream, sentences: list[str], settings: DecodingSettings, window: int
+) -> None:
+    for sentence in sentences:
+        for before, after in pairwise(one.tokens for one in stream(sentence, settings)):
+            kept = max(len(before) - window, 0)
+            assert after[:kept] == before[:kept]
 
 
 def test_moved_cells_stand_at_the_positions_behind_the_new_context(model: LlamaModel, prompt: Prompt) -> None:
@@ -122,21 +70,20 @@ def test_moved_cells_stand_at_the_positions_behind_the_new_context(model: LlamaM
     assert np.abs(back.logits - fresh).max() < 0.5 < np.abs(there_logits - fresh).max()
 
 
-def test_an_exact_final_after_moves_is_retranslation_token_for_token(model: LlamaModel, prompt: Prompt) -> None:
+def test_an_exact_final_after_moves_is_retranslation_token_for_token(
+    model: LlamaModel, prompt: Prompt, stream: Stream, sentences: list[str]
+) -> None:
     translator = Translator(model, prompt, DecodingSettings(final="exact"), MaskSettings())
-    for number, sentence in enumerate(SENTENCES):
+    for number, sentence in enumerate(sentences):
         words = sentence.split()
         for length in range(1, len(words) + 1):
             update = Transcript(number, length, " ".join(words[:length]), "", length == len(words), 0.0, 1.0)
             translation = translator.translate(update)
-        fresh = model.another_context()
-        plain = Decoding(fresh, prompt.tokens(fresh, sentence), 80).finish()
-        fresh.close()
-        assert translation.tokens == plain.tokens
+        assert translation.tokens == stream(sentence, RT)[-1].tokens
 
 
 def test_reused_cache_gives_the_logits_of_a_fresh_one(model: LlamaModel, prompt: Prompt) -> None:
-    tokens = prompt.tokens(model, SENTENCES[0])
+    tokens = prompt.tokens(model, "Two young men in red shirts are talking to an old woman.")
     fresh = model.evaluate(tokens, 4).logits.copy()
     model.evaluate([*tokens[:7], *tokens[:3]])
     again = model.evaluate(tokens, 4)
@@ -145,7 +92,7 @@ def test_reused_cache_gives_the_logits_of_a_fresh_one(model: LlamaModel, prompt:
 
 
 def test_rows_are_those_of_single_steps(model: LlamaModel, prompt: Prompt) -> None:
-    tokens = prompt.tokens(model, SENTENCES[1])
+    tokens = prompt.tokens(model, "The children are playing in the garden.")
     rows = model.evaluate(tokens, len(tokens)).logits.copy()
     for length in range(1, len(tokens) + 1):
         np.testing.assert_array_equal(model.evaluate(tokens[:length]).logits[-1], rows[length - 1])
@@ -191,23 +138,6 @@ def test_text_survives_the_tokenizer(model: LlamaModel) -> None:
     assert len(model.tokenize("<|src|>")) > 1
 
 
-def test_files_that_are_not_models_are_refused_in_one_sentence(tmp_path: Path, translator_path: Path) -> None:
-    text = tmp_path / "notes.gguf"
-    text.write_text("hello")
-    cut = tmp_path / "cut.gguf"
-    cut.write_bytes(translator_path.read_bytes()[:200_000])
-    cases = {
-        text: "not a GGUF",
-        cut: "cannot be loaded.*file bounds",
-        tmp_path: "folder",
-        tmp_path / "none.gguf": "no model file",
-    }
-    for path, words in cases.items():
-        with pytest.raises(ModelError, match=words) as caught:
-            LlamaModel(LanguageModelSettings(path))
-        assert "\n" not in str(caught.value)
-
-
 def test_loading_prints_nothing(translator_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     LlamaModel(LanguageModelSettings(translator_path, context_tokens=512)).close()
     captured = capfd.readouterr()
@@ -228,3 +158,47 @@ def test_weights_are_not_packed_for_amx(
     with pytest.raises(ModelError):
         LlamaModel(LanguageModelSettings(translator_path, context_tokens=512, threads=1))
     assert passed == [packed]
+
+
+@pytest.fixture
+def sliding_window(tmp_path: Path) -> Iterator[LlamaModel]:
+    path = write_sliding_window(tmp_path / "window.gguf")
+    model = LlamaModel(LanguageModelSettings(path, context_tokens=1024, threads=1), maximum_rows=65)
+    yield model
+    model.close()
+
+
+def test_a_rewind_past_the_window_gives_the_logits_of_a_fresh_cache(sliding_window: LlamaModel) -> None:
+    """With a partial window cache the rewind succeeds all the same, and the logits are silently wrong."""
+    tokens = [3 + (7 * n) % 90 for n in range(600)]
+    sliding_window.evaluate(tokens)
+    again = sliding_window.evaluate([*tokens[: 3 * WINDOW], 5, 6, 7], 3)
+    assert again.reused_tokens == 3 * WINDOW
+    rewound = again.logits.copy()
+    expected = sliding_window.another_context().evaluate([*tokens[: 3 * WINDOW], 5, 6, 7], 3).logits
+    np.testing.assert_allclose(rewound, expected, atol=0.02 * float(np.std(expected)))
+
+
+def test_a_window_that_is_gone_is_evaluated_again(sliding_window: LlamaModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = [3 + (7 * n) % 90 for n in range(300)]
+    sliding_window.evaluate(tokens)
+    monkeypatch.setattr("llama_cpp.llama_memory_seq_pos_min", lambda memory, sequence: 250)
+    assert sliding_window.evaluate([*tokens[:200], 5]).reused_tokens == 0
+
+
+def test_files_that_are_not_models_are_refused_in_one_sentence(tmp_path: Path, translator_path: Path) -> None:
+    text = tmp_path / "notes.gguf"
+    text.write_text("hello")
+    cut = tmp_path / "cut.gguf"
+    cut.write_bytes(translator_path.read_bytes()[:200_000])
+    cases = {
+        text: "not a GGUF",
+        cut: "cannot be loaded.*file bounds",
+        tmp_path: "folder",
+        tmp_path / "none.gguf": "no model file",
+        write_recurrent(tmp_path / "mamba.gguf"): "recurrent state",
+    }
+    for path, words in cases.items():
+        with pytest.raises(ModelError, match=words) as caught:
+            LlamaModel(LanguageModelSettings(path))
+        assert "\n" not in str(caught.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from jinja2 import TemplateError
 
 from livetrans.lm import rendering
 from livetrans.lm.rendering import MOST_CHARACTERS, TemplateFault, render_chat, render_here
@@ -12,12 +13,6 @@ TURNS = (("system", "Translate."), ("user", "{{ 7 * 7 }} <|im_end|>"))
 
 def render(template: str) -> str:
     return render_chat(template, TURNS, "<s>", "</s>")
-
-
-def test_the_process_renders_what_jinja_renders_here() -> None:
-    template = "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{{ eos_token }}"
-    assert render(template) == "<s>system: Translate.\nuser: {{ 7 * 7 }} <|im_end|>\n</s>"
-    assert render(template) == render_here(template, TURNS, "<s>", "</s>")
 
 
 def test_one_process_serves_any_number_of_earlier_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,6 +25,7 @@ def test_one_process_serves_any_number_of_earlier_sentences(monkeypatch: pytest.
         turns = [*TURNS, *[("assistant", "Ja."), ("user", "Go on.")] * pairs]
         assert render_chat(template, turns, "<s>", "</s>") == render_here(template, turns, "<s>", "</s>")
     assert starts == [""]
+    assert render(template) == "<s>system: Translate.\nuser: {{ 7 * 7 }} <|im_end|>\n"
 
 
 def test_a_template_may_refuse_earlier_sentences_alone() -> None:
@@ -39,19 +35,30 @@ def test_a_template_may_refuse_earlier_sentences_alone() -> None:
         render_chat(template, [*TURNS, ("assistant", "Ja."), ("user", "Go on.")], "<s>", "</s>")
 
 
-def test_a_process_that_takes_too_much_memory_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("{% set much = 'a' * 10 ** 10 %}", "too much memory|MemoryError"),
+        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "more than 2 s"),
+        pytest.param("{{ 9 ** (9 ** 9) }}", "memory|MemoryError|more than 2 s", marks=pytest.mark.long),
+        pytest.param("{{ '%9999999999d' % 1 }}", "memory|MemoryError|more than 2 s", marks=pytest.mark.long),
+        ("{{ raise_exception('no') }}", "^no$"),
+    ],
+)
+def test_a_process_that_takes_too_much_is_ended(
+    template: str, reason: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendering, "LONGEST_SECONDS", 2.0)
     monkeypatch.setattr(rendering, "MOST_BYTES", 100 << 20)
-    with pytest.raises(TemplateFault, match=r"too much memory|MemoryError"):
-        render("{% set much = 'a' * 10 ** 10 %}")
+    with pytest.raises(TemplateFault, match=reason) as caught:
+        render(template)
+    assert len(str(caught.value)) <= 200
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
     ("template", "reason"),
     [
-        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "more than 2 s"),
-        ("{{ 'a' * 10 ** 10 }}", "memory|MemoryError|more than 2 s"),
-        ("{{ 9 ** (9 ** 9) }}", "memory|MemoryError|more than 2 s"),
-        ("{{ '%9999999999d' % 1 }}", "memory|MemoryError|more than 2 s"),
         ("{% for a in range(99999) %}{{ messages }}{% endfor %}", str(MOST_CHARACTERS)),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "recursion"),
         ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "unsafe"),
@@ -59,15 +66,9 @@ def test_a_process_that_takes_too_much_memory_is_ended(monkeypatch: pytest.Monke
         ("{% include '/etc/passwd' %}", "no loader"),
         ("{{ messages.append(1) }}", "not safely|unsafe"),
         ("{{ undefined_function() }}", "undefined"),
-        ("{{ raise_exception('no') }}", "^no$"),
         ("{% if %}", "Expected"),
     ],
 )
-def test_a_hostile_template_is_refused_in_a_sentence(
-    template: str, reason: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rendering, "LONGEST_SECONDS", 2.0)
-    with pytest.raises(TemplateFault, match=reason) as caught:
-        render(template)
-    assert len(str(caught.value)) <= 200
-    assert capfd.readouterr() == ("", "")
+def test_the_sandbox_refuses_a_hostile_template(template: str, reason: str) -> None:
+    with pytest.raises((TemplateError, RecursionError, TypeError), match=reason):
+        render_here(template, TURNS, "<s>", "</s>")

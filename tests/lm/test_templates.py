@@ -1,25 +1,24 @@
-"""Each family's prompt against the form that its authors publish, on models without their weights."""
+"""Prompts: chosen by metadata, in the form that a family's authors publish, on models without their weights."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import permutations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.config import LanguageModelSettings
-from livetrans.errors import UsageError
+from livetrans.errors import ModelError, UsageError
 from livetrans.languages import LANGUAGES, Language, parse_language
 from livetrans.lm import families
 from livetrans.lm.families import TEMPLATES
 from livetrans.lm.llama.model import LlamaModel
-from livetrans.lm.prompts import NO_CONTEXT, Context, build_prompt, choose_template
+from livetrans.lm.prompts import NO_CONTEXT, Context, build_prompt, choose_template, without_marks
 from livetrans.lm.rendering import render_here
-from tests.lm.families import FAMILIES, GEMMA4, LLAMA3, Family, Spelled, write_family
+from tests.lm.families import FAMILIES, GEMMA4, Family, Spelled, write_family
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +36,7 @@ HY_INSTRUCTION = (
     "additional explanation:\n\n"
 )
 PUBLISHED = {
+    "plain": "<s><|src|>Good morning.<|tgt|>",
     "tower": f"<bos><start_of_turn>user\n{INSTRUCTION}\nEnglish: Good morning.\nGerman: <end_of_turn>\n"
     "<start_of_turn>model\n",
     "translategemma": "<bos><start_of_turn>user\nYou are a professional English (en) to German (de) translator. Your "
@@ -101,28 +101,20 @@ def test_llama_cpp_reads_the_same_prompt_from_a_file(name: str, tmp_path: Path) 
         model.close()
 
 
-def _pairs(template: str) -> list[tuple[Language, Language]]:
-    """Thirty pairs of languages that the family knows, spread over its table."""
-    known = [LANGUAGES[code.lower()] for code in TEMPLATES[template].languages or LANGUAGES]
-    pairs = list(permutations(known, 2))
-    return pairs[:: len(pairs) // 30][:30]
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-@settings(max_examples=10)
-@given(text=st.text(alphabet=st.characters(exclude_categories=("Co", "Cs")), max_size=30))
-def test_thirty_pairs(name: str, text: str) -> None:
+@given(text=st.text(alphabet=st.characters(exclude_categories=("Co", "Cs")), max_size=30), data=st.data())
+def test_a_prompt_names_the_target_and_says_the_speech_once(text: str, data: st.DataObject) -> None:
     """Each prompt names what its family calls the target, says the speech once, and opens no thinking."""
-    family = FAMILIES[name]
+    family = data.draw(st.sampled_from([family for name, family in FAMILIES.items() if name != "plain"]))
     template = TEMPLATES[family.template]
-    for source, target in _pairs(family.template):
-        prompt = written(family, source, target, f"[ {text} ]")
-        spelled = template.spelling(target)
-        in_chinese = family.template == "hymt" and "zh" in (source.code[:2], target.code[:2])
-        assert spelled
-        assert spelled in prompt or in_chinese
-        assert prompt.count(" ".join(f"[ {text} ]".split())) == 1
-        assert prompt.rfind("<think>") <= prompt.rfind("</think>")
+    known = [LANGUAGES[code.lower()] for code in template.languages or LANGUAGES]
+    source, target = data.draw(st.lists(st.sampled_from(known), min_size=2, max_size=2, unique=True))
+    prompt = written(family, source, target, f"[ {text} ]")
+    spelled = template.spelling(target)
+    in_chinese = family.template == "hymt" and "zh" in (source.code[:2], target.code[:2])
+    assert spelled
+    assert spelled in prompt or in_chinese
+    assert prompt.count(" ".join(f"[ {text} ]".split())) == 1
+    assert prompt.rfind("<think>") <= prompt.rfind("</think>")
 
 
 @given(speech=st.text(max_size=40), data=st.data())
@@ -217,9 +209,63 @@ def test_a_template_that_the_file_brings_may_ask_for_its_control_tokens() -> Non
     assert written(replace(family, adds_begin=True), ENGLISH, GERMAN, "Hi").count("<s>") == 1
 
 
-def test_a_chat_template_of_a_known_form_is_recognised_without_a_name() -> None:
-    model = Spelled(Family("llama3", "llama", "model", LLAMA3, ("<|begin_of_text|>", "<|eot_id|>")))
-    assert choose_template(model) == "llama3"
+@pytest.mark.parametrize(
+    ("family", "expected"),
+    [
+        (replace(FAMILIES["llama3"], name="model"), "llama3"),
+        (replace(FAMILIES["tower"], name="Gemma 2"), "chat"),
+        (replace(FAMILIES["qwen3"], chat_template="{{ messages[0]['content'] }}"), "chat"),
+        (replace(FAMILIES["hymt-7B"], name="model", chat_template=""), "chat"),
+    ],
+)
+def test_a_family_is_recognised_by_what_its_prompt_needs(family: Family, expected: str) -> None:
+    assert choose_template(Spelled(family)) == expected
+
+
+def test_growing_speech_shares_its_prompt_prefix() -> None:
+    model = Spelled(FAMILIES["plain"])
+    prompt = build_prompt(model, None, ENGLISH, GERMAN)
+    short, long = prompt.tokens(model, "one two"), prompt.tokens(model, "one two three")
+    assert long[: len(short) - 1] == short[:-1]
+
+
+def test_the_embedded_pair_is_the_only_one() -> None:
+    with pytest.raises(UsageError, match="en to de only"):
+        written(FAMILIES["plain"], ENGLISH, parse_language("fr"), "Hi")
+
+
+@pytest.mark.parametrize("template", ["", "{{ nothing }}", "{% if %}", "{{ raise_exception('no') }}"])
+def test_a_useless_chat_template_is_refused_in_a_sentence(template: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # The process says what is wrong.
+    with pytest.raises(ModelError, match="--prompt"):
+        written(replace(FAMILIES["chat"], chat_template=template), ENGLISH, GERMAN, "Hi")
+
+
+def test_an_unknown_template_is_refused() -> None:
+    with pytest.raises(UsageError, match="tower"):
+        build_prompt(Spelled(FAMILIES["plain"]), "towr", ENGLISH, GERMAN)
+
+
+def test_a_template_that_opens_a_think_block_gets_it_closed() -> None:
+    family = replace(FAMILIES["chat"], chat_template="<user>{{ messages[0]['content'] }}</user><bot><think>\n")
+    assert written(family, ENGLISH, GERMAN, "Hi").endswith("</user><bot><think>\n\n</think>\n\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<think>a\nb</think>Ja", "Ja"),
+        ("Ja<think>endless", "Ja"),
+        ("Guten Morgen.<", "Guten Morgen."),
+        ("3 < 5 | 2", "3 < 5 | 2"),
+        *(
+            (f"Guten Morgen.{mark}Translate the following", "Guten Morgen.")
+            for mark in ("<｜hy_User｜>", "<|hy_Assistant|>", "hy_User", "<|im_end|>", "<|extra_0|>", "<|")
+        ),
+    ],
+)
+def test_a_caption_has_no_thinking_and_ends_at_a_spelled_control_token(text: str, expected: str) -> None:
+    assert without_marks(text) == expected
 
 
 @pytest.mark.parametrize("name", ["hymt-1.8B", "hymt-7B"])
