@@ -29,7 +29,9 @@ RT, SSBD = DecodingSettings(method="rt"), DecodingSettings(method="ssbd", bias=0
     [
         pytest.param(replace(SSBD, bias=0.0), RT, id="SSBD without bias and re-translation"),
         pytest.param(replace(SSBD, bias=0.5), replace(RT, method="cd"), id="SSBD from a half on and CD"),
-        pytest.param(replace(SSBD, method="window", window=80), SSBD, id="a window over everything and SSBD"),
+        pytest.param(
+            replace(SSBD, method="window", window=80, margin=0.0), SSBD, id="a window over everything and SSBD"
+        ),
     ],
 )
 def test_methods_that_write_the_same_tokens(
