@@ -1,8 +1,9 @@
-"""docs/promise.md names tests that exist; and the promise that no other test has a place for."""
+"""docs/promise.md names tests that exist; and its promises on the network and on what is written."""
 
 from __future__ import annotations
 
-import ast
+import json
+import os
 import re
 import subprocess
 import sys
@@ -21,34 +22,63 @@ def test_each_promise_names_a_test() -> None:
     assert all(re.search(r"`tests/[\w/]+\.py::\w+`", promise) for promise in promises)
 
 
-@pytest.mark.parametrize(("file", "name"), NAMED)
-def test_every_named_test_exists(file: str, name: str) -> None:
-    tree = ast.parse((TREE / file).read_text(encoding="utf-8"))
-    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+def test_every_named_test_exists() -> None:
+    texts = {file: (TREE / file).read_text(encoding="utf-8") for file, _ in NAMED}
+    assert [name for file, name in NAMED if not re.search(rf"^(async )?def {name}\(", texts[file], re.M)] == []
 
 
 WATCHED = """
-import os, sys
+import json, os, sys
 
+changed = []
 def watch(event, arguments):
     if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto", "socket.bind"):
         os.write(2, f"{event} {arguments}".encode())
         os._exit(77)
+    writes = event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+    if writes or event in ("os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate"):
+        names = arguments[: 2 if event == "os.rename" else 1]
+        changed.extend(str(name) for name in names if isinstance(name, (str, os.PathLike)))
 
 sys.addaudithook(watch)
-from livetrans.cli import main
-main(sys.argv[1:])
+from livetrans.cli import run
+for command in json.loads(sys.argv[1]):
+    assert run(command) == 0, command
+print(json.dumps(changed))
 """
 
 
-@pytest.mark.usefixtures("translator_path", "recogniser_path")
-def test_captions_need_no_network(tmp_path: Path) -> None:
-    session = str(tmp_path / "session")
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory, translator_path: Path, recogniser_path: Path) -> list[Path]:
+    """Every path that a replay, its export and `resume` change, `~` the home folder; none of them uses the network."""
+    home, here = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("here")
     commands = [
-        ["replay", str(TREE / "recordings" / "demo.flac"), "--offline", "--session", session, "--keep-audio"],
-        ["resume", session],
-        ["export", session, "--format", "srt"],
+        ["replay", str(TREE / "recordings" / "demo.flac"), "--end", "9", "--offline", "--keep-audio"],
+        ["resume"],
+        ["export", "--format", "srt"],
     ]
-    for command in commands:
-        done = subprocess.run([sys.executable, "-c", WATCHED, *command], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, json.dumps(commands)],
+        env=kept | {"HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"},
+        cwd=here,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(here.iterdir()) == []
+    paths = [Path(path) for path in json.loads(done.stdout.splitlines()[-1]) if path != os.devnull]
+    return [Path("~") / path.relative_to(home) if path.is_relative_to(home) else path for path in paths]
+
+
+def test_captions_need_no_network(written: list[Path]) -> None:
+    assert any(path.name == "audio.wav" for path in written), "the process was not ended by its hook"
+
+
+def test_nothing_is_written_outside_of_the_users_folders(written: list[Path]) -> None:
+    home = Path("~")
+    files = [path for path in written if path.suffix]
+    assert {"events.jsonl", "checked-models.json"} <= {path.name for path in files}
+    assert [path for path in written if home not in path.parents] == []
+    assert [path for path in files if "livetrans" not in path.parts] == []

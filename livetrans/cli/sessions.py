@@ -7,6 +7,7 @@ from shutil import get_terminal_size
 from typing import get_args
 
 import click
+import msgspec
 
 from livetrans.cli.common import AdvisingGroup, require_yes, say, warn
 from livetrans.cli.completing import complete_session
@@ -57,7 +58,7 @@ def _list(as_json: bool) -> None:
     summaries = _summaries()
     if as_json:
         for summary in summaries:
-            click.echo(dump(_values(summary)))
+            click.echo(dump({"session": summary.path.name, **msgspec.to_builtins(summary, enc_hook=str)}))
         return
     if summaries:
         click.echo(f"{'session':<19}  {'length':>7}  {'languages':<9}  {'captions':>8}  {'size':>8}  of")
@@ -95,11 +96,11 @@ def show_command(name: str, which: Which) -> None:
             duration(summary.seconds),
             counted(summary.captions, "caption"),
         ]
-        if summary.source and summary.target:
-            facts.append(visible(f"{summary.source} → {summary.target}"))
+        if summary.source_language and summary.target_language:
+            facts.append(visible(f"{summary.source_language} → {summary.target_language}"))
         if summary.state != "whole":
             facts.append(summary.state)
-        click.echo(f"{visible(summary.name)}: {', '.join(filter(None, facts))}")
+        click.echo(f"{visible(folder.name)}: {', '.join(filter(None, facts))}")
         click.echo(visible(str(folder.resolve())) + "\n")
     for spoken in last_captions(folder, warn):
         time = duration(spoken.caption.start)
@@ -152,7 +153,7 @@ def _described(folder: Path) -> str:
     """Return the session by name, length and captions, for the question before it is removed."""
     summary = summarise(folder)
     captions = counted(summary.captions, "caption")
-    return f"{visible(summary.name)} ({duration(summary.seconds)}, {captions})"
+    return f"{visible(folder.name)} ({duration(summary.seconds)}, {captions})"
 
 
 def _named(name: str) -> Path:
@@ -177,29 +178,13 @@ def _summaries() -> list[SessionSummary]:
 
 
 def _row(summary: SessionSummary) -> str:
-    languages = f"{summary.source or '?'} → {summary.target or '?'}"
+    languages = f"{summary.source_language or '?'} → {summary.target_language or '?'}"
     state = "empty" if summary.state == "whole" and not summary.captions else summary.state
     begin = (
-        f"{visible(summary.name):<19}  {duration(summary.seconds):>7}  {visible(languages):<9}  "
+        f"{visible(summary.path.name):<19}  {duration(summary.seconds):>7}  {visible(languages):<9}  "
         f"{summary.captions:>8}  {file_size(summary.size_bytes):>8}  "
     )
     if state != "whole":
         begin += f"({state}) "
     room = get_terminal_size((MOST_COLUMNS, 0)).columns - display_width(begin)
     return (begin + fitted(visible(summary.of or ""), room)).rstrip()
-
-
-def _values(summary: SessionSummary) -> dict[str, object]:
-    return {
-        "session": summary.name,
-        "path": str(summary.path),
-        "of": summary.of,
-        "began": summary.began.isoformat(timespec="seconds"),
-        "modified": summary.modified.isoformat(timespec="seconds"),
-        "seconds": round(summary.seconds, 3),
-        "source_language": summary.source,
-        "target_language": summary.target,
-        "captions": summary.captions,
-        "size_bytes": summary.size_bytes,
-        "state": summary.state,
-    }

@@ -6,10 +6,11 @@ A run file of the benchmark is written and read by the same functions (`livetran
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
@@ -18,16 +19,10 @@ from livetrans.errors import SessionError
 from livetrans.events import (
     BackPressure,
     Caption,
-    Coalesced,
-    Comparison,
     Event,
-    Gap,
     Notice,
     Record,
-    RunEnded,
     RunStarted,
-    SettingChanged,
-    SourceProgress,
     Transcript,
     Translation,
 )
@@ -39,19 +34,9 @@ VERSION = 1
 EVENTS_FILE = "events.jsonl"
 
 EVENTS: dict[str, type[Event]] = {
-    "run_started": RunStarted,
-    "source_progress": SourceProgress,
-    "gap": Gap,
-    "transcript": Transcript,
-    "coalesced": Coalesced,
-    "translation": Translation,
-    "caption": Caption,
-    "setting_changed": SettingChanged,
-    "back_pressure": BackPressure,
-    "notice": Notice,
-    "comparison": Comparison,
-    "run_ended": RunEnded,
+    re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in get_args(Event)
 }
+"""The kinds of events by the names that lines have for them, such as `run_started`."""
 OF_TRANSCRIPT: dict[type[Event], tuple[str, ...]] = {
     Translation: ("segment_id", "revision", "final", "source"),
     Caption: ("segment_id", "revision", "final", "source", "committed_source", "start", "end", "captured_at"),
@@ -136,9 +121,8 @@ def from_dict(values: Mapping[str, Any], transcripts: Transcripts | None = None)
     event = decode(kind, given)
     assert isinstance(event, Translation | Caption)
     known = (transcripts or {}).get(event.segment_id, {}).get(event.revision)
-    if known is not None:
-        if _repeated(known, kind) == _repeated(event.transcript, kind):
-            event = replace(event, transcript=known)
+    if known is not None and _repeated(known, kind) == _repeated(event.transcript, kind):
+        event = replace(event, transcript=known)
     return Record(at, event)
 
 
@@ -257,9 +241,18 @@ def read_lines(path: Path, notify: Callable[[Notice], None] | None = None) -> It
         SessionError: as `read_records`, except that the objects need not be events.
     """
     file = events_file(path)
+    number = 0
     try:
         with file.open("rb") as stream:
-            yield from _parse(stream, file, notify)
+            while line := stream.readline(_MAXIMUM_LINE):
+                number += 1
+                if not line.strip():
+                    continue
+                values = _parsed(line, number, file)
+                if values is not None:
+                    yield number, values
+                elif notify is not None:
+                    notify(Notice("warning", f"The last line of {file} is incomplete and was left out."))
     except FileNotFoundError as error:
         raise SessionError(f"There is no session at {path}: give a session's folder or its {EVENTS_FILE}.") from error
     except OSError as error:
@@ -276,33 +269,25 @@ def newer_error(file: Path, version: int, ours: int) -> SessionError:
     return SessionError(f"{file} was written by a newer livetrans (format {version}, not {ours}): update livetrans.")
 
 
-def _parse(
-    stream: BinaryIO, file: Path, notify: Callable[[Notice], None] | None
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    number = 0
-    while line := stream.readline(_MAXIMUM_LINE):
-        number += 1
-        if not line.strip():
-            continue
-        try:
-            values = json.loads(line.decode("utf-8"), parse_constant=_no_constant, parse_float=_finite)
-        except (ValueError, RecursionError) as error:
-            # Every record is written with its line end at once, so only a crash or a full disk leaves a line without.
-            if not line.endswith(b"\n") and len(line) < _MAXIMUM_LINE and (number > 1 or line.startswith(b"{")):
-                if notify is not None:
-                    notify(Notice("warning", f"The last line of {file} is incomplete and was left out."))
-                return
-            if number == 1 and file.suffix != ".jsonl":
-                raise SessionError(f"{file} is not a session: `livetrans sessions` lists them.") from error
-            raise line_error(number, file, "JSON") from error
-        if not isinstance(values, dict):
-            raise line_error(number, file, "a JSON object")
-        version = values.get("version", VERSION) if values.get("event") == "run_started" else VERSION
-        if not isinstance(version, int):
-            raise line_error(number, file, "an event (its version is not a number)")
-        if version > VERSION:
-            raise newer_error(file, version, VERSION)
-        yield number, values
+def _parsed(line: bytes, number: int, file: Path) -> dict[str, Any] | None:
+    """Return the object of a line that is not blank; None for a last line that a crash or a full disk cut off."""
+    try:
+        values = json.loads(line.decode("utf-8"), parse_constant=_no_constant, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        # Every record is written with its line end at once, so no other line lacks it.
+        if not line.endswith(b"\n") and len(line) < _MAXIMUM_LINE and (number > 1 or line.startswith(b"{")):
+            return None
+        if number == 1 and file.suffix != ".jsonl":
+            raise SessionError(f"{file} is not a session: `livetrans sessions` lists them.") from error
+        raise line_error(number, file, "JSON") from error
+    if not isinstance(values, dict):
+        raise line_error(number, file, "a JSON object")
+    version = values.get("version", VERSION) if values.get("event") == "run_started" else VERSION
+    if not isinstance(version, int):
+        raise line_error(number, file, "an event (its version is not a number)")
+    if version > VERSION:
+        raise newer_error(file, version, VERSION)
+    return values
 
 
 def _no_constant(name: str) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from livetrans.errors import SessionError, UsageError
+from livetrans.errors import SessionError
 from livetrans.events import Caption, Gap, Notice
 from livetrans.session.codec import read_records
 from livetrans.session.subtitles import Spoken, Which, cues, directed, heard_shares, texts_of
@@ -28,12 +28,7 @@ def export(
 
     Raises:
         SessionError: the session cannot be read or holds no caption.
-        UsageError: no such format or text.
     """
-    if format not in _WRITERS:
-        raise UsageError(f"{format} is not an export format: choose one of {', '.join(_WRITERS)}.")
-    if which not in ("target", "source", "both"):
-        raise UsageError(f"{which} cannot be exported: choose target, source or both.")
     spoken = [item for item in last_captions(session_path, notify) if any(texts_of(item.caption, which))]
     if all(item.caption.segment_id < 0 for item in spoken):
         raise SessionError(

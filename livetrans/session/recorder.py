@@ -66,13 +66,11 @@ class SessionRecorder:
     written.
     """
 
-    def __init__(
-        self, folder: Path, *, keep_audio: bool = False, overwrite: bool = False, append: bool = False
-    ) -> None:
+    def __init__(self, folder: Path, *, keep_audio: bool = False, append: bool = False) -> None:
         """Create the folder and its files; `append` goes on with the session that is there, after its last whole line.
 
         Raises:
-            UsageError: the folder holds a session or other files already, and neither `overwrite` nor `append` is set.
+            UsageError: the folder holds a session or other files already, and `append` is not set.
             SessionError: it cannot be created or written, or another run records into it.
         """
         self.folder = folder
@@ -83,14 +81,14 @@ class SessionRecorder:
         self._last_segment = -1
         self._failed = False
         self._audio: _WaveFile | None = None
-        if not (overwrite or append) and (folder / EVENTS_FILE).exists():
+        if not append and (folder / EVENTS_FILE).exists():
             raise UsageError(f"{folder} holds a session already: choose another folder with --session.")
-        if not (overwrite or append) and folder.is_dir() and any(folder.iterdir()):
+        if not append and folder.is_dir() and any(folder.iterdir()):
             raise UsageError(f"{folder} holds other files: name a new or an empty folder with --session.")
         try:
             private_folder(folder)
             # Unbuffered: what a buffer holds is lost in a crash, and written again by close() after the disk was full.
-            self._events = private_file(folder / EVENTS_FILE, "rb+" if append else "wb" if overwrite else "xb")
+            self._events = private_file(folder / EVENTS_FILE, "rb+" if append else "xb")
             if keep_audio:
                 self._audio = _WaveFile(folder / AUDIO_FILE)
         except OSError as error:

@@ -133,10 +133,7 @@ class PlainOutput:
         source = isolated(source, reads_right_to_left(source))
         if source and self._source_first:
             self._put(f"> {source}\n")
-        if self._line and text != self._line:
-            self._grow(text, caption, whole=True)
-        elif text and not self._line:
-            self._grow(text, caption)
+        self._grow(text, caption, whole=True)
         self._end_line()
         if source and not self._source_first:
             self._put(f"> {source}\n")

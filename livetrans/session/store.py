@@ -39,9 +39,8 @@ _HEAD = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A line of `livetrans sessions`."""
+    """What `livetrans sessions` says of a session."""
 
-    name: str
     path: Path
     began: datetime
     modified: datetime
@@ -50,9 +49,9 @@ class SessionSummary:
     """The name of the file or the microphone; None where the session does not say."""
     seconds: float
     """Length of the sound that was heard."""
-    source: str | None
-    target: str | None
-    """Language codes; None where the run ended before it started listening."""
+    source_language: str | None
+    target_language: str | None
+    """Codes; None where the run ended before it started listening."""
     captions: int
     """Segments up to the last one with a caption."""
     size_bytes: int
@@ -177,14 +176,13 @@ def summarise(folder: Path) -> SessionSummary:
             break
     caption = last_caption(file)
     return SessionSummary(
-        name=folder.name,
         path=folder,
-        began=datetime.fromtimestamp(_began_at(folder, started)),
-        modified=datetime.fromtimestamp(file.stat().st_mtime),
+        began=datetime.fromtimestamp(int(_began_at(folder, started))),
+        modified=datetime.fromtimestamp(int(file.stat().st_mtime)),
         of=started.origin.name if started and started.origin else None,
-        seconds=heard,
-        source=started.settings.source_language if started else None,
-        target=started.settings.target_language if started else None,
+        seconds=round(heard, 3),
+        source_language=started.settings.source_language if started else None,
+        target_language=started.settings.target_language if started else None,
         captions=caption["segment_id"] + 1 if caption else 0,
         size_bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
         # A run that was killed while models loaded has left nothing to finish.

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from livetrans.cli import run
+
 pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
 
 pytestmark = pytest.mark.usefixtures("translator_path")
@@ -34,10 +36,6 @@ def recorded(tmp_path: Path) -> Path:
     return path
 
 
-def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "livetrans", "replay", *map(str, arguments)]
-
-
 def events(session: Path) -> list[dict[str, Any]]:
     """The events that stand there by now, each line whole."""
     path = session / "events.jsonl"
@@ -51,9 +49,10 @@ def wait_until(ready: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def heed_hangups() -> None:
-    """Whoever runs the tests under nohup must not decide what the program is told."""
+def heed_signals() -> None:
+    """Heed the signals that nohup, or a shell that starts the tests in the background, has ignored."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def is_heard(session: Path) -> bool:
@@ -65,6 +64,12 @@ def assert_finished(session: Path) -> None:
     assert kept[-1]["event"] == "run_ended"
     assert kept[-1]["reason"] == "stopped"
     assert [event["final"] for event in kept if event["event"] == "caption"][-1]
+
+
+def started(*words: str | Path) -> subprocess.Popen[bytes]:
+    """A Python program with pipes for its streams."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, *words], stdin=pipe, stdout=pipe, stderr=pipe, preexec_fn=heed_signals)
 
 
 class Terminal:
@@ -83,7 +88,7 @@ class Terminal:
         self.screen = b""
         self._ours, theirs = pty.openpty()
         self._program = subprocess.Popen(
-            command(*arguments),
+            [sys.executable, "-m", "livetrans", "replay", *arguments],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -117,7 +122,15 @@ class Terminal:
         return self._program.wait()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def one_of(first: object, *others: object) -> list[object]:
+    """Cases of which the fast tests take the first."""
+    return [
+        first,
+        *(pytest.param(*other if isinstance(other, tuple) else [other], marks=pytest.mark.long) for other in others),
+    ]
+
+
+@pytest.mark.parametrize("number", one_of(signal.SIGTERM, signal.SIGINT, signal.SIGHUP))
 def test_a_signal_ends_the_screen_as_q_does(number: int, recorded: Path, tmp_path: Path) -> None:
     session = tmp_path / "session"
     terminal = Terminal(recorded, "--session", session)
@@ -132,7 +145,7 @@ def test_a_signal_ends_the_screen_as_q_does(number: int, recorded: Path, tmp_pat
     assert_finished(session)
 
 
-@pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"PYTHONIOENCODING": "latin-1"}])
+@pytest.mark.parametrize("variables", one_of({"TERM": "dumb"}, {"PYTHONIOENCODING": "latin-1"}))
 def test_a_terminal_that_cannot_draw_gets_lines(variables: dict[str, str], recorded: Path, tmp_path: Path) -> None:
     terminal = Terminal(recorded, "--session", tmp_path / "session", **variables)
     wait_until(lambda: terminal.read() and is_heard(tmp_path / "session"))
@@ -143,36 +156,32 @@ def test_a_terminal_that_cannot_draw_gets_lines(variables: dict[str, str], recor
     assert terminal.screen.count(b"\n") == 3, "the caption, where it is kept, and how to get subtitles"
 
 
-@pytest.mark.parametrize("plain", [False, True])
-def test_a_terminal_that_closes_loses_nothing(plain: bool, recorded: Path, tmp_path: Path) -> None:
+UNDER_NOHUP = ((), signal.SIG_IGN)
+
+
+@pytest.mark.parametrize(
+    ("options", "hangup"), one_of(UNDER_NOHUP, ((), signal.SIG_DFL), (("--plain",), signal.SIG_DFL))
+)
+def test_a_terminal_that_closes_loses_nothing(
+    options: tuple[str, ...], hangup: signal.Handlers, recorded: Path, tmp_path: Path
+) -> None:
     session = tmp_path / "session"
-    terminal = Terminal(recorded, "--session", session, *(["--plain"] if plain else []))
+    terminal = Terminal(recorded, "--session", session, *options, hangup=hangup)
     wait_until(lambda: terminal.read() and is_heard(session))
     terminal.close()
     assert terminal.wait(reading=False) == 0
     assert_finished(session)
 
 
-def test_a_screen_started_under_nohup_ends_with_its_terminal(recorded: Path, tmp_path: Path) -> None:
-    session = tmp_path / "session"
-    terminal = Terminal(recorded, "--session", session, hangup=signal.SIG_IGN)
-    wait_until(lambda: terminal.read() and is_heard(session))
-    terminal.close()
-    assert terminal.wait(reading=False) == 0
-    assert_finished(session)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", one_of(signal.SIGHUP, signal.SIGTERM, signal.SIGINT))
 def test_a_signal_ends_plain_lines_well(number: int, recorded: Path, tmp_path: Path) -> None:
     session = tmp_path / "session"
-    program = subprocess.Popen(
-        command(recorded, "--session", session), stdout=subprocess.PIPE, text=True, preexec_fn=heed_hangups
-    )
+    program = started("-m", "livetrans", "replay", recorded, "--session", session)
     wait_until(lambda: is_heard(session))
     program.send_signal(number)
-    said, _ = program.communicate(timeout=PATIENCE)
+    lines, _ = program.communicate(timeout=PATIENCE)
     assert program.returncode == 0
-    assert said.count("\n") == 1
+    assert lines.count(b"\n") == 1
     assert_finished(session)
 
 
@@ -191,14 +200,10 @@ main(sys.argv[1:])
 """
 
 
-@pytest.mark.parametrize("speed", ["real", "max"])
+@pytest.mark.parametrize("speed", one_of("real", "max"))
 def test_a_signal_while_models_load_ends_the_run_without_them(speed: str, recorded: Path, tmp_path: Path) -> None:
     session = tmp_path / "session"
-    program = subprocess.Popen(
-        [sys.executable, "-c", SLOW_LOADING, "replay", str(recorded), "--speed", speed, "--session", str(session)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    program = started("-c", SLOW_LOADING, "replay", recorded, "--speed", speed, "--session", session)
     wait_until(lambda: any(event["event"] == "notice" for event in events(session)))
     program.send_signal(signal.SIGINT)
     assert program.communicate(timeout=PATIENCE) == (b"", b"")
@@ -208,70 +213,65 @@ def test_a_signal_while_models_load_ends_the_run_without_them(speed: str, record
 
 
 @pytest.mark.usefixtures("recogniser_path")
-@pytest.mark.parametrize("speed", ["real", "max"])
+@pytest.mark.parametrize("speed", one_of("max", "real"))
 def test_a_pipe_that_stays_silent_does_not_hold_the_program(speed: str, tmp_path: Path) -> None:
     session = tmp_path / "session"
-    program = subprocess.Popen(
-        command("-", "--speed", speed, "--session", session),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    program = started("-m", "livetrans", "replay", "-", "--speed", speed, "--session", session)
     wait_until(lambda: any(event["event"] == "run_started" for event in events(session)))
     time.sleep(0.2)
     program.send_signal(signal.SIGINT)
     wait_until(lambda: program.poll() is not None)
-    assert program.stdin and program.stdout and program.stderr
-    assert (program.returncode, program.stderr.read().splitlines()) == (0, [b"No speech was heard."])
-    for stream in (program.stdin, program.stdout, program.stderr):
-        stream.close()
+    _, errors = program.communicate()
+    assert (program.returncode, errors.splitlines()) == (0, [b"No speech was heard."])
 
 
 def test_captions_go_on_where_their_record_cannot(recorded: Path, tmp_path: Path) -> None:
-    lines = recorded.read_text().replace('"final": false', '"final": true')
-    recorded.write_text(lines)
-    full = tmp_path / "full.jsonl"
+    recorded.write_text(recorded.read_text().replace('"final": false', '"final": true'))
     # A file size limit stands for a full disk; Python ignores its signal and sees an error.
-    program = [
-        sys.executable,
+    program = started(
         "-c",
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500));"
         "from livetrans.cli import main; main(sys.argv[1:])",
-        *("replay", str(recorded), "--speed", "max", "--no-session", "--jsonl", str(full)),
-    ]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 1
-    assert done.stdout.count("\n") == 2
-    assert "captions go on" in done.stderr
-    assert "incomplete" in done.stderr.splitlines()[-1]
-    assert "Traceback" not in done.stderr
+        *("replay", recorded, "--speed", "max", "--no-session", "--jsonl", tmp_path / "full.jsonl"),
+    )
+    lines, errors = program.communicate(timeout=PATIENCE)
+    assert program.returncode == 1
+    assert lines.count(b"\n") == 2
+    assert b"captions go on" in errors
+    assert b"incomplete" in errors.splitlines()[-1]
+    assert b"Traceback" not in errors
 
 
-def test_a_run_that_heard_nothing_leaves_no_session(tmp_path: Path) -> None:
-    silence = tmp_path / "silence.wav"
-    with wave.open(str(silence), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(16_000)
+@pytest.fixture
+def fresh_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home folder."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path
+
+
+@pytest.mark.usefixtures("recogniser_path")
+def test_a_run_that_heard_nothing_leaves_no_session(fresh_home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with wave.open(str(fresh_home / "silence.wav"), "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
         file.writeframes(bytes(64_000))
-    variables = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "HOME": str(tmp_path)}
-    lines = command(silence, "--speed", "max", "--jsonl=-")
-    done = subprocess.run(lines, env=variables, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert (done.returncode, done.stderr) == (0, "No speech was heard.\n")
-    assert all(line.startswith("{") for line in done.stdout.splitlines())
-    assert list(tmp_path.rglob("events.jsonl")) == []
+    assert run(["replay", str(fresh_home / "silence.wav"), "--speed", "max", "--jsonl=-"]) == 0
+    printed = capfd.readouterr()
+    assert printed.err == "No speech was heard.\n"
+    assert all(line.startswith("{") for line in printed.out.splitlines())
+    assert list(fresh_home.rglob("events.jsonl")) == []
 
 
-def test_old_sessions_are_removed_only_where_that_was_asked_for(recorded: Path, tmp_path: Path) -> None:
-    variables = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "HOME": str(tmp_path)}
+def test_old_sessions_are_removed_only_where_that_was_asked_for(
+    fresh_home: Path, recorded: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def errors(*options: str) -> str:
+        assert run(["replay", str(recorded), "--speed", "max", *options]) == 0
+        return capfd.readouterr().err
 
-    def run(*options: str) -> str:
-        program = command(recorded, "--speed", "max", *options)
-        return subprocess.run(program, env=variables, capture_output=True, text=True, timeout=PATIENCE).stderr
-
-    kept = Path(run().splitlines()[0].removeprefix("2 captions are kept in "))
+    kept = Path(errors().splitlines()[0].removeprefix("2 captions are kept in "))
     os.utime(kept / "events.jsonl", (0, 0))
-    run()
+    errors()
     assert kept.exists()
-    assert f"{kept.name} was removed" in run("--keep-sessions", "30")
+    assert f"{kept.name} was removed" in errors("--keep-sessions", "30")
     assert not kept.exists() and len(list(kept.parent.iterdir())) == 2

@@ -3,76 +3,82 @@
 from __future__ import annotations
 
 import json
-import wave
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from livetrans.audio.file import AudioFile
 from livetrans.cli import run
-from livetrans.clock import ManualClock
-from livetrans.events import SAMPLE_RATE
 from livetrans.session.codec import without_times
 from livetrans.session.store import find_session, session_folders, summarise
 
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
 
 DEMO = Path(__file__).parents[2] / "recordings" / "demo.flac"
-
-
-@pytest.fixture(scope="module")
-def short_recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's first sentences, with the pause between them: 9 seconds."""
-    samples = np.concatenate([chunk.samples for chunk in AudioFile(DEMO, ManualClock(), real_time=False)])
-    path = tmp_path_factory.mktemp("sound") / "short.wav"
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(SAMPLE_RATE)
-        file.writeframes(samples[: 9 * SAMPLE_RATE].tobytes())
-    return path
+SHORT = [str(DEMO), "--end", "9"]
+"""The demo's first sentences, with the pause between them."""
 
 
 def _lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def _finals(lines: list[dict[str, Any]]) -> list[str]:
-    return [line["text"] for line in lines if line["event"] == "caption" and line["final"]]
+def _finals(lines: list[dict[str, Any]], text: str = "text") -> list[str]:
+    return [line[text] for line in lines if line["event"] == "caption" and line["final"]]
+
+
+@dataclass(frozen=True)
+class Played:
+    """A run at full speed over `SHORT`: its session with the sound, its events and its lines."""
+
+    session: Path
+    events: list[dict[str, Any]]
+    output: str
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    folder = tmp_path_factory.mktemp("played")
+    session, output = folder / "kept", StringIO()
+    with redirect_stdout(output):
+        assert run(["replay", *SHORT, "--speed", "max", "--session", str(session), "--keep-audio"]) == 0
+    events = _lines((session / "events.jsonl").read_text())
+    return Played(session, events, output.getvalue())
 
 
 @pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sessions and configuration of whoever runs the tests stay out of them."""
+def fresh_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Empty folders for sessions and configuration."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
-def test_offline_takes_fewer_passes_to_the_same_words(short_recording: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    def passes_and_words(*options: str) -> tuple[int, list[str]]:
-        assert run(["replay", str(short_recording), *options, "--no-session", "--jsonl=-"]) == 0
-        lines = _lines(capfd.readouterr().out)
-        words = [line["source"] for line in lines if line["event"] == "caption" and line["final"]]
-        return max(line["passes"] for line in lines if line["event"] == "source_progress"), words
+def test_offline_takes_fewer_passes_to_the_same_words(played: Played, capfd: pytest.CaptureFixture[str]) -> None:
+    def passes(lines: list[dict[str, Any]]) -> int:
+        return max(line["passes"] for line in lines if line["event"] == "source_progress")
 
-    online, words = passes_and_words("--speed", "max")
-    offline, offline_words = passes_and_words("--offline")
-    assert offline < online / 2
-    assert offline_words == words
-    assert passes_and_words("--offline", "--step", "1")[0] > offline
-    assert passes_and_words("--offline", "--step", "0.8")[0] == online
+    def offline(*options: str) -> list[dict[str, Any]]:
+        assert run(["replay", *SHORT, "--offline", *options, "--no-session", "--jsonl=-"]) == 0
+        return _lines(capfd.readouterr().out)
+
+    lines = offline()
+    assert passes(lines) < passes(played.events) / 2
+    assert _finals(lines, "source") == _finals(played.events, "source")
+    assert passes(offline("--step", "0.8")) == passes(played.events)
 
 
 def test_a_file_that_was_cut_off_keeps_what_was_heard_and_fails(
-    short_recording: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    cut = tmp_path / "cut.wav"
-    cut.write_bytes(short_recording.read_bytes()[: 6 * 2 * SAMPLE_RATE])
+    cut = tmp_path / "cut.flac"
+    cut.write_bytes(DEMO.read_bytes()[:80_000])
     assert run(["replay", str(cut), "--speed", "max"]) == 1
     printed, errors = capfd.readouterr()
     assert printed and "could be read" in errors and "kept in" in errors
+    assert errors.startswith("The embedded recogniser")
     assert run(["export", "--format", "txt"]) == 0
     assert capfd.readouterr().out.split() == printed.split()
 
@@ -82,65 +88,56 @@ def test_offline_at_the_pace_of_speech_is_refused(capsys: pytest.CaptureFixture[
     assert "drop --speed real, or --offline" in capsys.readouterr().err
 
 
-def test_plain_lines_are_the_finals(short_recording: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["replay", str(short_recording), "--speed", "max", "--no-session"]) == 0
-    plain = capfd.readouterr()
-    assert plain.err.startswith("The embedded recogniser") and plain.err.count("\n") == 1
-    run(["replay", str(short_recording), "--speed", "max", "--no-session", "--jsonl=-"])
-    assert plain.out.splitlines() == [text for text in _finals(_lines(capfd.readouterr().out)) if text]
-    assert len(plain.out.splitlines()) >= 2
+def test_plain_lines_are_the_finals(played: Played) -> None:
+    assert played.output.splitlines() == [text for text in _finals(played.events) if text]
+    assert len(played.output.splitlines()) >= 2
 
 
 def test_full_speed_repeats_itself_and_real_time_gives_the_same_finals(
-    short_recording: Path, capfd: pytest.CaptureFixture[str]
+    played: Played, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    outputs = []
-    for speed in ("max", "max", "real"):
-        assert run(["replay", str(short_recording), "--speed", speed, "--no-session", "--jsonl=-"]) == 0
-        outputs.append(_lines(capfd.readouterr().out))
-    first, second, live = outputs
-    assert [without_times(line) for line in first] == [without_times(line) for line in second]
-    assert _finals(live) == _finals(first)
+    runs = []
+    for speed in ("max", "real"):
+        assert run(["replay", *SHORT, "--speed", speed, "--no-session", "--jsonl=-"]) == 0
+        runs.append(_lines(capfd.readouterr().out))
+    again, live = runs
+    assert list(map(without_times, again)) == list(map(without_times, played.events))
+    assert _finals(live) == _finals(again)
     captured = [line["captured_at"] for line in live if line["event"] == "caption"]
     assert captured
     assert all(instant is not None for instant in captured)
 
 
-def test_a_session_is_kept_exported_and_replayed(
-    short_recording: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    session = tmp_path / "kept"
-    assert run(["replay", str(short_recording), "--speed", "max", "--session", str(session), "--keep-audio"]) == 0
-    said = capfd.readouterr().out.splitlines()
-    assert summarise(session).of == short_recording.name
-    assert run(["export", str(session), "--format", "txt"]) == 0
-    assert capfd.readouterr().out.split() == " ".join(said).split()
-    assert run(["export", str(session), "--format", "srt"]) == 0
+def test_a_session_is_kept_exported_and_replayed(played: Played, capfd: pytest.CaptureFixture[str]) -> None:
+    session = str(played.session)
+    assert summarise(played.session).of == DEMO.name
+    assert run(["export", session, "--format", "txt"]) == 0
+    assert capfd.readouterr().out.split() == played.output.split()
+    assert run(["export", session, "--format", "srt"]) == 0
     assert "-->" in capfd.readouterr().out
     # The recorded transcripts and the kept sound both give the captions again.
-    for again in (session, session / "audio.wav"):
-        assert run(["replay", str(again), "--speed", "max", "--no-session"]) == 0
-        assert capfd.readouterr().out.splitlines() == said
-    assert run(["replay", str(short_recording), "--session", str(session)]) == 2
+    for again in (session, f"{session}/audio.wav"):
+        assert run(["replay", again, "--speed", "max", "--no-session"]) == 0
+        assert capfd.readouterr().out == played.output
+    assert run(["replay", *SHORT, "--session", session]) == 2
     assert "already" in capfd.readouterr().err
 
 
 def test_a_session_that_is_heard_again_to_no_new_words_is_not_called_silent(
-    short_recording: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    cut, session = tmp_path / "cut.wav", tmp_path / "killed"
-    with wave.open(str(short_recording), "rb") as whole, wave.open(str(cut), "wb") as file:
-        file.setparams(whole.getparams())
-        file.writeframes(whole.readframes(5 * SAMPLE_RATE // 2))  # in the middle of a word
-    assert run(["replay", str(cut), "--speed", "max", "--session", str(session), "--keep-audio"]) == 0
+    session, middle_of_a_word = tmp_path / "killed", "2.5"
+    part = ["--end", middle_of_a_word, "--session", str(session), "--keep-audio"]
+    assert run(["replay", str(DEMO), "--speed", "max", *part]) == 0
     events = session / "events.jsonl"
     events.write_text("".join(line for line in events.read_text().splitlines(True) if '"run_ended"' not in line))
     capfd.readouterr()
     assert run(["resume", str(session)]) == 0
-    said = capfd.readouterr()
-    assert (said.out, said.err.splitlines()[0]) == ("", f"1 caption is kept in {session}")
+    printed = capfd.readouterr()
+    assert (printed.out, printed.err.splitlines()[0]) == ("", f"1 caption is kept in {session}")
 
 
+@pytest.mark.long
 def test_every_recording_runs_to_its_end(speech_name: str, shared: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", str(shared / "speech" / speech_name), "--speed", "max", "--no-session", "--jsonl=-"]) == 0
     captured = capfd.readouterr()
@@ -166,15 +163,15 @@ def test_several_recordings_have_a_session_and_a_file_each(tmp_path: Path, capfd
     (tmp_path / "out").mkdir()
     missing = tmp_path / "missing.wav"
     assert run(["replay", *map(str, [files[0], missing, files[1]]), "--offline", "-o", str(tmp_path / "out")]) == 1
-    said = capfd.readouterr()
-    assert said.err.count("There is no file") == 1
+    printed = capfd.readouterr()
+    assert printed.err.count("There is no file") == 1
     assert [summarise(folder).of for folder in session_folders()] == ["one.jsonl", "two.jsonl"]
     written = [(tmp_path / "out" / name).read_text() for name in ("one.srt", "two.srt")]
-    assert [text.splitlines()[2] for text in written] == said.out.splitlines()
+    assert [text.splitlines()[2] for text in written] == printed.out.splitlines()
     assert not (tmp_path / "out" / "missing.srt").exists()
     named = ["-o", str(tmp_path / "{name}.txt"), "--name", "dog"]
     assert run(["replay", str(files[0]), "--speed", "max", *named]) == 0
-    assert (tmp_path / "one.txt").read_text() == said.out.splitlines(True)[0]
+    assert (tmp_path / "one.txt").read_text() == printed.out.splitlines(True)[0]
     assert find_session("dog").name == "dog"
 
 
@@ -210,11 +207,8 @@ def test_what_cannot_be_written_or_played_is_refused_before_the_run(
     assert Path("there.srt").read_text() == "mine"
 
 
-@pytest.mark.usefixtures("translator_path")
-@pytest.mark.parametrize(("tokens", "said"), [("4096", True), ("512", False)])
-def test_a_context_that_the_model_does_not_have_is_said(
-    tokens: str, said: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_context_that_the_model_does_not_have_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     recorded = stream(tmp_path / "stream.jsonl", "A dog runs.")
-    assert run(["replay", str(recorded), "--speed", "max", "--no-session", "--context", tokens]) == 0
-    assert (f"--context {tokens} is cut" in capfd.readouterr().err) == said
+    for tokens, is_cut in ((4096, True), (512, False)):
+        assert run(["replay", str(recorded), "--speed", "max", "--no-session", "--context", str(tokens)]) == 0
+        assert (f"--context {tokens} is cut" in capfd.readouterr().err) == is_cut

@@ -67,31 +67,13 @@ def test_letters_stay_readable_and_escapes_do_not() -> None:
     line.encode("utf-8")
 
 
-def test_the_line_says_event_and_instant_first_and_nests_stats() -> None:
-    transcript = EVENTS[3]
-    values = to_dict(Record(1.23456789, transcript))
+def test_the_line_says_event_and_instant_first_and_rounds() -> None:
+    values = to_dict(Record(1.23456789, EVENTS[3]))
     assert list(values)[:2] == ["event", "at"]
     assert (values["event"], values["at"]) == ("transcript", 1.234568)
-    assert values["recognition"] == {"audio_seconds_in_pass": 1.2, "pass_seconds": 0.31}
 
 
-@given(RECORDS, SECONDS)
-def test_without_times_two_runs_are_the_same(record: Record, seconds: float) -> None:
-    event = record.event
-    if isinstance(event, Transcript):
-        event = replace(event, captured_at=seconds)
-    if isinstance(event, Translation | Caption):
-        event = replace(event, transcript=replace(event.transcript, captured_at=seconds))
-    if isinstance(event, Transcript) and event.recognition is not None:
-        event = replace(event, recognition=replace(event.recognition, pass_seconds=seconds))
-    if hasattr(event, "stats"):
-        times = dict.fromkeys(("prompt_seconds", "verification_seconds", "decoding_seconds"), seconds)
-        event = replace(event, stats=replace(event.stats, **times))
-    slower = to_dict(Record(record.at + 1.0, event))
-    assert without_times(slower) == without_times(to_dict(record))
-
-
-def test_without_times_keeps_source_time_and_counts() -> None:
+def test_without_times_source_time_and_counts_are_left() -> None:
     values = without_times(to_dict(Record(1.0, EVENTS[3])))
     assert values["recognition"] == {"audio_seconds_in_pass": 1.2}
     assert (values["start"], values["end"]) == (0.31, 1.2)
@@ -145,15 +127,19 @@ def test_a_crash_costs_at_most_the_line_it_cut(tmp_path_factory: pytest.TempPath
     assert len(notices) <= 1
 
 
-DAMAGE = (b"{broken\n", b"[1]\n", b"\xff\xfe\n", b'{"event": "x"}\n', b'{"at": NaN}\n', b"[" * 99999)
+NO_FLOATS = [
+    f'{{"event": "notice", "level": "info", "text": "x", "at": {at}}}' for at in ("1e999", "-1e999", "9" * 400)
+]
+DAMAGE = ("{broken", "[1]", "\udcff", "{}", '{"event": "x"}', '{"at": NaN}', "[" * 99999, *NO_FLOATS)
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_line_is_reported_with_its_number(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_line_is_reported_with_its_number(tmp_path: Path) -> None:
     file = write_session(tmp_path / "s.jsonl", *EVENTS[:2])
-    file.write_bytes(file.read_bytes() + damage + b"\n" + to_line(Record(0.0, EVENTS[0])).encode() + b"\n")
-    with pytest.raises(SessionError, match=r"^line 3 of .*s\.jsonl is not "):
-        list(read_records(file))
+    whole = file.read_bytes()
+    for damage in DAMAGE:
+        file.write_bytes(whole + damage.encode(errors="surrogateescape") + b"\n" + whole)
+        with pytest.raises(SessionError, match=r"^line 3 of .*s\.jsonl is not "):
+            list(read_records(file))
 
 
 def test_blank_lines_are_ignored(tmp_path: Path) -> None:
@@ -179,14 +165,6 @@ def test_a_missing_session_is_reported_in_one_sentence(tmp_path: Path) -> None:
     sound.write_bytes(b"RIFF\x00\x01\x02\xff" * 100)
     with pytest.raises(SessionError, match="is not a session: `livetrans sessions`"):
         list(read_records(sound))
-
-
-@pytest.mark.parametrize("number", ["1e999", "-1e999", "1" + "0" * 400])
-def test_a_number_that_no_float_holds_is_refused(tmp_path: Path, number: str) -> None:
-    file = tmp_path / "s.jsonl"
-    file.write_text(f'{{"event": "notice", "level": "info", "text": "x", "at": {number}}}\n')
-    with pytest.raises(SessionError, match=r"^line 1 of .* is not "):
-        list(read_records(file))
 
 
 TRANSCRIPTS = st.from_type(Transcript)
@@ -230,12 +208,9 @@ def test_a_line_alone_or_beside_another_transcript_keeps_its_own_text(record: Re
 def test_an_older_captions_accepted_characters_are_its_first_span() -> None:
     values = to_dict(Record(0.0, EVENTS[6]))
     del values["accepted"]
-    [event] = [from_dict(values | {"accepted_characters": 5}).event]
-    assert isinstance(event, Caption)
-    assert event.accepted == (Span(0, 5),)
-    [event] = [from_dict(values | {"accepted_characters": 0}).event]
-    assert isinstance(event, Caption)
-    assert event.accepted == ()
+    for characters, accepted in ((5, (Span(0, 5),)), (0, ())):
+        event = from_dict(values | {"accepted_characters": characters}).event
+        assert isinstance(event, Caption) and event.accepted == accepted
     with pytest.raises(ValueError, match="got `str`"):
         from_dict(values | {"accepted_characters": "five"})
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.errors import SessionError, UsageError
+from livetrans.errors import SessionError
 from livetrans.events import Gap
 from livetrans.session.export import Format, export
 from livetrans.session.subtitles import Which
@@ -90,14 +90,6 @@ def test_an_empty_session_is_reported_before_anything_is_written(tmp_path: Path,
     path = write_session(tmp_path / "s.jsonl", EVENTS[0], EVENTS[1], EVENTS[-1], caption(0, " "))
     with pytest.raises(SessionError, match="holds no caption"):
         export(path, format)
-
-
-def test_unknown_choices_are_usage_errors(tmp_path: Path) -> None:
-    path = write_session(tmp_path / "s.jsonl", caption(0, "a"))
-    with pytest.raises(UsageError, match="srt, vtt, txt, jsonl"):
-        export(path, "doc")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="target, source or both"):
-        export(path, "srt", "all")  # type: ignore[arg-type]
 
 
 def test_the_exact_final_of_an_older_session_is_what_is_exported(tmp_path: Path) -> None:

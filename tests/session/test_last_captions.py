@@ -82,12 +82,11 @@ def test_a_days_session_takes_little_memory(tmp_path: Path, use: str, bytes_a_se
             pieces = sum(1 for _ in RecordedTranscripts(path, ManualClock(), real_time=False))
         else:
             pieces = sum(1 for _ in export(path, use))  # type: ignore[arg-type]
-        assert pieces >= 100
+        assert pieces >= 50
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return peak
 
-    short, long = (long_session(tmp_path / f"{count}.jsonl", count) for count in (100, 1000))
-    for path in (short, long):
-        most(path)  # What is allocated once, for any session.
-    assert most(long) < most(short) + bytes_a_segment * 900
+    short, long = (long_session(tmp_path / f"{count}.jsonl", count) for count in (50, 300))
+    most(short)  # What is allocated once, for any session.
+    assert most(long) < most(short) + bytes_a_segment * 250

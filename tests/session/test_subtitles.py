@@ -31,7 +31,10 @@ from livetrans.text import display_width
 
 from .examples import caption, write_session
 
-RECORDINGS = sorted((Path(__file__).parents[2] / "recordings").glob("*.flac"))
+RECORDINGS = [
+    pytest.param(path, marks=[pytest.mark.long] if path.stem != "demo" else [], id=path.stem)
+    for path in sorted((Path(__file__).parents[2] / "recordings").glob("*.flac"))
+]
 
 TEXTS = st.text(st.sampled_from("ab é日本。->&<>{}\\1\u0301, "), max_size=300)
 SENTENCES = st.lists(
@@ -164,16 +167,11 @@ def test_words_have_the_times_of_the_hypotheses_that_ended_with_them() -> None:
     assert all(before <= after for before, after in pairwise(times))
 
 
-def recorded(recording: Path, folder: Path) -> Path:
-    """A session of the recording's transcripts, as the embedded translator translates them."""
-    assert run(["replay", str(recording.with_suffix(".jsonl")), "--speed", "max", "--session", str(folder)]) == 0
-    return folder
-
-
 @pytest.mark.usefixtures("translator_path")
-@pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.stem)
-def test_subtitles_of_every_recording(recording: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    session = recorded(recording, tmp_path / "session")
+@pytest.mark.parametrize("recording", RECORDINGS)
+def test_subtitles_of_every_recording(recording: Path, tmp_path: Path) -> None:
+    session, transcripts = tmp_path / "session", recording.with_suffix(".jsonl")
+    assert run(["replay", str(transcripts), "--speed", "max", "--session", str(session)]) == 0
     for which in get_args(Which):
         made = list(cues(last_captions(session), which))
         assert violations(made, which) == []
