@@ -7,13 +7,12 @@ from shutil import get_terminal_size
 from typing import get_args
 
 import click
-import msgspec
 
 from livetrans.cli.common import AdvisingGroup, require_yes, say, warn
 from livetrans.cli.completing import complete_session
 from livetrans.errors import SessionError, UsageError
 from livetrans.installation import started_as
-from livetrans.session.codec import dump
+from livetrans.session.codec import dump, encode
 from livetrans.session.export import last_captions
 from livetrans.session.recorder import sessions_folder
 from livetrans.session.store import (
@@ -58,7 +57,8 @@ def _list(as_json: bool) -> None:
     summaries = _summaries()
     if as_json:
         for summary in summaries:
-            click.echo(dump({"session": summary.path.name, **msgspec.to_builtins(summary, enc_hook=str)}))
+            values = encode(summary) | {"path": str(summary.path)}
+            click.echo(dump({"session": summary.path.name, **values}))
         return
     if summaries:
         click.echo(f"{'session':<19}  {'length':>7}  {'languages':<9}  {'captions':>8}  {'size':>8}  of")
