@@ -119,7 +119,7 @@ def parse_method(text: str, usual: DecodingSettings | None = None) -> Method:
         method = replace(method, fallback=limits[0], rollback=limits[1])
     if decoder.biased:
         # With its bias or window written, a method is the one of that label in every run.
-        usual_bias = usual.bias if decoder.name == usual.method else PAPER.decoding.bias
+        usual_bias = usual.bias if decoder.name == usual.method or usual.bias else PAPER.decoding.bias
         final = written["final"] or ("partial" if value is not None or written["window"] else usual.final)
         final = "partial" if decoder.final is None and final == "worth" else final
         bias = usual_bias if value is None else _numbers(text, value, (1,), _NO_BIAS)[0]

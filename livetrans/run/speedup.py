@@ -30,7 +30,7 @@ UNMASKED = MaskSettings("none")
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class TimedUpdate:
     """An update of the run, and what it cost."""
 
     transcript: Transcript
@@ -100,14 +100,14 @@ class SpeedupSampler:
         self._presenter: Presenter
         self._model: InterruptibleModel | None = None
         """Opened for the first sample, and then what the two before it work with."""
-        self._growing: list[Update] = []
-        self._finished: list[Update] = []
-        self._segment: list[Update] = []
+        self._growing: list[TimedUpdate] = []
+        self._finished: list[TimedUpdate] = []
+        self._segment: list[TimedUpdate] = []
         self._seconds: list[float] = []
         """Of the segment's updates that were translated again."""
         self._screen = ScreenErasure()
 
-    def add(self, update: Update) -> None:
+    def add(self, update: TimedUpdate) -> None:
         """Take an update of the run; a final makes its segment the next one to be translated again."""
         if self._growing and self._growing[0].transcript.segment_id != update.transcript.segment_id:
             self._growing = []
@@ -139,7 +139,7 @@ class SpeedupSampler:
             self._publish(self._compared())
             self._segment = []
 
-    def _translate(self, update: Update, is_interrupted: Callable[[], bool]) -> None:
+    def _translate(self, update: TimedUpdate, is_interrupted: Callable[[], bool]) -> None:
         if self._model is None:
             model = self._model = InterruptibleModel(self._open_context())
             self._translator = Translator(model, self._prompt, DecodingSettings("rt", final="partial"), UNMASKED)

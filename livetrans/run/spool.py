@@ -18,6 +18,8 @@ from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
 from livetrans.files import private_folder, read_all, write_all
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from livetrans.audio.source import AudioSource
 
 MEMORY_SECONDS = 20.0
@@ -25,8 +27,65 @@ MEMORY_SECONDS = 20.0
 TAKEN_SECONDS = 10.0
 """Most sound that the listener gets as one chunk."""
 _FULL_DISK = "full disk"
-_ENTRY_SECONDS = 1.0
 _SAMPLE_BYTES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A chunk that waits."""
+
+    start_sample: int
+    length: int
+    captured_at: float | None
+    samples: NDArray[np.int16] | None
+    """None where they are in the spool file."""
+
+    @property
+    def end_sample(self) -> int:
+        return self.start_sample + self.length
+
+
+class _SpoolFile:
+    """Samples in an unnamed file, first in, first out; it is made when it is needed, and emptied when it is empty."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._file: IO[bytes] | None = None
+        self._begin = self._end = 0
+
+    @property
+    def samples(self) -> int:
+        """Samples that wait."""
+        return (self._end - self._begin) // _SAMPLE_BYTES
+
+    def put(self, samples: NDArray[np.int16]) -> None:
+        """Raises OSError where the disk does not take them; none of them is kept then."""
+        if self._file is None:
+            if self._folder is not None:
+                private_folder(self._folder)
+            # Unbuffered, so that a full disk is an error here and not at the next read.
+            self._file = tempfile.TemporaryFile(buffering=0, dir=self._folder, prefix="livetrans-")
+        self._file.seek(self._end)
+        write_all(self._file, samples.astype("<i2").tobytes())
+        self._end += len(samples) * _SAMPLE_BYTES
+
+    def take(self, count: int) -> NDArray[np.int16]:
+        """Remove and return the oldest samples."""
+        assert self._file is not None
+        self._file.seek(self._begin)
+        samples = np.frombuffer(read_all(self._file, count * _SAMPLE_BYTES), dtype="<i2").astype(np.int16)
+        self._begin += count * _SAMPLE_BYTES
+        if self._begin == self._end:
+            self._begin = self._end = 0
+            self._file.truncate(0)
+        return samples
+
+    def close(self) -> None:
+        self._begin = self._end = 0
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+            self._file = None
 
 
 class SpooledSource:
@@ -56,9 +115,9 @@ class SpooledSource:
         self._publish = publish
         self._gaps: deque[Gap] = deque()
         """Those that have not been published, by their start."""
-        self._waiting: deque[AudioChunk] = deque()
-        self._waiting_samples = 0
-        self._spool = _Spool(folder)
+        self._waiting: deque[_Waiting] = deque()
+        self._memory_samples = 0
+        self._spool = _SpoolFile(folder)
         self._skipped_samples = 0
         self._error: Exception | None = None
         self._has_ended = False
@@ -76,7 +135,7 @@ class SpooledSource:
     @property
     def waiting(self) -> float:
         """Seconds of sound that were captured and not yet taken."""
-        return (self._waiting_samples + self._spool.samples) / SAMPLE_RATE
+        return (self._memory_samples + self._spool.samples) / SAMPLE_RATE
 
     def __iter__(self) -> Iterator[AudioChunk]:
         """Yield what the source gives, after an error of it too; then raise that error."""
@@ -141,28 +200,27 @@ class SpooledSource:
         failure: OSError | None = None
         with self._change:
             if chunk.captured_at is None:
-                self._change.wait_for(lambda: self._waiting_samples < full or self._closed)
+                self._change.wait_for(lambda: self._memory_samples < full or self._closed)
             if self._closed:
                 return False
-            if chunk.captured_at is None or (self._waiting_samples < full and not self._spool.samples):
-                self._waiting.append(chunk)
-                self._waiting_samples += len(chunk.samples)
-            else:
-                try:
-                    self._spool.put(chunk)
-                except OSError as error:
-                    failure = error if not self._skipped_samples else None
-                    self._skipped_samples += len(chunk.samples)
-                    self._leave_out(chunk)
+            length = len(chunk.samples)
+            is_spooled = chunk.captured_at is not None and (self._memory_samples >= full or self._spool.samples > 0)
+            try:
+                if is_spooled:
+                    self._spool.put(chunk.samples)
+                else:
+                    self._memory_samples += length
+                samples = None if is_spooled else chunk.samples
+                self._waiting.append(_Waiting(chunk.start_sample, length, chunk.captured_at, samples))
+            except OSError as error:
+                failure = error if not self._skipped_samples else None
+                self._skipped_samples += length
+                self._leave_out(chunk)
             self._change.notify_all()
         if failure:
             reason = failure.strerror or str(failure)
-            self._publish(
-                Notice(
-                    "warning",
-                    f"Cannot buffer audio on disk ({reason}): some audio will be skipped until there is space.",
-                )
-            )
+            text = f"Cannot buffer audio on disk ({reason}): some audio will be skipped until there is space."
+            self._publish(Notice("warning", text))
         return True
 
     def _leave_out(self, chunk: AudioChunk) -> None:
@@ -174,90 +232,26 @@ class SpooledSource:
             self._gaps.append(Gap(chunk.start, chunk.end, _FULL_DISK))
 
     def _take(self) -> AudioChunk | None:
+        """Remove and return the oldest consecutive sound, at most `TAKEN_SECONDS` of chunks; None at the end."""
         with self._change:
-            self._change.wait_for(lambda: self._waiting or self._spool.samples or self._has_ended)
-            if not self._waiting and not self._spool.samples:
+            self._change.wait_for(lambda: self._waiting or self._has_ended)
+            if not self._waiting:
                 return None
-            parts: list[AudioChunk] = []
-            length = 0
-            while self._waiting and (not parts or _follows(parts[-1], self._waiting[0])):
-                if parts and length + len(self._waiting[0].samples) > TAKEN_SECONDS * SAMPLE_RATE:
-                    break
-                parts.append(self._waiting.popleft())
-                length += len(parts[-1].samples)
-            self._waiting_samples -= length
-            if not parts:
-                parts = [self._spool.take(round(TAKEN_SECONDS * SAMPLE_RATE))]
+            first = last = self._waiting.popleft()
+            samples = [self._samples_of(first)]
+            until = first.start_sample + TAKEN_SECONDS * SAMPLE_RATE
+            while (
+                self._waiting
+                and self._waiting[0].start_sample == last.end_sample
+                and self._waiting[0].end_sample <= until
+            ):
+                last = self._waiting.popleft()
+                samples.append(self._samples_of(last))
             self._change.notify_all()
-        samples = np.concatenate([part.samples for part in parts])
-        return AudioChunk(samples, parts[0].start_sample, parts[-1].captured_at)
+        return AudioChunk(np.concatenate(samples), first.start_sample, last.captured_at)
 
-
-def _follows(before: AudioChunk, after: AudioChunk) -> bool:
-    return after.start_sample == before.start_sample + len(before.samples)
-
-
-@dataclass(slots=True)
-class _Entry:
-    """Consecutive sound in the spool file."""
-
-    offset: int
-    start_sample: int
-    samples: int
-    captured_at: float
-
-
-class _Spool:
-    """Sound in a file, first in, first out; the file is made when it is needed and emptied when it is empty."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-        self._file: IO[bytes] | None = None
-        self._entries: deque[_Entry] = deque()
-        self._end = 0
-        self.samples = 0
-        """Samples that wait."""
-
-    def put(self, chunk: AudioChunk) -> None:
-        """Raises OSError where the disk does not take it; nothing of the chunk is kept then."""
-        if self._file is None:
-            if self._folder is not None:
-                private_folder(self._folder)
-            # Unbuffered, so that a full disk is an error here and not at the next read.
-            self._file = tempfile.TemporaryFile(buffering=0, dir=self._folder, prefix="livetrans-")
-        self._file.seek(self._end)
-        write_all(self._file, chunk.samples.astype("<i2").tobytes())
-        length, captured_at = len(chunk.samples), chunk.captured_at or 0.0
-        last = self._entries[-1] if self._entries else None
-        follows = last is not None and chunk.start_sample == last.start_sample + last.samples
-        if last is not None and follows and last.samples < _ENTRY_SECONDS * SAMPLE_RATE:
-            last.samples += length
-            last.captured_at = captured_at
-        else:
-            self._entries.append(_Entry(self._end, chunk.start_sample, length, captured_at))
-        self._end += length * _SAMPLE_BYTES
-        self.samples += length
-
-    def take(self, maximum: int) -> AudioChunk:
-        """Remove and return the oldest consecutive sound, about `maximum` samples."""
-        assert self._file is not None
-        first = self._entries.popleft()
-        count, captured_at = first.samples, first.captured_at
-        while self._entries and count < maximum and self._entries[0].start_sample == first.start_sample + count:
-            entry = self._entries.popleft()
-            count, captured_at = count + entry.samples, entry.captured_at
-        self._file.seek(first.offset)
-        samples = np.frombuffer(read_all(self._file, count * _SAMPLE_BYTES), dtype="<i2").astype(np.int16)
-        self.samples -= count
-        if not self._entries:
-            self._end = 0
-            self._file.truncate(0)
-        return AudioChunk(samples, first.start_sample, captured_at)
-
-    def close(self) -> None:
-        self._entries.clear()
-        self.samples = 0
-        if self._file is not None:
-            with suppress(OSError):
-                self._file.close()
-            self._file = None
+    def _samples_of(self, waiting: _Waiting) -> NDArray[np.int16]:
+        if waiting.samples is None:
+            return self._spool.take(waiting.length)
+        self._memory_samples -= waiting.length
+        return waiting.samples

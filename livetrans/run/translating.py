@@ -10,7 +10,7 @@ from livetrans.errors import ContextError
 from livetrans.events import Caption, Notice, Transcript
 from livetrans.languages import are_same, parse_language
 from livetrans.run.publisher import Publish
-from livetrans.run.speedup import SpeedupSampler, Update
+from livetrans.run.speedup import SpeedupSampler, TimedUpdate
 from livetrans.signature import Setting
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
@@ -62,4 +62,4 @@ class Translating:
         captions.append(self.presenter.present(translation))
         publish(captions[-1])
         if self.sampler:
-            self.sampler.add(Update(transcript, self.translator.prompt, seconds, tuple(captions)))
+            self.sampler.add(TimedUpdate(transcript, self.translator.prompt, seconds, tuple(captions)))

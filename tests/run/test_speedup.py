@@ -13,7 +13,7 @@ from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.metrics.rates import ScreenErasure, Speedup
 from livetrans.run.publisher import Publish
-from livetrans.run.speedup import UNMASKED, SpeedupSampler, Update
+from livetrans.run.speedup import UNMASKED, SpeedupSampler, TimedUpdate
 from livetrans.run.translating import Translating
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
@@ -60,7 +60,7 @@ class Scene:
             started = self.clock.now()
             translation = self._translator.translate(transcript)
             seconds = self.clock.now() - started
-            self.sampler.add(Update(transcript, PROMPT, seconds, (self._presenter.present(translation),)))
+            self.sampler.add(TimedUpdate(transcript, PROMPT, seconds, (self._presenter.present(translation),)))
 
 
 def retranslated(transcripts: list[Transcript]) -> tuple[float, ScreenErasure]:

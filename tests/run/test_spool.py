@@ -74,7 +74,7 @@ def test_everything_comes_in_order_though_nobody_listened_at_first(lengths: list
     taken = iter(captured)
     first = next(taken)
     assert source.ended.wait(20)  # Live sound does not wait for its listener.
-    assert captured._waiting_samples < (MEMORY_SECONDS + 6) * SAMPLE_RATE
+    assert captured._memory_samples < (MEMORY_SECONDS + 6) * SAMPLE_RATE
     got = [first, *taken]
     assert joined(got) == joined(chunks)
     assert max(len(chunk.samples) for chunk in got) <= (TAKEN_SECONDS + 6) * SAMPLE_RATE
