@@ -105,7 +105,7 @@ def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> Non
     heard.words = bool(unfinished.finals)
     translating = partial(open_translating, settings, clock)
     with _said_at_the_end([recorder], heard), _lines_and_bar(OutputSettings()) as sinks:
-        run = Resuming(settings, remainder.opener, translating, clock, [*sinks, heard], [recorder])
+        run = Resuming(settings, remainder.open_listening, translating, clock, [*sinks, heard], [recorder])
         run.silent = remainder.silent
         _run_as_lines(run)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from livetrans.events import SAMPLE_RATE, SourceProgress, Transcript, Word
 from livetrans.run.listening import PROGRESS_INTERVAL, Listening, OnAudio, Stages
 from livetrans.run.publisher import Publish
-from livetrans.run.runner import OpenListening, PlainLoop
+from livetrans.run.runner import PlainLoop
 from livetrans.run.translating import Translating
 from livetrans.session.unfinished import Unfinished
 from livetrans.speech.transcriber import LONG_SILENCE
@@ -76,12 +76,8 @@ class Remainder:
         self._last_shown = shown[-1] if shown else None
         self._next_number = max(unfinished.captioned, default=-1)
 
-    @property
-    def opener(self) -> OpenListening:
-        def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-            return Listening(self._transcripts(publish), lambda paused: None, self._close)
-
-        return open_listening
+    def open_listening(self, publish: Publish, on_audio: OnAudio) -> Listening:
+        return Listening(self._transcripts(publish), lambda paused: None, self._close)
 
     def _close(self) -> None:
         self._closed = True

@@ -209,9 +209,8 @@ def test_a_file_that_the_system_refuses_is_named(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_standard_streams_are_not_an_error(closed: str) -> None:
-    shell = f"exec {shlex.quote(sys.executable)} -m livetrans completion zsh {closed}"
+def test_closed_standard_streams_are_not_an_error() -> None:
+    shell = f"exec {shlex.quote(sys.executable)} -m livetrans completion zsh <&- >&- 2>&-"
     done = subprocess.run(shell, shell=True, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -11,11 +11,13 @@ import numpy as np
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import DecodingSettings, MaskSettings, Settings, TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, SpeechChunk, Transcript, Word
+from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.run.listening import Listener, Listening, OnAudio, listen
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel, RestartingRecogniser
+from livetrans.run.speedup import SpeedupSampler
 from livetrans.run.spool import SpooledSource
 from livetrans.run.translating import Translating
 from livetrans.speech.transcriber import Transcriber
@@ -31,6 +33,7 @@ SPEED = 20.0
 """The run's clock against the machine's: a minute of speech takes three seconds."""
 CHUNK = 0.1
 PAUSE = 0.6
+PROMPT = Prompt("plain", (BEGIN, SOURCE), (TARGET,), False)
 
 
 def sentences(count: int, words: int = 6) -> list[Word]:
@@ -47,6 +50,27 @@ def sentences(count: int, words: int = 6) -> list[Word]:
 def finals_of(words: list[Word]) -> list[str]:
     """What a run shows of them."""
     return [line.strip() + "." for line in " ".join(word.text for word in words).upper().split(".") if line.strip()]
+
+
+def updates(texts: list[str]) -> list[Transcript]:
+    """Every text word by word, then its final."""
+    transcripts = []
+    for segment, text in enumerate(texts):
+        words, start = text.split(), segment * 9.0
+        for count in range(1, len(words) + 1):
+            committed, partial = " ".join(words[: count - 1]), words[count - 1]
+            transcripts.append(Transcript(segment, count - 1, committed, partial, False, start, start + count))
+        transcripts.append(Transcript(segment, len(words), text, "", True, start, start + len(words)))
+    return transcripts
+
+
+def scripted_translating(
+    model: LanguageModel, kind: type[Translator] = Translator, sampler: SpeedupSampler | None = None
+) -> Translating:
+    """The translating side of a run over a scripted model."""
+    translator = kind(model, PROMPT, DecodingSettings(), MaskSettings())
+    presenter = Presenter(text_of_tokens(model), MaskSettings(), spaced=True)
+    return Translating(translator, presenter, {}, model.close, sampler)
 
 
 class Spoken:
@@ -159,12 +183,7 @@ class ScriptedRun:
     def _translating(self, publish: Publish) -> Translating:
         assert self.translator
         schedule, scripted = self.translator, ScriptedModel(word_by_word_rule(unsure_of_last=False))
-        model = RestartingModel(lambda: FaultyModel(scripted, schedule), self.clock, publish)
-        translator = Translator(
-            model, Prompt("plain", (BEGIN, SOURCE), (TARGET,), False), DecodingSettings(), MaskSettings()
-        )
-        presenter = Presenter(text_of_tokens(model), MaskSettings(), spaced=True)
-        return Translating(translator, presenter, {"method": "window"}, model.close)
+        return scripted_translating(RestartingModel(lambda: FaultyModel(scripted, schedule), self.clock, publish))
 
 
 def no_thread_left() -> bool:

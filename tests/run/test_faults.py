@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import cycle
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +17,7 @@ from livetrans.run.backpressure import LEVELS
 from .faults import Fault, Garbage, Hang, Raise, ScaledClock, Schedule, Slow
 from .scripted_run import SPEED, ScriptedRun, finals_of, no_thread_left, sentences
 
-WORDS = sentences(6)
+WORDS = sentences(4)
 
 
 def warnings(run: ScriptedRun) -> list[str]:
@@ -37,37 +38,30 @@ def test_without_faults_nothing_is_left_out() -> None:
     assert no_thread_left()
 
 
-def test_a_slow_translator_shows_every_final_and_says_how_far_it_is_behind() -> None:
-    run = ScriptedRun(sentences(12), translator=schedule(Slow(seconds=1.0)))
+def test_a_translator_that_cannot_keep_up_takes_every_step_and_shows_every_final() -> None:
+    words = sentences(10)
+    run = ScriptedRun(words, translator=schedule(Slow(seconds=1.2)))
     run.run()
-    assert run.shown == run.heard == finals_of(sentences(12))
+    assert run.shown == run.heard == finals_of(words)
     behind = run.collected.of(BackPressure)
-    assert behind[0].level == LEVELS[1].name
+    assert list(dict.fromkeys(event.level for event in behind)) == [level.name for level in LEVELS[1:]]
+    assert len([text for text in warnings(run) if "try a smaller one with --mt" in text]) == 1
     finals = [record.at - record.event.captured_at for record in run.collected.records
               if isinstance(record.event, Caption) and record.event.final]  # fmt: skip
-    # The lag shown is the lag there was: a final waits for the second of its pass too.
-    assert max(event.behind_seconds for event in behind) == pytest.approx(max(finals), abs=4.0)
+    # The lag shown is the lag there was: a final waits for its own passes too.
+    assert max(event.behind_seconds for event in behind) == pytest.approx(max(finals), abs=8.0)
     assert run.collected.of(SourceProgress)[-1].skipped == 0
 
 
-def test_a_translator_that_cannot_keep_up_takes_every_step() -> None:
-    run = ScriptedRun(sentences(14), translator=schedule(Slow(seconds=1.5)))
-    run.run()
-    assert run.shown == run.heard == finals_of(sentences(14))
-    shown = list(dict.fromkeys(event.level for event in run.collected.of(BackPressure)))
-    assert shown == [level.name for level in LEVELS[1:]]
-    assert len([text for text in warnings(run) if "try a smaller one with --mt" in text]) == 1
-
-
 def test_a_slow_recogniser_hears_everything() -> None:
-    run = ScriptedRun(WORDS, recogniser=schedule(Slow(seconds=3.0)))
+    run = ScriptedRun(WORDS, recogniser=schedule(Slow(seconds=1.2)))
     run.run()
     assert run.shown == run.heard == finals_of(WORDS)
     assert run.collected.of(BackPressure)
     assert run.collected.of(SourceProgress)[-1].skipped == 0
 
 
-@pytest.mark.parametrize("fault", [Raise(RuntimeError("broken")), Raise(MemoryError()), Garbage()])
+@pytest.mark.parametrize("fault", [Raise(MemoryError()), Garbage()])
 @pytest.mark.parametrize("stage", ["recogniser", "translator"])
 def test_a_stage_that_fails_once_is_loaded_again_and_loses_nothing(stage: str, fault: Fault) -> None:
     run = ScriptedRun(WORDS, **{stage: schedule(n4=fault)})  # type: ignore[arg-type]
@@ -90,7 +84,7 @@ def test_a_recogniser_that_fails_twice_ends_the_run_with_all_that_it_recognised(
 
 
 def test_a_translator_that_fails_twice_leaves_the_rest_to_resume() -> None:
-    run = ScriptedRun(WORDS, translator=schedule(n30=Raise(RuntimeError("one")), n31=Raise(RuntimeError("two"))))
+    run = ScriptedRun(WORDS, translator=schedule(n12=Raise(RuntimeError("one")), n13=Raise(RuntimeError("two"))))
     with pytest.raises(RuntimeError, match="two"):
         run.run()
     assert run.heard[: len(run.shown)] == run.shown
@@ -136,13 +130,12 @@ def test_an_hour_of_sleep_of_the_machine_loses_nothing() -> None:
     assert no_thread_left()
 
 
-@pytest.mark.parametrize("seconds", [86_400.0, -86_400.0])
-def test_a_wall_clock_that_is_set_changes_nothing(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wall_clock_that_is_set_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     run = ScriptedRun(WORDS)
     run.pipeline.start()
     run.collected.wait_for(Caption)
-    now = time.time
-    monkeypatch.setattr(time, "time", lambda: now() + seconds)
+    now, days = time.time, cycle([86_400.0, -86_400.0])
+    monkeypatch.setattr(time, "time", lambda: now() + next(days))
     assert run.pipeline.join(60)
     assert run.shown == run.heard == finals_of(WORDS)
     instants = [record.at for record in run.collected.records]
@@ -150,7 +143,7 @@ def test_a_wall_clock_that_is_set_changes_nothing(seconds: float, monkeypatch: p
 
 
 def test_somebody_who_never_pauses_is_cut_and_keeps_every_word() -> None:
-    spoken = [Word(f"w{number}", 0.3 * number, 0.3 * number + 0.3) for number in range(200)]
+    spoken = [Word(f"w{number}", 0.3 * number, 0.3 * number + 0.3) for number in range(100)]
     run = ScriptedRun(spoken, translator=schedule(Slow(seconds=0.5)))
     run.run()
     assert run.shown == run.heard

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.clock import ManualClock
-from livetrans.config import CALM, DecodingSettings, MaskSettings, Settings, TranscriberSettings
+from livetrans.config import CALM, Settings, TranscriberSettings
 from livetrans.errors import SessionError
 from livetrans.events import (
     SAMPLE_RATE,
@@ -21,29 +21,24 @@ from livetrans.events import (
     Record,
     RunStarted,
     SettingChanged,
-    Transcript,
     Word,
 )
-from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.run.listening import Listening, OnAudio, Stages, listen
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingRecogniser
 from livetrans.run.resuming import Remainder, Resuming
-from livetrans.run.runner import PlainLoop
+from livetrans.run.runner import OpenListening, PlainLoop
 from livetrans.run.translating import Translating
 from livetrans.session.codec import EVENTS_FILE, read_records
 from livetrans.session.export import last_captions
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.unfinished import CHUNK, read_unfinished
 from livetrans.speech.transcriber import Transcriber
-from livetrans.translation.presenter import Presenter
-from livetrans.translation.translator import Translator
-from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
+from tests.lm.scripted import ScriptedModel, word_by_word_rule
 from tests.speech.scripted import ScriptedRecogniser, speak
 
-from .scripted_run import SilenceGate, sentences
+from .scripted_run import SilenceGate, scripted_translating, sentences, updates
 from .sinks import Collected
-from .test_runner import updates
 
 CLOCK = ManualClock()
 TEXTS = ["the first sentence is here.", "then another one follows it.", "and that was the last of them."]
@@ -51,12 +46,7 @@ TEXTS = ["the first sentence is here.", "then another one follows it.", "and tha
 
 def translating(publish: Publish) -> Translating:
     # Unsure enough for drafts to decide: a resumed run has to draft as the first one did.
-    model = ScriptedModel(word_by_word_rule(certainty=1.0))
-    translator = Translator(
-        model, Prompt("plain", (BEGIN, SOURCE), (TARGET,), False), DecodingSettings(), MaskSettings()
-    )
-    presenter = Presenter(text_of_tokens(model), MaskSettings(), spaced=True)
-    return Translating(translator, presenter, {"method": "window"}, model.close)
+    return scripted_translating(ScriptedModel(word_by_word_rule(certainty=1.0)))
 
 
 class Sound:
@@ -82,23 +72,21 @@ def stages(words: list[Word], publish: Publish) -> Stages:
     return Stages(SilenceGate(), transcriber, recogniser)  # type: ignore[arg-type]
 
 
+def record(folder: Path, open_listening: OpenListening, *, keep_audio: bool = False) -> None:
+    recorder = SessionRecorder(folder, keep_audio=keep_audio)
+    finish(PlainLoop(Settings(), open_listening, translating, CLOCK, [Collected()], [recorder]))
+
+
 def record_sound(folder: Path, words: list[Word], length: float) -> None:
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         source, opened = Sound(words, length), stages(words, publish)
         return Listening(listen(source, opened.gate, opened.transcriber, publish, on_audio), source.pause, source.close)
 
-    finish(
-        PlainLoop(
-            Settings(), open_listening, translating, CLOCK, [Collected()], [SessionRecorder(folder, keep_audio=True)]
-        )
-    )
+    record(folder, open_listening, keep_audio=True)
 
 
-def record_transcripts(folder: Path, transcripts: list[Transcript]) -> None:
-    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-        return Listening(iter(transcripts), lambda paused: None, lambda: None)
-
-    finish(PlainLoop(Settings(), open_listening, translating, CLOCK, [Collected()], [SessionRecorder(folder)]))
+def record_transcripts(folder: Path) -> None:
+    record(folder, lambda *_: Listening(iter(updates(TEXTS)), lambda paused: None, lambda: None))
 
 
 def finish(run: PlainLoop) -> None:
@@ -106,17 +94,18 @@ def finish(run: PlainLoop) -> None:
     assert run.join(60)
 
 
+def remainder_of(folder: Path, words: list[Word]) -> Remainder:
+    return Remainder(read_unfinished(folder), SilenceGate, lambda publish: stages(words, publish))  # type: ignore[arg-type]
+
+
 def resume(folder: Path, words: list[Word]) -> Collected:
-    remainder = Remainder(read_unfinished(folder), SilenceGate, lambda publish: stages(words, publish))  # type: ignore[arg-type]
-    collected = Collected()
-    run = Resuming(
-        Settings(), remainder.opener, translating, CLOCK, [collected], [SessionRecorder(folder, append=True)]
-    )
+    remainder, collected = remainder_of(folder, words), Collected()
+    records = [SessionRecorder(folder, append=True)]
+    run = Resuming(Settings(), remainder.open_listening, translating, CLOCK, [collected], records)
     run.silent = remainder.silent
     finish(run)
     assert read_unfinished(folder).ended
-    again = Remainder(read_unfinished(folder), SilenceGate, lambda publish: stages(words, publish))  # type: ignore[arg-type]
-    assert again.is_empty
+    assert remainder_of(folder, words).is_empty
     return collected
 
 
@@ -134,13 +123,12 @@ def cut(folder: Path, share: float) -> bool:
     return b"run_started" in kept and kept.index(b"run_started") < kept.rfind(b"\n")
 
 
-@settings(max_examples=40)
 @given(st.floats(0, 1))
 def test_recognised_sentences_are_translated_as_if_nothing_had_happened(share: float) -> None:
     with tempfile.TemporaryDirectory() as name:
         whole, broken = Path(name) / "whole", Path(name) / "broken"
         for folder in (whole, broken):
-            record_transcripts(folder, updates(TEXTS))
+            record_transcripts(folder)
         if not cut(broken, share):
             return
         heard = [final.segment_id for final in read_unfinished(broken).finals]
@@ -150,7 +138,6 @@ def test_recognised_sentences_are_translated_as_if_nothing_had_happened(share: f
         assert len(resumed) <= len(heard) + 1  # The segment that was still spoken ends as it was last recognised.
 
 
-@settings(max_examples=60)
 @given(st.integers(2, 5), st.floats(1.0, 12.0), st.floats(0, 1))
 def test_recorded_sound_is_recognised_as_if_nothing_had_happened(count: int, length: float, share: float) -> None:
     words = sentences(count)
@@ -168,7 +155,7 @@ def test_recorded_sound_is_recognised_as_if_nothing_had_happened(count: int, len
 
 
 def test_instants_go_on_and_half_a_line_is_gone(tmp_path: Path) -> None:
-    record_transcripts(tmp_path / "s", updates(TEXTS))
+    record_transcripts(tmp_path / "s")
     with (tmp_path / "s" / EVENTS_FILE).open("ab") as file:
         file.write(b'{"event": "capt')
     warned: list[Notice] = []

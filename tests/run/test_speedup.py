@@ -7,21 +7,20 @@ from itertools import count
 
 import pytest
 
-from livetrans.config import DecodingSettings, MaskSettings
+from livetrans.config import DecodingSettings
 from livetrans.events import Caption, Comparison, RunEnded, Transcript
 from livetrans.lm.port import LanguageModel
-from livetrans.lm.prompts import Prompt, text_of_tokens
+from livetrans.lm.prompts import text_of_tokens
 from livetrans.metrics.rates import ScreenErasure, Speedup
 from livetrans.run.publisher import Publish
 from livetrans.run.speedup import UNMASKED, SpeedupSampler, TimedUpdate
 from livetrans.run.translating import Translating
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
-from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
+from tests.lm.scripted import ScriptedModel, word_by_word_rule
 
-from .scripted_run import ScriptedRun, sentences
+from .scripted_run import PROMPT, ScriptedRun, scripted_translating, sentences
 
-PROMPT = Prompt("plain", (BEGIN, SOURCE), (TARGET,), False)
 WORDS = "the water came up to the second step of my house before midnight".split()
 RETRANSLATION = DecodingSettings("rt", final="partial")
 
@@ -43,8 +42,7 @@ class Scene:
         self.clock = self.model.clock
         self.published: list[Comparison] = []
         self.sampler = SpeedupSampler(self.another, PROMPT, self.clock, self.publish, share=share)
-        self._translator = Translator(self.model, PROMPT, DecodingSettings(), MaskSettings())
-        self._presenter = Presenter(text_of_tokens(self.model), MaskSettings(), spaced=True)
+        self._translating = scripted_translating(self.model)
 
     def another(self) -> ScriptedModel:
         model = ScriptedModel(word_by_word_rule(), seconds_per_pass=0.01, seconds_per_token=0.001)
@@ -58,9 +56,11 @@ class Scene:
     def translate(self, transcripts: list[Transcript]) -> None:
         for transcript in transcripts:
             started = self.clock.now()
-            translation = self._translator.translate(transcript)
+            translation = self._translating.translator.translate(transcript)
             seconds = self.clock.now() - started
-            self.sampler.add(TimedUpdate(transcript, PROMPT, seconds, (self._presenter.present(translation),)))
+            self.sampler.add(
+                TimedUpdate(transcript, PROMPT, seconds, (self._translating.presenter.present(translation),))
+            )
 
 
 def retranslated(transcripts: list[Transcript]) -> tuple[float, ScreenErasure]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from livetrans.audio.file import AudioFile
+from livetrans.audio.source import Part
 from livetrans.clock import SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.events import Caption, SourceProgress, Transcript
@@ -36,8 +37,9 @@ class SlowTranslator(FaultyModel):
     threads = 1
 
 
+@pytest.mark.parametrize("seconds", [45.0, pytest.param(83.0, marks=pytest.mark.long)])
 def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_panel(
-    recogniser_path: Path, translator_path: Path, monkeypatch: pytest.MonkeyPatch
+    seconds: float, recogniser_path: Path, translator_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = ScaledClock(SystemClock(), SPEED)
     open_model = opening.open_model
@@ -53,7 +55,9 @@ def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_pane
     )
 
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-        return open_audio(AudioFile(TALK, clock, real_time=True), settings, clock, publish, on_audio)
+        return open_audio(
+            AudioFile(TALK, clock, real_time=True, part=Part(0.0, seconds)), settings, clock, publish, on_audio
+        )
 
     monitor, collected = Monitor(), Collected()
     translate = partial(opening.open_translating, settings, clock)
@@ -68,8 +72,8 @@ def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_pane
     heard = [event.text for event in collected.of(Transcript) if event.final]
     captions = [event for event in collected.of(Caption) if event.final]
     assert [caption.source for caption in captions] == heard
-    assert len(heard) > 10 and all(caption.text for caption in captions)
-    assert collected.of(SourceProgress)[-1].heard == pytest.approx(83.0, abs=0.1)
+    assert len(heard) > seconds / 10 and all(caption.text for caption in captions)
+    assert collected.of(SourceProgress)[-1].heard == pytest.approx(seconds, abs=0.1)
     assert collected.of(SourceProgress)[-1].skipped == 0
     steps = list(dict.fromkeys(snapshot.pressure for snapshot in shown))
     assert steps[: len(LEVELS)] == [step.name for step in LEVELS]

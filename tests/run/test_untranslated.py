@@ -6,17 +6,16 @@ import io
 
 import pytest
 
-from livetrans.config import DecodingSettings, MaskSettings, Settings
+from livetrans.config import Settings
 from livetrans.events import Caption, Event, Record, Transcript, Translation
 from livetrans.languages import are_same
-from livetrans.lm.prompts import Prompt, text_of_tokens
-from livetrans.run.translating import Translating
 from livetrans.session.sinks import PlainOutput
 from livetrans.session.subtitles import texts_of
-from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
 from livetrans.tui.captions import caption_content
-from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
+from tests.lm.scripted import ScriptedModel, word_by_word_rule
+
+from .scripted_run import scripted_translating
 
 
 class IntoGerman(Translator):
@@ -25,13 +24,7 @@ class IntoGerman(Translator):
 
 def translated(settings: Settings, *languages: str | None) -> list[Event]:
     """What is published of a final in each language, `language` being what was detected."""
-    model = ScriptedModel(word_by_word_rule())
-    translator = IntoGerman(
-        model, Prompt("plain", (BEGIN, SOURCE), (TARGET,), False), DecodingSettings(), MaskSettings()
-    )
-    translating = Translating(
-        translator, Presenter(text_of_tokens(model), MaskSettings(), spaced=True), {}, model.close
-    )
+    translating = scripted_translating(ScriptedModel(word_by_word_rule()), IntoGerman)
     events: list[Event] = []
     for number, language in enumerate(languages):
         final = Transcript(number, 0, "one two.", "", True, 0.0, 1.0, language=language)
