@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import platform
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from itertools import chain
-from pathlib import Path
 
 import click
 
-from livetrans.cli.common import confirmed, progress_bar, say, say_above
+from livetrans.cli.common import confirmed, progress_bar, say
 from livetrans.config import Settings
 from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.languages import AUTO
@@ -27,6 +25,7 @@ from livetrans.models.find import (
     find_translator,
     known_models,
     pull_folder,
+    size_on_disk,
 )
 from livetrans.models.hub import is_offline
 from livetrans.models.pulls import completed, pull, read_receipt
@@ -34,11 +33,8 @@ from livetrans.text import file_size
 
 OFFERED = "small"
 """The purpose that `mic` offers to fetch."""
-
-
-def on_this_machine(entry: Entry) -> FoundModel | None:
-    """Return the model of the entry on this machine, in our folders or in another program's cache."""
-    return find_named(entry.name, chain(find_models(entry.kind), find_elsewhere(entry.kind)))
+_DECLINED = ".declined"
+"""The file with the names of models that the user did not want, a line for each question."""
 
 
 def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) -> bool:
@@ -53,28 +49,25 @@ def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) ->
     """
     missing: list[Entry] = []
     for entry in entries:
-        model = on_this_machine(entry)
+        model = find_named(entry.name, chain(find_models(entry.kind), find_elsewhere(entry.kind)))
         if model is None:
             missing.append(entry)
         else:
             say(f"{entry.name} is here already: {model.path} ({model.place})")
     if not missing:
         return True
-    asked = not yes and _is_asked_on_a_terminal()
     restricted = [entry for entry in missing if entry.restriction]
-    if restricted and not yes and not asked:
+    if restricted and not yes and not _is_at_a_terminal():
         raise UsageError(f"{restricted[0].name}: {restricted[0].restriction}; add --yes if you accept this")
-    total = 0
     missing = [entry if entry.size else completed(entry) for entry in missing]
     for entry in missing:
-        size = entry.size or 0
         restriction = f" ({entry.restriction})" if entry.restriction else ""
-        say(f"{entry.name} from {entry.repository}: {file_size(size)}, licence: {entry.licence}{restriction}")
-        if speed := known_models().speed(entry, f"{platform.system()} {platform.machine()}"):
-            say(f"  published speed: {speed.figure} ({speed.source})")
-        total += size
-    if asked:
-        question = f"Fetch {file_size(total)} into {pull_folder()}?"
+        size = file_size(entry.size or 0)
+        say(f"{entry.name} from {entry.repository}: {size}, licence: {entry.licence}{restriction}")
+        if entry.mac_speed and (platform.system(), platform.machine()) == ("Darwin", "arm64"):
+            say(f"  published speed: {entry.mac_speed}")
+    if not yes and _is_at_a_terminal():
+        question = f"Fetch {file_size(sum(entry.size or 0 for entry in missing))} into {pull_folder()}?"
         if not confirmed(question, default=not offered and not restricted):
             return False
     for entry in missing:
@@ -98,18 +91,25 @@ def offer_models(settings: Settings, *, yes: bool) -> None:
         recogniser, translator = known_models().pair(OFFERED, spoken, *settings.targets)
     except UsageError:
         return  # Nothing is known for these languages; what is missing is said when the models are searched.
-    here: dict[Entry, FoundModel | None] = {}
-    if not asr:
-        here[recogniser] = _found(partial(find_recogniser, language=spoken))
-    if not mt:
-        target, *others = settings.targets
-        here[translator] = _found(partial(find_translator, source=source, target=target, others=others))
-    wanted = {entry: model for entry, model in here.items() if model is None or model.embedded}
+    wanted: dict[Entry, FoundModel | None] = {}
+    wants_embedded = False
+    target, *others = settings.targets
+    for entry, name in ((recogniser, asr), (translator, mt)):
+        model: FoundModel | None = None
+        with contextlib.suppress(ModelError):  # a name that is not known is refused when the run begins
+            if entry is recogniser:
+                model = find_recogniser(name, language=spoken)
+            else:
+                model = find_translator(name, source=source, target=target, others=others)
+        if name:
+            wants_embedded = wants_embedded or (model is not None and model.embedded)
+        elif model is None or model.embedded:
+            wanted[entry] = model
     if not wanted:
         return
     if yes:
         pull_all(tuple(wanted), yes=True)
-    elif _is_asked_on_a_terminal() and not _names_embedded(asr, mt) and not is_offline() and not _is_declined(wanted):
+    elif _is_at_a_terminal() and not wants_embedded and not is_offline() and _names(wanted) not in _declined():
         pair = f"{','.join(settings.sources)} to {','.join(settings.targets)}"
         say(f"Captions of people, {pair}, need models that are not on this machine.")
         _ask(wanted)
@@ -124,7 +124,6 @@ def _ask(wanted: Mapping[Entry, FoundModel | None]) -> None:
         LivetransError: the models cannot be fetched, and there are no others.
         click.Abort: after a fetch that failed, the user does not want to go on.
     """
-    instead = " and ".join(model.name for model in wanted.values() if model is not None)
     can_go_on = all(wanted.values())
     try:
         if pull_all(tuple(wanted), yes=False, offered=True) or not can_go_on:
@@ -137,60 +136,28 @@ def _ask(wanted: Mapping[Entry, FoundModel | None]) -> None:
             raise click.Abort from None
         return
     with contextlib.suppress(OSError):
-        _declined().parent.mkdir(parents=True, exist_ok=True)
-        with _declined().open("a", encoding="utf-8") as stream:
+        pull_folder().mkdir(parents=True, exist_ok=True)
+        with (pull_folder() / _DECLINED).open("a", encoding="utf-8") as stream:
             stream.write(_names(wanted) + "\n")
+    instead = " and ".join(model.name for model in wanted.values() if model is not None)
     say(f"Going on with {instead}. This is not asked again; `livetrans models pull NAME` fetches {_names(wanted)}.")
 
 
-def _declined() -> Path:
-    """Return the file with the names of models that the user did not want, a line for each question."""
-    return pull_folder() / ".declined"
-
-
-def _is_declined(wanted: Iterable[Entry]) -> bool:
+def _declined() -> list[str]:
     with contextlib.suppress(OSError, ValueError):
-        return _names(wanted) in _declined().read_text(encoding="utf-8").splitlines()
-    return False
+        return (pull_folder() / _DECLINED).read_text(encoding="utf-8").splitlines()
+    return []
 
 
 def _names(entries: Iterable[Entry]) -> str:
     return " and ".join(entry.name for entry in entries)
 
 
-def _found(find: Callable[[], FoundModel]) -> FoundModel | None:
-    try:
-        return find()
-    except ModelError:
-        return None
-
-
-def _names_embedded(asr: str | None, mt: str | None) -> bool:
-    """Return whether one of the named models is embedded; a name that is not known is refused when the run begins."""
-    with contextlib.suppress(ModelError):
-        return bool((asr and find_recogniser(asr).embedded) or (mt and find_translator(mt).embedded))
-    return False
-
-
-def _is_asked_on_a_terminal() -> bool:
+def _is_at_a_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _pull_one(entry: Entry) -> None:
-    try:
-        path = _pull_with_progress(entry)
-    except KeyboardInterrupt:
-        say("what arrived is kept; the same command goes on from there")
-        raise
-    receipt = read_receipt(path)
-    assert receipt is not None
-    size = file_size(sum(file.size for file in receipt.files.values()))
-    say(f"{entry.name} is in {path} ({size}, commit {receipt.commit[:8]}, hashes checked)")
-    if entry.kind == RECOGNISER and entry.codes == ("en",):
-        say(f"{entry.name} understands English only")
-
-
-def _pull_with_progress(entry: Entry) -> Path:
     with progress_bar() as progress:
         task = progress.add_task(entry.name, total=entry.size)
 
@@ -198,5 +165,14 @@ def _pull_with_progress(entry: Entry) -> Path:
             description = f"{entry.name}: {file_size(arrived)} of {file_size(total)}"
             progress.update(task, description=description, completed=arrived, total=total)
 
-        waiting = f"another livetrans fetches {entry.name}; waiting until it has ended"
-        return pull(entry, pull_folder(), show, lambda: say_above(progress, waiting))
+        try:
+            path = pull(entry, pull_folder(), show)
+        except KeyboardInterrupt:
+            progress.stop()
+            say("what arrived is kept; the same command goes on from there")
+            raise
+    receipt = read_receipt(path)
+    assert receipt is not None
+    say(f"{entry.name} is in {path} ({file_size(size_on_disk(path))}, commit {receipt.commit[:8]}, hashes checked)")
+    if entry.kind == RECOGNISER and entry.codes == ("en",):
+        say(f"{entry.name} understands English only")

@@ -26,15 +26,14 @@ from livetrans.models.find import (
     known_models,
     pull_folder,
     search_folders,
+    size_on_disk,
 )
 from livetrans.models.pulls import receipt_path, remove, remove_unfinished, unfinished_pulls, verify
 from livetrans.session.codec import encode
 from livetrans.text import file_size, visible
 
-_REMEDY = "remove it and pull it again"
 _USABLE = 0.8
 """Part of the memory that a model may take: the rest is for the system and the other model."""
-
 
 _language = partial(click.option, metavar="LANGUAGE", show_default=True, shell_complete=complete_language)
 
@@ -48,7 +47,7 @@ def command(context: click.Context, as_json: bool) -> None:
     Only pull opens the network, and `livetrans mic` after a yes.
     """
     if context.invoked_subcommand is None:
-        _print_list(as_json)
+        context.invoke(list_command, as_json=as_json)
     elif as_json:
         raise UsageError("--json is for the list; write it after `livetrans models` or `livetrans models list` alone")
 
@@ -60,7 +59,41 @@ def list_command(as_json: bool) -> None:
 
     * marks those that run by default (English to German).
     """
-    _print_list(as_json)
+    import psutil  # type: ignore[import-untyped]
+
+    memory = psutil.virtual_memory().total
+    here, elsewhere, defaults = find_models(), find_elsewhere(), _defaults()
+    listed = {model.path for model in (*here, *elsewhere)}
+    here += [model for model in defaults if model.path not in listed]
+    default_paths = {model.path for model in defaults}
+    if as_json:
+        values = {
+            "memory": memory,
+            "here": [_as_json(model, model.path in default_paths) for model in here],
+            "elsewhere": [_as_json(model, model.path in default_paths) for model in elsewhere],
+            "catalogue": [
+                {**encode(entry), "languages": entry.codes, "memory": entry.memory} for entry in known_models().models
+            ],
+            "searched": [str(folder) for folder in search_folders()],
+        }
+        click.echo(json.dumps(values, indent=2))
+        return
+    # What is here and what to do next come last: the list is longer than a screen.
+    _print_fetchable([*here, *elsewhere], memory)
+    if elsewhere:
+        click.echo("\nIn other programs' folders, used from there and never changed:")
+        for model in elsewhere:
+            _print_found(model, model.path in default_paths)
+    click.echo("\nHere (* runs by default, English to German):")
+    for model in here:
+        _print_found(model, model.path in default_paths)
+    for name, size in unfinished_pulls(pull_folder()).items():
+        click.echo(f"  unfinished {file_size(size):>8}  {visible(name)}")
+        click.echo(f"    pull it again to go on, or remove it with `{started_as()} models rm`")
+    click.echo("\nSearched, first to last:")
+    for folder, place in search_folders().items():
+        click.echo(f"  {visible(f'{place}: {folder}')}" + ("" if folder.is_dir() else " (not there)"))
+    click.echo("\nOthers: --asr FOLDER, --mt FILE.gguf, or their folder in LIVETRANS_MODELS.")
 
 
 @command.command("pull", short_help="Fetch a model, or a pair for a purpose.")
@@ -78,15 +111,17 @@ def pull_command(name: str, source: str, target: str, yes: bool) -> None:
     from livetrans.cli.fetch import pull_all
 
     catalogue = known_models()
+    wanted: tuple[Entry, ...]
     if name in catalogue.purposes:
         check_different(source, target)
         spoken = None if source.lower() == AUTO else parse_language(source).code
-        shown = parse_language(target).code
-        if not pull_all(catalogue.pair(name, spoken, shown), yes=yes):
-            raise click.Abort
-        say(f"Ready: {started_as()} mic --from {source} --to {target}")
-    elif not pull_all((catalogue.wanted(name),), yes=yes):
+        wanted = catalogue.pair(name, spoken, parse_language(target).code)
+    else:
+        wanted = (catalogue.wanted(name),)
+    if not pull_all(wanted, yes=yes):
         raise click.Abort
+    if name in catalogue.purposes:
+        say(f"Ready: {started_as()} mic --from {source} --to {target}")
 
 
 @command.command("rm", short_help="Remove a model that was fetched.")
@@ -103,7 +138,7 @@ def rm_command(name: str) -> None:
     model = _found(name)
     if not model.pulled or model.path.parent != pull_folder():
         raise UsageError(f"{model.path} was not fetched by livetrans; remove it where it came from")
-    size = model.size_bytes
+    size = size_on_disk(model.path)
     remove(model.path)
     say(f"removed {model.path} ({file_size(size)})")
 
@@ -124,15 +159,17 @@ def verify_command(name: str | None) -> int:
         raise UsageError(f"{models[0].path} was not fetched by livetrans: there are no hashes to compare with")
     if not models:
         say("no model was fetched yet; `livetrans models` lists those that can be")
-    damaged = 0
+    damaged = False
     for model in models:
         if model.receipt is None:
-            different = [f"{receipt_path(model.path).name} cannot be read"]
+            faults = [f"{receipt_path(model.path).name} cannot be read"]
         else:
-            different = [f"{file} differs or is missing" for file in verify(model.path, model.receipt)]
-        damaged += bool(different)
-        click.echo(visible(f"{model.name}: " + ("; ".join([*different, _REMEDY]) if different else "whole")))
-    return 1 if damaged else 0
+            faults = [f"{file} differs or is missing" for file in verify(model.path, model.receipt)]
+        damaged = damaged or bool(faults)
+        click.echo(
+            visible(f"{model.name}: {'; '.join([*faults, 'remove it and pull it again']) if faults else 'whole'}")
+        )
+    return int(damaged)
 
 
 def _found(name: str) -> FoundModel:
@@ -145,33 +182,6 @@ def _found(name: str) -> FoundModel:
     if model is None:
         raise UsageError(f"there is no model {name!r} on this machine; `livetrans models` lists them")
     return model
-
-
-def _print_list(as_json: bool) -> None:
-    import psutil  # type: ignore[import-untyped]
-
-    memory = psutil.virtual_memory().total
-    own, others, defaults = find_models(), find_elsewhere(), _defaults()
-    named = [model for model in defaults if model.path not in {found.path for found in (*own, *others)}]
-    if as_json:
-        click.echo(json.dumps(_as_json([*own, *named], others, defaults, memory), indent=2))
-        return
-    # What is here and what to do next come last: the list is longer than a screen.
-    _print_fetchable([*own, *others], memory)
-    if others:
-        click.echo("\nIn other programs' folders, used from there and never changed:")
-        for model in others:
-            _print_found(model, defaults)
-    click.echo("\nHere (* runs by default, English to German):")
-    for model in (*own, *named):
-        _print_found(model, defaults)
-    for name, size in unfinished_pulls(pull_folder()).items():
-        click.echo(f"  unfinished {file_size(size):>8}  {visible(name)}")
-        click.echo(f"    pull it again to go on, or remove it with `{started_as()} models rm`")
-    click.echo("\nSearched, first to last:")
-    for folder in search_folders():
-        click.echo(f"  {visible(f'{folder.place}: {folder.path}')}" + ("" if folder.path.is_dir() else " (not there)"))
-    click.echo("\nOthers: --asr FOLDER, --mt FILE.gguf, or their folder in LIVETRANS_MODELS.")
 
 
 def _print_fetchable(found: list[FoundModel], memory: int) -> None:
@@ -190,13 +200,12 @@ def _print_fetchable(found: list[FoundModel], memory: int) -> None:
         click.echo(f"  {purpose:<5} {size:>8}  {recogniser.name} and {translator.name}")
 
 
-def _print_found(model: FoundModel, defaults: list[FoundModel]) -> None:
-    mark = "*" if model.path in {default.path for default in defaults} else " "
-    click.echo(f"{mark} {model.kind:<10} {file_size(model.size_bytes):>8}  {visible(model.name)}")
-    about = _about(model)
-    if about:
-        click.echo(f"    {visible(about)}")
-    click.echo(f"    {visible(f'{model.place}: {model.path}')}")
+def _print_found(model: FoundModel, is_default: bool) -> None:
+    size = file_size(size_on_disk(model.path))
+    click.echo(f"{'*' if is_default else ' '} {model.kind:<10} {size:>8}  {visible(model.name)}")
+    for line in (_about(model), f"{model.place}: {model.path}"):
+        if line:
+            click.echo(f"    {visible(line)}")
 
 
 def _about(model: FoundModel) -> str:
@@ -238,28 +247,16 @@ def _defaults() -> list[FoundModel]:
     return defaults
 
 
-def _as_json(
-    own: list[FoundModel], others: list[FoundModel], defaults: list[FoundModel], memory: int
-) -> dict[str, Any]:
-    def found(model: FoundModel) -> dict[str, Any]:
-        return {
-            "name": model.name,
-            "kind": model.kind,
-            "path": str(model.path),
-            "place": model.place,
-            "size": model.size_bytes,
-            "default": model.path in {default.path for default in defaults},
-            "embedded": model.embedded,
-            "prompt": model.family,
-            "catalogue": model.entry.name if model.entry else None,
-            "commit": model.receipt.commit if model.receipt else None,
-        }
-
-    entries = known_models().models
+def _as_json(model: FoundModel, is_default: bool) -> dict[str, Any]:
     return {
-        "memory": memory,
-        "here": [found(model) for model in own],
-        "elsewhere": [found(model) for model in others],
-        "catalogue": [{**encode(entry), "languages": entry.codes, "memory": entry.memory} for entry in entries],
-        "searched": [str(folder.path) for folder in search_folders()],
+        "name": model.name,
+        "kind": model.kind,
+        "path": str(model.path),
+        "place": model.place,
+        "size": size_on_disk(model.path),
+        "default": is_default,
+        "embedded": model.embedded,
+        "prompt": model.family,
+        "catalogue": model.entry.name if model.entry else None,
+        "commit": model.receipt.commit if model.receipt else None,
     }

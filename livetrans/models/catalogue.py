@@ -20,20 +20,20 @@ RECOGNISER = "recogniser"
 TRANSLATOR = "translator"
 WEIGHTS = "model.bin"
 """The file of a recogniser's folder that holds its weights."""
-RECOGNISER_FILES = ("config.json", WEIGHTS, "preprocessor_config.json", "tokenizer.json", "vocabulary.*")
-"""Patterns of the files that faster-whisper reads."""
 
-_NAMED = re.compile(r"(?P<repository>\w[\w.-]*/\w[\w.-]*)(?::(?P<file>[^:]+))?")
-_ADDRESS = re.compile(
-    r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?P<name>[^/?#]+/[^/?#]+)/?"
-    r"(?:(?:blob|resolve|tree)/(?P<revision>[^/?#]+)/?(?P<file>[^?#]*))?(?:[?#].*)?",
+_NAMED = re.compile(
+    r"(?:(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/)?(?P<repository>\w[\w.-]*/\w[\w.-]*)"
+    r"(?::(?P<file>[^:]+)|/?(?:(?:blob|resolve|tree)/(?P<revision>[^/?#]+)/?(?P<path>[^?#]*))?(?:[?#].*)?)",
     re.IGNORECASE,
 )
-"""A page of the hub, or `hf.co/` before a name."""
+"""`owner/name` or `owner/name:file`, `hf.co/` before either, or the address of a page of the hub."""
 _QUANTISATION = re.compile(r"\w[\w-]*")
 _PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
-_HYBRID = re.compile(r"qwen-?(3\.[5-9]|3-next)", re.IGNORECASE)
-"""Names of models with a recurrent state, as far as they are popular; any is refused when it is loaded."""
+_STATEFUL = re.compile(r"qwen-?(3\.[5-9]|3-next)", re.IGNORECASE)
+"""Names of popular models with a recurrent state, which any version of them has."""
+STATEFUL_ADVICE = (
+    "keeps a state that cannot be rewound, as Qwen3.5, Mamba and RWKV do; choose another, such as qwen3-4b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,8 @@ class Entry:
     """Where the licence or the download is restricted: one phrase."""
     why: str = ""
     """Why one would choose it."""
+    mac_speed: str | None = None
+    """What is published of a recogniser's speed on Apple Silicon, with the source."""
 
     @property
     def local_name(self) -> str:
@@ -78,12 +80,7 @@ class Entry:
 
     def is_called(self, name: str) -> bool:
         """Return whether a name means this model: its own, its file's or folder's, or its address."""
-        return name.casefold() in {own.casefold() for own in (self.name, self.address, *names_of(self.local_name))}
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """All its files, as patterns."""
-        return (self.file,) if self.kind == TRANSLATOR else RECOGNISER_FILES
+        return name.casefold() in {known.casefold() for known in (self.name, self.address, *names_of(self.local_name))}
 
     @property
     def memory(self) -> int | None:
@@ -124,23 +121,11 @@ class Purpose:
 
 
 @dataclass(frozen=True, slots=True)
-class Speed:
-    """A published figure of how fast recognisers are on a kind of machine."""
-
-    models: tuple[str, ...]
-    machine: str
-    """System and processor, as `platform.system` and `platform.machine` name them."""
-    figure: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The models of the catalogue file, the purposes, and what is published of their speed."""
+    """The models of the catalogue file, and the purposes."""
 
     models: tuple[Entry, ...] = ()
     purposes: Mapping[str, Purpose] = field(default_factory=dict)
-    speeds: tuple[Speed, ...] = ()
 
     def entry(self, name: str, sha256: str | None = None) -> Entry | None:
         """Return the model whose weights have this hash, else the one that the name means."""
@@ -162,11 +147,6 @@ class Catalogue:
             advice = f"did you mean {close}?" if close else "`livetrans models` lists them"
             raise UsageError(f"there is no model {name!r} in the catalogue; {advice}")
         return entry
-
-    def speed(self, entry: Entry, machine: str) -> Speed | None:
-        """Return what is published of a model's speed on a kind of machine."""
-        found = (speed for speed in self.speeds if entry.name in speed.models and speed.machine == machine)
-        return next(found, None)
 
     def pair(self, purpose: str, source: str | None, *targets: str) -> tuple[Entry, Entry]:
         """Return the recogniser and the translator of a purpose for languages; None is a language to be detected.
@@ -207,31 +187,25 @@ def entry_of(wanted: str) -> Entry:
     Raises:
         UsageError: the text has another form, or the file cannot be used.
     """
-    address = _ADDRESS.fullmatch(wanted)
-    name, revision = (address["name"], address["revision"]) if address else (wanted, None)
-    if address and address["file"]:
-        name += f":{address['file']}"
-    named = _NAMED.fullmatch(name)
+    named = _NAMED.fullmatch(wanted)
     if named is None:
         raise UsageError(
             f"{wanted!r} names no model; any on the hub is named as owner/repository:file.gguf, or owner/repository "
             "for a recogniser in faster-whisper's format"
         )
-    repository, file = named["repository"], named["file"]
-    if _HYBRID.search(name):
-        raise UsageError(
-            f"{name} keeps a state that cannot be rewound, as every Qwen3.5 and Qwen3-Next; choose another, "
-            "qwen3-4b for example"
-        )
-    if file is None:
-        return Entry(name, RECOGNISER, repository, revision=revision or "main")
+    repository, revision = named["repository"], named["revision"] or "main"
+    file = named["file"] or named["path"]
+    if _STATEFUL.search(wanted):
+        raise UsageError(f"{repository} {STATEFUL_ADVICE}")
+    if not file:
+        return Entry(repository, RECOGNISER, repository, revision=revision)
     parts = PurePosixPath(file).parts
     is_file = file.endswith(".gguf") and ".." not in parts and not file.startswith("/") and parts[-1][0] != "."
     if not is_file and not _QUANTISATION.fullmatch(file):
         raise UsageError(f"{file} is not a GGUF file; name one, as owner/repository:file.gguf")
     if _PART.search(file):
         raise UsageError(f"{file} is one of several parts; name a model that is one file")
-    return Entry(name, TRANSLATOR, repository, file, revision=revision or "main")
+    return Entry(f"{repository}:{file}", TRANSLATOR, repository, file, revision=revision)
 
 
 @cache

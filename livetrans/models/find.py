@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from livetrans.errors import ModelError
 from livetrans.installation import data_folder
 from livetrans.models.catalogue import (
     RECOGNISER,
+    STATEFUL_ADVICE,
     TRANSLATOR,
     WEIGHTS,
     Catalogue,
@@ -30,31 +31,21 @@ from livetrans.models.catalogue import (
     names_of,
     read_catalogue,
 )
-from livetrans.models.gguf import MAGIC, family, is_stateful, is_translator
-from livetrans.models.hub import cached_repositories
+from livetrans.models.gguf import family, is_gguf, is_stateful, is_translator
+from livetrans.models.hub import cached_files
 from livetrans.models.pulls import Receipt, read_receipt, receipt_path
 
 MODELS_VARIABLE = "LIVETRANS_MODELS"
 RECOGNISER_VARIABLE = "LIVETRANS_ASR_MODEL"
 TRANSLATOR_VARIABLE = "LIVETRANS_MT_MODEL"
 
-_ANY_PATH = "give the path of a GGUF file"
 _PATHS = {
     RECOGNISER: "give the path of a faster-whisper folder (it holds model.bin) with --asr",
-    TRANSLATOR: f"{_ANY_PATH} with --mt",
+    TRANSLATOR: "give the path of a GGUF file with --mt",
 }
 _DOUBLE = "double"
 """The folder of double-token models."""
 _OWN_PREFIX = "livetrans-"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFolder:
-    """A folder that may hold models."""
-
-    path: Path
-    place: str
-    """Its name in listings: an environment variable, `livetrans` or `user data`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +80,6 @@ class FoundModel:
         return is_embedded(self.path)
 
     @property
-    def size_bytes(self) -> int:
-        return size_on_disk(self.path)
-
-    @property
     def languages(self) -> tuple[str, ...]:
         """The language of an embedded recogniser, or the pair of an embedded translator; empty for any other model.
 
@@ -114,19 +101,15 @@ class FoundModel:
         return None if self.kind != TRANSLATOR or self.embedded else self.prompt or family(self.path)
 
     def is_called(self, name: str) -> bool:
-        """Return whether a name means this model: its file's or folder's, its own elsewhere, or any of its entry's."""
-        names = [
-            self.name,
-            *names_of(self.path.name),
-            *((self.receipt.name, self.receipt.address) if self.receipt else ()),
-        ]
-        called = name.casefold() in {one.casefold() for one in names}
+        """Return whether a name means this model: its file's or folder's, its name elsewhere, or any of its entry's."""
+        names = [self.name, *names_of(self.path.name), *([self.receipt.name] if self.receipt else [])]
+        called = name.casefold() in {known.casefold() for known in names}
         return called or (self.entry is not None and self.entry.is_called(name))
 
     def fits(self, *codes: str | None) -> bool:
         """Return whether the model may serve these languages, the spoken one first; None is any language."""
         if self.kind == TRANSLATOR and not self.embedded:
-            return knows_pair(self.family, *codes) and _is_gguf(self.path) and not is_stateful(self.path)
+            return knows_pair(self.family, *codes) and is_gguf(self.path) and not is_stateful(self.path)
         if self.entry is not None:
             return self.entry.knows(*codes)
         known = self.languages
@@ -158,24 +141,22 @@ def pull_folder() -> Path:
     return platformdirs.user_data_path("livetrans", appauthor=False) / "models"
 
 
-def search_folders() -> list[ModelFolder]:
-    """Return the folders to search, first to last; they need not exist."""
+def search_folders() -> dict[Path, str]:
+    """Return the folders to search, first to last, with their names in listings; they need not exist."""
     named = os.environ.get(MODELS_VARIABLE, "")
-    folders = [ModelFolder(Path(part), MODELS_VARIABLE) for part in named.split(os.pathsep) if part]
-    folders.append(ModelFolder(data_folder("models"), "livetrans"))
-    folders.append(ModelFolder(pull_folder(), "user data"))
-    return folders
+    folders = {Path(part): MODELS_VARIABLE for part in named.split(os.pathsep) if part}
+    return folders | {data_folder("models"): "livetrans", pull_folder(): "user data"}
 
 
 def find_models(kind: str | None = None) -> list[FoundModel]:
     """Return every model in the search folders, the preferred ones first."""
-    found = [model for folder in search_folders() for model in _models_in(folder) if kind in (None, model.kind)]
-    return sorted(found, key=lambda model: model.embedded)
+    found = chain.from_iterable(_models_in(folder, place) for folder, place in search_folders().items())
+    return sorted((model for model in found if kind in (None, model.kind)), key=lambda model: model.embedded)
 
 
 def find_elsewhere(kind: str | None = None) -> list[FoundModel]:
     """Return models in other programs' caches, in no search folder and each once; those of the catalogue first."""
-    searched = [folder.path.resolve() for folder in search_folders()]
+    searched = [folder.resolve() for folder in search_folders()]
     found = {
         model.path.resolve(): model
         for model in _cached_models()
@@ -229,70 +210,60 @@ def find_double_model(name: str) -> Path:
     return _named("double-token model", name, _models_apart(_DOUBLE)).path
 
 
-def _models_apart(folder: str) -> list[FoundModel]:
+def _models_apart(name: str) -> list[FoundModel]:
     """Return the models in folders of that name beside translators: no run takes them unless it names them."""
-    apart = [replace(one, path=one.path / folder) for one in search_folders()]
-    return [model for one in apart for model in _models_in(one)]
+    return [model for folder, place in search_folders().items() for model in _models_in(folder / name, place)]
 
 
 def _find(kind: str, name: str | None, source: str | None, *targets: str | None) -> FoundModel:
     found = find_models(kind)
     if name:
-        apart = _models_apart(_DOUBLE) if kind == TRANSLATOR else []
-        return _named(kind, name, [*found, *apart])
-    others = (model for model in found if not model.embedded)
-    embedded = (model for model in found if model.embedded)
-    for model in chain(others, _known_elsewhere(kind), embedded):
+        return _named(kind, name, found + (_models_apart(_DOUBLE) if kind == TRANSLATOR else []))
+    others = [model for model in found if not model.embedded]
+    # The caches are searched only if nothing before them fits.
+    for model in chain(others, _known_elsewhere(kind), found[len(others) :]):
         if model.fits(source, *targets):
             return model
     shown = [code for code in targets if code]
-    pull = f"small --from {source or 'en'} --to {shown[0] if shown else 'de'}"
-    raise ModelError(f"{_nothing_fits(kind, source, shown)}; {_advice(kind, found, pull)}")
+    if source or shown:
+        fault = f"no {kind} here knows {source or 'any language'}" + (f" to {' and '.join(shown)}" if shown else "")
+    else:
+        fault = f"there is no {kind} here"
+    raise _missing(kind, fault, found, f"small --from {source or 'en'} --to {shown[0] if shown else 'de'}")
 
 
 def _known_elsewhere(kind: str) -> Iterator[FoundModel]:
-    """Yield the catalogue's models in other programs' caches, which are searched only if nothing before them fits."""
+    """Yield the catalogue's models in other programs' caches."""
     yield from (model for model in find_elsewhere(kind) if model.entry is not None)
 
 
 def _named(kind: str, name: str, found: list[FoundModel]) -> FoundModel:
     """Return the model of a kind, which may be a draft or double-token model too, at a path or of a name."""
-    path, model = Path(name).expanduser(), None
-    if _kind_of(path) == kind if kind == RECOGNISER else _is_gguf(path):
-        model = _describe(path, kind, "named")
+    path = Path(name).expanduser()
+    if _kind_of(path) == kind if kind == RECOGNISER else is_gguf(path):
+        model: FoundModel | None = _describe(path, kind, "named")
     else:
         model = find_named(name, found) or find_named(name, find_elsewhere(kind))
     if model is None:
+        if path.exists():
+            lacking = "there is no model.bin in it" if kind == RECOGNISER else "it is not a GGUF file"
+            fault = f"{name!r} is not a {kind}: {lacking}"
+        else:
+            fault = f"there is no {'file' if os.sep in name or path.suffix == '.gguf' else kind} {name!r}"
         entry = known_models().entry(name)
-        fetch = entry.name if entry and entry.kind == kind else "small --from en --to de"
-        raise ModelError(f"{_fault_of(kind, name, path)}; {_advice(kind, found, fetch)}")
+        raise _missing(kind, fault, found, entry.name if entry and entry.kind == kind else "small --from en --to de")
     if kind == TRANSLATOR and is_stateful(model.path):
-        raise ModelError(
-            f"{model.name} keeps a state that cannot be rewound, as every Qwen3.5, Mamba or RWKV does; "
-            "choose another translator, qwen3-4b for example"
-        )
+        raise ModelError(f"{model.name} {STATEFUL_ADVICE}")
     return model
 
 
-def _nothing_fits(kind: str, source: str | None, targets: list[str]) -> str:
-    if not source and not targets:
-        return f"there is no {kind} here"
-    return f"no {kind} here knows {source or 'any language'}" + (f" to {' and '.join(targets)}" if targets else "")
-
-
-def _fault_of(kind: str, name: str, path: Path) -> str:
-    if not path.exists():
-        is_path = os.sep in name or path.suffix == ".gguf"
-        return f"there is no {'file' if is_path else kind} {name!r}"
-    if kind == RECOGNISER:
-        return f"{name!r} is not a recogniser: there is no model.bin in it"
-    return f"{name!r} is not a {kind}: it is not a GGUF file"
-
-
-def _advice(kind: str, found: list[FoundModel], fetch: str) -> str:
+def _missing(kind: str, fault: str, found: list[FoundModel], fetch: str) -> ModelError:
     names = ", ".join(dict.fromkeys(model.name for model in found)) or "none"
-    pull = f"fetch one with `livetrans models pull {fetch}`, or {_PATHS[kind]}" if kind in _PATHS else _ANY_PATH
-    return f"found: {names}; {pull}"
+    if kind in _PATHS:
+        advice = f"fetch one with `livetrans models pull {fetch}`, or {_PATHS[kind]}"
+    else:
+        advice = "give the path of a GGUF file"
+    return ModelError(f"{fault}; found: {names}; {advice}")
 
 
 def _describe(path: Path, kind: str, place: str, called: str | None = None, sha256: str | None = None) -> FoundModel:
@@ -306,14 +277,14 @@ def _describe(path: Path, kind: str, place: str, called: str | None = None, sha2
     return FoundModel(path, kind, place, called, entry if entry and entry.kind == kind else None, receipt)
 
 
-def _models_in(folder: ModelFolder) -> Iterator[FoundModel]:
-    """Yield the models of a folder: pulled ones, the last pulled first, then those without a receipt, by name."""
+def _models_in(folder: Path, place: str) -> list[FoundModel]:
+    """Return the models of a folder: pulled ones, the last pulled first, then those without a receipt, by name."""
     try:
-        entries = sorted(folder.path.iterdir())
+        paths = sorted(folder.iterdir())
     except OSError:  # a folder that is not there holds no models
-        return
-    found = [_describe(path, kind, folder.place) for path in entries if (kind := _kind_of(path))]
-    yield from sorted(found, key=lambda model: model.receipt.pulled_at if model.receipt else "", reverse=True)
+        return []
+    found = [_describe(path, kind, place) for path in paths if (kind := _kind_of(path))]
+    return sorted(found, key=lambda model: model.receipt.pulled_at if model.receipt else "", reverse=True)
 
 
 def _cached_models() -> Iterator[FoundModel]:
@@ -326,27 +297,14 @@ def _cached_models() -> Iterator[FoundModel]:
     usual = platformdirs.user_cache_path("llama.cpp", appauthor=False)
     llama = Path(os.environ.get("LLAMA_CACHE") or usual).expanduser()
     for folder, place in ((None, "Hugging Face cache"), (llama, "llama.cpp cache")):
-        for repository in cached_repositories(folder):
-            hashes = {file.name: blob for file, blob in repository.files.items() if file.parent == repository.folder}
-            if _kind_of(repository.folder) == RECOGNISER and "config.json" in hashes:
-                yield _describe(repository.folder, RECOGNISER, place, repository.name, hashes[WEIGHTS])
-            for file, blob in sorted(repository.files.items()):
-                if file.suffix == ".gguf" and is_translator(file):
-                    yield _describe(file, TRANSLATOR, place, sha256=blob)
+        for repository, file, sha256 in cached_files(folder):
+            if file.name == WEIGHTS and (file.parent / "config.json").is_file():
+                yield _describe(file.parent, RECOGNISER, place, repository, sha256)
+            elif file.suffix == ".gguf" and is_translator(file):
+                yield _describe(file, TRANSLATOR, place, sha256=sha256)
     for file in sorted(llama.glob("*.gguf")):
         if is_translator(file):
             yield _describe(file, TRANSLATOR, "llama.cpp cache")
-
-
-def _is_gguf(path: Path) -> bool:
-    """Return whether a file begins like a GGUF, whatever its name is."""
-    if not path.is_file():  # to open a pipe would wait for its writer
-        return False
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == MAGIC
-    except OSError:
-        return False
 
 
 def _kind_of(path: Path) -> str | None:

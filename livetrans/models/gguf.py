@@ -14,39 +14,40 @@ from typing import BinaryIO
 
 from livetrans.lm.families import family_of, traits_of
 
-MAGIC = b"GGUF"
+_MAGIC = b"GGUF"
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING = 8
 _LONGEST = 1 << 20
 _MOST_PAIRS = 1000
 
-_OTHER_KINDS = (
-    "bert",
-    "nomic-bert",
-    "jina-bert",
-    "roberta",
-    "clip",
-    "whisper",
-    "t5encoder",
-    "wavtokenizer",
-    "embedding",
-)
+_OTHER_KINDS = tuple("bert nomic-bert jina-bert roberta clip whisper t5encoder wavtokenizer embedding".split())
 """Beginnings or endings of architectures that are no language models."""
-_STATEFUL = (
-    "mamba", "rwkv", "arwkv", "jamba", "lfm2", "falcon-h1", "granitehybrid", "nemotron_h", "nemotron-h", "plamo2",
-    "qwen3next", "qwen35", "kimi-linear",
-)  # fmt: skip
+_STATEFUL = tuple(
+    "mamba rwkv arwkv jamba lfm2 falcon-h1 granitehybrid nemotron_h nemotron-h plamo2 qwen3next qwen35 "
+    "kimi-linear".split()
+)
 """Beginnings of architectures with a recurrent state, which cannot be rewound. llama.cpp decides when it loads one."""
+
+
+def is_gguf(path: Path) -> bool:
+    """Return whether a file begins like a GGUF, whatever its name is."""
+    if not path.is_file():  # to open a pipe would wait for its writer
+        return False
+    try:
+        with path.open("rb") as stream:
+            return stream.read(4) == _MAGIC
+    except OSError:
+        return False
 
 
 def read_metadata(path: Path) -> dict[str, object]:
     """Return the scalar and string values before the first array; none if the file is no GGUF."""
     metadata: dict[str, object] = {}
+    if not is_gguf(path):
+        return metadata
     try:
         with path.open("rb") as stream:
-            if stream.read(4) != MAGIC:
-                return {}
-            _, _, pairs = struct.unpack("<IQQ", stream.read(20))
+            _, _, _, pairs = struct.unpack("<4sIQQ", stream.read(24))
             for _ in range(min(pairs, _MOST_PAIRS)):
                 key = _string(stream)
                 (kind,) = struct.unpack("<I", stream.read(4))
@@ -58,7 +59,7 @@ def read_metadata(path: Path) -> dict[str, object]:
                 else:
                     break
     except (OSError, ValueError, struct.error):
-        return metadata
+        pass  # what came before the fault
     return metadata
 
 

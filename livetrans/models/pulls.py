@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from livetrans.errors import ModelError, UsageError
@@ -21,7 +20,8 @@ _UNFINISHED = ".unfinished"
 _SPARE_BYTES = 200_000_000
 """Left free on the disk, so that sessions can still be written."""
 
-_PLAIN_NAME = re.compile(r"\w[\w.-]*")
+_OF_RECOGNISER = re.compile(r"(config|preprocessor_config|tokenizer)\.json|model\.bin|vocabulary\.\w+")
+"""The files that faster-whisper reads."""
 
 Progress = Callable[[int, int], None]
 """Called with the bytes that are here, and the bytes of the whole model."""
@@ -48,14 +48,9 @@ class Receipt:
     """By the path within a recogniser's folder; the file's name for a translator."""
 
     @property
-    def address(self) -> str:
-        """The name of the model on the hub, for a file in the repository's top folder."""
-        return f"{self.repository}:{next(iter(self.files), '')}" if self.kind == TRANSLATOR else self.repository
-
-    @property
     def sha256(self) -> str | None:
         """The hash of the weights."""
-        weights = self.files.get(WEIGHTS) if self.kind != TRANSLATOR else next(iter(self.files.values()), None)
+        weights = self.files.get(WEIGHTS) or next(iter(self.files.values()), None)
         return weights.sha256 if weights else None
 
 
@@ -79,38 +74,40 @@ def read_receipt(model: Path) -> Receipt | None:
         raise ModelError(f"{path} cannot be read ({error}); remove the model and pull it again") from error
 
 
-def pull(entry: Entry, folder: Path, progress: Progress, wait: Callable[[], None]) -> Path:
+def pull(entry: Entry, folder: Path, progress: Progress) -> Path:
     """Fetch a model into a folder, or continue a fetch that was cut; return the path of its file or folder.
 
-    The files are moved to their place once all are complete. If another process fetches the same model, `wait` is
-    called once, and this process waits for the other.
+    The files are moved to their place once all are complete.
 
     Raises:
         UsageError: there is no such model, or another of its name is here.
-        ModelError: it cannot be fetched; the sentence says what to do.
+        ModelError: it cannot be fetched, or another process fetches it; the sentence says what to do.
     """
     from filelock import FileLock, Timeout
 
-    target = folder / entry.local_name
-    unfinished = folder / _UNFINISHED
-    unfinished.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(unfinished / f"{entry.local_name}.lock")
+    target, unfinished = folder / entry.local_name, folder / _UNFINISHED / entry.local_name
+    unfinished.parent.mkdir(parents=True, exist_ok=True)
     try:
-        lock.acquire(timeout=0)
+        with FileLock(f"{unfinished}.lock", timeout=0):
+            if target.exists():
+                _check_same(target, entry)
+                return target
+            revision = look_up(entry.repository, entry.revision)
+            # In a folder of their commit, so that two commits never mix.
+            source = unfinished / revision.commit
+            for other in unfinished.glob("*"):
+                if other != source:
+                    shutil.rmtree(other)
+            source.mkdir(parents=True, exist_ok=True)
+            receipt = _fetch_all(entry, revision, source, progress)
+            receipt_path(target).write_text(json.dumps(encode(receipt), indent=2) + "\n", encoding="utf-8")
+            (source / target.name if entry.kind == TRANSLATOR else source).rename(target)
+            shutil.rmtree(unfinished, ignore_errors=True)
+            return target
     except Timeout:
-        wait()
-        lock.acquire()
-    with lock:
-        if target.exists():
-            return _already(target, entry)
-        revision = look_up(entry.repository, entry.revision)
-        files = _chosen(revision, entry)
-        receipt = _fetch_all(entry, revision, files, unfinished / entry.local_name, progress)
-        receipt_path(target).write_text(json.dumps(encode(receipt), indent=2) + "\n", encoding="utf-8")
-        source = unfinished / entry.local_name / revision.commit
-        (source / target.name if entry.kind == TRANSLATOR else source).rename(target)
-        shutil.rmtree(unfinished / entry.local_name, ignore_errors=True)
-        return target
+        raise ModelError(
+            f"another livetrans is fetching {entry.name}; run the same command again when it has ended"
+        ) from None
 
 
 def completed(entry: Entry) -> Entry:
@@ -120,20 +117,15 @@ def completed(entry: Entry) -> Entry:
         UsageError, ModelError: as `pull`.
     """
     files = _chosen(look_up(entry.repository, entry.revision), entry)
-    file = files[0].path if entry.kind == TRANSLATOR else entry.file
-    return replace(entry, file=file, size=sum(file.size for file in files))
+    if entry.kind == TRANSLATOR:
+        entry = replace(entry, file=files[0].path)
+    return replace(entry, name=entry.address, size=sum(file.size for file in files))
 
 
 def verify(model: Path, receipt: Receipt) -> list[str]:
     """Return the files of a model that are missing or differ from the receipt."""
     paths = {name: model / name if model.is_dir() else model for name in receipt.files}
-    return [
-        name
-        for name, path in paths.items()
-        if not path.is_file()
-        or path.stat().st_size != receipt.files[name].size
-        or sha256_of(path) != receipt.files[name].sha256
-    ]
+    return [name for name, path in paths.items() if not path.is_file() or sha256_of(path) != receipt.files[name].sha256]
 
 
 def remove(model: Path) -> None:
@@ -154,7 +146,8 @@ def remove_unfinished(folder: Path, name: str) -> None:
     shutil.rmtree(folder / _UNFINISHED / name)
 
 
-def _already(target: Path, entry: Entry) -> Path:
+def _check_same(target: Path, entry: Entry) -> None:
+    """Raise UsageError if what has the model's name here is another."""
     receipt = read_receipt(target)
     if receipt is None:
         raise UsageError(f"{target} exists, but was not fetched by livetrans; move it away, and run the command again")
@@ -163,7 +156,6 @@ def _already(target: Path, entry: Entry) -> Path:
             f"another {target.name} was fetched from {receipt.repository}; "
             f"remove it first: `livetrans models rm {target.name}`"
         )
-    return target
 
 
 def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:
@@ -184,9 +176,9 @@ def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:
         if len(named) == 1 or (named and len(named[0].path) < len(named[1].path)):
             return named[:1]
     else:
-        plain = [file for file in revision.files if _PLAIN_NAME.fullmatch(file.path)]
-        if any(file.path == WEIGHTS for file in plain):
-            return [file for file in plain if any(fnmatchcase(file.path, pattern) for pattern in entry.files)]
+        files = [file for file in revision.files if _OF_RECOGNISER.fullmatch(file.path)]
+        if any(file.path == WEIGHTS for file in files):
+            return files
     if ggufs:
         listed = ", ".join(file.path for file in ggufs[:12]) + (" ..." if len(ggufs) > 12 else "")
         raise UsageError(f"name a file of {entry.repository}, as {entry.repository}:FILE; it has {listed}")
@@ -194,36 +186,26 @@ def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:
     raise UsageError(f"{entry.repository} has {lacking}; choose another from `livetrans models`")
 
 
-def _fetch_all(
-    entry: Entry, revision: Revision, files: list[RemoteFile], unfinished: Path, progress: Progress
-) -> Receipt:
-    """Fetch the files into a folder of their commit, so that two commits never mix."""
-    folder = unfinished / revision.commit
-    for other in unfinished.glob("*"):
-        if other != folder:
-            shutil.rmtree(other)
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = {file.path: folder / Path(file.path).name for file in files}
-    total = sum(file.size for file in files)
-    before = 0
-    _check_room(total - sum(path.stat().st_size for path in paths.values() if path.exists()), folder, entry)
-    pulled: dict[str, PulledFile] = {}
-    for file in files:
-        path = paths[file.path]
-        if path.exists() and path.stat().st_size > file.size:
-            path.unlink()
-        fetch(revision, file, path, lambda arrived, before=before: progress(before + arrived, total))  # type: ignore[misc]
-        sha256 = check(path, file, entry.sha256 if file.path == entry.file else None)
-        pulled[path.name] = PulledFile(file.size, sha256)
-        before += file.size
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Receipt(entry.name, entry.kind, entry.repository, revision.commit, entry.licence, now, pulled)
+def _fetch_all(entry: Entry, revision: Revision, folder: Path, progress: Progress) -> Receipt:
+    """Fetch the files of a model into a folder, which may hold some of them.
 
-
-def _check_room(needed: int, folder: Path, entry: Entry) -> None:
+    Raises:
+        UsageError, ModelError: as `pull`, or the disk has not enough room.
+    """
+    files = {folder / Path(file.path).name: file for file in _chosen(revision, entry)}
+    total = sum(file.size for file in files.values())
+    needed = total - sum(path.stat().st_size for path in files if path.exists())
     free = shutil.disk_usage(folder).free
     if needed > 0 and needed + _SPARE_BYTES > free:
         raise ModelError(
             f"{entry.name} needs {(needed + _SPARE_BYTES) / 1e9:.1f} GB on the disk of {folder}, and only "
             f"{free / 1e9:.1f} GB are free; free some space, or choose a smaller model"
         )
+    before, pulled = 0, {}
+    for path, file in files.items():
+        fetch(revision, file, path, lambda size, before=before: progress(before + size, total))  # type: ignore[misc]
+        sha256 = check(path, file, entry.sha256 if file.path == entry.file else None)
+        pulled[path.name] = PulledFile(file.size, sha256)
+        before += file.size
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Receipt(entry.name, entry.kind, entry.repository, revision.commit, entry.licence, now, pulled)

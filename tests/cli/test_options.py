@@ -68,7 +68,7 @@ def models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         (folder / name / "model.bin").touch()
     for name in ("livetrans-en-de.q8_0.gguf", "tower.gguf"):
         (folder / name).write_bytes(b"GGUF")
-    monkeypatch.setattr(find, "search_folders", lambda: [find.ModelFolder(folder, "test")])
+    monkeypatch.setattr(find, "search_folders", lambda: {folder: "test"})
     return folder
 
 

@@ -11,8 +11,9 @@ from huggingface_hub import constants
 from livetrans.models import find
 from tests.models.hub import Hub, serving
 
-HOME_VARIABLES = (
+VARIABLES = (
     "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE", "XDG_CACHE_HOME",
+    find.MODELS_VARIABLE, find.RECOGNISER_VARIABLE, find.TRANSLATOR_VARIABLE,
 )  # fmt: skip
 
 
@@ -25,20 +26,27 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / ".cache/huggingface/hub"))
-    for variable in (*HOME_VARIABLES, find.MODELS_VARIABLE):
-        monkeypatch.delenv(variable, raising=False)
-    for variable in (find.RECOGNISER_VARIABLE, find.TRANSLATOR_VARIABLE):
+    for variable in VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     return folder
 
 
-@pytest.fixture
-def hub(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    """An empty hub, which the library uses."""
+@pytest.fixture(scope="session")
+def server() -> Iterator[Hub]:
+    """A hub that serves."""
     with serving(Hub()) as hub:
-        monkeypatch.setattr(constants, "ENDPOINT", hub.url)
-        template = hub.url + "/{repo_id}/resolve/{revision}/{filename}"
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr("time.sleep", lambda seconds: None)
         yield hub
+
+
+@pytest.fixture
+def hub(server: Hub, home: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
+    """An empty hub, which the library uses."""
+    fresh = Hub(url=server.url, storage=server.url.replace("127.0.0.1", "localhost"))
+    vars(server).clear()
+    vars(server).update(vars(fresh))
+    monkeypatch.setattr(constants, "ENDPOINT", server.url)
+    template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    return server

@@ -44,7 +44,6 @@ class Hub:
     bodies: dict[str, bytes] = field(default_factory=dict)
     """By path: what is served in place of the listed bytes."""
     ignores_ranges: bool = False
-    states_lengths: bool = True
     wrong_hash: bool = False
     """Publish another hash than that of the bytes."""
     while_serving: Callable[[], None] | None = None
@@ -102,8 +101,7 @@ def serving(hub: Hub) -> Iterator[Hub]:
 
         def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
             self.send_response(status)
-            stated = {"Content-Length": str(len(body))} if hub.states_lengths or not body else {}
-            for name, value in {**stated, **headers}.items():
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
                 self.send_header(name, value)
             self.end_headers()
             is_file = "/bytes/" in self.path and status in (200, 206)
@@ -129,7 +127,7 @@ def serving(hub: Hub) -> Iterator[Hub]:
     server = Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    hub.url, hub.storage = (f"http://{host}:{server.server_address[1]}" for host in ("127.0.0.1", "localhost"))
+    hub.url = f"http://127.0.0.1:{server.server_address[1]}"
     try:
         yield hub
     finally:

@@ -45,29 +45,18 @@ def test_without_models_the_sentence_says_how_to_point_to_one(folders: dict[str,
         find.find_translator()
 
 
-def test_earlier_folders_win(folders: dict[str, Path]) -> None:
-    own = translator(folders["user"], "own.gguf")
-    assert find.find_translator(source="en", target="de").path == own
-    in_tree = translator(folders["tree"], "a.gguf")
-    assert find.find_translator(source="en", target="de").path == in_tree
-    named = translator(folders["named"], "z.gguf")
-    assert find.find_translator(source="en", target="de").path == named
+def test_earlier_folders_win_and_the_embedded_model_comes_last(folders: dict[str, Path]) -> None:
+    embedded = translator(folders["named"], "livetrans-en-de.q8_0.gguf")
+    for place, name in (("user", "a.gguf"), ("tree", "b.gguf"), ("named", "c.gguf")):
+        first = translator(folders[place], name)
+        assert find.find_translator(source="en", target="de").path == first
+    assert find.find_translator("livetrans-en-de").path == embedded
 
 
 def test_a_file_that_is_no_gguf_is_never_a_default(folders: dict[str, Path]) -> None:
     translator(folders["user"], "cut.gguf").write_bytes(b"")
     with pytest.raises(ModelError, match=r"no translator here knows en to de; found: cut\.gguf"):
         find.find_translator(source="en", target="de")
-
-
-def test_a_model_of_the_user_s_comes_before_the_embedded_one(folders: dict[str, Path]) -> None:
-    embedded = translator(folders["tree"], "livetrans-en-de.q8_0.gguf")
-    assert find.find_translator(source="en", target="de").path == embedded
-    own = translator(folders["user"], "big.gguf")
-    assert find.find_translator(source="en", target="de").path == own
-    assert find.find_translator("livetrans-en-de").path == embedded
-    own.unlink()
-    assert find.find_translator(source="en", target="de").path == embedded
 
 
 def test_a_model_of_the_catalogue_is_taken_for_the_languages_that_it_knows(folders: dict[str, Path]) -> None:
@@ -92,15 +81,12 @@ def test_a_recogniser_of_one_language_is_taken_for_that_one_only(folders: dict[s
         find.find_recogniser(language="de")
 
 
-@pytest.mark.parametrize("wanted", ["big.q4.gguf", "big.q4", "big", "Big.Q4"])
-def test_a_model_is_found_by_name(folders: dict[str, Path], wanted: str) -> None:
+def test_a_model_is_found_by_name_and_by_path_whatever_its_name(folders: dict[str, Path], tmp_path: Path) -> None:
     path = translator(folders["tree"], "big.q4.gguf")
-    assert find.find_translator(wanted).path == path
-
-
-def test_a_model_is_found_by_path_whatever_its_name(folders: dict[str, Path], tmp_path: Path) -> None:
-    path = translator(tmp_path, "blob")
-    assert find.find_translator(str(path)).path == path
+    for wanted in ("big.q4.gguf", "big.q4", "big", "Big.Q4"):
+        assert find.find_translator(wanted).path == path
+    blob = translator(tmp_path, "blob")
+    assert find.find_translator(str(blob)).path == blob
 
 
 def test_the_environment_names_a_model(
@@ -137,15 +123,6 @@ def test_a_double_token_model_is_taken_only_where_it_is_named(folders: dict[str,
     assert find.find_translator("livetrans-double-en-de").path == path
     assert find.find_double_model("livetrans-double-en-de") == path
     assert path not in [model.path for model in find.find_models()]
-
-
-def test_sizes_and_kinds(folders: dict[str, Path]) -> None:
-    translator(folders["tree"], "t.gguf")
-    recogniser(folders["tree"], "r")
-    assert {(model.name, model.kind, model.size_bytes) for model in find.find_models()} == {
-        ("t.gguf", "translator", 8),
-        ("r", "recogniser", 8),
-    }
 
 
 def test_without_a_catalogue_nothing_is_offered(tmp_path: Path) -> None:

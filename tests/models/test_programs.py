@@ -113,24 +113,24 @@ def test_a_model_of_the_catalogue_is_used_from_where_it_is(
     assert fetched["deep.gguf"].exists()
 
 
-@pytest.mark.parametrize(
-    ("variable", "folder"),
-    [("HF_HOME", "hub"), ("HF_HUB_CACHE", ""), ("XDG_CACHE_HOME", "huggingface/hub"), ("LLAMA_CACHE", "")],
-)
-def test_the_variables_of_the_programs_hold(home: Path, tmp_path: Path, variable: str, folder: str) -> None:
-    """In a process of their own: the hub's library reads them when it is imported."""
-    snapshot = hub_repository(tmp_path / "mine" / folder, "owner/name", {"model.gguf": gguf("llama")})
+def test_the_variables_of_the_programs_hold(home: Path, tmp_path: Path) -> None:
+    """In a process of its own: the hub's library reads them when it is imported."""
+    variables = {name: str(tmp_path / name) for name in ("HF_HUB_CACHE", "LLAMA_CACHE")}
+    paths = [
+        hub_repository(Path(folder), "owner/name", {f"{name}.gguf": gguf("llama")}) / f"{name}.gguf"
+        for name, folder in variables.items()
+    ]
     command = "from livetrans.models.find import find_elsewhere; print(*(model.path for model in find_elsewhere()))"
-    environment = {**os.environ, variable: str(tmp_path / "mine")}
+    environment = {**os.environ, **variables}
     done = subprocess.run([sys.executable, "-c", command], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str(snapshot / "model.gguf")
+    assert done.stdout.split() == [str(path) for path in paths]
 
 
 def test_a_model_with_a_recurrent_state_is_refused_by_name_and_never_a_default(home: Path) -> None:
     path = write(find.pull_folder() / "Qwen3.5-4B-Q4_K_M.gguf", gguf("qwen35"))
     assert find.find_translator(source="en", target="de").embedded
     for name in (path.stem, str(path)):
-        with pytest.raises(ModelError, match=r"cannot be rewound, as every Qwen3\.5"):
+        with pytest.raises(ModelError, match=r"cannot be rewound, as Qwen3\.5"):
             find.find_translator(name)
 
 
@@ -164,10 +164,12 @@ def test_the_embedded_translator_is_one(translator_path: Path) -> None:
     assert is_translator(translator_path)
 
 
-@given(st.binary(max_size=200), st.integers(0, 200))
-def test_any_bytes_are_read_without_an_error(tmp_path_factory: pytest.TempPathFactory, data: bytes, cut: int) -> None:
+@given(
+    st.sampled_from((b"", b"GGUF", gguf("llama", general_name="x" * 50))), st.integers(0, 200), st.binary(max_size=200)
+)
+def test_any_bytes_are_read_without_an_error(
+    tmp_path_factory: pytest.TempPathFactory, beginning: bytes, cut: int, data: bytes
+) -> None:
     path = tmp_path_factory.getbasetemp() / "any.gguf"
-    for content in (data, b"GGUF" + data, gguf("llama", general_name="x" * 50)[:cut] + data):
-        path.write_bytes(content)
-        read_metadata(path)
-        is_translator(path)
+    path.write_bytes(beginning[:cut] + data)
+    is_translator(path)
