@@ -30,7 +30,7 @@ CPU_FEATURES = {
     "MATMUL_INT8": "i8mm",
 }
 """Instructions that make llama.cpp fast, by its names and by Linux's. AMX is left out: livetrans does not use it,
-because llama.cpp crashes there (docs/LOG.md)."""
+because llama.cpp crashes there (docs/LOG.md#amx)."""
 REBUILD = "pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
 
 QUIET = 0.001

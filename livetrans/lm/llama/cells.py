@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _BATCH_TOKENS = 512
 _CPU_PASS_TOKENS = 32
-"""llama.cpp's CPU attention changes its kernel, hence its rounding, from 64 tokens on (measured, docs/LOG.md). Below
-that a Q8_0 model gives bit-identical logits in any batch, and SSBD without bias is re-translation token for token."""
+"""From 64 tokens on llama.cpp's CPU attention takes another kernel and rounds differently (docs/LOG.md#rounding-at-64).
+Below that a Q8_0 model gives bit-identical logits in any batch: SSBD without bias is re-translation token for token."""
 _CONTEXT, _MOVING = 0, 1
 """llama.cpp's sequences: the context, and the cells that are being moved within it."""
 
