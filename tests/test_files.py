@@ -24,6 +24,8 @@ def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
     assert path.read_bytes() == b"1\n"
     write_new(path, ["2\n"], "--output", force=True)
     assert path.read_bytes() == b"2\n"
+    with pytest.raises(UsageError, match=r"another name for --jsonl$"):
+        create(path, "--jsonl")
 
 
 def test_pieces_that_cannot_be_made_leave_the_place_as_it_was(tmp_path: Path) -> None:
@@ -40,33 +42,23 @@ def test_pieces_that_cannot_be_made_leave_the_place_as_it_was(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == [old]
 
 
-def test_a_full_temporary_folder_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files.tempfile, "TemporaryFile", lambda *_, **__: open("/dev/full", "w+"))
-    if not Path("/dev/full").exists():
-        pytest.skip("this machine has no /dev/full")
+FULL = Path("/dev/full")
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="this machine has no /dev/full")
+
+
+@needs_full
+def test_a_full_disk_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SessionError, match="/dev/full cannot be written"):
+        write_new(FULL, ["text"], "--output", force=True)
+    monkeypatch.setattr(files.tempfile, "TemporaryFile", lambda *_, **__: FULL.open("w+"))
     with pytest.raises(SessionError, match="TMPDIR"):
         write_new(tmp_path / "a.txt", ["text"], "--output", force=False)
     assert not list(tmp_path.iterdir())
 
 
-def test_without_force_only_another_name_is_offered(tmp_path: Path) -> None:
-    with create(tmp_path / "a.jsonl", "--jsonl"):
-        pass
-    with pytest.raises(UsageError, match=r"another name for --jsonl$"):
-        create(tmp_path / "a.jsonl", "--jsonl")
-
-
 def test_a_folder_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
     with pytest.raises(SessionError, match=r"cannot be written .*another place for --jsonl"):
         create(tmp_path / "missing" / "a.jsonl", "--jsonl")
-
-
-def test_a_full_disk_is_a_failure() -> None:
-    full = Path("/dev/full")
-    if not full.exists():
-        pytest.skip("this machine has no /dev/full")
-    with pytest.raises(SessionError, match="/dev/full cannot be written"):
-        write_new(full, ["text"], "--output", force=True)
 
 
 def test_of_a_file_that_does_not_fit_nothing_is_left(tmp_path: Path) -> None:
@@ -87,12 +79,11 @@ files.write_new(Path({str(path)!r}), ["x" * 200_000], "--output", force=False)
     assert not path.exists()
 
 
-@pytest.mark.parametrize("name", ["/dev/zero", "/dev/full"])
-def test_a_text_file_without_an_end_is_refused(name: str) -> None:
-    if not Path(name).exists():
-        pytest.skip(f"this machine has no {name}")
-    with pytest.raises(UsageError, match=f"{name} is larger than"):
-        read_text(Path(name))
+@needs_full
+def test_a_text_file_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "LARGEST_TEXT", 1000)
+    with pytest.raises(UsageError, match=f"{FULL} is larger than"):
+        read_text(FULL)
 
 
 def test_a_text_is_read_with_or_without_a_byte_order_mark(tmp_path: Path) -> None:

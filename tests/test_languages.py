@@ -13,71 +13,28 @@ from livetrans.errors import UsageError
 from livetrans.languages import LANGUAGES, parse_language
 
 
-@pytest.mark.parametrize("language", LANGUAGES.values(), ids=lambda language: language.code)
-def test_every_language_is_found_by_its_code_and_its_name(language) -> None:  # type: ignore[no-untyped-def]
-    assert parse_language(language.code) == language
-    assert parse_language(language.code.upper()) == language
-    assert parse_language(language.name).name == language.name
+def test_every_language_is_found_by_its_code_and_its_name() -> None:
+    for language in LANGUAGES.values():
+        assert parse_language(language.code) == parse_language(language.code.upper()) == language
+        assert parse_language(language.name).name == language.name
 
 
-@pytest.mark.parametrize(
-    ("wanted", "code"),
-    [
-        ("german", "de"),
-        (" Mandarin ", "zh"),
-        ("pt_br", "pt-BR"),
-        ("en-GB", "en"),
-        ("de-AT", "de"),
-        ("zh-tw", "zh-Hant"),
-        ("zh_Hant_HK", "zh-Hant"),
-        ("zh-CN", "zh-Hans"),
-        ("iw", "he"),
-        ("fil", "tl"),
-        ("jv", "jw"),
-        ("nb-NO", "no"),
-        ("es-419", "es"),
-        ("sr-Latn-RS", "sr"),
-        ("brazilian_portuguese", "pt-BR"),
-        ("Traditional-Chinese", "zh-Hant"),
-        ("haitian creole", "ht"),
-        ("nb", "no"),
-        ("Farsi", "fa"),
-        ("Flemish", "nl"),
-        ("Moldavian", "ro"),
-        ("Filipino", "tl"),
-        ("Deutsch", "de"),
-        ("français", "fr"),
-        ("ESPAÑOL", "es"),
-        ("português do Brasil", "pt-BR"),
-        ("português (Brasil)", "pt-BR"),
-        ("portugais (Brésil)", "pt-BR"),
-        ("norsk bokmål", "no"),
-        ("bahasa indonesia", "id"),
-        ("Jawa", "jw"),
-        ("中文", "zh"),
-        ("繁體中文", "zh-Hant"),
-        ("العربية", "ar"),
-        ("हिन्दी", "hi"),
-        ("Allemand", "de"),
-        ("汉语", "zh"),
-        ("国语", "zh"),
-        ("普通話", "zh"),
-        ("廣東話", "yue"),
-        ("Castellano", "es"),
-        ("ingilizce", "en"),
-        ("aleman", "de"),
-        ("cestina", "cs"),
-        ("portugues", "pt"),
-        ("deu", "de"),
-        ("ger", "de"),
-        ("eng", "en"),
-        ("lao", "lo"),
-        ("Lào", "lo"),
-        ("zh-yue", "yue"),
-        ("cmn", "zh"),
-        ("mo", "ro"),
-    ],
-)
+SPELLINGS = [
+    ("german", "de"), (" Mandarin ", "zh"), ("pt_br", "pt-BR"), ("en-GB", "en"), ("de-AT", "de"),
+    ("zh-tw", "zh-Hant"), ("zh_Hant_HK", "zh-Hant"), ("zh-CN", "zh-Hans"), ("iw", "he"), ("fil", "tl"),
+    ("jv", "jw"), ("nb-NO", "no"), ("es-419", "es"), ("sr-Latn-RS", "sr"), ("brazilian_portuguese", "pt-BR"),
+    ("Traditional-Chinese", "zh-Hant"), ("haitian creole", "ht"), ("nb", "no"), ("Farsi", "fa"), ("Flemish", "nl"),
+    ("Moldavian", "ro"), ("Filipino", "tl"), ("Deutsch", "de"), ("français", "fr"), ("ESPAÑOL", "es"),
+    ("português do Brasil", "pt-BR"), ("português (Brasil)", "pt-BR"), ("portugais (Brésil)", "pt-BR"),
+    ("norsk bokmål", "no"), ("bahasa indonesia", "id"), ("Jawa", "jw"), ("中文", "zh"), ("繁體中文", "zh-Hant"),
+    ("العربية", "ar"), ("हिन्दी", "hi"), ("Allemand", "de"), ("汉语", "zh"), ("国语", "zh"), ("普通話", "zh"),
+    ("廣東話", "yue"), ("Castellano", "es"), ("ingilizce", "en"), ("aleman", "de"), ("cestina", "cs"),
+    ("portugues", "pt"), ("deu", "de"), ("ger", "de"), ("eng", "en"), ("lao", "lo"), ("Lào", "lo"),
+    ("zh-yue", "yue"), ("cmn", "zh"), ("mo", "ro"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wanted", "code"), SPELLINGS)
 def test_other_spellings(wanted: str, code: str) -> None:
     assert parse_language(wanted).code == code
 
@@ -104,15 +61,10 @@ def test_an_unknown_language_gets_suggestions() -> None:
         parse_language("русский язык")
 
 
-@pytest.mark.parametrize("wanted", ["poo", "tae", "rao", "ris", "germann", "englishman", "en-klingon"])
+@pytest.mark.parametrize("wanted", ["tae", "rao", "ris", "germann", "englishman", "en-klingon"])
 def test_what_only_begins_like_a_name_or_a_code_is_refused(wanted: str) -> None:
     with pytest.raises(UsageError, match="unknown language"):
         parse_language(wanted)
-
-
-def test_a_code_of_no_language_here_is_not_taken_for_a_name() -> None:
-    with pytest.raises(UsageError, match="use a code"):
-        parse_language("poo")
 
 
 def test_a_name_of_two_languages_is_refused_with_both() -> None:
@@ -121,7 +73,7 @@ def test_a_name_of_two_languages_is_refused_with_both() -> None:
 
 
 def test_what_is_like_no_name_gets_the_form_of_a_code() -> None:
-    for unlike in ("qqqq", "Klingon", "en de", "*", "", "\0", "\ud800"):
+    for unlike in ("poo", "qqqq", "Klingon", "en de", "*", "", "\0", "\ud800"):
         with pytest.raises(UsageError, match=r"use a code .* `livetrans languages` lists all"):
             parse_language(unlike)
 

@@ -6,7 +6,7 @@ import threading
 import av
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.audio.pcm import BUFFERED_SECONDS, READ_BYTES, PcmStream
@@ -21,13 +21,11 @@ class Pipe:
     def __init__(self, data: bytes, sizes: list[int]) -> None:
         self._data, self._sizes, self.given = io.BytesIO(data), sizes, 0
 
-    def read1(self, count: int) -> bytes:
+    def read(self, count: int) -> bytes:
         size = self._sizes.pop(0) if self._sizes else count
         data = self._data.read(min(size, count))
         self.given += len(data)
         return data
-
-    read = read1
 
 
 def joined(chunks: list[AudioChunk]) -> list[int]:
@@ -51,20 +49,15 @@ def test_nothing_on_the_pipe_is_an_error(data: bytes) -> None:
 
 
 def test_a_broken_pipe_gives_what_came_before_its_error() -> None:
-    class Breaking(io.RawIOBase):
-        def __init__(self) -> None:
-            self.left = 2
-
-        def read(self, count: int = -1) -> bytes:
-            if not self.left:
+    class Breaking(Pipe):
+        def read(self, count: int) -> bytes:
+            if self.given == 40:
                 raise OSError("gone")
-            self.left -= 1
-            return b"\x01\x00" * 10
+            return super().read(count)
 
     heard: list[AudioChunk] = []
     with pytest.raises(SourceError, match="gone"):
-        for chunk in PcmStream(Breaking(), ManualClock()):  # type: ignore[arg-type]
-            heard.append(chunk)
+        heard.extend(PcmStream(Breaking(b"\x01\x00" * 50, [20, 20]), ManualClock()))  # type: ignore[arg-type]
     assert joined(heard) == [1] * 20
 
 
@@ -82,16 +75,13 @@ def test_reading_stops_while_the_channel_is_full() -> None:
     assert sum(len(chunk.samples) for chunk in chunks) > 0
 
 
-def test_sound_that_comes_faster_than_speech_has_no_instants() -> None:
-    chunks = list(PcmStream(io.BytesIO(b"\x01\x00" * SAMPLE_RATE * 5), ManualClock()))
-    assert chunks[-1].captured_at is None
-
-
-def test_sound_that_waited_in_the_pipe_while_models_were_loaded_is_live() -> None:
+def test_sound_has_instants_unless_it_comes_faster_than_speech() -> None:
+    fast = list(PcmStream(io.BytesIO(b"\x01\x00" * SAMPLE_RATE * 5), ManualClock()))
+    assert fast[-1].captured_at is None
     clock = ManualClock()
     source = PcmStream(io.BytesIO(b"\x01\x00" * SAMPLE_RATE * 2), clock)
     clock.advance(3.0)
-    assert all(chunk.captured_at == 3.0 for chunk in source)
+    assert all(chunk.captured_at == 3.0 for chunk in source), "it waited while models were loaded"
 
 
 def test_close_ends_a_paused_stream() -> None:
@@ -104,12 +94,12 @@ def test_close_ends_a_paused_stream() -> None:
     source.close()
 
 
-def recording(container: str, codec: str) -> bytes:
+def recording(container: str) -> bytes:
     """A second of a tone in that container, written as into a pipe."""
     whole = io.BytesIO()
     whole.name = f"x.{container}"
     with av.open(whole, "w", format=container) as output:
-        stream = output.add_stream(codec, rate=SAMPLE_RATE, layout="mono")
+        stream = output.add_stream("pcm_s16le", rate=SAMPLE_RATE, layout="mono")
         samples = np.sin(np.arange(SAMPLE_RATE) * 0.2).astype(np.float32)[None, :]
         frame = av.AudioFrame.from_ndarray(samples, format="flt", layout="mono")
         frame.sample_rate = SAMPLE_RATE
@@ -118,12 +108,10 @@ def recording(container: str, codec: str) -> bytes:
     return whole.getvalue()
 
 
-@pytest.mark.parametrize(("container", "codec"), [("wav", "pcm_s16le"), ("matroska", "pcm_s16le")])
-@given(sizes=st.lists(st.integers(1, 9), max_size=5))
-@settings(max_examples=5)
-def test_a_recording_in_the_pipe_is_decoded(container: str, codec: str, sizes: list[int]) -> None:
-    pipe = Pipe(recording(container, codec), sizes)
-    heard = joined(list(PcmStream(pipe, ManualClock())))  # type: ignore[arg-type]
+@pytest.mark.parametrize("container", ["wav", "matroska"])
+@pytest.mark.parametrize("sizes", [[], [1], [3, 1, 9]])
+def test_a_recording_in_the_pipe_is_decoded(container: str, sizes: list[int]) -> None:
+    heard = joined(list(PcmStream(Pipe(recording(container), [*sizes]), ManualClock())))  # type: ignore[arg-type]
     assert len(heard) == SAMPLE_RATE
     assert max(heard) > 30_000
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -28,24 +30,29 @@ def hiss(seconds: float) -> np.ndarray:
     return np.random.default_rng(3).normal(0, 0.1, round(seconds * SAMPLE_RATE)).astype(np.float32)
 
 
-@pytest.fixture(scope="module", params=FORMATS)
-def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of each format, named by it, stored in float16 as published models are."""
-    folder = tmp_path_factory.mktemp("formats") / request.param
-    return write_random_whisper(
-        folder, **FORMATS[request.param], spoken="en", phrase=PHRASE, quantization="float16", shape=Shape(64, 2, 1)
-    )
-
-
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_random_whisper(tmp_path_factory.mktemp("whole"), spoken="en", phrase=PHRASE)
+def write_format(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Write a folder of a format, named by it, stored in float16 as published models are."""
+
+    @cache
+    def write(name: str) -> Path:
+        folder = tmp_path_factory.mktemp("formats") / name
+        return write_random_whisper(
+            folder, **FORMATS[name], spoken="en", phrase=PHRASE, quantization="float16", shape=Shape(64, 2, 1)
+        )
+
+    return write
+
+
+@pytest.fixture(params=FORMATS)
+def published(request: pytest.FixtureRequest, write_format: Callable[[str], Path]) -> Path:
+    return write_format(request.param)
 
 
 @pytest.fixture
-def copied(whole: Path, tmp_path: Path) -> Path:
+def copied(write_format: Callable[[str], Path], tmp_path: Path) -> Path:
     """A multilingual model that a test may damage."""
-    return Path(shutil.copytree(whole, tmp_path / "copied"))
+    return Path(shutil.copytree(write_format("multilingual"), tmp_path / "copied"))
 
 
 def opened(folder: Path, language: str | None = "en", **settings: object) -> WhisperRecogniser:
@@ -54,7 +61,7 @@ def opened(folder: Path, language: str | None = "en", **settings: object) -> Whi
     return recogniser
 
 
-@pytest.mark.parametrize("window", ["full", "always"])
+@pytest.mark.parametrize("window", [pytest.param("full", marks=pytest.mark.long), "always"])
 def test_words_and_times_with_and_without_previous_text(published: Path, window: str) -> None:
     recogniser = opened(published, window=window)
     for prompt in ("", "what was said before. " * 9):
@@ -64,8 +71,9 @@ def test_words_and_times_with_and_without_previous_text(published: Path, window:
         assert [word.start for word in words] == sorted(word.start for word in words)
 
 
-def test_the_languages_are_those_of_the_vocabulary(published: Path) -> None:
+def test_the_languages_are_those_of_the_vocabulary(published: Path, capfd: pytest.CaptureFixture[str]) -> None:
     recogniser = opened(published, None)
+    assert capfd.readouterr() == ("", ""), "CTranslate2 says nothing of float16"
     counts = {"multilingual": 99, "english": 1, "v3": 100}
     assert len(recogniser.languages) == counts[published.name]
     assert ("yue" in recogniser.languages) == (published.name == "v3")
@@ -74,13 +82,6 @@ def test_the_languages_are_those_of_the_vocabulary(published: Path) -> None:
     if published.name == "english":
         with pytest.raises(UsageError, match="only: en"):
             opened(published, "de")
-
-
-def test_a_float16_model_opens_without_a_word_of_the_library(
-    published: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    opened(published)
-    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("name", ["model.bin", "config.json", "tokenizer.json", "vocabulary.json"])
@@ -107,7 +108,7 @@ def test_an_older_vocabulary_is_read(copied: Path) -> None:
     assert opened(copied).recognise(hiss(4.0)).words
 
 
-@pytest.mark.parametrize("share", [0.0, 0.00001, 0.01, 0.5, 0.999])
+@pytest.mark.parametrize("share", [0.0, 0.00001, 0.5, 0.999])
 def test_a_truncated_model_is_one_sentence(copied: Path, share: float) -> None:
     model = (copied / "model.bin").read_bytes()
     (copied / "model.bin").write_bytes(model[: int(len(model) * share)])

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import wave
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -43,11 +40,6 @@ def recogniser(recogniser_path: Path) -> WhisperRecogniser:
     return WhisperRecogniser(RecogniserSettings(recogniser_path, threads=1))
 
 
-def read(path: Path) -> np.ndarray:
-    with wave.open(str(path)) as file:
-        return np.frombuffer(file.readframes(file.getnframes()), dtype=np.int16)
-
-
 def listen(recogniser: WhisperRecogniser, samples: np.ndarray) -> list[Transcript]:
     gate = VoiceActivityGate(GateSettings())
     transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False, step=2.0), ManualClock())
@@ -56,53 +48,17 @@ def listen(recogniser: WhisperRecogniser, samples: np.ndarray) -> list[Transcrip
     return transcripts + transcriber.flush()
 
 
-def test_noise_and_quiet_give_no_words(shared: Path, recogniser: WhisperRecogniser) -> None:
-    assert listen(recogniser, read(shared / "speech" / "none_empty.wav")) == []
-
-
-def test_human_speech_runs_to_its_end(shared: Path, recogniser: WhisperRecogniser) -> None:
-    transcripts = listen(recogniser, read(shared / "speech" / "en_jfk.wav"))
-    finals = [t for t in transcripts if t.final]
-    assert finals and [t.segment_id for t in finals] == list(range(len(finals)))
-
-
-@pytest.mark.skipif(shutil.which("espeak-ng") is None, reason="espeak-ng is not installed")
-def test_synthetic_speech_is_recognised_word_by_word(tmp_path: Path, recogniser: WhisperRecogniser) -> None:
-    path = tmp_path / "x.wav"
-    text = "The man is reading a book. The dog runs in the snow."
-    subprocess.run(["espeak-ng", "-v", "en-us", "-s", "155", "-w", str(path), text], check=True)
-    with wave.open(str(path)) as file:
-        rate = file.getframerate()
-    raw = read(path)
-    places = np.arange(0, len(raw) - 1, rate / 16_000)
-    samples = np.interp(places, np.arange(len(raw)), raw).astype(np.int16)
-    hypothesis = recogniser.recognise(samples.astype(np.float32) / 32_768)
-    assert len(hypothesis.words) >= 6
-    assert all(0 <= word.start <= word.end for word in hypothesis.words)
-    assert [word.start for word in hypothesis.words] == sorted(word.start for word in hypothesis.words)
-    said = {word.text.strip(".").lower() for word in hypothesis.words}
-    assert len(said & {"the", "man", "is", "reading", "a", "book", "dog", "runs", "in", "snow"}) >= 4
-
-
 def test_a_language_that_the_model_does_not_know_is_refused(recogniser_path: Path) -> None:
     with pytest.raises(UsageError, match="'tlh'"):
         WhisperRecogniser(RecogniserSettings(recogniser_path, language="tlh"))
 
 
-def _truncated(data: bytes) -> bytes:
-    return data[: len(data) // 2]
-
-
-def _renamed(data: bytes) -> bytes:
-    return data.replace(b"decoder/embeddings/weight", b"decoder/embeddings/xxxxxx")
-
-
-@pytest.mark.parametrize("damage", [_truncated, _renamed])
-def test_a_damaged_model_is_a_sentence(
-    recogniser_path: Path, tmp_path: Path, damage: Callable[[bytes], bytes], capfd: pytest.CaptureFixture[str]
+def test_a_model_without_one_of_its_weights_is_a_sentence(
+    recogniser_path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     folder = shutil.copytree(recogniser_path, tmp_path / "model")
-    (folder / "model.bin").write_bytes(damage((folder / "model.bin").read_bytes()))
+    weights = (folder / "model.bin").read_bytes()
+    (folder / "model.bin").write_bytes(weights.replace(b"decoder/embeddings/weight", b"decoder/embeddings/xxxxxx"))
     with pytest.raises(ModelError, match="cannot be loaded"):
         WhisperRecogniser(RecogniserSettings(folder))
     assert capfd.readouterr() == ("", "")
@@ -111,8 +67,6 @@ def test_a_damaged_model_is_a_sentence(
 def test_a_folder_that_is_no_model_says_what_it_lacks(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no recogniser at"):
         WhisperRecogniser(RecogniserSettings(tmp_path / "missing"))
-    with pytest.raises(ModelError, match=r"model\.bin"):
-        WhisperRecogniser(RecogniserSettings(tmp_path))
     for name in ("model.bin", "vocabulary.json", "tokenizer.json"):
         (tmp_path / name).write_text("{}")
     (tmp_path / "config.json").write_text("{")
@@ -120,16 +74,6 @@ def test_a_folder_that_is_no_model_says_what_it_lacks(tmp_path: Path) -> None:
         WhisperRecogniser(RecogniserSettings(tmp_path))
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ModelError, match="cannot be loaded"):
-        WhisperRecogniser(RecogniserSettings(tmp_path))
-
-
-def test_a_broken_tokenizer_is_one_sentence(tmp_path: Path, recogniser_path: Path) -> None:
-    for file in recogniser_path.iterdir():
-        if file.is_file():
-            shutil.copy(file, tmp_path)
-    (tmp_path / "tokenizer.json").chmod(0o644)
-    (tmp_path / "tokenizer.json").write_text("{]")
-    with pytest.raises(ModelError, match=r"tokenizer\.json"):
         WhisperRecogniser(RecogniserSettings(tmp_path))
 
 
@@ -157,11 +101,12 @@ def stretches(name: str, count: int) -> list[np.ndarray]:
     return found[:count]
 
 
+@pytest.mark.parametrize(("demo", "pauses"), [(1, 1), pytest.param(3, 2, marks=pytest.mark.long)])
 def test_short_windows_give_the_words_and_times_of_full_ones(
-    recogniser: WhisperRecogniser, recogniser_path: Path
+    recogniser: WhisperRecogniser, recogniser_path: Path, demo: int, pauses: int
 ) -> None:
     padded = WhisperRecogniser(RecogniserSettings(recogniser_path, threads=1, window="full"))
-    for samples in [*stretches("demo.flac", 3), *stretches("pauses.flac", 2)]:
+    for samples in [*stretches("demo.flac", demo), *stretches("pauses.flac", pauses)]:
         short, full = recogniser.recognise(samples).words, padded.recognise(samples).words
         assert [word.text for word in short] == [word.text for word in full] != []
         for one, other in zip(short, full, strict=True):
@@ -184,7 +129,10 @@ def test_steady_noise_and_silence_give_no_words(recogniser: WhisperRecogniser) -
         assert listen(recogniser, samples) == []
 
 
-@pytest.fixture(scope="module", params=[(99, 80, 3), (100, 128, 10)], ids=["v2", "v3"])
+V2 = pytest.param((99, 80, 3), marks=pytest.mark.long)
+
+
+@pytest.fixture(scope="module", params=[V2, (100, 128, 10)], ids=["v2", "v3"])
 def random_model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """OpenAI's shapes: 51,865 pieces and 80 bands, 51,866 pieces and 128 bands."""
     languages, bands, seed = request.param
@@ -201,20 +149,23 @@ def reference(random_model: Path) -> WhisperModel:
     return WhisperModel(str(random_model), device="cpu", cpu_threads=1)
 
 
-@pytest.mark.parametrize("prompt", ["", "what was said before"])
-@pytest.mark.parametrize("beam_size", [1, 5])
+@pytest.mark.parametrize(
+    ("prompt", "beam_size"),
+    [
+        ("", 1),
+        ("what was said before", 5),
+        pytest.param("", 5, marks=pytest.mark.long),
+        pytest.param("what was said before", 1, marks=pytest.mark.long),
+    ],
+)
 def test_a_full_window_is_recognised_as_by_faster_whisper(
-    random_model: Path,
-    reference: WhisperModel,
-    prompt: str,
-    beam_size: int,
-    monkeypatch: pytest.MonkeyPatch,
+    random_model: Path, reference: WhisperModel, prompt: str, beam_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # At 0.00 s, because faster-whisper takes a first time that is later for the end of a segment without an end.
     monkeypatch.setattr(whisper, "FIRST_TIMESTAMP", 0)
     recogniser = WhisperRecogniser(RecogniserSettings(random_model, "de", beam_size, threads=1, compute_type="float32"))
     compared = 0
-    for seconds in (2.0, 4.0, 6.0, 8.0):
+    for seconds in (2.0, 6.0, 8.0):
         words = recogniser.recognise(hiss(seconds), prompt=prompt).words
         segments, _ = reference.transcribe(
             hiss(seconds),
@@ -330,25 +281,20 @@ def test_a_pass_is_bounded_by_its_sound_and_what_reaches_the_bound_is_dropped(tm
     lengths: list[int] = []
 
     class Counted:
-        def __init__(self, model: Any) -> None:
-            self._model = model
-
         def __getattr__(self, name: str) -> Any:
-            return getattr(self._model, name)
+            return getattr(model, name)
 
         def generate(self, *arguments: Any, **options: Any) -> Any:
-            results = self._model.generate(*arguments, **options)
+            results = model.generate(*arguments, **options)
             lengths.append(len(results[0].sequences_ids[0]))
             return results
 
-    recogniser._model.model = Counted(recogniser._model.model)
-    for seconds in (0.5, 3.0, 28.0):
-        for prompt in ("", "x" * 200):
-            assert recogniser.recognise(hiss(seconds), prompt=prompt).words == ()
+    model, recogniser._model.model = recogniser._model.model, Counted()
+    for seconds, prompt in ((0.5, ""), (3.0, "x" * 200), (28.0, "")):
+        assert recogniser.recognise(hiss(seconds), prompt=prompt).words == ()
+    assert lengths == [most_tokens(seconds) for seconds in (0.5, 3.0, 28.0)] == [24, 42, 230]
     assert recogniser.recognise(hiss(28.0), prompt="ก" * 300).words == ()
-    assert lengths.pop() < most_tokens(28.0)  # The prompt leaves less than that.
-    bounds = [most_tokens(seconds) for seconds in (0.5, 0.5, 3.0, 3.0, 28.0, 28.0)]
-    assert lengths == bounds == [24, 24, 42, 42, 230, 230]
+    assert lengths[-1] < most_tokens(28.0), "the prompt leaves less than that"
 
 
 def test_segments_are_cut_between_two_times() -> None:
