@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CHUNK = 960
+MOST = 160 * CHUNK
+"""Most samples at once, about ten seconds: after a wait minutes are due, and back-pressure is looked at by chunk."""
 """Samples of a chunk: 60 ms, two windows of the gate."""
 _MISSING_SECONDS = 0.25
 _MISSING_SHARE = 0.02
@@ -118,7 +120,7 @@ class AudioFile:
             return CHUNK
         due = int(self._pace.elapsed() * SAMPLE_RATE + 0.5) // CHUNK * CHUNK - position
         if due > 0:
-            return due
+            return min(due, MOST)
         available = min(CHUNK, len(self._pending))
         end = (position + available) / SAMPLE_RATE
         # Half a sample early counts as due: seconds are floats, and a wait below their resolution would never end.

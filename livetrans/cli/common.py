@@ -15,12 +15,13 @@ from livetrans.installation import as_started
 from livetrans.text import duration, nearest, visible
 
 if TYPE_CHECKING:
+    from typing import TextIO
+
+    from rich.console import Console
     from rich.progress import Progress
 
 BY_CALM = "by --calm"
 """The default, in words, of an option that a calm setting chooses."""
-
-_ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
 
 
 def say(text: str) -> None:
@@ -39,20 +40,11 @@ def confirmed(question: str, *, default: bool) -> bool:
     Raises:
         click.Abort: Ctrl-C or the end of the input, after a line break.
     """
-    while True:
-        try:
-            answer = click.prompt(
-                f"{question} [{'Y/n' if default else 'y/N'}]",
-                default="y" if default else "n",
-                show_default=False,
-                err=True,
-            )
-        except click.Abort:
-            say("")
-            raise
-        if answer.strip().lower() in _ANSWERS:
-            return _ANSWERS[answer.strip().lower()]
-        say("livetrans: answer y or n.")
+    try:
+        return click.confirm(question, default=default, err=True)
+    except click.Abort:
+        say("")
+        raise
 
 
 def require_yes(question: str, refusal: str) -> None:
@@ -155,13 +147,33 @@ class GroupedCommand(click.Command):
                 formatter.write_dl(lines)
 
 
+def steady_console(stream: TextIO) -> Console:
+    """Return a console whose cursor is never hidden: a program that is killed meanwhile could not show it again.
+
+    It is a terminal where its stream is one. Rich takes FORCE_COLOR for that too, and moves the cursor in files.
+    """
+    from rich.console import Console
+
+    class SteadyConsole(Console):
+        def show_cursor(self, show: bool = True) -> bool:
+            return False
+
+    return SteadyConsole(file=stream, force_terminal=stream.isatty(), highlight=False)
+
+
 def progress_bar(*, hidden: bool = False) -> Progress:
     """Return a bar on standard error that is cleared at its end, Ctrl-C included; none where that is not a terminal."""
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, Task, TextColumn, TimeRemainingColumn
+    from rich.text import Text
 
-    from livetrans.cli.bars import SteadyConsole, TimeLeft
+    class TimeLeft(TimeRemainingColumn):
+        """The time that is left, where it can be estimated."""
 
-    console = SteadyConsole(sys.stderr)
+        def render(self, task: Task) -> Text:
+            seconds = task.time_remaining
+            return Text("" if seconds is None else f"{duration(seconds)} left")
+
+    console = steady_console(sys.stderr)
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),

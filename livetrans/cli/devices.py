@@ -13,7 +13,7 @@ from rich.text import Text
 from livetrans.audio import portaudio
 from livetrans.audio.capture import LevelMeter, decibels
 from livetrans.audio.portaudio import Device
-from livetrans.cli.bars import SteadyConsole
+from livetrans.cli.common import steady_console
 from livetrans.errors import SourceError
 from livetrans.installation import as_started
 from livetrans.text import counted, fitted, visible
@@ -62,7 +62,7 @@ def show_levels(
     devices: Sequence[Device], seconds: float, open_meter: Callable[[int], LevelMeter] = LevelMeter
 ) -> None:
     """Show meters that move on a terminal; elsewhere one line a device with its loudest moment."""
-    console = SteadyConsole(sys.stdout)
+    console = steady_console(sys.stdout)
     meters = [open_meter(device.number) for device in devices]
     try:
         if console.is_terminal:

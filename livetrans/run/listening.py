@@ -22,8 +22,6 @@ OnAudio = Callable[[AudioChunk], None]
 
 PROGRESS_INTERVAL = 0.5
 """Source time between two progress events: often enough for a level meter."""
-PIECE_SECONDS = 10.0
-"""Most sound between two checks of what the run leaves out; a file that had to wait gives minutes at once."""
 _AWAITED_SECONDS = 0.5
 """Seconds after which a source that gives nothing has no sound that waits."""
 
@@ -133,7 +131,7 @@ def listen(
     reported = -1.0
     speaking = False
     try:
-        for chunk in _pieces(source, listener):
+        for chunk in _heard(source, listener):
             if on_audio:
                 on_audio(chunk)
             heard = chunk.end
@@ -160,28 +158,17 @@ def listen(
         raise failure
 
 
-def _pieces(source: AudioSource, listener: Listener | None) -> Iterator[AudioChunk]:
-    """Yield the source's sound in pieces of at most `PIECE_SECONDS`; the listener gets the position of each."""
-    chunks = iter(source)
-    length = round(PIECE_SECONDS * SAMPLE_RATE)
-    while True:
-        if listener:
-            listener.await_chunk()
-        chunk = next(chunks, None)
-        if chunk is None:
-            return
-        for begin in range(0, max(len(chunk.samples), 1), length):
-            if listener and begin:
-                listener.await_chunk()
-            samples = chunk.samples[begin : begin + length]
-            start = chunk.start_sample + begin
-            later = (chunk.start_sample + len(chunk.samples) - start - len(samples)) / SAMPLE_RATE
-            piece = AudioChunk(samples, start, None if chunk.captured_at is None else chunk.captured_at - later)
-            if listener:
-                listener.begin_chunk(piece)
-            yield piece
-            if listener:
-                listener.end_chunk(piece)
+def _heard(source: AudioSource, listener: Listener | None) -> Iterator[AudioChunk]:
+    """Yield the source's sound; the listener gets the position of each chunk."""
+    if listener is None:
+        yield from source
+        return
+    listener.await_chunk()
+    for chunk in source:
+        listener.begin_chunk(chunk)
+        yield chunk
+        listener.end_chunk(chunk)
+        listener.await_chunk()
 
 
 class PostponedNotices:

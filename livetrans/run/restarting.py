@@ -39,7 +39,7 @@ class _Restarting(Generic[Stage]):
         self.began: float | None = None
         """When the call began that has not returned yet."""
 
-    def _call(self, function: Callable[[Stage], Result], prepare: Callable[[], None] = lambda: None) -> Result:
+    def _call(self, function: Callable[[Stage], Result], prepare: Callable[[Stage], object] = lambda _: None) -> Result:
         """Call the function of the stage; after a first failure, of a stage that was opened again and prepared.
 
         Raises:
@@ -58,7 +58,7 @@ class _Restarting(Generic[Stage]):
             self._publish(Notice("warning", f"The {self._name} failed ({reason}); it is loaded again."))
             self._release()
             self._wrapped = self._open()
-            prepare()
+            prepare(self._wrapped)
             return function(self._wrapped)
         finally:
             self.began = None
@@ -72,7 +72,7 @@ class RestartingRecogniser(_Restarting[Recogniser]):
 
     def __init__(self, open_recogniser: Callable[[], Recogniser], clock: Clock, publish: Publish) -> None:
         super().__init__("recogniser", open_recogniser, clock, publish)
-        self._set_language: tuple[str | None] | None = None
+        self._choose_language: Callable[[Recogniser], None] = lambda recogniser: None
 
     @property
     def maximum_length(self) -> float:
@@ -83,17 +83,13 @@ class RestartingRecogniser(_Restarting[Recogniser]):
         return self._wrapped.hot_words
 
     def listen_for(self, language: str | None) -> None:
-        self._set_language = (language,)
-        self._wrapped.listen_for(language)
+        self._choose_language = lambda recogniser: recogniser.listen_for(language)
+        self._choose_language(self._wrapped)
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         return self._call(
-            lambda stage: _checked(stage.recognise(samples, prompt=prompt, final=final)), self._listen_again
+            lambda stage: _checked(stage.recognise(samples, prompt=prompt, final=final)), self._choose_language
         )
-
-    def _listen_again(self) -> None:
-        if self._set_language:
-            self._wrapped.listen_for(*self._set_language)
 
 
 def _checked(hypothesis: Hypothesis) -> Hypothesis:
@@ -132,13 +128,10 @@ class RestartingModel(_Restarting[Wrapped], ModelWrapper[Wrapped]):
     def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
         # The fresh model's cache has to hold the block that is moved.
         evaluation = self._call(
-            lambda stage: stage.move(context, begin, end), lambda: self._evaluate_again(self._context)
+            lambda stage: stage.move(context, begin, end), lambda stage: stage.evaluate(self._context)
         )
         self._context = [*context, *self._context[begin:end]]
         return evaluation
-
-    def _evaluate_again(self, context: Sequence[int]) -> None:
-        self._wrapped.evaluate(context)
 
     def _release(self) -> None:
         self._wrapped.close()
