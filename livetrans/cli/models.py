@@ -190,8 +190,16 @@ def _print_fetchable(found: list[FoundModel], memory: int) -> None:
     click.echo(f"Models to fetch, with `{started_as()} models pull NAME`:")
     click.echo(f"  {'name':<23}{'size':>8}  {'memory':>7}  {'languages':<12} licence")
     for entry in catalogue.models:
-        if entry not in here:
-            _print_entry(entry, memory)
+        if entry in here:
+            continue
+        size = file_size(entry.size) if entry.size else "unknown"
+        needed = f"~{entry.memory / 1e9:.1f} GB" if entry.memory else "unknown"
+        click.echo(f"  {entry.name:<23}{size:>8}  {needed:>7}  {_languages(entry):<12} {entry.licence}")
+        click.echo(f"    {entry.kind}: {entry.why}")
+        if entry.restriction:
+            click.echo(f"    {entry.restriction}")
+        if entry.memory and entry.memory > memory * _USABLE:
+            click.echo("    needs more memory than this machine has to spare")
     click.echo(f"This machine has {file_size(memory)} of memory.")
     click.echo(f"\nPairs to fetch, with `{started_as()} models pull small --from en --to de`:")
     for purpose in catalogue.purposes:
@@ -217,17 +225,6 @@ def _about(model: FoundModel) -> str:
         return f"{model.entry.name}: languages: {_languages(model.entry)}; {model.entry.licence}{restriction}"
     family = "" if model.family in (None, "chat") else f"prompted as {model.family}"
     return "; ".join(filter(None, (f"from {model.receipt.repository}" if model.receipt else "", family)))
-
-
-def _print_entry(entry: Entry, memory: int) -> None:
-    size = file_size(entry.size) if entry.size else "unknown"
-    needed = f"~{entry.memory / 1e9:.1f} GB" if entry.memory else "unknown"
-    click.echo(f"  {entry.name:<23}{size:>8}  {needed:>7}  {_languages(entry):<12} {entry.licence}")
-    click.echo(f"    {entry.kind}: {entry.why}")
-    if entry.restriction:
-        click.echo(f"    {entry.restriction}")
-    if entry.memory and entry.memory > memory * _USABLE:
-        click.echo("    needs more memory than this machine has to spare")
 
 
 def _languages(entry: Entry) -> str:

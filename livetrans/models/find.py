@@ -45,7 +45,7 @@ _PATHS = {
 }
 _DOUBLE = "double"
 """The folder of double-token models."""
-_OWN_PREFIX = "livetrans-"
+_EMBEDDED_PREFIX = "livetrans-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def size_on_disk(model: Path) -> int:
 
 def is_embedded(path: Path) -> bool:
     """Return whether a model ships with livetrans, by its name."""
-    return path.name.startswith(_OWN_PREFIX)
+    return path.name.startswith(_EMBEDDED_PREFIX)
 
 
 def known_models() -> Catalogue:

@@ -252,15 +252,13 @@ def _client() -> httpx2.Client:
     try:
         return httpx2.Client(event_hooks={"request": [_refuse_unencrypted]}, follow_redirects=True, timeout=None)
     except (ImportError, ValueError, httpx2.InvalidURL) as error:
-        raise UsageError(
-            f"the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY cannot be used ({sentence(error)}); "
-            "name an HTTP proxy, or install socksio for a SOCKS proxy"
-        ) from None
+        reason = "a SOCKS proxy needs the package socksio" if isinstance(error, ImportError) else error
+        raise UsageError(f"the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY cannot be used ({reason})") from None
 
 
 def _refuse_unencrypted(request: httpx2.Request) -> None:
     if request.url.scheme != "https" and request.url.host not in _LOCAL_HOSTS:
-        raise UsageError(f"{request.url} is not encrypted; set HF_ENDPOINT to an address that begins with https://")
+        raise UsageError(f"{request.url} is no encrypted address; set HF_ENDPOINT to one that begins with https://")
 
 
 @contextlib.contextmanager

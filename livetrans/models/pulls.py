@@ -90,8 +90,13 @@ def pull(entry: Entry, folder: Path, progress: Progress) -> Path:
     try:
         with FileLock(f"{unfinished}.lock", timeout=0):
             if target.exists():
-                _check_same(target, entry)
-                return target
+                receipt = read_receipt(target)
+                if receipt and receipt.repository == entry.repository:
+                    return target
+                origin = f"was fetched from {receipt.repository}" if receipt else "was not fetched by livetrans"
+                raise UsageError(
+                    f"{target} exists, and {origin}; move it away, or remove it with `livetrans models rm`"
+                )
             revision = look_up(entry.repository, entry.revision)
             # In a folder of their commit, so that two commits never mix.
             source = unfinished / revision.commit
@@ -144,18 +149,6 @@ def unfinished_pulls(folder: Path) -> dict[str, int]:
 def remove_unfinished(folder: Path, name: str) -> None:
     """Delete the files of a fetch that was cut."""
     shutil.rmtree(folder / _UNFINISHED / name)
-
-
-def _check_same(target: Path, entry: Entry) -> None:
-    """Raise UsageError if what has the model's name here is another."""
-    receipt = read_receipt(target)
-    if receipt is None:
-        raise UsageError(f"{target} exists, but was not fetched by livetrans; move it away, and run the command again")
-    if receipt.repository != entry.repository:
-        raise UsageError(
-            f"another {target.name} was fetched from {receipt.repository}; "
-            f"remove it first: `livetrans models rm {target.name}`"
-        )
 
 
 def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:

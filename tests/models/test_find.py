@@ -1,133 +1,241 @@
-"""Which models are found, and which is taken."""
+"""Which models are found, in livetrans's own folders and in the caches of other programs, and which is taken."""
 
 from __future__ import annotations
 
+import json
+import os
+import struct
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from platformdirs import user_cache_path
 
+from livetrans.cli import run
+from livetrans.config import LanguageModelSettings, Settings
 from livetrans.errors import ModelError, UsageError
 from livetrans.models import find
 from livetrans.models.catalogue import read_catalogue
+from livetrans.models.chosen import choose_models
+from livetrans.models.gguf import is_translator
+from livetrans.models.pulls import PulledFile, Receipt, receipt_path
+from livetrans.session.codec import encode
+
+HY_MT2 = "dc5f44fcf1fa496ee7ad725982c0c8c553a4de00259b53af84c4b89fb0c06699"
 
 
-@pytest.fixture
-def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
-    """Empty search folders in place of the real ones, by the name of their place."""
-    monkeypatch.setenv(find.MODELS_VARIABLE, str(tmp_path / "named"))
-    monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
-    monkeypatch.setattr(find, "data_folder", lambda name: tmp_path / "tree" / name)
-    catalogue_file = Path(__file__).parents[2] / "models/catalogue.toml"
-    monkeypatch.setattr(find, "known_models", lambda: read_catalogue(catalogue_file))
-    for variable in (find.RECOGNISER_VARIABLE, find.TRANSLATOR_VARIABLE):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.chdir(tmp_path)
-    return {"named": tmp_path / "named", "tree": tmp_path / "tree/models", "user": tmp_path / "data/models"}
+def gguf(architecture: str, **more: str) -> bytes:
+    """The header of a GGUF of that architecture, without a vocabulary or tensors."""
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    pairs = {"general.architecture": architecture, **{name.replace("_", "."): value for name, value in more.items()}}
+    body = b"".join(text(key) + struct.pack("<I", 8) + text(value) for key, value in pairs.items())
+    return b"GGUF" + struct.pack("<IQQ", 3, 0, len(pairs)) + body
 
 
-def translator(folder: Path, name: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_bytes(b"GGUF....")
-    return folder / name
+def write(path: Path, data: bytes = b"") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
 
 
-def recogniser(folder: Path, name: str) -> Path:
-    (folder / name).mkdir(parents=True)
-    (folder / name / "model.bin").write_bytes(b"12345678")
-    return folder / name
+def hub_repository(folder: Path, name: str, files: dict[str, bytes], sha256: str = "") -> Path:
+    """A repository as huggingface_hub keeps it: blobs, named by their hashes, and snapshots of links to them."""
+    repository = folder / f"models--{name.replace('/', '--')}"
+    for commit in ("old", "new"):
+        for file, data in files.items():
+            blob = write(repository / "blobs" / (sha256 or f"{commit}-{file.replace('/', '-')}"), data)
+            link = repository / "snapshots" / commit / file
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(blob)
+    write(repository / "refs/main", b"new")
+    return repository / "snapshots/new"
 
 
-def test_without_models_the_sentence_says_how_to_point_to_one(folders: dict[str, Path]) -> None:
+def to_german(name: str | None = None) -> Path:
+    return find.find_translator(name, source="en", target="de").path
+
+
+def test_without_models_the_sentence_says_how_to_point_to_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find, "search_folders", lambda: {home: "home"})
     assert find.find_models() == []
     with pytest.raises(ModelError, match="--asr"):
         find.find_recogniser()
-    with pytest.raises(ModelError, match="--mt"):
-        find.find_translator()
+    write(home / "page.gguf", b"<!doctype html>")
+    with pytest.raises(ModelError, match=r"no translator here knows en to de; found: page\.gguf; .*--mt"):
+        to_german()
 
 
-def test_earlier_folders_win_and_the_embedded_model_comes_last(folders: dict[str, Path]) -> None:
-    embedded = translator(folders["named"], "livetrans-en-de.q8_0.gguf")
-    for place, name in (("user", "a.gguf"), ("tree", "b.gguf"), ("named", "c.gguf")):
-        first = translator(folders[place], name)
-        assert find.find_translator(source="en", target="de").path == first
-    assert find.find_translator("livetrans-en-de").path == embedded
+def test_earlier_folders_win_and_the_embedded_model_comes_last(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert to_german().name == "livetrans-en-de.q8_0.gguf" and is_translator(to_german())
+    monkeypatch.setenv(find.MODELS_VARIABLE, os.pathsep.join((str(home / "first"), str(home / "second"))))
+    for path in (find.pull_folder() / "a.gguf", home / "second/b.gguf", home / "first/c.gguf"):
+        assert write(path, b"GGUF") == to_german()
+    write(home / "first/livetrans-en-de.q8_0.gguf", b"GGUF")
+    assert to_german() == home / "first/c.gguf"
+    assert to_german("livetrans-en-de") == home / "first/livetrans-en-de.q8_0.gguf"
+    monkeypatch.setenv(find.TRANSLATOR_VARIABLE, str(home / "second/b.gguf"))
+    assert to_german() == home / "second/b.gguf"
 
 
-def test_a_file_that_is_no_gguf_is_never_a_default(folders: dict[str, Path]) -> None:
-    translator(folders["user"], "cut.gguf").write_bytes(b"")
-    with pytest.raises(ModelError, match=r"no translator here knows en to de; found: cut\.gguf"):
-        find.find_translator(source="en", target="de")
-
-
-def test_a_model_of_the_catalogue_is_taken_for_the_languages_that_it_knows(folders: dict[str, Path]) -> None:
-    translator(folders["user"], "Hy-MT2-1.8B-Q4_K_M.gguf")
-    general = translator(folders["user"], "Z.gguf")
-    assert find.find_translator(source="en", target="de").name == "Hy-MT2-1.8B-Q4_K_M.gguf"
+def test_a_model_is_taken_for_the_languages_that_it_knows(home: Path) -> None:
+    """By the catalogue, by the family that its metadata tell, or by the name of an embedded one."""
+    folder = find.pull_folder()
+    write(folder / "a.gguf", gguf("hunyuan-dense", general_name="Hy-MT2-1.8B finetuned"))
+    assert find.find_translator(source="en", target="de").family == "hymt"
+    write(folder / "Hy-MT2-1.8B-Q4_K_M.gguf", b"GGUF")
+    general = write(folder / "z.gguf", gguf("gemma3", general_name="Anything"))
+    assert to_german().name == "Hy-MT2-1.8B-Q4_K_M.gguf"
     assert find.find_translator(source="en", target="sv").path == general
-    recogniser(folders["user"], "faster-whisper-small.en")
+    assert find.find_translator(source="en", target="de", others=["sv"]).path == general
+    assert find.find_recogniser(language="en").languages == ("en",)
+    write(folder / "faster-whisper-small.en/model.bin")
     with pytest.raises(ModelError, match=r"no recogniser here knows fr; .*`livetrans models pull small --from fr"):
         find.find_recogniser(language="fr")
 
 
-def test_a_model_of_the_catalogue_that_is_not_here_is_named_in_the_advice(folders: dict[str, Path]) -> None:
-    with pytest.raises(ModelError, match=r"no translator 'hy-mt2-7b'; .*`livetrans models pull hy-mt2-7b`"):
-        find.find_translator("hy-mt2-7b")
-
-
-def test_a_recogniser_of_one_language_is_taken_for_that_one_only(folders: dict[str, Path]) -> None:
-    recogniser(folders["tree"], "livetrans-recogniser-en")
-    assert find.find_recogniser(language="en").languages == ("en",)
-    with pytest.raises(ModelError, match="livetrans-recogniser-en"):
-        find.find_recogniser(language="de")
-
-
-def test_a_model_is_found_by_name_and_by_path_whatever_its_name(folders: dict[str, Path], tmp_path: Path) -> None:
-    path = translator(folders["tree"], "big.q4.gguf")
+def test_a_model_is_found_by_name_and_by_path_whatever_its_name(home: Path) -> None:
+    path = write(find.pull_folder() / "big.q4.gguf", b"GGUF")
     for wanted in ("big.q4.gguf", "big.q4", "big", "Big.Q4"):
-        assert find.find_translator(wanted).path == path
-    blob = translator(tmp_path, "blob")
-    assert find.find_translator(str(blob)).path == blob
+        assert to_german(wanted) == path
+    assert to_german(str(path.rename(home / "blob"))) == home / "blob"
 
 
-def test_the_environment_names_a_model(
-    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    translator(folders["tree"], "livetrans-en-de.q8_0.gguf")
-    path = translator(tmp_path, "mine.gguf")
-    monkeypatch.setenv(find.TRANSLATOR_VARIABLE, str(path))
-    assert find.find_translator().path == path
-
-
-def test_a_file_that_is_not_a_model_is_reported_as_such(folders: dict[str, Path], tmp_path: Path) -> None:
-    translator(folders["tree"], "known.gguf")
-    (tmp_path / "fake.gguf").write_text("not a model")
+def test_what_is_not_a_model_is_reported_as_such(home: Path) -> None:
+    write(find.pull_folder() / "known.gguf", b"GGUF")
+    fake = str(write(home / "fake.gguf", b"not a model"))
     with pytest.raises(ModelError, match=r"no translator 'absent'; found: known\.gguf"):
-        find.find_translator("absent")
+        to_german("absent")
+    with pytest.raises(ModelError, match=r"no translator 'hy-mt2-7b'; .*`livetrans models pull hy-mt2-7b`"):
+        to_german("hy-mt2-7b")
     for search in (find.find_translator, find.find_draft_model, find.find_double_model):
         with pytest.raises(
             ModelError, match=r"is not a (translator|draft model|double-token model): it is not a GGUF file.*give"
         ):
-            search(str(tmp_path / "fake.gguf"))
+            search(fake)
         with pytest.raises(ModelError, match=r"there is no file 'absent\.gguf'.*give the path of a GGUF file"):
             search("absent.gguf")
     with pytest.raises(ModelError, match=r"no model\.bin"):
-        find.find_recogniser(str(tmp_path))
+        find.find_recogniser(str(home))
 
 
-def test_a_double_token_model_is_taken_only_where_it_is_named(folders: dict[str, Path]) -> None:
-    apart = folders["tree"] / "double"
-    apart.mkdir(parents=True)
-    path = translator(apart, "livetrans-double-en-de.q8_0.gguf")
-    with pytest.raises(ModelError, match="no translator here"):
-        find.find_translator(source="en", target="de")
-    assert find.find_translator("livetrans-double-en-de").path == path
-    assert find.find_double_model("livetrans-double-en-de") == path
-    assert path not in [model.path for model in find.find_models()]
+def test_a_double_token_model_is_taken_only_where_it_is_named(home: Path) -> None:
+    path = write(find.pull_folder() / "double/other-double.gguf", b"GGUF")
+    assert to_german() != path and path not in [model.path for model in find.find_models()]
+    assert to_german("other-double") == path == find.find_double_model("other-double")
 
 
 def test_without_a_catalogue_nothing_is_offered(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="small has no recogniser"):
         read_catalogue(tmp_path / "absent.toml").pair("small", "en", "de")
-    (tmp_path / "damaged.toml").write_text("[[models]]\nname = 1\n")
-    with pytest.raises(ModelError, match="install livetrans again"):
-        read_catalogue(tmp_path / "damaged.toml")
+
+
+RECOGNISER_FILES = {"model.bin": b"1", "config.json": b"{}", "tokenizer.json": b"{}", "vocabulary.txt": b"a"}
+
+
+@pytest.fixture
+def fetched(home: Path) -> dict[str, Path]:
+    """A home in which both programs have fetched models; the paths that should be found, by name."""
+    hub = home / ".cache/huggingface/hub"
+    llama = user_cache_path("llama.cpp", appauthor=False)
+    found = {
+        "Systran/faster-whisper-small": hub_repository(hub, "Systran/faster-whisper-small", RECOGNISER_FILES),
+        "deep.gguf": hub_repository(hub, "owner/deep", {"Q4/deep.gguf": gguf("llama")}) / "Q4/deep.gguf",
+        "renamed.gguf": hub_repository(hub, "owner/copy", {"renamed.gguf": gguf("hunyuan-dense")}, HY_MT2)
+        / "renamed.gguf",
+        "owner_old_layout.gguf": write(llama / "owner_old_layout.gguf", gguf("gemma3")),
+        "new-layout.gguf": hub_repository(llama, "owner/new", {"new-layout.gguf": gguf("qwen3")}) / "new-layout.gguf",
+    }
+    # What is there and is not to be listed: other kinds, half files, and a folder without weights.
+    others = {"mmproj": gguf("clip"), "lora": gguf("llama", general_type="adapter"), "embed": gguf("nomic-bert")}
+    others |= {"hybrid": gguf("lfm2"), "half": gguf("llama")[:12], "page": b"<!doctype html>"}
+    hub_repository(hub, "owner/others", {f"{name}.gguf": data for name, data in others.items()})
+    hub_repository(hub, "openai/whisper-small", {"config.json": b"{}", "model.safetensors": b"1"})
+    write(hub / "models--owner--broken/refs/main", b"lost")
+    return found
+
+
+def contents(folder: Path) -> dict[str, tuple[int, int]]:
+    return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_models_of_both_programs_are_found_and_left_as_they_are(
+    fetched: dict[str, Path], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = contents(home)
+    found = {model.name: model for model in find.find_elsewhere()}
+    assert {name: model.path for name, model in found.items()} == fetched
+    assert {model.place for model in found.values()} == {"Hugging Face cache", "llama.cpp cache"}
+    assert run(["models"]) == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in fetched)
+    assert contents(home) == before
+
+
+def test_a_model_of_the_catalogue_is_used_from_where_it_is(
+    fetched: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By default those that are known to translate, by their hash whatever their name is; others by name."""
+    assert find.find_recogniser(language="en").path == fetched["Systran/faster-whisper-small"]
+    translator = find.find_translator(source="en", target="de")
+    assert translator.path == fetched["renamed.gguf"] and translator.prompt == "hymt"
+    assert find.find_translator("deep").path == fetched["deep.gguf"]
+    assert run(["models", "pull", "small"]) == 0
+    assert capsys.readouterr().err.count("is here already") == 2
+    assert run(["models", "rm", "deep.gguf"]) == 2
+    assert fetched["deep.gguf"].exists()
+
+
+def test_the_variables_of_the_programs_hold(home: Path, tmp_path: Path) -> None:
+    """In a process of its own: the hub's library reads them when it is imported."""
+    variables = {name: str(tmp_path / name) for name in ("HF_HUB_CACHE", "LLAMA_CACHE")}
+    paths = [
+        hub_repository(Path(folder), "owner/name", {f"{name}.gguf": gguf("llama")}) / f"{name}.gguf"
+        for name, folder in variables.items()
+    ]
+    command = "from livetrans.models.find import find_elsewhere; print(*(model.path for model in find_elsewhere()))"
+    environment = {**os.environ, **variables}
+    done = subprocess.run([sys.executable, "-c", command], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(path) for path in paths]
+
+
+def test_a_model_with_a_recurrent_state_is_refused_by_name_and_never_a_default(home: Path) -> None:
+    path = write(find.pull_folder() / "Qwen3.5-4B-Q4_K_M.gguf", gguf("qwen35"))
+    assert find.find_translator(source="en", target="de").embedded
+    for name in (path.stem, str(path)):
+        with pytest.raises(ModelError, match=r"cannot be rewound, as Qwen3\.5"):
+            find.find_translator(name)
+
+
+@pytest.mark.parametrize("name", ["Hy-MT2-1.8B-Q4_K_M.gguf", "another.gguf"])
+def test_the_catalogue_says_the_prompt_of_its_models_by_name_or_hash(home: Path, name: str) -> None:
+    """Not a name within the file, which may be any."""
+    path = write(find.pull_folder() / name, gguf("hunyuan-dense", general_name="Anything"))
+    if name == "another.gguf":
+        assert find.find_translator(name).prompt is None
+        files = {name: PulledFile(1, HY_MT2)}
+        receipt = Receipt("a", "translator", "owner/a", "0" * 40, "MIT", "2026-11-22T00:00:00+00:00", files)
+        receipt_path(path).write_text(json.dumps(encode(receipt)))
+    found = find.find_translator(name)
+    assert (found.prompt, found.family) == ("hymt", "hymt")
+    settings = Settings(None, LanguageModelSettings(Path(name)))
+    assert choose_models(settings).language_model.prompt == "hymt"
+    named = replace(settings, language_model=LanguageModelSettings(Path(name), prompt="chat"))
+    assert choose_models(named).language_model.prompt == "chat"
+
+
+@given(
+    st.sampled_from((b"", b"GGUF", gguf("llama", general_name="x" * 50))), st.integers(0, 200), st.binary(max_size=200)
+)
+def test_any_bytes_are_read_without_an_error(
+    tmp_path_factory: pytest.TempPathFactory, beginning: bytes, cut: int, data: bytes
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.gguf"
+    path.write_bytes(beginning[:cut] + data)
+    is_translator(path)

@@ -236,11 +236,11 @@ NO_HUB = "did not answer as a model hub does"
         (answer(503), r"127\.0\.0\.1 answered with an error \(503\) for owner/small; .*later"),
         (answer(200, Content_Type="text/html"), NO_HUB),
         (endpoint("http://127.0.0.1:9"), "cannot be reached"),
-        (endpoint("http://hub.invalid"), "not encrypted"),
-        (endpoint("hub.invalid"), "not encrypted"),
+        (endpoint("http://hub.invalid"), "no encrypted address"),
+        (endpoint("hub.invalid"), "no encrypted address"),
         (imported_with("HF_ENDPOINT", "https://[::1"), "HF_ENDPOINT.* is malformed"),
         (imported_with("HF_HUB_DOWNLOAD_TIMEOUT", "long"), "is malformed .*'long'"),
-        (lambda hub, patch: setattr(hub, "storage", "http://storage.invalid"), "not encrypted"),
+        (lambda hub, patch: setattr(hub, "storage", "http://storage.invalid"), "no encrypted address"),
         (proxy("socks5://127.0.0.1:9"), "ALL_PROXY.* socksio"),
         (proxy("ftp://127.0.0.1:9"), "ALL_PROXY"),
         (lambda hub, patch: patch.setattr(constants, "HF_HUB_OFFLINE", True), "HF_HUB_OFFLINE"),
@@ -311,11 +311,11 @@ def test_what_has_the_name_already_is_never_overwritten(
     hub.files["other/small"] = {"Small-Q4.gguf": GGUF[::-1]}
     path = fetch(TRANSLATOR, folder)
     assert run(["models", "pull", "other/small:Small-Q4.gguf", "--yes"]) == 2
-    assert "remove it first: `livetrans models rm Small-Q4.gguf`" in capsys.readouterr().err
+    assert "Small-Q4.gguf exists, and was fetched from owner/small; move it away, or" in capsys.readouterr().err
     assert path.read_bytes() == GGUF
     (folder / "whisper").mkdir()
     assert run(["models", "pull", "owner/whisper", "--yes"]) == 2
-    assert "move it away" in capsys.readouterr().err
+    assert "was not fetched by livetrans; move it away" in capsys.readouterr().err
 
 
 def test_damage_is_found_and_removed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
