@@ -15,7 +15,7 @@ from livetrans.config import Settings
 from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.languages import AUTO
 from livetrans.models.catalogue import RECOGNISER, Entry
-from livetrans.models.chosen import hardest, model_name, spoken_code
+from livetrans.models.chosen import hardest, model_name, shown_codes, spoken_code
 from livetrans.models.find import (
     FoundModel,
     find_elsewhere,
@@ -86,14 +86,14 @@ def offer_models(settings: Settings, *, yes: bool) -> None:
     assert settings.recogniser is not None
     asr, mt = model_name(settings.recogniser.model), model_name(settings.language_model.model)
     source = None if settings.source_language == AUTO else settings.source_language
+    target, *others = shown_codes(settings)
     try:
         spoken = hardest([spoken_code(code) for code in settings.sources])
-        recogniser, translator = known_models().pair(OFFERED, spoken, *settings.targets)
+        recogniser, translator = known_models().pair(OFFERED, spoken, target, *others)
     except UsageError:
         return  # Nothing is known for these languages; what is missing is said when the models are searched.
     wanted: dict[Entry, FoundModel | None] = {}
     wants_embedded = False
-    target, *others = settings.targets
     for entry, name in ((recogniser, asr), (translator, mt)):
         model: FoundModel | None = None
         with contextlib.suppress(ModelError):  # a name that is not known is refused when the run begins

@@ -10,7 +10,7 @@ from livetrans.config import UNNAMED, RecogniserSettings, Settings
 from livetrans.errors import UsageError
 from livetrans.events import Notice
 from livetrans.installation import data_folder
-from livetrans.languages import AUTO, parse_language
+from livetrans.languages import AUTO, are_same, parse_language
 from livetrans.models.find import find_draft_model, find_recogniser, find_translator, is_embedded
 
 EMBEDDED = "the embedded recogniser understands synthetic voices only, not people"
@@ -24,7 +24,7 @@ def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda 
         ModelError: a model that is not there.
     """
     source = None if settings.source_language == AUTO else settings.source_language
-    target, *others = settings.targets
+    target, *others = shown_codes(settings)
     name = model_name(settings.language_model.model)
     model = find_translator(name, source=source, target=target, others=others)
     prompt = settings.language_model.prompt or model.prompt
@@ -56,6 +56,12 @@ def _with_recogniser(settings: Settings, recogniser: RecogniserSettings, notify:
         hot_words=tuple(term for term, _ in settings.prompt.glossary),
     )
     return replace(settings, recogniser=recogniser)
+
+
+def shown_codes(settings: Settings) -> list[str]:
+    """Return the languages of the captions that a translator has to know: speech in one of them is shown as heard."""
+    first, *others = settings.targets
+    return [first, *(code for code in others if not are_same(settings.source_language, code))]
 
 
 def spoken_code(language: str) -> str | None:

@@ -118,6 +118,8 @@ def test_languages_that_the_small_translator_does_not_know_go_to_another(seen: S
     (models / "tower.gguf").unlink()
     with pytest.raises(ModelError, match=f"en to {to.replace(',', ' and ')}"):
         choose_models(parsed(seen, "--to", to))
+    # Who speaks English is shown as heard.
+    assert choose_models(parsed(seen, "--to", "de,en")).language_model.model.name.startswith("livetrans-en-de")
 
 
 def test_auto_leaves_the_language_to_a_recogniser_that_can_tell(seen: Seen, models: Path) -> None:
