@@ -74,6 +74,7 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     from livetrans.audio.portaudio import portaudio_version
     from livetrans.doctor import machine
     from livetrans.doctor.trial import SPEECH_SECONDS, run_trial, trial_finding
+    from livetrans.lm.llama.cells import runs_on_cpu
     from livetrans.lm.llama.model import engine as llama_engine
     from livetrans.models.find import size_on_disk
     from livetrans.session.recorder import sessions_folder
@@ -87,7 +88,7 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     yield machine.check_versions(portaudio_version())
     with _quiet():
         llama, recogniser = llama_engine(), recogniser_engine()
-    yield machine.check_llama(llama.info, llama.offloads, machine.processor_flags(), platform.system())
+    yield machine.check_llama(llama, not runs_on_cpu(), machine.processor_flags(), platform.system())
     yield machine.check_ctranslate2(*recogniser)
     _show_progress("listening to the microphone …")
     yield machine.check_microphone(_listen)

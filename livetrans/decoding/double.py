@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from livetrans.config import DecodingSettings
 from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.decoding.verification import accepted_length
-from livetrans.errors import ModelError
+from livetrans.errors import ModelError, UsageError
 from livetrans.events import Span
 from livetrans.sequences import loop_length
 
@@ -28,11 +28,20 @@ if TYPE_CHECKING:
 def double(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
     """Write pairs until one has an end of generation, which is the paper's EOD (Algorithm 1).
 
-    Both halves of the previous output are the draft, verified in one pass, as SSBD verifies a whole one.
+    The prompt's last token begins the head, and its tail piece the tail, as the paper's BOS and EOS do. Both halves of
+    the previous output are the draft, verified in one pass, as SSBD verifies a whole one.
+
+    Raises:
+        ModelError: the model writes from the head alone.
+        UsageError: the prompt is another family's, and ends with a token that has no tail piece.
     """
     tails: TailPieces | None = getattr(decoding.model, "tail_pieces", None)
     if tails is None:
         raise ModelError(f"{decoding.model.name} writes from the head alone; double needs a double-token model")
+    last = tails.ids.get(decoding.prompt[-1])
+    if last is None:
+        raise UsageError(f"{decoding.model.name} has a prompt of its own; drop --prompt")
+    decoding.prompt.append(last)
     ends = _Ends(decoding, tails)
     ends.verify(draft.tokens, settings.bias)
     while ends.step():

@@ -19,8 +19,6 @@ BEGIN, END = "\ue000", "\ue001"
 """In a rendered text: the model's begin-of-sequence and end-of-sequence tokens. No template contains private-use
 characters."""
 
-PROMPT_END = "livetrans.prompt_end"
-"""The key of what ends the prompt of a model that has one of its own."""
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -81,7 +79,7 @@ def plain(model: LanguageModel, request: Request) -> str:
             "choose those languages, another translator with --mt, or fetch one with `livetrans models pull small "
             f"--from {request.source_code} --to {request.target_code}`"
         )
-    return f"<|src|>{request.speech}<|tgt|>{model.metadata(PROMPT_END) or ''}"
+    return f"<|src|>{request.speech}<|tgt|>"
 
 
 def tower(_model: LanguageModel, request: Request) -> str:
@@ -113,7 +111,7 @@ def gemma3(_model: LanguageModel, request: Request) -> str:
 def gemma4(model: LanguageModel, request: Request) -> str:
     """Gemma 4: Gemma 3's turns between other tokens. The larger models' templates add an empty channel of thought."""
     channel = "<|channel>thought\n<channel|>"
-    thought = channel if channel.replace("\n", "\\n") in (_chat_template(model) or "") else ""
+    thought = channel if channel.replace("\n", "\\n") in _chat_template(model) else ""
     return BEGIN + _gemma(_instructed_first(request), "<|turn>", "<turn|>") + thought
 
 
@@ -192,15 +190,15 @@ def chat(model: LanguageModel, request: Request) -> str:
 
     The instruction is in the system turn where the template would write another one itself (Ministral 3).
     """
-    if "default_system_message" in (_chat_template(model) or ""):
-        turns = _turns(request, lambda text, terms: f"{terms}{request.source}: {text}")
-        return _in_chat_template(model, [("system", _instruction(request)), *turns])
-    turns = _turns(request, lambda text, terms: f"{_instruction(request)}\n{terms}{request.source}: {text}")
-    return _in_chat_template(model, turns)
+    instruction = _instruction(request)
+    system = [("system", instruction)] if "default_system_message" in _chat_template(model) else []
+    before = "" if system else f"{instruction}\n"
+    turns = _turns(request, lambda text, terms: f"{before}{terms}{request.source}: {text}")
+    return _in_chat_template(model, [*system, *turns])
 
 
-def _chat_template(model: LanguageModel) -> str | None:
-    return model.metadata("tokenizer.chat_template")
+def _chat_template(model: LanguageModel) -> str:
+    return model.metadata("tokenizer.chat_template") or ""
 
 
 def _in_chat_template(model: LanguageModel, turns: Sequence[Turn]) -> str:
@@ -242,20 +240,10 @@ class Traits:
     """`general.architecture`, in small letters."""
     identity: str
     """Letters and digits of the model's names in its metadata, in small letters."""
-    chat_template: str | None
+    chat_template: str
+    """Empty where the file has none, or it was not read."""
     is_marked: bool
     """Whether the vocabulary has the embedded translators' control tokens."""
-
-
-def traits_of(metadata: Callable[[str], str | None], *, is_marked: bool) -> Traits:
-    """Return the traits in a model's metadata, by key."""
-    names = (metadata(f"general.{key}") or "" for key in ("name", "basename", "finetune"))
-    return Traits(
-        architecture=(metadata("general.architecture") or "").lower(),
-        identity="".join(filter(str.isalnum, "".join(names).lower())),
-        chat_template=metadata("tokenizer.chat_template"),
-        is_marked=is_marked,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +322,7 @@ TEMPLATES = {
     ),
     "translategemma": Template(
         translategemma,
-        lambda traits: "translategemma" in traits.identity or "source_lang_code" in (traits.chat_template or ""),
+        lambda traits: "translategemma" in traits.identity or "source_lang_code" in traits.chat_template,
         _TRANSLATEGEMMA,
         history=False,
         terms=False,
@@ -357,7 +345,7 @@ TEMPLATES = {
     "gemma4": Template(gemma4, lambda traits: traits.architecture == "gemma4"),
     "llama3": Template(
         llama3,
-        lambda traits: traits.architecture == "llama" and "<|start_header_id|>" in (traits.chat_template or ""),
+        lambda traits: traits.architecture == "llama" and "<|start_header_id|>" in traits.chat_template,
         _LLAMA3,
     ),
     "chat": Template(chat, lambda traits: True),
@@ -365,6 +353,13 @@ TEMPLATES = {
 """By name, in the order in which they are tried; `chat` fits every model that brings a chat template."""
 
 
-def family_of(traits: Traits) -> str:
-    """Return the name of the first template that recognises the traits."""
+def family_of(metadata: Callable[[str], str | None], *, is_marked: bool = False) -> str:
+    """Return the name of the first template that recognises a model by its metadata."""
+    names = (metadata(f"general.{key}") or "" for key in ("name", "basename", "finetune"))
+    traits = Traits(
+        architecture=(metadata("general.architecture") or "").lower(),
+        identity="".join(filter(str.isalnum, "".join(names).lower())),
+        chat_template=metadata("tokenizer.chat_template") or "",
+        is_marked=is_marked,
+    )
     return next(name for name, template in TEMPLATES.items() if template.recognises(traits))

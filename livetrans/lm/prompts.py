@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import Language
-from livetrans.lm.families import BEGIN, END, PROMPT_END, TEMPLATES, Pairs, Request, family_of, traits_of
+from livetrans.lm.families import BEGIN, END, TEMPLATES, Pairs, Request, family_of
 from livetrans.lm.port import LanguageModel
 from livetrans.text import one_line
 
@@ -55,7 +55,7 @@ class Prompt:
 def choose_template(model: LanguageModel) -> str:
     """Return the name of the template that fits the model's metadata."""
     is_marked = all(len(model.tokenize(mark, special=True)) == 1 for mark in ("<|src|>", "<|tgt|>"))
-    return family_of(traits_of(model.metadata, is_marked=is_marked))
+    return family_of(model.metadata, is_marked=is_marked)
 
 
 def build_prompt(
@@ -83,10 +83,7 @@ def build_prompt(
     beginning = model.beginning_tokens
     if tuple(tokens[: len(beginning)]) != beginning:
         tokens = [*beginning, *tokens]
-    end = tuple(_tokens(model, after, contents))
-    if not written.endswith(model.metadata(PROMPT_END) or ""):
-        raise UsageError(f"{model.name} has a prompt of its own; drop --prompt {name}")
-    return Prompt(name, tuple(tokens), end, _brings_space(model, before))
+    return Prompt(name, tuple(tokens), tuple(_tokens(model, after, contents)), _brings_space(model, before))
 
 
 def _request(
@@ -152,29 +149,20 @@ def _speech_tokens(model: LanguageModel, text: str, leading_space: bool) -> list
 
 
 def _brings_space(model: LanguageModel, before: str) -> bool:
-    """Whether what people said after `before` has to bring the space that ends it: a word's token includes it."""
-    return before.endswith(" ") and not _adds_space(model)
+    """Whether what people said after `before` has to bring the space that ends it: a word's token includes it.
 
-
-def _adds_space(model: LanguageModel) -> bool:
-    """Whether the tokenizer itself puts a space before every text (SentencePiece models, by default)."""
-    if model.metadata("tokenizer.ggml.model") != "llama":
-        return False
-    return (model.metadata("tokenizer.ggml.add_space_prefix") or "true") == "true"
+    SentencePiece models themselves put a space before every text, by default.
+    """
+    adds_space = (
+        model.metadata("tokenizer.ggml.model") == "llama"
+        and model.metadata("tokenizer.ggml.add_space_prefix") != "false"
+    )
+    return before.endswith(" ") and not adds_space
 
 
 _THINKING = re.compile(r"<think>.*?(?:</think>|\Z)|\A.*</think>", re.DOTALL)
 _MARK = re.compile(r"<[|｜].*|<?[|｜]?hy_(?:begin|place|User|Assistant).*", re.DOTALL)
 _OPENING = re.compile(r"<(?:t(?:h(?:i(?:n(?:k)?)?)?)?)?\Z")
-
-
-def without_marks(text: str) -> str:
-    """Return the text without what a model writes beside its answer.
-
-    Reasoning is left out: whole blocks, one left open, one begun in the prompt, a tag cut off at the end. The text ends
-    where a control token is spelled in ordinary ones (`<|`, `hy_User`), as by models that go on past their end.
-    """
-    return _OPENING.sub("", _MARK.sub("", _THINKING.sub("", text)))
 
 
 TextOf = Callable[[Sequence[int]], str]
@@ -187,6 +175,10 @@ def text_of_tokens(model: LanguageModel) -> TextOf:
 
 
 def text_of_bytes(data: bytes) -> str:
-    """Decode and tidy: an incomplete character at the end, reasoning, marks and control characters are left out."""
+    """Decode and tidy: an incomplete character at the end and control characters are left out, and so is reasoning.
+
+    Reasoning is a whole block, one left open, one begun in the prompt, or a tag cut off at the end. The text ends where
+    a control token is spelled in ordinary ones (`<|`, `hy_User`), as by models that go on past their end.
+    """
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(data)
-    return one_line(without_marks(text))
+    return one_line(_OPENING.sub("", _MARK.sub("", _THINKING.sub("", text))))

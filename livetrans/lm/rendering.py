@@ -71,14 +71,12 @@ def _answer(request: bytes) -> bytes:
     process = start_python("livetrans.lm.rendering", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     fault = f"it takes more than {LONGEST_SECONDS:.0f} s"
     for _ in range(round(LONGEST_SECONDS / _LOOK_SECONDS)):
-        try:
+        with suppress(subprocess.TimeoutExpired):
             answer, _ = process.communicate(unsent, timeout=_LOOK_SECONDS)
-        except subprocess.TimeoutExpired:
-            unsent = None
-        else:
-            if process.returncode == 0:
-                return answer
-            raise TemplateFault(f"its process ended with {process.returncode}")
+            if process.returncode:
+                raise TemplateFault(f"its process ended with {process.returncode}")
+            return answer
+        unsent = None
         with suppress(psutil.Error):
             if psutil.Process(process.pid).memory_info().rss > MOST_BYTES:
                 fault = "it takes too much memory"

@@ -12,7 +12,7 @@ import struct
 from pathlib import Path
 from typing import BinaryIO
 
-from livetrans.lm.families import family_of, traits_of
+from livetrans.lm.families import family_of
 
 _MAGIC = b"GGUF"
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -84,7 +84,7 @@ def _architecture(metadata: dict[str, object]) -> str:
 def family(path: Path) -> str | None:
     """Return the family of a translator's prompt, as far as the first metadata tells; None if the file is no GGUF."""
     metadata = {key: value for key, value in read_metadata(path).items() if isinstance(value, str)}
-    return family_of(traits_of(metadata.get, is_marked=False)) if metadata else None
+    return family_of(metadata.get) if metadata else None
 
 
 def _string(stream: BinaryIO) -> str:

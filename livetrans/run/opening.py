@@ -188,7 +188,8 @@ def open_sampler(
 
     Its context is opened with its first sample: a run that is never idle does without that memory.
     """
-    from livetrans.lm.llama.model import LlamaModel, engine
+    from livetrans.lm.llama.cells import runs_on_cpu
+    from livetrans.lm.llama.model import LlamaModel
 
     method = settings.decoding.method
     if not settings.output.speedup or method == "rt" or DECODERS[method].model_class() is not LlamaModel:
@@ -199,7 +200,7 @@ def open_sampler(
         clock,
         publish,
         spaced=languages(settings)[1].spaced,
-        cores=1 if engine().offloads else model.loaded.threads,
+        cores=model.loaded.threads if runs_on_cpu() else 1,
     )
 
 

@@ -37,10 +37,8 @@ def _decode(
     maximum: int = 20,
 ) -> Decoded:
     settings = DecodingSettings(method=method, bias=bias)
-    prompt = _prompt(list(source))
-    if model.tail_pieces:
-        prompt.append(model.tail_pieces.first + TARGET)
-    return DECODERS[method].decode(Decoding(model, prompt, maximum), Draft(tuple(draft)), settings)
+    decoding = Decoding(model, _prompt(list(source)), maximum)
+    return DECODERS[method].decode(decoding, Draft(tuple(draft)), settings)
 
 
 def _stream(model: ScriptedModel, method: str, source: list[int], bias: float, maximum: int = 24) -> list[Decoded]:

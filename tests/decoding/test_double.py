@@ -29,7 +29,7 @@ def _model(seed: int) -> ScriptedModel:
 
 
 def _prompt(source: Sequence[int]) -> list[int]:
-    return [BEGIN, SOURCE, *source, TARGET, V + TARGET]
+    return [BEGIN, SOURCE, *source, TARGET]
 
 
 def _decode(model: ScriptedModel, draft: Sequence[int] = (), bias: float = 0.0, maximum: int = 40) -> Decoded:
@@ -43,7 +43,7 @@ def _pair_by_pair(model: ScriptedModel) -> tuple[list[int], list[int]]:
     tails: list[int] = []
     while True:
         pairs = [token for pair in zip(heads, (V + tail for tail in tails), strict=True) for token in pair]
-        rows = model.evaluate([*_prompt([5, 6, 7]), *pairs], 2).logits
+        rows = model.evaluate([*_prompt([5, 6, 7]), V + TARGET, *pairs], 2).logits
         head, tail = int(rows[0, :V].argmax()), int(rows[1, V:].argmax())
         if END in (head, tail):
             return heads + [head] * (head != END), tails + [tail] * (tail != END)

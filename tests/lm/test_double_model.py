@@ -112,7 +112,7 @@ def test_a_step_writes_two_tokens(model: LlamaModel, prompt: Prompt) -> None:
 def test_other_methods_refuse_it_and_double_refuses_other_models(
     open_run: Callable[..., Translating], double_path: Path, translator_path: Path
 ) -> None:
-    with pytest.raises(ModelError, match="writes pairs of tokens"):
+    with pytest.raises(ModelError, match="only --method double can use"):
         open_run(double_path, method="window")
     with pytest.raises(ModelError, match="is no double-token model"):
         open_run(translator_path)
@@ -135,7 +135,7 @@ def open_run(double_path: Path) -> Callable[..., Translating]:
 def test_it_is_no_draft_model_and_takes_none(
     open_run: Callable[..., Translating], double_path: Path, translator_path: Path
 ) -> None:
-    with pytest.raises(ModelError, match="writes pairs of tokens"):
+    with pytest.raises(ModelError, match="only --method double can use"):
         open_run(translator_path, double_path, "ssbd")
     with pytest.raises(UsageError, match="double uses no draft model"):
         open_run(draft=translator_path)

@@ -16,7 +16,7 @@ from livetrans.languages import LANGUAGES, Language, parse_language
 from livetrans.lm import families
 from livetrans.lm.families import TEMPLATES
 from livetrans.lm.llama.model import LlamaModel
-from livetrans.lm.prompts import NO_CONTEXT, Context, build_prompt, choose_template, without_marks
+from livetrans.lm.prompts import NO_CONTEXT, Context, build_prompt, choose_template, text_of_bytes
 from livetrans.lm.rendering import render_here
 from tests.lm.families import FAMILIES, GEMMA4, Family, Spelled, write_family
 
@@ -265,7 +265,7 @@ def test_a_template_that_opens_a_think_block_gets_it_closed() -> None:
     ],
 )
 def test_a_caption_has_no_thinking_and_ends_at_a_spelled_control_token(text: str, expected: str) -> None:
-    assert without_marks(text) == expected
+    assert text_of_bytes(text.encode()) == expected
 
 
 @pytest.mark.parametrize("name", ["hymt-1.8B", "hymt-7B"])

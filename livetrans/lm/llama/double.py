@@ -12,9 +12,8 @@ import numpy as np
 
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import ModelError
-from livetrans.lm.families import PROMPT_END
 from livetrans.lm.llama.cells import LlamaCells
-from livetrans.lm.llama.model import FIRST_TAIL, LlamaModel
+from livetrans.lm.llama.model import LlamaModel
 
 TAIL_MARK = "<|tail|>"
 """Before the text of a piece: its tail piece."""
@@ -57,7 +56,7 @@ class PairedCells(LlamaCells):
 
 
 class DoubleModel(LlamaModel):
-    """A double-token model, whose prompt ends with a pair, as the paper's begins with BOS and EOS."""
+    """A double-token model."""
 
     tail_pieces: TailPieces
 
@@ -67,7 +66,7 @@ class DoubleModel(LlamaModel):
         Raises:
             ModelError: the file does not say where they begin, or they do not begin there.
         """
-        written = super().metadata(FIRST_TAIL)
+        written = self.metadata("livetrans.first_tail")
         if written is None:
             raise ModelError(f"{self._path} is no double-token model; name one, or choose another method")
         first, mark = int(written) if written.isdecimal() else 0, TAIL_MARK.encode()
@@ -81,6 +80,3 @@ class DoubleModel(LlamaModel):
 
     def _open_cells(self, rows: int) -> LlamaCells:
         return PairedCells(self._model, self._settings, self.threads, rows, self.tail_pieces)
-
-    def metadata(self, key: str) -> str | None:
-        return f"{TAIL_MARK}<|tgt|>" if key == PROMPT_END else super().metadata(key)

@@ -10,7 +10,7 @@ import ctypes
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,8 +25,8 @@ from livetrans.lm.port import Evaluation
 # Where ggml aborts, it starts a debugger that writes to the terminal, unless this is set at that moment.
 os.environ.setdefault("GGML_NO_BACKTRACE", "1")
 
-FIRST_TAIL = "livetrans.first_tail"
-"""A key of models that only a decoder of their own can use, in a subclass of `LlamaModel`."""
+_OTHER_KINDS = {"livetrans.first_tail": "double"}
+"""Keys of models that one method alone can use, which brings a subclass of `LlamaModel`; and the method."""
 _HY_ENDS = ("<|eos|>", "<|extra_5|>")
 """With which Hy-MT2 7B ends; its GGUF files name another token."""
 _LOG_ERROR = 4
@@ -80,7 +80,10 @@ class LlamaModel:
             self._check_kind()
             cells = self._cells = self._open_cells(maximum_rows)
             if not cells.can_rewind():
-                raise self._cannot_rewind()
+                raise ModelError(
+                    f"{self._path} keeps a recurrent state that cannot drop a rejected draft; "
+                    "choose a pure attention model (Llama, Qwen3, Gemma, Hunyuan ...)"
+                )
             self.context_tokens, self.maximum_rows = cells.context_tokens, cells.maximum_rows
             self.can_move = cells.can_move
         except BaseException:
@@ -122,8 +125,6 @@ class LlamaModel:
         self._describe()
         if llama_cpp.llama_model_has_encoder(self._model):
             raise ModelError(f"{self._path} is an encoder-decoder model; livetrans needs a decoder-only GGUF")
-        if llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model):
-            raise self._cannot_rewind()
 
     def _describe(self) -> None:
         self.vocabulary = llama_cpp.llama_model_get_vocab(self._model)
@@ -141,19 +142,12 @@ class LlamaModel:
 
     def _check_kind(self) -> None:
         """Raise ModelError if the model is of a kind that this class cannot use."""
-        if self.metadata(FIRST_TAIL) is not None:
-            raise ModelError(
-                f"{self._path} writes pairs of tokens, which --method double alone can use; choose it or another model"
-            )
+        for key, method in _OTHER_KINDS.items():
+            if self.metadata(key) is not None:
+                raise ModelError(f"only --method {method} can use {self._path}; choose it or another model")
 
     def _open_cells(self, maximum_rows: int) -> LlamaCells:
         return LlamaCells(self._model, self._settings, self.threads, maximum_rows)
-
-    def _cannot_rewind(self) -> ModelError:
-        return ModelError(
-            f"{self._path} keeps a recurrent state that cannot drop a rejected draft; "
-            "choose a pure attention model (Llama, Qwen3, Gemma, Hunyuan ...)"
-        )
 
     @property
     def name(self) -> str:
@@ -166,15 +160,12 @@ class LlamaModel:
         return (llama_cpp.llama_vocab_bos(self.vocabulary),)
 
     def metadata(self, key: str) -> str | None:
-        size = 256
-        while True:
-            buffer = ctypes.create_string_buffer(size)
-            length = llama_cpp.llama_model_meta_val_str(self._model, key.encode(), buffer, size)
-            if length < 0:
-                return None
-            if length < size:
-                return buffer.value.decode("utf-8", "replace")
-            size = length + 1
+        length = llama_cpp.llama_model_meta_val_str(self._model, key.encode(), None, 0)
+        if length < 0:
+            return None
+        buffer = ctypes.create_string_buffer(length + 1)
+        llama_cpp.llama_model_meta_val_str(self._model, key.encode(), buffer, length + 1)
+        return buffer.value.decode("utf-8", "replace")
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         data = text.encode("utf-8", "replace")
@@ -191,14 +182,10 @@ class LlamaModel:
     def _piece(self, token: int) -> bytes:
         piece = self._pieces.get(token)
         if piece is None:
-            size = 64
-            while True:
-                buffer = ctypes.create_string_buffer(size)
-                length = llama_cpp.llama_token_to_piece(self.vocabulary, token, buffer, size, 0, False)
-                if length >= 0:
-                    break
-                size = -length
-            piece = self._pieces[token] = buffer.raw[:length]
+            size = -llama_cpp.llama_token_to_piece(self.vocabulary, token, None, 0, 0, False)
+            buffer = ctypes.create_string_buffer(size)
+            llama_cpp.llama_token_to_piece(self.vocabulary, token, buffer, size, 0, False)
+            piece = self._pieces[token] = buffer.raw
         return piece
 
     def is_end_of_generation(self, token: int) -> bool:
@@ -229,32 +216,18 @@ class LlamaModel:
         self._model = None
 
 
-@dataclass(frozen=True, slots=True)
-class EngineTraits:
-    """What llama.cpp was built with."""
-
-    info: str
-    """In its own words: `CPU : AVX2 = 1 | FMA = 1 | ...`."""
-    offloads: bool
-    """Whether it computes on a GPU."""
-
-
-def engine() -> EngineTraits:
-    """Return what the installed llama.cpp says of itself."""
+def engine() -> str:
+    """Return what the installed llama.cpp says of itself: `CPU : AVX2 = 1 | FMA = 1 | ...`."""
     _redirect_log()
-    return EngineTraits(llama_cpp.llama_print_system_info().decode(), bool(llama_cpp.llama_supports_gpu_offload()))
+    info: str = llama_cpp.llama_print_system_info().decode()
+    return info
 
 
-_is_redirected = False
-
-
+@cache
 def _redirect_log() -> None:
-    """Send llama.cpp's errors to `_log`; importing the binding installed one that prints."""
-    global _is_redirected
-    if not _is_redirected:
-        llama_cpp.llama_log_set(_keep_log, ctypes.c_void_p(0))
-        llama_cpp.llama_backend_init()
-        _is_redirected = True
+    """Send llama.cpp's errors to `_log`; importing the binding installed a callback that prints."""
+    llama_cpp.llama_log_set(_keep_log, ctypes.c_void_p(0))
+    llama_cpp.llama_backend_init()
 
 
 def check_file(path: Path) -> None:
