@@ -15,10 +15,11 @@ from livetrans.models.find import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
 
 @pytest.fixture
 def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the user's file would be, in a folder that is not there yet."""
+    """Where the user's file would be."""
     monkeypatch.setattr("platformdirs.user_config_path", lambda *names, **settings: tmp_path / "config")
     for variable in (RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
+    (tmp_path / "config").mkdir()
     return tmp_path / "config" / "config.toml"
 
 
@@ -31,7 +32,6 @@ def test_every_key_of_the_template_is_valid_once_it_is_set(config_file: Path) ->
     text = template()
     assert max(map(len, text.splitlines())) <= 80
     assert tomllib.loads(text) == {}
-    config_file.parent.mkdir()
     # A glossary is read as soon as it is named.
     config_file.write_text(re.sub(r"^glossary = .*$", "", uncommented(text), flags=re.MULTILINE))
     found = entries(in_force=True)
@@ -42,6 +42,7 @@ def test_every_key_of_the_template_is_valid_once_it_is_set(config_file: Path) ->
 
 def test_the_written_file_changes_nothing(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["config"]) == 0
+    config_file.parent.rmdir()
     path, there, *before = capsys.readouterr().out.splitlines()
     assert path == str(config_file) and "not there" in there
     assert run(["config", "--init"]) == 0
@@ -52,7 +53,6 @@ def test_the_written_file_changes_nothing(config_file: Path, capsys: pytest.Capt
 
 def test_a_key_set_to_its_default_changes_no_run(config_file: Path, tmp_path: Path) -> None:
     """Examples stay comments: to take the # away must not remove sessions or write files."""
-    config_file.parent.mkdir()
     config_file.write_text(re.sub(r"^#(?=[a-z-]+ = )", "", template(), flags=re.MULTILINE))
     lines = config_file.read_text().splitlines()
     for key in ("keep-sessions", "jsonl", "session", "asr", "mt", "show-source", "window", "theme"):
@@ -62,7 +62,6 @@ def test_a_key_set_to_its_default_changes_no_run(config_file: Path, tmp_path: Pa
 
 
 def test_values_chosen_by_calm_are_those_in_force(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config_file.parent.mkdir()
     for content, bias, window in (('calm = "faithful"', "0", "160"), ('method = "paper"\nlive-window = 5', "0.2", "5")):
         config_file.write_text(content)
         assert run(["config"]) == 0
@@ -71,7 +70,6 @@ def test_values_chosen_by_calm_are_those_in_force(config_file: Path, capsys: pyt
 
 
 def test_a_theme_that_no_run_takes_is_refused(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config_file.parent.mkdir()
     config_file.write_text('theme = "textual-ligt"')
     assert run(["config"]) == 2
     assert "did you mean textual-light" in capsys.readouterr().err
@@ -80,7 +78,6 @@ def test_a_theme_that_no_run_takes_is_refused(config_file: Path, capsys: pytest.
 def test_each_value_says_where_it_came_from(
     config_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config_file.parent.mkdir()
     config_file.write_text('to = "fr"\nmask-k = 5\nasr = "lost"\ndevice = "USB"\n')
     monkeypatch.setenv(RECOGNISER_VARIABLE, "/models/whisper\x1b[31m")
     assert run(["config"]) == 0
@@ -96,7 +93,6 @@ def test_each_value_says_where_it_came_from(
 
 
 def test_a_file_is_overwritten_after_a_yes_only(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config_file.parent.mkdir()
     config_file.write_text("mine = 1")
     assert run(["config", "--init"]) == 2
     assert "--yes" in capsys.readouterr().err
@@ -106,7 +102,6 @@ def test_a_file_is_overwritten_after_a_yes_only(config_file: Path, capsys: pytes
 
 
 def test_a_wrong_file_is_one_sentence(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config_file.parent.mkdir()
     config_file.write_text("mask_k = 5")
     assert run(["config"]) == 2
     assert "did you mean mask-k" in capsys.readouterr().err

@@ -43,13 +43,20 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException | None],
         (UsageError("no such thing."), 2, "livetrans: no such thing.\n"),
         (UsageError("is it\n\x1b[31mred\x1b[0m?"), 2, "livetrans: is it red?\n"),
         (click.BadParameter("bad"), 2, "livetrans: Invalid value: bad; see `livetrans mic --help`.\n"),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "/root/sessions"),
+            1,
+            "livetrans: /root/sessions cannot be used (Permission denied); check its permissions.\n",
+        ),
         (BrokenPipeError(), 0, ""),
+        (KeyboardInterrupt(), 130, ""),
+        (None, 0, ""),
     ],
 )
 def test_a_fault_is_one_sentence(
     failing: Callable[[BaseException | None], None],
     capfd: pytest.CaptureFixture[str],
-    fault: BaseException,
+    fault: BaseException | None,
     exit_code: int,
     sentence: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -62,7 +69,7 @@ def test_a_fault_is_one_sentence(
     assert captured.out == ""
 
 
-def test_an_unexpected_fault_is_reported_as_an_internal_error(
+def test_an_unexpected_fault_is_an_internal_error_and_debug_shows_its_traceback(
     failing: Callable[[BaseException | None], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     failing(KeyError("x"))
@@ -70,24 +77,8 @@ def test_an_unexpected_fault_is_reported_as_an_internal_error(
     printed = capsys.readouterr().err
     assert printed.count("\n") == 1
     assert "internal error" in printed and "LIVETRANS_DEBUG=1" in printed and "KeyError" in printed
-
-
-def test_debug_shows_the_traceback(
-    failing: Callable[[BaseException | None], None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    failing(KeyError("x"))
     assert run(["--debug", "mic"]) == 1
     assert "Traceback" in capsys.readouterr().err
-
-
-def test_an_unhandled_interrupt_is_130(failing: Callable[[BaseException | None], None]) -> None:
-    failing(KeyboardInterrupt())
-    assert run(["mic"]) == 130
-
-
-def test_success_is_0(failing: Callable[[BaseException | None], None]) -> None:
-    failing(None)
-    assert run(["mic"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -114,18 +105,12 @@ def test_a_wrong_command_line_is_one_sentence(
     assert printed.startswith("livetrans: ") and printed.count("\n") == 1 and hint in printed
 
 
-def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_every_command_and_is_shown_without_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
     printed = capsys.readouterr().out
     assert all(name in printed and entry.summary in printed for name, entry in COMMANDS.items())
-
-
-def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([]) == 2
     assert "Commands:" in capsys.readouterr().err
-
-
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
     assert capsys.readouterr().out == f"livetrans {__version__}\n"
 
@@ -147,17 +132,10 @@ def test_completion_scripts_name_the_program(shell: str, capsys: pytest.CaptureF
     assert "_LIVETRANS_COMPLETE" in capsys.readouterr().out
 
 
-def test_completion_completes_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("_LIVETRANS_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", "livetrans mod")
-    monkeypatch.setenv("COMP_CWORD", "1")
-    assert run([]) == 0
-    assert "models" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
+        ("mod", "models"),
         ("replay --to de,f", "de,fr"),
         ("mic --from Germ", "German"),
         ("export 2026", "2026-01-01T10-00-00"),
@@ -167,7 +145,7 @@ def test_completion_completes_commands(monkeypatch: pytest.MonkeyPatch, capsys: 
         ("replay rec", "file,rec"),
     ],
 )
-def test_completion_completes_languages_sessions_and_files(
+def test_completion_completes_commands_languages_sessions_and_files(
     typed: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path)
@@ -197,15 +175,6 @@ def test_a_full_disk_behind_stdout_is_one_sentence() -> None:
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "free space" in done.stderr
-
-
-def test_a_file_that_the_system_refuses_is_named(
-    failing: Callable[[BaseException | None], None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    failing(PermissionError(errno.EACCES, "Permission denied", "/root/sessions"))
-    assert run(["mic"]) == 1
-    printed = capsys.readouterr().err
-    assert printed == "livetrans: /root/sessions cannot be used (Permission denied); check its permissions.\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")

@@ -51,15 +51,12 @@ class InterruptedRun(Run):
         raise NotImplementedError
 
 
-def test_a_signal_is_obeyed_where_the_main_thread_holds_no_lock() -> None:
+def test_a_signal_is_obeyed_where_the_main_thread_holds_no_lock_and_a_second_one_leaves_at_once() -> None:
     before = signal.getsignal(signal.SIGINT)
     run = InterruptedRun(stops=1)
-    running._run_as_lines(run)
+    assert running._run_as_lines(run)
     assert run.stops == 1
     assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_a_second_signal_leaves_at_once() -> None:
     run = InterruptedRun(stops=9)
     with pytest.raises(KeyboardInterrupt):
         running._run_as_lines(run)
@@ -107,27 +104,20 @@ def test_there_is_no_bar_where_standard_error_is_a_file(
     assert capfd.readouterr() == ("", "The disk is full.\n")
 
 
-def test_a_bar_hides_no_cursor_that_a_killed_run_could_not_show_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = as_standard_error(monkeypatch)
-    with progress_bar() as progress:
-        HeardProgress(progress).write(Record(1.0, SourceProgress(1.0, 2.0, True)))
-        progress.refresh()
-        assert "heard" in terminal.getvalue()
-        assert "\x1b[?25l" not in terminal.getvalue()
-
-
-def test_a_bar_shows_the_time_left_only_where_it_can_be_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bar_shows_the_time_left_only_where_it_can_be_estimated_and_never_hides_the_cursor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A run that is killed could not show the cursor again."""
     terminal = as_standard_error(monkeypatch)
     with progress_bar() as progress:
         bar = HeardProgress(progress)
         for heard in (2.0, 4.0):
             bar.write(Record(heard, SourceProgress(heard, None, True)))
             progress.refresh()
-        assert "heard 0:04" in terminal.getvalue()
-        assert "left" not in terminal.getvalue()
+        assert "heard 0:04" in terminal.getvalue() and "left" not in terminal.getvalue()
         bar.write(Record(6.0, SourceProgress(6.0, 6.0, True)))
         progress.refresh()
-        assert "0:00 left" in terminal.getvalue()
+        assert "0:00 left" in terminal.getvalue() and "\x1b[?25l" not in terminal.getvalue()
 
 
 def test_ending_a_resumed_run_that_added_nothing_keeps_the_session(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -71,6 +71,27 @@ def scripted_translating(
     translator = kind(model, PROMPT, DecodingSettings(), MaskSettings())
     presenter = Presenter(text_of_tokens(model), MaskSettings(), spaced=True)
     return Translating(translator, presenter, {}, model.close, sampler)
+
+
+class Sound:
+    """The words' sound, to `length` seconds, as a replay at full speed gives it; it may fail behind it."""
+
+    skipped = 0.25
+
+    def __init__(self, words: Sequence[Word], length: float, chunk: int, failure: Exception | None = None) -> None:
+        self.samples = speak(words, words[-1].end + 2.0)[: round(length * SAMPLE_RATE)]
+        self.duration = len(self.samples) / SAMPLE_RATE
+        self._chunk, self._failure = chunk, failure
+
+    def __iter__(self) -> Iterator[AudioChunk]:
+        for start in range(0, len(self.samples), self._chunk):
+            yield AudioChunk(self.samples[start : start + self._chunk], start)
+        if self._failure:
+            raise self._failure
+
+    def pause(self, paused: bool) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Spoken:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -10,70 +10,32 @@ import pytest
 from livetrans.clock import ManualClock
 from livetrans.config import TranscriberSettings
 from livetrans.errors import SourceError
-from livetrans.events import SAMPLE_RATE, AudioChunk, Event, SourceProgress, SpeechChunk, Word
+from livetrans.events import SAMPLE_RATE, AudioChunk, Event, SourceProgress, Word
 from livetrans.run.listening import listen
 from livetrans.speech.transcriber import Transcriber
-from tests.speech.scripted import ScriptedRecogniser, speak
+from tests.speech.scripted import ScriptedRecogniser
+
+from .scripted_run import SilenceGate, Sound
 
 WORDS = (Word("nothing", 0.1, 0.5), Word("is", 0.5, 0.7), Word("lost.", 0.7, 1.2))
 
 
-class Wide:
-    """A gate that lets everything through."""
-
-    def feed(self, chunk: AudioChunk) -> list[SpeechChunk]:
-        return [SpeechChunk(chunk.samples, chunk.start_sample, captured_at=chunk.captured_at)]
-
-    def flush(self) -> list[SpeechChunk]:
-        return []
-
-
-class Spoken:
-    """A source of spoken words that may fail after its last chunk."""
-
-    duration = 1.5
-    skipped = 0.25
-
-    def __init__(self, failure: Exception | None = None) -> None:
-        self._failure = failure
-
-    def __iter__(self) -> Iterator[AudioChunk]:
-        samples = speak(WORDS, 1.5)
-        for start in range(0, len(samples), SAMPLE_RATE // 4):
-            yield AudioChunk(samples[start : start + SAMPLE_RATE // 4], start)
-        if self._failure:
-            raise self._failure
-
-    def pause(self, paused: bool) -> None: ...
-
-    def close(self) -> None: ...
-
-
-def _listen(source: Spoken, events: list[Event], heard: list[AudioChunk]) -> Iterator[str]:
+@pytest.mark.parametrize("failure", [None, SourceError("unplugged; plug it in")])
+def test_what_was_heard_is_finished_and_progress_and_sound_pass_by(failure: Exception | None) -> None:
+    source = Sound(WORDS, 1.5, SAMPLE_RATE // 4, failure)
     transcriber = Transcriber(ScriptedRecogniser(WORDS), TranscriberSettings(adaptive=False), ManualClock())
-    for transcript in listen(source, Wide(), transcriber, events.append, heard.append):
-        if transcript.final:
-            yield transcript.text
-
-
-def test_what_was_heard_is_finished_before_the_failure_is_raised() -> None:
-    events: list[Event] = []
-    finals: list[str] = []
-    with pytest.raises(SourceError, match="unplugged"):
-        for text in _listen(Spoken(SourceError("unplugged; plug it in")), events, []):
-            finals.append(text)
-    assert finals == ["nothing is lost."]
-    assert isinstance(events[-1], SourceProgress)
-    assert events[-1].heard == 1.5
-
-
-def test_progress_and_sound_pass_by() -> None:
     events: list[Event] = []
     heard: list[AudioChunk] = []
-    assert list(_listen(Spoken(), events, heard)) == ["nothing is lost."]
-    np.testing.assert_array_equal(np.concatenate([chunk.samples for chunk in heard]), speak(WORDS, 1.5))
+    transcripts = listen(source, SilenceGate(), transcriber, events.append, heard.append)  # type: ignore[arg-type]
+    finals: list[str] = []
+    with pytest.raises(SourceError, match="unplugged") if failure else nullcontext():
+        for transcript in transcripts:
+            if transcript.final:
+                finals.append(transcript.text)
+    assert finals == ["nothing is lost."]
+    np.testing.assert_array_equal(np.concatenate([chunk.samples for chunk in heard]), source.samples)
     progress = [event for event in events if isinstance(event, SourceProgress)]
+    assert events[-1] == progress[-1]
     assert [one.heard for one in progress] == sorted(one.heard for one in progress)
-    assert progress[-1].skipped == 0.25
-    assert progress[-1].passes == 2
+    assert (progress[-1].heard, progress[-1].total, progress[-1].skipped) == (1.5, 1.5, 0.25)
     assert 0 < max(one.level for one in progress) <= 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,6 @@ from livetrans.clock import ManualClock
 from livetrans.config import CALM, Settings, TranscriberSettings
 from livetrans.errors import SessionError
 from livetrans.events import (
-    SAMPLE_RATE,
-    AudioChunk,
     Caption,
     Notice,
     Record,
@@ -35,9 +32,9 @@ from livetrans.session.recorder import SessionRecorder
 from livetrans.session.unfinished import CHUNK, read_unfinished
 from livetrans.speech.transcriber import Transcriber
 from tests.lm.scripted import ScriptedModel, word_by_word_rule
-from tests.speech.scripted import ScriptedRecogniser, speak
+from tests.speech.scripted import ScriptedRecogniser
 
-from .scripted_run import SilenceGate, scripted_translating, sentences, updates
+from .scripted_run import SilenceGate, Sound, scripted_translating, sentences, updates
 from .sinks import Collected
 
 CLOCK = ManualClock()
@@ -47,23 +44,6 @@ TEXTS = ["the first sentence is here.", "then another one follows it.", "and tha
 def translating(publish: Publish) -> Translating:
     # Unsure enough for drafts to decide: a resumed run has to draft as the first one did.
     return scripted_translating(ScriptedModel(word_by_word_rule(certainty=1.0)))
-
-
-class Sound:
-    """The words' sound, to `length` seconds, as a replay at full speed gives it."""
-
-    duration, skipped = None, 0.0
-
-    def __init__(self, words: list[Word], length: float) -> None:
-        self._samples = speak(words, words[-1].end + 2.0)[: round(length * SAMPLE_RATE)]
-
-    def __iter__(self) -> Iterator[AudioChunk]:
-        for start in range(0, len(self._samples), CHUNK):
-            yield AudioChunk(self._samples[start : start + CHUNK], start)
-
-    def pause(self, paused: bool) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def stages(words: list[Word], publish: Publish) -> Stages:
@@ -79,7 +59,7 @@ def record(folder: Path, open_listening: OpenListening, *, keep_audio: bool = Fa
 
 def record_sound(folder: Path, words: list[Word], length: float) -> None:
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-        source, opened = Sound(words, length), stages(words, publish)
+        source, opened = Sound(words, length, CHUNK), stages(words, publish)
         return Listening(listen(source, opened.gate, opened.transcriber, publish, on_audio), source.pause, source.close)
 
     record(folder, open_listening, keep_audio=True)
