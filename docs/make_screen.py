@@ -49,7 +49,7 @@ async def main(seconds: float, size: tuple[int, int], output: Path) -> None:
     clock = SystemClock()
     settings = Settings(
         RecogniserSettings(find_recogniser(language="en").path),
-        LanguageModelSettings(find_translator(source="en", target="de").path),
+        LanguageModelSettings(find_translator(source="en", targets=["de"]).path),
         sources=("en",),
         targets=("de",),
         transcriber=TranscriberSettings(trim_after=6.0),

@@ -53,7 +53,7 @@ def test_the_card_describes_the_file_that_ships(card: Path) -> None:
 def test_both_are_what_runs_by_default() -> None:
     folder = installation.data_folder("models")
     assert find.find_recogniser(language="en").path == folder / "livetrans-recogniser-en"
-    assert find.find_translator(source="en", target="de").path == folder / "livetrans-en-de.q8_0.gguf"
+    assert find.find_translator(source="en", targets=["de"]).path == folder / "livetrans-en-de.q8_0.gguf"
 
 
 def test_the_recogniser_writes_what_was_spoken(recogniser_path: Path) -> None:

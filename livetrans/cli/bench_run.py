@@ -145,7 +145,7 @@ def _run(options: Any) -> Path:
     check_models(methods, draft_file is not None, double_file is not None, sampling)
     clock = clock_for(options.time, options.threads)
     corpus = _corpus(options, languages)
-    translator = find_translator(options.mt, source=languages[0].code, target=languages[1].code)
+    translator = find_translator(options.mt, source=languages[0].code, targets=[languages[1].code])
     file, template = translator.path, options.prompt or translator.prompt
     corpus_name = corpus.summary.name.removesuffix(".jsonl").removesuffix(".txt")
     output = options.output or Path(f"{corpus_name}.{languages[0].code}-{languages[1].code}.{file.stem}.jsonl")

@@ -11,18 +11,15 @@ from itertools import chain
 import click
 
 from livetrans.cli.common import confirmed, progress_bar, say
-from livetrans.config import Settings
+from livetrans.config import UNNAMED, Settings
 from livetrans.errors import LivetransError, ModelError, UsageError
-from livetrans.languages import AUTO
 from livetrans.models.catalogue import RECOGNISER, Entry
-from livetrans.models.chosen import hardest, model_name, shown_codes, spoken_code
+from livetrans.models.chosen import chosen_recogniser, chosen_translator, hardest_code, shown_codes
 from livetrans.models.find import (
     FoundModel,
     find_elsewhere,
     find_models,
     find_named,
-    find_recogniser,
-    find_translator,
     known_models,
     pull_folder,
     size_on_disk,
@@ -84,24 +81,20 @@ def offer_models(settings: Settings, *, yes: bool) -> None:
     offered.
     """
     assert settings.recogniser is not None
-    asr, mt = model_name(settings.recogniser.model), model_name(settings.language_model.model)
-    source = None if settings.source_language == AUTO else settings.source_language
-    target, *others = shown_codes(settings)
     try:
-        spoken = hardest([spoken_code(code) for code in settings.sources])
-        recogniser, translator = known_models().pair(OFFERED, spoken, target, *others)
+        recogniser, translator = known_models().pair(OFFERED, hardest_code(settings), *shown_codes(settings))
     except UsageError:
         return  # Nothing is known for these languages; what is missing is said when the models are searched.
     wanted: dict[Entry, FoundModel | None] = {}
     wants_embedded = False
-    for entry, name in ((recogniser, asr), (translator, mt)):
+    for entry, path in ((recogniser, settings.recogniser.model), (translator, settings.language_model.model)):
         model: FoundModel | None = None
         with contextlib.suppress(ModelError):  # a name that is not known is refused when the run begins
             if entry is recogniser:
-                model = find_recogniser(name, language=spoken)
+                model = chosen_recogniser(settings, settings.recogniser)
             else:
-                model = find_translator(name, source=source, target=target, others=others)
-        if name:
+                model = chosen_translator(settings)
+        if path != UNNAMED:
             wants_embedded = wants_embedded or (model is not None and model.embedded)
         elif model is None or model.embedded:
             wanted[entry] = model

@@ -236,7 +236,7 @@ def _languages(entry: Entry) -> str:
 def _defaults() -> list[FoundModel]:
     """Return what `livetrans mic` loads without any option; print what keeps it from doing so."""
     defaults: list[FoundModel] = []
-    for find in (partial(find_recogniser, language="en"), partial(find_translator, source="en", target="de")):
+    for find in (partial(find_recogniser, language="en"), partial(find_translator, source="en", targets=["de"])):
         try:
             defaults.append(find())
         except ModelError as fault:

@@ -11,7 +11,7 @@ from livetrans.errors import UsageError
 from livetrans.events import Notice
 from livetrans.installation import data_folder
 from livetrans.languages import AUTO, are_same, parse_language
-from livetrans.models.find import find_draft_model, find_recogniser, find_translator, is_embedded
+from livetrans.models.find import FoundModel, find_draft_model, find_recogniser, find_translator, is_embedded
 
 EMBEDDED = "the embedded recogniser understands synthetic voices only, not people"
 
@@ -23,10 +23,7 @@ def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda 
         UsageError: a language that no recogniser knows.
         ModelError: a model that is not there.
     """
-    source = None if settings.source_language == AUTO else settings.source_language
-    target, *others = shown_codes(settings)
-    name = model_name(settings.language_model.model)
-    model = find_translator(name, source=source, target=target, others=others)
+    model = chosen_translator(settings)
     prompt = settings.language_model.prompt or model.prompt
     settings = replace(settings, language_model=replace(settings.language_model, model=model.path, prompt=prompt))
     if settings.draft_model:
@@ -35,9 +32,20 @@ def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda 
     return _with_recogniser(settings, settings.recogniser, notify) if settings.recogniser else settings
 
 
+def chosen_translator(settings: Settings) -> FoundModel:
+    """Return the translator that the settings name, else the first for their languages, as `find_translator` does."""
+    source = None if settings.source_language == AUTO else settings.source_language
+    return find_translator(_name(settings.language_model.model), source=source, targets=shown_codes(settings))
+
+
+def chosen_recogniser(settings: Settings, recogniser: RecogniserSettings) -> FoundModel:
+    """Return the recogniser that the settings name, else the first for their languages, as `find_recogniser` does."""
+    return find_recogniser(_name(recogniser.model), language=hardest_code(settings))
+
+
 def _with_recogniser(settings: Settings, recogniser: RecogniserSettings, notify: Callable[[Notice], None]) -> Settings:
     spoken = [spoken_code(code) for code in settings.sources]
-    model = find_recogniser(model_name(recogniser.model), language=hardest(spoken))
+    model = chosen_recogniser(settings, recogniser)
     if model.languages:
         # A recogniser of our own knows one language, and detects none.
         [only] = model.languages
@@ -78,12 +86,12 @@ def spoken_code(language: str) -> str | None:
     return known.whisper_code
 
 
-def hardest(spoken: list[str | None]) -> str | None:
-    """Return the one of several spoken languages, None being a detected one, that the fewest recognisers know."""
-    return min(spoken, key=lambda code: (code is not None, code == "en"))
+def hardest_code(settings: Settings) -> str | None:
+    """Return the `spoken_code` that the fewest recognisers know; None, a detected language, before all others."""
+    return min(map(spoken_code, settings.sources), key=lambda code: (code is not None, code == "en"))
 
 
-def model_name(model: Path) -> str | None:
+def _name(model: Path) -> str | None:
     """Return what a user named a model by; None for nothing."""
     return None if model == UNNAMED else str(model)
 

@@ -179,17 +179,13 @@ def find_recogniser(name: str | None = None, *, language: str | None = None) -> 
     return _find(RECOGNISER, name or os.environ.get(RECOGNISER_VARIABLE), language)
 
 
-def find_translator(
-    name: str | None = None, *, source: str | None = None, target: str | None = None, others: Sequence[str] = ()
-) -> FoundModel:
-    """Return the translator `name` (path or name), else that of LIVETRANS_MT_MODEL, else the first for the pair.
-
-    `others` are further languages of the captions that it has to know.
+def find_translator(name: str | None = None, *, source: str | None = None, targets: Sequence[str] = ()) -> FoundModel:
+    """Return the translator `name` (path or name), else that of LIVETRANS_MT_MODEL, else the first for the languages.
 
     Raises:
         ModelError: there is none; the sentence lists what was found.
     """
-    return _find(TRANSLATOR, name or os.environ.get(TRANSLATOR_VARIABLE), source, target, *others)
+    return _find(TRANSLATOR, name or os.environ.get(TRANSLATOR_VARIABLE), source, *targets)
 
 
 def find_draft_model(name: str) -> Path:
@@ -215,7 +211,7 @@ def _models_apart(name: str) -> list[FoundModel]:
     return [model for folder, place in search_folders().items() for model in _models_in(folder / name, place)]
 
 
-def _find(kind: str, name: str | None, source: str | None, *targets: str | None) -> FoundModel:
+def _find(kind: str, name: str | None, source: str | None, *targets: str) -> FoundModel:
     found = find_models(kind)
     if name:
         return _named(kind, name, found + (_models_apart(_DOUBLE) if kind == TRANSLATOR else []))
@@ -224,12 +220,11 @@ def _find(kind: str, name: str | None, source: str | None, *targets: str | None)
     for model in chain(others, _known_elsewhere(kind), found[len(others) :]):
         if model.fits(source, *targets):
             return model
-    shown = [code for code in targets if code]
-    if source or shown:
-        fault = f"no {kind} here knows {source or 'any language'}" + (f" to {' and '.join(shown)}" if shown else "")
+    if source or targets:
+        fault = f"no {kind} here knows {source or 'any language'}" + (f" to {' and '.join(targets)}" if targets else "")
     else:
         fault = f"there is no {kind} here"
-    raise _missing(kind, fault, found, f"small --from {source or 'en'} --to {shown[0] if shown else 'de'}")
+    raise _missing(kind, fault, found, f"small --from {source or 'en'} --to {targets[0] if targets else 'de'}")
 
 
 def _known_elsewhere(kind: str) -> Iterator[FoundModel]:

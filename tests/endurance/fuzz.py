@@ -153,7 +153,7 @@ def _model(path: Path) -> None:
 
 
 def _prompts() -> Target:
-    model = LlamaModel(LanguageModelSettings(find_translator(source="en", target="de").path))
+    model = LlamaModel(LanguageModelSettings(find_translator(source="en", targets=["de"]).path))
     prompt = build_prompt(model, None, parse_language("en"), parse_language("de"))
     control = {model.tokenize(mark, special=True)[0] for mark in ("<|src|>", "<|tgt|>")}
     template = (
@@ -200,7 +200,7 @@ def _records() -> Iterator[object]:
 
 
 def _model_bytes() -> bytes:
-    return find_translator(source="en", target="de").path.read_bytes()
+    return find_translator(source="en", targets=["de"]).path.read_bytes()
 
 
 def _catalogue_bytes() -> bytes:

@@ -138,7 +138,7 @@ def soak(seconds: float, seed: int, step: float, session: Path) -> tuple[Watched
     clock, watched = SystemClock(), Watched()
     settings = Settings(
         RecogniserSettings(find.find_recogniser(language="en").path, threads=1),
-        LanguageModelSettings(find.find_translator(source="en", target="de").path, threads=1),
+        LanguageModelSettings(find.find_translator(source="en", targets=["de"]).path, threads=1),
         transcriber=TranscriberSettings(step=step),
     )
     joined = Joined(seconds, seed, watched, clock)

@@ -59,7 +59,7 @@ def hub_repository(folder: Path, name: str, files: dict[str, bytes], sha256: str
 
 
 def to_german(name: str | None = None) -> Path:
-    return find.find_translator(name, source="en", target="de").path
+    return find.find_translator(name, source="en", targets=["de"]).path
 
 
 def test_without_models_the_sentence_says_how_to_point_to_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,12 +88,12 @@ def test_a_model_is_taken_for_the_languages_that_it_knows(home: Path) -> None:
     """By the catalogue, by the family that its metadata tell, or by the name of an embedded one."""
     folder = find.pull_folder()
     write(folder / "a.gguf", gguf("hunyuan-dense", general_name="Hy-MT2-1.8B finetuned"))
-    assert find.find_translator(source="en", target="de").family == "hymt"
+    assert find.find_translator(source="en", targets=["de"]).family == "hymt"
     write(folder / "Hy-MT2-1.8B-Q4_K_M.gguf", b"GGUF")
     general = write(folder / "z.gguf", gguf("gemma3", general_name="Anything"))
     assert to_german().name == "Hy-MT2-1.8B-Q4_K_M.gguf"
-    assert find.find_translator(source="en", target="sv").path == general
-    assert find.find_translator(source="en", target="de", others=["sv"]).path == general
+    assert find.find_translator(source="en", targets=["sv"]).path == general
+    assert find.find_translator(source="en", targets=["de", "sv"]).path == general
     assert find.find_recogniser(language="en").languages == ("en",)
     write(folder / "faster-whisper-small.en/model.bin")
     with pytest.raises(ModelError, match=r"no recogniser here knows fr; .*`livetrans models pull small --from fr"):
@@ -183,7 +183,7 @@ def test_a_model_of_the_catalogue_is_used_from_where_it_is(
 ) -> None:
     """By default those that are known to translate, by their hash whatever their name is; others by name."""
     assert find.find_recogniser(language="en").path == fetched["Systran/faster-whisper-small"]
-    translator = find.find_translator(source="en", target="de")
+    translator = find.find_translator(source="en", targets=["de"])
     assert translator.path == fetched["renamed.gguf"] and translator.prompt == "hymt"
     assert find.find_translator("deep").path == fetched["deep.gguf"]
     assert run(["models", "pull", "small"]) == 0
@@ -207,7 +207,7 @@ def test_the_variables_of_the_programs_hold(home: Path, tmp_path: Path) -> None:
 
 def test_a_model_with_a_recurrent_state_is_refused_by_name_and_never_a_default(home: Path) -> None:
     path = write(find.pull_folder() / "Qwen3.5-4B-Q4_K_M.gguf", gguf("qwen35"))
-    assert find.find_translator(source="en", target="de").embedded
+    assert find.find_translator(source="en", targets=["de"]).embedded
     for name in (path.stem, str(path)):
         with pytest.raises(ModelError, match=r"cannot be rewound, as Qwen3\.5"):
             find.find_translator(name)
