@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 import click
 
@@ -16,6 +16,15 @@ from livetrans.session.export import Format, export
 from livetrans.session.store import LAST, find_session, is_session, shell_name, summarise
 from livetrans.session.subtitles import Which
 
+text_option = click.option(
+    "--text",
+    "which",
+    type=click.Choice(get_args(Which)),
+    default="target",
+    show_default=True,
+    help="The translation, the recognised text, or both.",
+)
+
 
 @click.command()
 @click.argument("session", default=LAST, shell_complete=complete_session)
@@ -25,19 +34,11 @@ from livetrans.session.subtitles import Which
     type=click.Choice(get_args(Format)),
     help="Output format; by default that of --output's file name, and txt without it.",
 )
-@click.option(
-    "--text",
-    "which",
-    type=click.Choice(get_args(Which)),
-    default="target",
-    show_default=True,
-    help="The translation, the recognised text, or both.",
-)
+@text_option
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    callback=lambda context, option, value: _checked_output(value),
     help="File to write; without it, the text goes to stdout.",
 )
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
@@ -47,9 +48,12 @@ def command(session: str, format_: Format | None, which: Which, output: Path | N
     SESSION is a name from `livetrans sessions` or its beginning, or a session's folder or .jsonl file; without it, or
     with `last`, it is the newest session with captions.
     """
+    if output == Path("-"):
+        raise UsageError("-o names a file; leave it out to write to standard output, with --format srt for example")
+    if output is not None and output.is_dir():
+        raise UsageError(f"{output} is a folder: name a file in it, such as {output / 'captions.srt'}")
     path = find_session(session)
-    chosen = format_ or format_of(output)
-    pieces = export(path, chosen, which, warn)
+    pieces = export(path, format_ or (format_of(output) if output else "txt"), which, warn)
     if output is None:
         for piece in pieces:
             click.echo(piece, nl=False)
@@ -62,22 +66,13 @@ def command(session: str, format_: Format | None, which: Which, output: Path | N
         )
 
 
-def _checked_output(path: Path | None) -> Path | None:
-    if path == Path("-"):
-        raise UsageError("-o names a file; leave it out to write to standard output, with --format srt for example")
-    if path is not None and path.is_dir():
-        raise UsageError(f"{path} is a folder: name a file in it, such as {path / 'captions.srt'}")
-    return path
+def format_of(output: Path) -> Format:
+    """Return the format that the ending of a file's name stands for.
 
-
-def format_of(output: Path | None) -> Format:
-    formats = get_args(Format)
-    if output is None:
-        return "txt"
-    if not output.suffix:
-        raise UsageError(f"{output} has no ending that names a format: end it in .{', .'.join(formats)}")
+    Raises:
+        UsageError: it stands for none.
+    """
     ending = output.suffix[1:].lower()
-    for known in formats:
-        if ending == known:
-            return known  # type: ignore[no-any-return]
-    raise UsageError(f".{ending} is not a format of export; end the file's name in .{', .'.join(formats)}")
+    if ending not in get_args(Format):
+        raise UsageError(f"{output} does not end in a format: end its name in .{', .'.join(get_args(Format))}")
+    return cast(Format, ending)

@@ -20,9 +20,9 @@ from livetrans.cli.common import GroupedCommand, say, warn
 from livetrans.cli.completing import complete_file_or_session
 from livetrans.cli.export import format_of
 from livetrans.cli.run_options import run_options, wants_screen, was_given
-from livetrans.cli.running import Ended, run_at_once, run_live
+from livetrans.cli.running import run_at_once, run_live
 from livetrans.clock import Clock, SystemClock
-from livetrans.config import OutputSettings, Settings
+from livetrans.config import OutputSettings, Settings, replaced
 from livetrans.errors import LivetransError, SessionError, UsageError, sentence
 from livetrans.events import Notice, Origin
 from livetrans.files import input_path, write_new
@@ -31,9 +31,8 @@ from livetrans.run.listening import Listening, OnAudio, PostponedNotices
 from livetrans.run.opening import from_audio, open_recorded
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
-from livetrans.session.codec import EVENTS_FILE
 from livetrans.session.export import export
-from livetrans.session.store import origin_of, path_or_session
+from livetrans.session.store import is_session, origin_of, path_or_session
 
 if TYPE_CHECKING:
     from livetrans.audio.file import AudioFile
@@ -130,9 +129,9 @@ def command(
         raise UsageError("--offline replays as fast as the machine can; drop --speed real, or --offline")
     real_time = speed == "real" and compare is None and not offline
     if not real_time:
-        settings = replace(settings, transcriber=replace(settings.transcriber, adaptive=False))
+        settings = replaced(settings, "transcriber.adaptive", False)
     if offline and click.get_current_context().get_parameter_source("step") is ParameterSource.DEFAULT:
-        settings = replace(settings, transcriber=replace(settings.transcriber, step=OFFLINE_STEP))
+        settings = replaced(settings, "transcriber.step", OFFLINE_STEP)
     part = Part(start or 0.0, end)
     if end is not None and end <= part.start:
         raise UsageError("--end is not behind --start; choose a later one")
@@ -140,6 +139,8 @@ def command(
         _refuse_for_several(settings.output, real_time, compare)
     files = tuple(file if file == STDIN else str(path_or_session(str(input_path(file)))) for file in files)
     written = _written(place, files, force) if place is not None else {}
+    if compare is not None and (settings.output.jsonl or settings.output.session or settings.output.keep_audio):
+        raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
     if written and (compare is not None or not settings.output.record_session):
         raise UsageError("-o writes what the session holds; drop it, or drop --compare and --no-session")
     code = 0
@@ -149,15 +150,16 @@ def command(
                 say(f"{Path(file).name}:")
             source = _open_source(file, settings, part, real_time)
             if compare is not None:
-                if settings.output.jsonl or settings.output.session or settings.output.keep_audio:
-                    raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
                 from livetrans.cli.compare import compare_methods
 
                 compare_methods(
                     source.settings, source.clock, source.open_listening, source.title, compare, repeats, format_
                 )
                 continue
-            ended = source.run(real_time)
+            if real_time:
+                ended = run_live(source.settings, source.clock, source.title, source.open_listening, source.notice)
+            else:
+                ended = run_at_once(source.settings, source.clock, source.open_listening)
             if file in written:
                 _write(written[file], ended.session, force)
             if source.audio is not None and source.audio.damage:
@@ -219,11 +221,6 @@ def _refuse_without_compare(compare: str | None) -> None:
             raise UsageError(f"{option} needs --compare; add --compare METHODS (such as rt,ssbd), or drop {option}")
 
 
-def is_recorded(path: Path) -> bool:
-    """Return whether the path is a session folder or a .jsonl file; anything else is opened as audio."""
-    return path.suffix == ".jsonl" or (path / EVENTS_FILE).is_file()
-
-
 @dataclass(frozen=True, slots=True)
 class _Source:
     """An open source, with the settings of its run."""
@@ -236,33 +233,17 @@ class _Source:
     audio: AudioFile | None = None
     """None for anything but a file of sound."""
 
-    def run(self, real_time: bool) -> Ended:
-        if real_time:
-            return run_live(self.settings, self.clock, self.title, self.open_listening, self.notice)
-        return run_at_once(self.settings, self.clock, self.open_listening)
-
 
 def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> _Source:
-    """Open the source now, so that a bad file is reported before anything is loaded; the rest is built on its own
-    thread.
-    """
-    recorded = file != STDIN and is_recorded(Path(file))
+    """Open the source now, so that a bad file is reported before anything is loaded; its thread builds the rest."""
+    path = None if file == STDIN else Path(file)
+    recorded = path is not None and (path.suffix == ".jsonl" or is_session(path))
     if (recorded or file == STDIN) and part != WHOLE:
         raise UsageError("--start and --end are for recordings of sound; drop them")
     settings = choose_models(replace(settings, recogniser=None) if recorded else settings, warn)
     clock, notices = SystemClock(), PostponedNotices()
-    if recorded:
-        from livetrans.session.recorded import RecordedTranscripts
-
-        transcripts = RecordedTranscripts(Path(file), clock, real_time, notices)
-
-        def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-            notices.publish_to(publish)
-            return open_recorded(transcripts, publish, origin_of(Path(file)))
-
-        return _Source(settings, clock, Path(file).name, open_listening, None)
-    notice = embedded_notice(settings, None if file == STDIN else Path(file))
-    if file == STDIN:
+    notice = embedded_notice(settings, path)
+    if path is None:
         from livetrans.audio.pcm import PcmStream
 
         if sys.stdin.isatty():
@@ -272,10 +253,20 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> 
         pcm = PcmStream(stream, clock, partial(notices, notice) if notice else None)
         opener = from_audio(pcm, Origin(STDIN_NAME), settings, clock, notices, live=real_time)
         return _Source(settings, clock, STDIN_NAME, opener, notice)
+    origin = replace(origin_of(path), start=part.start, end=part.end)
+    if recorded:
+        from livetrans.session.recorded import RecordedTranscripts
+
+        transcripts = RecordedTranscripts(path, clock, real_time, notices)
+
+        def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
+            notices.publish_to(publish)
+            return open_recorded(transcripts, publish, origin)
+
+        return _Source(settings, clock, path.name, open_listening, None)
     from livetrans.audio.file import AudioFile
 
     if notice is not None:
         notices(notice)
-    audio = AudioFile(Path(file), clock, real_time, notices, part)
-    origin = replace(origin_of(Path(file)), start=part.start, end=part.end)
-    return _Source(settings, clock, Path(file).name, from_audio(audio, origin, settings, clock, notices), notice, audio)
+    audio = AudioFile(path, clock, real_time, notices, part)
+    return _Source(settings, clock, path.name, from_audio(audio, origin, settings, clock, notices), notice, audio)

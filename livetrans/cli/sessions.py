@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import get_args
 
 import click
 
 from livetrans.cli.common import AdvisingGroup, require_yes, say, warn
 from livetrans.cli.completing import complete_session
+from livetrans.cli.export import text_option
 from livetrans.errors import SessionError, UsageError
 from livetrans.installation import started_as
 from livetrans.session.codec import dump, encode
@@ -60,14 +60,13 @@ def _list(as_json: bool) -> None:
             values = encode(summary) | {"path": str(summary.path)}
             click.echo(dump({"session": summary.path.name, **values}))
         return
-    if summaries:
-        click.echo(f"{'session':<19}  {'length':>7}  {'languages':<9}  {'captions':>8}  {'size':>8}  of")
-    for summary in summaries:
-        click.echo(_row(summary))
     place = visible(str(sessions_folder()))
     if not summaries:
         click.echo(f"There is no session in {place} yet.")
         return
+    click.echo(f"{'session':<19}  {'length':>7}  {'languages':<9}  {'captions':>8}  {'size':>8}  of")
+    for summary in summaries:
+        click.echo(_row(summary))
     size = file_size(sum(summary.size_bytes for summary in summaries))
     click.echo(f"\n{counted(len(summaries), 'session')}, {size}, in {place}")
     click.echo(f"Subtitles: {started_as()} export NAME -o captions.srt")
@@ -77,14 +76,7 @@ def _list(as_json: bool) -> None:
 
 @command.command("show", short_help="Show a session's captions.")
 @click.argument("name", default=LAST, shell_complete=complete_session)
-@click.option(
-    "--text",
-    "which",
-    type=click.Choice(get_args(Which)),
-    default="target",
-    show_default=True,
-    help="The translation, the recognised text, or both.",
-)
+@text_option
 def show_command(name: str, which: Which) -> None:
     """Show what the session NAME is of, and its captions with their times; without NAME, of the newest session."""
     folder = find_session(name)
@@ -142,18 +134,14 @@ def remove_command(names: tuple[str, ...], empty: bool, days: int | None, yes: b
         say("No session was removed: none matches.")
         return
     if not yes:
-        which = counted(len(chosen), "session") if len(chosen) > 1 else _described(min(chosen))
+        summary = summarise(min(chosen))
+        which = f"{visible(summary.path.name)} ({duration(summary.seconds)}, {counted(summary.captions, 'caption')})"
+        if len(chosen) > 1:
+            which = counted(len(chosen), "session")
         require_yes(f"Remove {which}?", f"give --yes to remove {which} without being asked")
     for folder in sorted(chosen):
         remove(folder)
         say(f"{folder.name} was removed.")
-
-
-def _described(folder: Path) -> str:
-    """Return the session by name, length and captions, for the question before it is removed."""
-    summary = summarise(folder)
-    captions = counted(summary.captions, "caption")
-    return f"{visible(folder.name)} ({duration(summary.seconds)}, {captions})"
 
 
 def _named(name: str) -> Path:

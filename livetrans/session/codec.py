@@ -109,12 +109,16 @@ def from_dict(values: Mapping[str, Any], transcripts: Transcripts | None = None)
     kind = EVENTS[name]
     at = decode(_Published, values).at
     if kind is RunStarted and "settings" not in values:
-        values = {**values, "settings": earlier_settings(values.get("signature"))}
+        values = {**values, "settings": _earlier_settings(values.get("signature"))}
     if kind is BackPressure and "step" in values:
         values = {"level": values["step"], **values}  # what it was called before
     if kind not in OF_TRANSCRIPT:
         return Record(at, decode(kind, values))
-    given = {**values, "accepted": _accepted(values), "transcript": _transcript_of(values)}
+    given = {**values, "transcript": _transcript_of(values)}
+    if "accepted_characters" in values:
+        # Earlier versions wrote the number of leading characters that were accepted.
+        characters = values["accepted_characters"]
+        given.setdefault("accepted", [{"begin": 0, "end": characters}] if characters else [])
     if kind is Caption and values.get("exact") is not None:
         # Earlier versions could decode a text for exports besides the shown one; no part of it is of a draft.
         given |= {"text": values["exact"], "accepted": ()}
@@ -151,7 +155,7 @@ _EARLIER = {
 """What the signature of a run held before its settings were recorded whole, and the field that it was."""
 
 
-def earlier_settings(signature: Any) -> dict[str, Any]:
+def _earlier_settings(signature: Any) -> dict[str, Any]:
     """Return the settings, as JSON has them, of a session that has them in its signature only."""
     signed: Mapping[str, Any] = signature if isinstance(signature, Mapping) else {}
     settings: dict[str, Any] = encode(with_preset(Settings(), CALM.get(str(signed.get("calm")), CALM["balanced"])))
@@ -339,9 +343,3 @@ def _transcript_of(values: Mapping[str, Any]) -> Transcript:
     return Transcript(
         flat.segment_id, flat.revision, committed, partial, flat.final, flat.start, flat.end, flat.captured_at
     )
-
-
-def _accepted(values: Mapping[str, Any]) -> Any:
-    """Return the accepted spans; older captions have the number of leading characters that were accepted."""
-    characters = values.get("accepted_characters")
-    return values.get("accepted", [{"begin": 0, "end": characters}] if characters else [])

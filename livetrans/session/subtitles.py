@@ -182,35 +182,16 @@ class Cut:
     def least(self) -> int:
         """Return the smallest number of parts whose lines fit."""
         count = max(1, math.ceil(self.width / (self._lines * LINE_WIDTH)))
-        while count < len(self._units) and self._places(count, ()) is None:
+        while count < len(self._units) and self.parts(count) is None:
             count += 1
         return count
 
     def parts(self, count: int, shares: Sequence[float] = ()) -> tuple[list[str], list[float], float] | None:
         """Return the text in `count` parts, the share of the text (0..1) up to the end of each, and what that cost.
 
-        `shares` are where the cuts should be, if something else is cut there. None where the lines of some part would
-        not fit, or there are fewer words.
+        The cheapest of all ways, found part by part. `shares` are where the cuts should be, if something else is cut
+        there. None where the lines of some part would not fit, or there are fewer words.
         """
-        found = self._places(count, shares)
-        if found is None:
-            return None
-        places, cost = found
-        begins = [0, *places[:-1]]
-        texts = ["".join(self._units[begin:end]).rstrip() for begin, end in zip(begins, places, strict=True)]
-        return texts, [self._ends[place] / max(self._ends[-1], 1) for place in places], cost
-
-    def near(self, share: float) -> float:
-        """Return the share of the text up to a word's end that is near `share`, rather at the end of a clause."""
-        total = max(self._ends[-1], 1)
-        ways = [
-            (_DISTANCE * (end / total - share) ** 2 + self._break_cost(place), end / total)
-            for place, end in enumerate(self._ends[1:-1], start=1)
-        ]
-        return min(ways, default=(0.0, share))[1]
-
-    def _places(self, count: int, shares: Sequence[float]) -> tuple[list[int], float] | None:
-        """Return where each part ends, in units, and the cost; the best of all ways, part by part."""
         mean = max(self.width / count, 1.0)
         best: list[dict[int, tuple[float, int]]] = [{0: (0.0, 0)}]
         for part in range(count):
@@ -239,12 +220,23 @@ class Cut:
         place = len(self._units)
         if place not in best[-1]:
             return None
-        total = best[-1][place][0]
-        places = []
+        texts: list[str] = []
+        ends: list[float] = []
         for reached in reversed(best[1:]):
-            places.append(place)
-            place = reached[place][1]
-        return places[::-1], total
+            begin = reached[place][1]
+            texts.append("".join(self._units[begin:place]).rstrip())
+            ends.append(self._ends[place] / max(self._ends[-1], 1))
+            place = begin
+        return texts[::-1], ends[::-1], best[-1][len(self._units)][0]
+
+    def near(self, share: float) -> float:
+        """Return the share of the text up to a word's end that is near `share`, rather at the end of a clause."""
+        total = max(self._ends[-1], 1)
+        ways = [
+            (_DISTANCE * (end / total - share) ** 2 + self._break_cost(place), end / total)
+            for place, end in enumerate(self._ends[1:-1], start=1)
+        ]
+        return min(ways, default=(0.0, share))[1]
 
     def folded(self) -> list[str]:
         """Return the text in its lines; a text that does not fit is left in one."""
