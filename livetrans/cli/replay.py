@@ -253,7 +253,6 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> 
         pcm = PcmStream(stream, clock, partial(notices, notice) if notice else None)
         opener = from_audio(pcm, Origin(STDIN_NAME), settings, clock, notices, live=real_time)
         return _Source(settings, clock, STDIN_NAME, opener, notice)
-    origin = replace(origin_of(path), start=part.start, end=part.end)
     if recorded:
         from livetrans.session.recorded import RecordedTranscripts
 
@@ -261,7 +260,7 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> 
 
         def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
             notices.publish_to(publish)
-            return open_recorded(transcripts, publish, origin)
+            return open_recorded(transcripts, publish, origin_of(path))
 
         return _Source(settings, clock, path.name, open_listening, None)
     from livetrans.audio.file import AudioFile
@@ -269,4 +268,5 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> 
     if notice is not None:
         notices(notice)
     audio = AudioFile(path, clock, real_time, notices, part)
+    origin = replace(origin_of(path), start=part.start, end=part.end)
     return _Source(settings, clock, path.name, from_audio(audio, origin, settings, clock, notices), notice, audio)

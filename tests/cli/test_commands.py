@@ -27,26 +27,39 @@ def session(tmp_path: Path) -> Path:
     return tmp_path / "session"
 
 
-def test_export_goes_to_stdout(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_goes_to_stdout_or_to_a_file_whose_name_says_the_format(
+    session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["export", str(session)]) == 0
     assert capsys.readouterr().out == "Guten Tag.\n"
     assert run(["export", str(session), "--format", "txt", "--text", "source"]) == 0
     assert capsys.readouterr().out == "Good day.\n"
+    assert run(["export", str(session), "-o", str(tmp_path / "out.SRT")]) == 0
+    assert "00:00:00,500 --> " in (tmp_path / "out.SRT").read_text()
 
 
-def test_export_takes_the_format_from_the_file_name(session: Path, tmp_path: Path) -> None:
-    assert run(["export", str(session), "-o", str(tmp_path / "out.srt")]) == 0
-    assert "00:00:00,500 --> " in (tmp_path / "out.srt").read_text()
-    assert run(["export", str(session), "-o", str(tmp_path / "talk")]) == 2
-
-
-def test_export_refuses_places_that_are_no_file(
-    session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("place", "code", "advice"),
+    [
+        ("", 2, "captions.srt"),
+        ("talk", 2, "does not end in a format"),
+        ("talk.doc", 2, "end its name in .srt"),
+        ("-", 2, "standard output"),
+        ("mine.txt", 2, "--force"),
+        ("absent/out.txt", 1, "cannot be written"),
+    ],
+)
+def test_export_refuses_places_that_it_cannot_write(
+    place: str, code: int, advice: str, session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["export", str(session), "-o", str(tmp_path)]) == 2
-    assert str(tmp_path / "captions.srt") in capsys.readouterr().err
-    assert run(["export", str(session), "-o", "-"]) == 2
-    assert "standard output" in capsys.readouterr().err
+    (tmp_path / "mine.txt").write_text("mine")
+    command = ["export", str(session), "-o", place if place == "-" else str(tmp_path / place)]
+    assert run(command) == code
+    assert advice in capsys.readouterr().err
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    if advice == "--force":
+        assert run([*command, "--force"]) == 0
+        assert (tmp_path / "mine.txt").read_text() == "Guten Tag.\n"
 
 
 def test_export_says_how_to_finish_an_unfinished_session(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,29 +96,6 @@ def test_advice_in_an_error_can_be_typed(
         assert f"`{tmp_path}/bin/livetrans " in capsys.readouterr().err
     PlainOutput(sys.stdout).write(Record(0.0, Notice("warning", "`livetrans resume` translates them.")))
     assert capsys.readouterr().err == f"`{tmp_path}/bin/livetrans resume` translates them.\n"
-
-
-def test_export_overwrites_only_when_forced(session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "out.txt"
-    file.write_text("mine")
-    assert run(["export", str(session), "-o", str(file)]) == 2
-    assert "--force" in capsys.readouterr().err
-    assert file.read_text() == "mine"
-    assert run(["export", str(session), "-o", str(file), "--force"]) == 0
-    assert file.read_text() == "Guten Tag.\n"
-
-
-def test_export_of_something_that_is_not_a_session(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export", str(tmp_path / "absent"), "--format", "txt"]) == 1
-    printed = capsys.readouterr().err
-    assert printed.startswith("livetrans: ") and printed.count("\n") == 1
-
-
-def test_export_to_a_place_that_cannot_be_written(
-    session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["export", str(session), "-o", str(tmp_path / "absent" / "out.txt")]) == 1
-    assert "cannot be written" in capsys.readouterr().err
 
 
 def test_last_is_the_newest_session(

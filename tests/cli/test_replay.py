@@ -83,11 +83,6 @@ def test_a_file_that_was_cut_off_keeps_what_was_heard_and_fails(
     assert capfd.readouterr().out.split() == printed.split()
 
 
-def test_offline_at_the_pace_of_speech_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["replay", "talk.flac", "--offline", "--speed", "real"]) == 2
-    assert "drop --speed real, or --offline" in capsys.readouterr().err
-
-
 def test_plain_lines_are_the_finals(played: Played) -> None:
     assert played.output.splitlines() == [text for text in _finals(played.events) if text]
     assert len(played.output.splitlines()) >= 2
@@ -190,6 +185,7 @@ def test_several_recordings_have_a_session_and_a_file_each(tmp_path: Path, capfd
         ["one.jsonl", "two.jsonl", "-o", "x.srt"],
         ["one.jsonl", "two.jsonl", "--name", "x"],
         ["one.jsonl", "two.jsonl", "--speed", "real"],
+        ["one.jsonl", "--offline", "--speed", "real"],
     ],
 )
 def test_what_cannot_be_written_or_played_is_refused_before_the_run(

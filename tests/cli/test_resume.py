@@ -54,8 +54,8 @@ def test_it_says_what_it_cannot_finish(tmp_path: Path, capsys: pytest.CaptureFix
     SessionRecorder(tmp_path / "empty").close()
     for name, reason in ((tmp_path / "empty", "before it began to listen"), (tmp_path / "absent", "no session")):
         assert run(["resume", str(name)]) == 1
-        said = capsys.readouterr().err
-        assert reason in said and said.count("\n") == 1
+        printed = capsys.readouterr().err
+        assert reason in printed and printed.count("\n") == 1
 
 
 def test_a_session_that_is_still_recorded_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

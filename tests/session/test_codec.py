@@ -179,11 +179,11 @@ def test_a_stream_of_lines_gives_back_the_very_transcripts(
     for segment_id, update in enumerate(updates):
         revisions = data.draw(st.integers(1, 4))
         for revision in range(revisions):
-            own = replace(update, segment_id=segment_id, revision=revision, final=revision == revisions - 1)
-            events.append(own)
+            version = replace(update, segment_id=segment_id, revision=revision, final=revision == revisions - 1)
+            events.append(version)
             if data.draw(st.booleans()):
-                translation = replace(data.draw(st.from_type(Translation)), transcript=own)
-                events += [translation, replace(data.draw(st.from_type(Caption)), transcript=own)]
+                translation = replace(data.draw(st.from_type(Translation)), transcript=version)
+                events += [translation, replace(data.draw(st.from_type(Caption)), transcript=version)]
     file = write_session(tmp_path_factory.mktemp("stream") / "events.jsonl", *events)
     read = [record.event for record in read_records(file)]
     assert read == events

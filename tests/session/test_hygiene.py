@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import chdir
+from itertools import product
 from typing import get_args
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,12 +34,6 @@ def assert_lines_are_harmless(text: str) -> None:
         assert_harmless(OWN_ISOLATE.sub(r"\1", line))
 
 
-@contextmanager
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
-
-
 def events(source: str, text: str) -> list[Event]:
     growing = Transcript(0, 0, source[: len(source) // 2], source[len(source) // 2 :], False, 0.0, 1.0)
     final = Transcript(0, 1, source, "", True, 0.0, 2.0)
@@ -64,13 +56,15 @@ def test_plain_lines(source: str, text: str, partials: bool) -> None:
 
 
 @given(TEXT, TEXT)
-def test_json_lines_are_harmless_and_say_what_was_given(source: str, text: str) -> None:
+def test_json_lines_are_harmless_and_say_what_was_given(
+    tmp_path_factory: pytest.TempPathFactory, source: str, text: str
+) -> None:
     given = events(source, text)
     output = io.StringIO()
     write(JsonLinesOutput(output), given)
-    with folder() as path:
-        write(SessionRecorder(path / "s"), given)
-        recorded = (path / "s" / "events.jsonl").read_bytes().decode()
+    path = tmp_path_factory.mktemp("session")
+    write(SessionRecorder(path), given)
+    recorded = (path / "events.jsonl").read_bytes().decode()
     assert recorded == output.getvalue()
     lines = recorded.split("\n")[:-1]
     assert not any(UNSEEN.search(line) for line in lines)
@@ -84,15 +78,14 @@ def test_json_lines_are_harmless_and_say_what_was_given(source: str, text: str) 
 
 @settings(max_examples=25)
 @given(TEXT, TEXT)
-def test_exports(source: str, text: str) -> None:
-    with folder() as path:
-        write(SessionRecorder(path / "s"), events(f"said {source}", f"gesagt {text}"))
-        for format in get_args(Format):
-            for which in get_args(Which):
-                for piece in export(path / "s", format, which):
-                    for text in [piece] if format != "jsonl" else map(str, json.loads(piece).values()):
-                        assert_lines_are_harmless(text)
-                    assert format not in ("srt", "vtt") or piece.count("-->") <= 1
+def test_exports(tmp_path_factory: pytest.TempPathFactory, source: str, text: str) -> None:
+    path = tmp_path_factory.mktemp("session")
+    write(SessionRecorder(path), events(f"said {source}", f"gesagt {text}"))
+    for format, which in product(get_args(Format), get_args(Which)):
+        for piece in export(path, format, which):
+            for text in [piece] if format != "jsonl" else map(str, json.loads(piece).values()):
+                assert_lines_are_harmless(text)
+            assert format not in ("srt", "vtt") or piece.count("-->") <= 1
 
 
 @given(TEXT, TEXT)
@@ -104,15 +97,10 @@ def test_the_screen(source: str, text: str) -> None:
 
 
 @given(TEXT, TEXT)
-def test_the_saved_text(source: str, text: str) -> None:
+def test_the_saved_text(tmp_path_factory: pytest.TempPathFactory, source: str, text: str) -> None:
     finals = Finals()
     write(finals, events(source, f"gesagt {text}"))
-    before = Path.cwd()
-    with folder() as path:
-        os.chdir(path)
-        try:
-            saved = finals.save().read_bytes().decode()
-        finally:
-            os.chdir(before)
+    with chdir(tmp_path_factory.mktemp("saved")):
+        saved = finals.save().read_bytes().decode()
     assert_lines_are_harmless(saved)
     assert saved.count("\n") == 3

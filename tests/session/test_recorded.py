@@ -42,34 +42,28 @@ def test_at_once_they_come_in_order_without_times_of_the_old_run(tmp_path: Path)
     clock = ManualClock(100.0)
     path = write(tmp_path / "events.jsonl", *STREAM)
     for place in (path, tmp_path):
-        assert list(RecordedTranscripts(place, clock, real_time=False)) == [bare(item) for item in STREAM]
+        source = RecordedTranscripts(place, clock, real_time=False)
+        assert (list(source), source.duration) == ([bare(item) for item in STREAM], 5.5)
     assert clock.now() == 100.0
 
 
-def test_in_real_time_they_come_at_the_recorded_pace_on_our_clock(tmp_path: Path) -> None:
+@pytest.mark.parametrize("loading", [0.0, 9.0])
+def test_in_real_time_they_come_at_the_recorded_pace_on_our_clock(tmp_path: Path, loading: float) -> None:
+    """The time in which the models of the recorded run were loaded is not waited for."""
+    late = [replace(item, captured_at=(item.captured_at or 0.0) + loading) for item in STREAM]
+    instants = (loading, *(at + loading for at in INSTANTS))
     clock = ManualClock(100.0)
-    source = RecordedTranscripts(write(tmp_path / "s.jsonl", *STREAM), clock, real_time=True)
-    seen = [(clock.now(), item.captured_at) for item in source]
+    path = write(tmp_path / "s.jsonl", RunStarted({}), *late, instants=instants)
+    seen = [(clock.now(), item.captured_at) for item in RecordedTranscripts(path, clock, real_time=True)]
     assert [at for at, _ in seen] == pytest.approx([100.0 + at for at in INSTANTS])
     assert [captured for _, captured in seen] == [100.0 + (item.captured_at or 0) for item in STREAM]
-
-
-def test_the_loading_of_models_is_not_waited_for_again(tmp_path: Path) -> None:
-    late = [replace(item, captured_at=(item.captured_at or 0.0) + 9.0) for item in STREAM]
-    instants = (9.0, *(at + 9.0 for at in INSTANTS))
-    path = write(tmp_path / "s.jsonl", RunStarted({}), *late, instants=instants)
-    clock = ManualClock()
-    seen = [(clock.now(), item.captured_at) for item in RecordedTranscripts(path, clock, real_time=True)]
-    assert [at for at, _ in seen] == pytest.approx(INSTANTS)
-    assert [captured for _, captured in seen] == [item.captured_at for item in STREAM]
 
 
 def test_a_recording_faster_than_speech_is_paced_by_its_source_time(tmp_path: Path) -> None:
     clock = ManualClock()
     path = write(tmp_path / "s.jsonl", *map(bare, STREAM), instants=(0.1, 0.2, 0.3, 0.4, 0.5))
-    seen = [(clock.now(), item.captured_at, item.end) for item in RecordedTranscripts(path, clock, real_time=True)]
-    for at, captured, end in seen:
-        assert (at, captured) == (pytest.approx(end), None)
+    for item in RecordedTranscripts(path, clock, real_time=True):
+        assert (clock.now(), item.captured_at) == (pytest.approx(item.end), None)
 
 
 def test_a_slow_consumer_gets_what_has_come_meanwhile_without_waiting(tmp_path: Path) -> None:
@@ -147,10 +141,6 @@ def test_a_pause_moves_everything_after_it(tmp_path: Path) -> None:
     assert moved == pytest.approx(2.0, abs=0.1)
     assert instants == pytest.approx([1.5, *(at + moved for at in INSTANTS[1:])])
     assert captured[1:] == pytest.approx([(item.captured_at or 0) + moved for item in STREAM[1:]])
-
-
-def test_the_duration_is_where_the_last_word_ends(tmp_path: Path) -> None:
-    assert RecordedTranscripts(write(tmp_path / "s.jsonl", *STREAM), ManualClock(), False).duration == 5.5
 
 
 def test_a_replay_costs_the_same_for_every_update(tmp_path: Path) -> None:

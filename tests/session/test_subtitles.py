@@ -86,8 +86,8 @@ def test_no_word_is_lost_in_cues(spoken: list[Spoken]) -> None:
     shown = [line for cue in cues(spoken) for line in cue.lines]
     assert letters(*shown) == letters(*(item.caption.text for item in spoken))
     shown = [line for cue in cues(spoken, "both") for line in cue.lines]
-    said = [item.caption.text + item.caption.source for item in spoken]
-    assert sorted(letters(*shown)) == sorted(letters(*said))
+    texts = [item.caption.text + item.caption.source for item in spoken]
+    assert sorted(letters(*shown)) == sorted(letters(*texts))
 
 
 @given(SPOKEN)
