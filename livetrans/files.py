@@ -109,7 +109,7 @@ def _cannot_write(path: Path, option: str, fault: OSError) -> SessionError:
 
 
 def private_folder(path: Path) -> None:
-    """Create a folder that its owner alone can open; one that is there already becomes so.
+    """Create a folder that only its owner can open; restrict one that exists.
 
     Raises:
         OSError: it cannot be created.
@@ -120,7 +120,7 @@ def private_folder(path: Path) -> None:
 
 
 def private_file(path: Path, mode: str) -> FileIO:
-    """Open a file, unbuffered, that its owner alone can read; one that is there already becomes so.
+    """Open a file, unbuffered, that only its owner can read; restrict one that exists.
 
     Raises:
         OSError: it cannot be opened.
@@ -133,7 +133,7 @@ def private_file(path: Path, mode: str) -> FileIO:
 
 
 def may_be_json_lines(path: Path) -> bool:
-    """Return whether a file begins like a line of JSON; True also if empty or unreadable, which its reader reports."""
+    """Return whether a file begins like a line of JSON, or is empty or unreadable, which its reader reports."""
     try:
         with path.open("rb") as file:
             # Zeros are what a power cut leaves of lines.

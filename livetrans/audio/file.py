@@ -59,7 +59,7 @@ class AudioFile:
         self._left = None if part.end is None else max(round(part.end * SAMPLE_RATE) - self._first, 0)
         self._real_time = real_time
         self._notify = notify
-        self._pace = Pace(clock)
+        self._clock, self._pace = clock, Pace(clock)
         self._pause = Pause()
         self.damage = ""
         """After the last sample: the sentence that says how much could be read; empty for a whole file."""
@@ -67,12 +67,12 @@ class AudioFile:
         self.duration = min(filter(None, (self._decoder.duration, part.end)), default=None)
         """Length in seconds up to the end of the part."""
         self.skipped = 0.0  # A file waits until it is read.
-        begins = self._decoder.skip(self._first)
+        skipped = self._decoder.skip(self._first)
         self._pending = self._read(CHUNK)
         if not len(self._pending):
             self._decoder.close()
-            if self._first > begins > 0:
-                length = duration(begins / SAMPLE_RATE)
+            if self._first > skipped > 0:
+                length = duration(skipped / SAMPLE_RATE)
                 raise UsageError(f"{path} has no sound after {duration(part.start)}: it is {length} long")
             if self._decoder.damaged:
                 raise SourceError(
@@ -126,15 +126,16 @@ class AudioFile:
         # Half a sample early counts as due: seconds are floats, and a wait below their resolution would never end.
         if available < CHUNK and self._pace.elapsed() + 0.5 / SAMPLE_RATE >= end:
             return available
-        self._pace.wait_until(end)
+        self._clock.sleep(end - self._pace.elapsed())
         return 0
 
-    def _report_missing(self, heard: float) -> None:
+    def _report_missing(self, read: float) -> None:
+        """Report damage after `read` seconds of the file."""
         expected = self._decoder.duration
-        missing = expected is not None and expected - heard > max(_MISSING_SECONDS, _MISSING_SHARE * expected)
+        missing = expected is not None and expected - read > max(_MISSING_SECONDS, _MISSING_SHARE * expected)
         if missing or self._decoder.damaged:
             length = f" of {expected:.1f} s" if missing and expected is not None else ""
-            self.damage = f"{self._path} is damaged or cut off: only {heard:.1f} s{length} could be read."
+            self.damage = f"{self._path} is damaged or cut off: only {read:.1f} s{length} could be read."
             self._notify(Notice("warning", self.damage))
 
 
@@ -189,7 +190,7 @@ def decoded(stream: Piped, name: str) -> Iterator[NDArray[np.int16]]:
     finally:
         decoder.close()
     if decoder.damaged:
-        raise SourceError(f"{name} is damaged or cut off: what could be read was heard.")
+        raise SourceError(f"{name} is damaged or cut off: its end could not be read.")
 
 
 class _Decoder:
@@ -326,17 +327,14 @@ def _open(path: Path, piped: Piped | None) -> tuple[Any, Any]:
         ) from error
     except OSError as error:
         raise SourceError(f"{path} cannot be opened ({error.strerror}): choose another file.") from error
-    if not container.streams.audio:
-        container.close()
-        raise SourceError(f"{path} has no audio stream: choose a file with sound.")
-    stream = container.streams.audio[0]
-    if getattr(stream, "codec_context", None) is None:  # PyAV's types say that it never is
-        container.close()
-        raise SourceError(f"{path} holds sound of a kind that cannot be decoded: choose wav, flac, mp3, m4a or ogg.")
-    if stream.rate and not _LOWEST_RATE <= stream.rate <= _HIGHEST_RATE:
-        container.close()
-        raise SourceError(
-            f"{path} states a sampling rate of {stream.rate} Hz, which no recording has: its header is damaged, choose "
-            "another copy."
-        )
-    return container, stream
+    stream = next(iter(container.streams.audio), None)
+    if stream is None:
+        fault = "has no audio stream: choose a file with sound"
+    elif getattr(stream, "codec_context", None) is None:  # PyAV's types say that it never is
+        fault = "holds sound of a kind that cannot be decoded: choose wav, flac, mp3, m4a or ogg"
+    elif stream.rate and not _LOWEST_RATE <= stream.rate <= _HIGHEST_RATE:
+        fault = f"states a rate of {stream.rate} Hz, which no recording has: its header is damaged, choose another copy"
+    else:
+        return container, stream
+    container.close()
+    raise SourceError(f"{path} {fault}.")

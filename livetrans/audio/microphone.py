@@ -35,16 +35,16 @@ SHORTEST_SLEEP = 1.0
 _UNNAMED = ("default", "pulse", "pipewire", "sysdefault")
 """Names of ALSA's ways to the sound server, which say nothing of a microphone."""
 ZEROS_SECONDS = 5.0
-"""Seconds of samples that are exactly 0 after which the user is told: a room is never that quiet."""
+"""Seconds of samples that are exactly 0 after which the user is warned: a room is never that quiet."""
 
 
 class Microphone:
     """A microphone that is opened again when it is lost.
 
-    A thread takes the sound from the capture, resamples it and opens the device; all else is the listening thread's.
-
-    `start_sample` counts what was not heard too (a lost device, a pause, a sleep of the machine, a suspension,
-    sound dropped where the listener is a minute behind), so source time stays true; all but pauses are gaps.
+    A thread of its own opens the device, takes the sound from the capture and resamples it; the rest runs in the thread
+    that iterates. `start_sample` also counts the sound that was not heard (a lost device, a pause, a sleep of the
+    machine, a suspension, sound dropped because the listener was a minute behind), so source time stays true. All of
+    these but pauses are gaps.
     """
 
     def __init__(
@@ -103,12 +103,13 @@ class Microphone:
                 run.append(block)
                 expected = block.start_frame + len(block.samples)
             yield from _chunk(run)
-            if not blocks and self._lost is not None:
+            lost = self._lost
+            if not blocks and lost is not None:
                 # A second late: the device's first sound must not begin before this chunk.
-                now = max(expected, self._lost_until() - SAMPLE_RATE)
+                now = max(expected, self._position_now(*lost[:2]) - SAMPLE_RATE)
                 yield AudioChunk(np.zeros(0, dtype=np.int16), now, self._clock.now())
-        if self._lost is not None:
-            self._report(expected, self._lost_until(), self._lost[2])
+        if lost := self._lost:
+            self._report(expected, self._position_now(*lost[:2]), lost[2])
 
     def pause(self, paused: bool) -> None:
         """Stop or resume listening; audio is discarded meanwhile, and source time goes on."""
@@ -172,7 +173,7 @@ class Microphone:
         return "overflow" if lost else None
 
     def _look_for_zeros(self, samples: NDArray[np.int16]) -> None:
-        """Say once that the device gives nothing but zeros, and once that it gives sound."""
+        """Report once that the device gives nothing but zeros, and once that it gives sound again."""
         before, limit = self._zeros, ZEROS_SECONDS * SAMPLE_RATE
         self._zeros = 0 if samples.any() else before + len(samples)
         device = f"The microphone '{self._capture.device}' gives"
@@ -206,9 +207,8 @@ class Microphone:
             self._capture.close()
         return not self._closed
 
-    def _lost_until(self) -> int:
-        """Return the position that the lost device would have reached."""
-        position, lost_at, _ = self._lost or (self._position, self._now(), "")
+    def _position_now(self, position: int, lost_at: float) -> int:
+        """Return the position that a device would have reached that was lost at this position and instant."""
         return position + int((self._now() - lost_at) * SAMPLE_RATE)
 
     def _now(self) -> float:

@@ -171,7 +171,7 @@ def default_input() -> int | None:
 
 @cache
 def _core_audio() -> Any:
-    """Return macOS's library of sound devices, which learns of changes only without a run loop of this program."""
+    """Return macOS's library of sound devices, which waits for no run loop of this program to see new devices."""
     if not ON_A_MAC:
         return None
     try:
@@ -191,12 +191,12 @@ def _address(selector: bytes) -> ctypes.Array[ctypes.c_uint32]:
 
 
 def is_system_sound(name: str) -> bool:
-    """Return whether a device gives what the machine plays (a call, a video), as its name says."""
+    """Return whether the name is that of a device that gives what the machine plays (a call, a video)."""
     return bool(_SYSTEM_SOUND.search(name))
 
 
 def system_sound_advice() -> str:
-    """Return how to have a device of system sound, as a sentence without its capital."""
+    """Return how to get a device of system sound, as a sentence that begins with a small letter."""
     if ON_A_MAC:
         return "install BlackHole (https://existential.audio/blackhole), then `livetrans mic --device BlackHole`."
     return "`PULSE_SOURCE=NAME livetrans mic` with a monitor's name from `pactl list short sources`."

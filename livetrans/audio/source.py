@@ -101,12 +101,7 @@ class Pace:
 
     def instant(self, elapsed: float) -> float:
         """Return the clock's time at which `elapsed` seconds have been played."""
-        with self._lock:
-            return self._origin + elapsed
-
-    def wait_until(self, elapsed: float) -> None:
-        """Sleep until then, or less if a pause begins meanwhile: the caller checks again."""
-        self._clock.sleep(elapsed - self.elapsed())
+        return self._origin + elapsed
 
     def pause(self, paused: bool) -> None:
         with self._lock:

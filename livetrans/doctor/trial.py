@@ -148,7 +148,7 @@ def _expecting_english(settings: Settings) -> Settings:
 
 
 def trial_finding(trial: Trial) -> Finding:
-    """Say plainly whether the machine keeps up, and how late captions are."""
+    """Return whether the machine keeps up and how late captions are, with advice."""
     busy = f"the recogniser is busy {trial.recogniser:.0%} of the time, the translator {trial.translator:.0%}"
     lag = "no word of the recording was recognised, so how late captions are is unknown"
     if trial.lag is not None and trial.lag_95 is not None:
