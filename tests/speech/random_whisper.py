@@ -1,7 +1,5 @@
 """Whisper models of OpenAI's shapes with random weights, in CTranslate2's format: no training, no download, no torch.
 
-    python tests/speech/random_whisper.py FOLDER --shape small [--english] [--version3] [--layers N]
-
 A pass costs what one of a real model of that shape does. What it writes does not depend on the sound: a phrase, or
 letters without sense. The vocabulary has Whisper's sizes and special tokens, but byte pairs are not merged: the package
 that carries Whisper's merges (openai-whisper) needs torch.
@@ -9,10 +7,9 @@ that carries Whisper's merges (openai-whisper) needs torch.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -168,33 +165,3 @@ def _specification(
             linear(block.ffn.linear_0, 4 * width, width)
             linear(block.ffn.linear_1, width, 4 * width)
     return spec
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Write a Whisper model of OpenAI's shape with random weights.")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--shape", choices=SHAPES, default="tiny")
-    parser.add_argument("--layers", type=int, help="fewer layers than the shape has, for a quick test")
-    parser.add_argument("--english", action="store_true", help="an English-only model (.en)")
-    parser.add_argument("--version3", action="store_true", help="128 mel bands and 100 languages, as large-v3")
-    parser.add_argument("--quantization", default="float16", help="float16 as published models, int8, float32")
-    options = parser.parse_args()
-    shape = SHAPES[options.shape]
-    if options.layers:
-        shape = replace(shape, layers=options.layers, decoder_layers=None)
-    bands, languages = (128, 100) if options.version3 else (80, 99)
-    write_random_whisper(
-        options.folder,
-        shape=shape,
-        english=options.english,
-        languages=languages,
-        bands=bands,
-        spoken="en",
-        phrase=PHRASE,
-        quantization=options.quantization,
-    )
-    print(f"{options.folder}: {sum(file.stat().st_size for file in options.folder.iterdir()):,} bytes")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,45 +25,35 @@ def test_what_two_passes_agree_on_is_committed_in_the_newer_spelling() -> None:
     assert texts(agreement.committed) == ["Hello,", "world", "how"]
 
 
-def test_a_word_whose_time_moved_past_the_border_does_not_come_twice() -> None:
+def committed(*words: str) -> LocalAgreement:
+    """An agreement that has committed the words."""
     agreement = LocalAgreement()
-    agreement.update(at("the", "old", "printing"))
-    agreement.update(at("the", "old", "printing"))
-    late = [*at("the", "old"), Word("printing", 1.45, 1.9), Word("press", 1.9, 2.3)]
-    agreement.update(late)
-    assert texts(agreement.tail) == ["press"]
+    agreement.update(at(*words))
+    agreement.update(at(*words))
+    return agreement
 
 
-def test_a_word_whose_time_moved_before_the_border_is_not_lost() -> None:
-    agreement = LocalAgreement()
-    agreement.update(at("the", "old", "printing"))
-    agreement.update(at("the", "old", "printing"))
-    early = [*at("the", "old"), Word("printing", 1.0, 1.2), Word("press", 1.2, 1.6), Word("was", 1.6, 1.8)]
-    agreement.update(early)
-    assert texts(agreement.tail) == ["press", "was"]
-
-
-def test_a_speakers_own_repetition_is_kept() -> None:
-    agreement = LocalAgreement()
-    agreement.update(at("it", "is", "very"))
-    agreement.update(at("it", "is", "very"))
-    agreement.update(at("it", "is", "very", "very", "good"))
-    assert texts(agreement.tail) == ["very", "good"]
-
-
-def test_the_rest_of_a_word_that_was_trimmed_away_is_dropped_and_a_whole_one_is_kept() -> None:
-    for word, kept in ((Word("very", 1.5, 1.6), ["good"]), (Word("very", 1.5, 2.0), ["very", "good"])):
-        agreement = LocalAgreement()
-        agreement.update(at("it", "is", "very"))
-        agreement.update(at("it", "is", "very"))
-        agreement.update([word, Word("good", 2.0, 2.5)], buffer_start=1.5)
-        assert texts(agreement.tail) == kept
+@pytest.mark.parametrize(
+    ("before", "hypothesis", "buffer_start", "tail"),
+    [
+        ("the old printing", [*at("the", "old"), Word("printing", 1.45, 1.9), Word("press", 1.9, 2.3)], 0.0, "press"),
+        ("the old printing", [*at("the", "old"), Word("printing", 1.0, 1.2), Word("press", 1.2, 1.6)], 0.0, "press"),
+        ("it is very", at("it", "is", "very", "very", "good"), 0.0, "very good"),
+        ("it is very", [Word("very", 1.5, 1.6), Word("good", 2.0, 2.5)], 1.5, "good"),
+        ("it is very", [Word("very", 1.5, 2.0), Word("good", 2.0, 2.5)], 1.5, "very good"),
+    ],
+    ids=["time moved past the border", "time moved before it", "a real repetition", "rest of a word", "a whole word"],
+)
+def test_no_word_comes_twice_and_none_is_lost(
+    before: str, hypothesis: list[Word], buffer_start: float, tail: str
+) -> None:
+    agreement = committed(*before.split())
+    agreement.update(hypothesis, buffer_start)
+    assert texts(agreement.tail) == tail.split()
 
 
 def test_an_empty_hypothesis_takes_nothing_back() -> None:
-    agreement = LocalAgreement()
-    agreement.update(at("one", "two"))
-    agreement.update(at("one", "two"))
+    agreement = committed("one", "two")
     assert agreement.update([]) == ()
     assert texts(agreement.committed) == ["one", "two"]
 

@@ -197,12 +197,10 @@ def test_words_that_disappear_leave_the_committed_ones() -> None:
     vanished = hear(transcriber, 1.0, 2.0)[-1]
     assert (vanished.committed, vanished.partial, vanished.final) == ("one two", "", False)
     assert [t.text for t in transcriber.flush()] == ["one two"]
-
-
-def test_a_segment_that_was_shown_has_a_final_even_if_all_its_words_disappear() -> None:
-    transcriber = Transcriber(Answering("one two", ""), STEADY, ManualClock())
-    assert [t.text for t in hear(transcriber, 1.0)] == ["one two"]
-    assert [(t.text, t.final, t.revision) for t in hear(transcriber, 0.5, 1.0, pause=True)] == [("one two", True, 1)]
+    shown = Transcriber(Answering("one two", ""), STEADY, ManualClock())
+    assert [t.text for t in hear(shown, 1.0)] == ["one two"]
+    finals = hear(shown, 0.5, 1.0, pause=True)
+    assert [(t.text, t.final, t.revision) for t in finals] == [("one two", True, 1)], "what was shown has a final"
 
 
 def test_sound_without_words_gives_nothing_and_uses_no_id() -> None:

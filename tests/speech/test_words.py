@@ -74,41 +74,16 @@ def endpoint(committed: str, partial: str = "", maximum_words: int = 40, maximum
     return find_endpoint(words[:count], words[count:], maximum_words, maximum_length)
 
 
-@pytest.mark.parametrize(
-    ("text", "following"),
-    [
-        ("done.", "Then"),
-        ("really?", "yes"),
-        ("stop!”", "He"),
-        ("です。", "次"),
-        ("well…", "Yes"),
-        ("1990.", "The"),
-        ("I.", "Then"),
-        ("(so.)", "Now"),
-    ],
-)
-def test_sentence_ends(text: str, following: str) -> None:
-    assert ends_sentence(text, following)
+ENDS = ["done. Then", "really? yes", "stop!” He", "です。 次", "well… Yes", "1990. The", "I. Then", "(so.) Now"]
+GOES_ON = [
+    *("Mr. Smith", "e.g. This", "3. 5", "3.5 Million", "J. Smith", "U.S. Army"),
+    *("3. Oktober", "etc. and", "well... then", "one, Two", "plain Word"),
+]
 
 
-@pytest.mark.parametrize(
-    ("text", "following"),
-    [
-        ("Mr.", "Smith"),
-        ("e.g.", "This"),
-        ("3.", "5"),
-        ("3.5", "Million"),
-        ("J.", "Smith"),
-        ("U.S.", "Army"),
-        ("3.", "Oktober"),
-        ("etc.", "and"),
-        ("well...", "then"),
-        ("one,", "Two"),
-        ("plain", "Word"),
-    ],
-)
-def test_no_sentence_ends(text: str, following: str) -> None:
-    assert not ends_sentence(text, following)
+@pytest.mark.parametrize(("pair", "ends"), [*((pair, True) for pair in ENDS), *((pair, False) for pair in GOES_ON)])
+def test_sentence_ends(pair: str, ends: bool) -> None:
+    assert ends_sentence(*pair.split()) == ends
 
 
 def test_a_sentence_ends_its_segment_only_when_more_follows() -> None:
@@ -118,13 +93,10 @@ def test_a_sentence_ends_its_segment_only_when_more_follows() -> None:
     assert endpoint("This is", "it. And more") is None
 
 
-def test_a_segment_over_its_cap_is_cut_at_a_clause_of_its_latter_half() -> None:
+def test_a_segment_over_its_cap_is_cut_at_a_clause_of_its_latter_half_once_it_is_committed() -> None:
     assert endpoint("a b, c d e f, g h i j k", "l", maximum_words=10) == 6
     assert endpoint("a b, c d e f g h i j k", "l", maximum_words=10) == 10
     assert endpoint("a b c d e f g", "h i j k", maximum_words=10) == 7
-
-
-def test_a_segment_over_its_cap_waits_while_little_is_committed() -> None:
     assert endpoint("a b", "c d e f g h i j k", maximum_words=10) is None
 
 
