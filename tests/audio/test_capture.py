@@ -38,6 +38,7 @@ class PortAudioError(Exception):
 class FakeSoundDevice:
     """sounddevice's interface over devices that take some rates and numbers of channels only."""
 
+    __name__ = "sounddevice"
     PortAudioError = PortAudioError
 
     def __init__(
