@@ -13,13 +13,14 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 import click
 
 from livetrans import __version__
 from livetrans.cli.common import CommandEntry, LazyGroup
-from livetrans.errors import LivetransError, sentence
+from livetrans.errors import LivetransError, UsageError, sentence
 from livetrans.installation import as_started
 from livetrans.text import one_line
 
@@ -35,10 +36,11 @@ COMMANDS = {
     "doctor": CommandEntry("livetrans.cli.doctor", "Check this machine, and say how far behind captions will be."),
     "languages": CommandEntry("livetrans.cli.languages", "List the languages for --from and --to."),
     "devices": CommandEntry("livetrans.cli.devices", "List the microphones."),
-    "completion": CommandEntry("livetrans.cli.completing", "Print the completion script of your shell."),
+    "completion": CommandEntry("livetrans.cli", "Print the completion script of your shell."),
 }
 
 COMPLETION_VARIABLE = "_LIVETRANS_COMPLETE"
+SHELLS = ("bash", "zsh", "fish")
 DEBUG_VARIABLE = "LIVETRANS_DEBUG"
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -52,6 +54,27 @@ cli = LazyGroup(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 click.version_option(__version__, message="livetrans %(version)s")(cli)
+
+
+@click.command("completion")
+@click.argument("shell", required=False, type=click.Choice(SHELLS))
+def completion_command(shell: str | None) -> None:
+    """Print the completion script of SHELL (bash, zsh or fish; by default the one in use).
+
+    \b
+    bash: livetrans completion bash > ~/.local/share/bash-completion/completions/livetrans
+    zsh:  livetrans completion zsh > a file _livetrans in a folder of your $fpath
+    fish: livetrans completion fish > ~/.config/fish/completions/livetrans.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    name = shell or Path(os.environ.get("SHELL", "")).name
+    completion = get_completion_class(name) if name in SHELLS else None
+    if completion is None:
+        raise UsageError(
+            f"the shell in use was not recognised; name it ({', '.join(SHELLS)}): `livetrans completion bash`"
+        )
+    click.echo(completion(cli, {}, "livetrans", COMPLETION_VARIABLE).source())
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

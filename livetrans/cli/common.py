@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from livetrans.errors import UsageError
 from livetrans.events import Caption, Event, Notice, Record, RunStarted, SourceProgress, Transcript
@@ -145,6 +146,31 @@ class GroupedCommand(click.Command):
         for heading, lines in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(lines)
+
+
+def complete_session(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Return the shell's completions of a session's name."""
+    from livetrans.session.store import LAST, session_folders
+
+    names = [LAST, *(folder.name for folder in session_folders())]
+    return [CompletionItem(name) for name in names if name.startswith(typed)]
+
+
+def complete_file_or_session(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Return the shell's completions of a file's name; of a session's where one begins with what is typed."""
+    sessions = complete_session(context, parameter, typed) if typed else []
+    return sessions or [CompletionItem(typed, type="file")]
+
+
+def complete_language(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Return the shell's completions of the last of one or more languages with commas between, as codes or names."""
+    from livetrans.languages import LANGUAGES
+
+    before, comma, last = typed.rpartition(",")
+    named = [(one.code, one.name) for one in LANGUAGES.values()]
+    named += [(one.name, one.code) for one in LANGUAGES.values() if last and " " not in one.name]
+    found = [(value, other) for value, other in named if value.lower().startswith(last.lower())]
+    return [CompletionItem(f"{before}{comma}{value}", help=other) for value, other in found]
 
 
 def steady_console(stream: TextIO) -> Console:

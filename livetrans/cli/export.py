@@ -7,8 +7,7 @@ from typing import cast, get_args
 
 import click
 
-from livetrans.cli.common import say, warn
-from livetrans.cli.completing import complete_session
+from livetrans.cli.common import complete_session, say, warn
 from livetrans.errors import UsageError
 from livetrans.files import write_new
 from livetrans.installation import started_as

@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from livetrans.cli.common import AdvisingGroup, say
-from livetrans.cli.completing import complete_language
+from livetrans.cli.common import AdvisingGroup, complete_language, say
 from livetrans.errors import ModelError, UsageError
 from livetrans.installation import started_as
 from livetrans.languages import AUTO, check_different, parse_language

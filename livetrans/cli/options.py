@@ -12,8 +12,7 @@ from typing import Any
 
 import click
 
-from livetrans.cli.common import BY_CALM, GroupedOption
-from livetrans.cli.completing import complete_language
+from livetrans.cli.common import BY_CALM, GroupedOption, complete_language
 from livetrans.cli.config import config_option
 from livetrans.cli.values import Gamma, Languages, NumberRange, Terms, checked_jsonl
 from livetrans.config import CALM, FINALS, GAMMA, PANELS, PAPER_METHOD, SOURCE_LINES, UNNAMED, Settings

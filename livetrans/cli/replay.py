@@ -16,8 +16,7 @@ from click.core import ParameterSource
 
 from livetrans.audio.source import WHOLE, Part
 from livetrans.bench.table import FORMATS
-from livetrans.cli.common import GroupedCommand, say, warn
-from livetrans.cli.completing import complete_file_or_session
+from livetrans.cli.common import GroupedCommand, complete_file_or_session, say, warn
 from livetrans.cli.export import format_of
 from livetrans.cli.run_options import run_options, wants_screen, was_given
 from livetrans.cli.running import run_at_once, run_live

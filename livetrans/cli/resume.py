@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from livetrans.audio.source import Part
-from livetrans.cli.common import say, warn
-from livetrans.cli.completing import complete_session
+from livetrans.cli.common import complete_session, say, warn
 from livetrans.cli.config import entries
 from livetrans.cli.options import field_of, written
 from livetrans.cli.running import run_resumed

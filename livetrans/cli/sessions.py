@@ -7,8 +7,7 @@ from shutil import get_terminal_size
 
 import click
 
-from livetrans.cli.common import AdvisingGroup, require_yes, say, warn
-from livetrans.cli.completing import complete_session
+from livetrans.cli.common import AdvisingGroup, complete_session, require_yes, say, warn
 from livetrans.cli.export import text_option
 from livetrans.errors import SessionError, UsageError
 from livetrans.installation import started_as

@@ -32,7 +32,7 @@ def table_of(text: str) -> dict[str, dict[str, str]]:
 
 
 def transcripts(path: Path, *segments: str) -> Path:
-    """A stream of segments, each said in two updates."""
+    """A stream of segments, each printed in two updates."""
     lines = []
     for segment_id, text in enumerate(segments):
         words = text.split()

@@ -65,8 +65,8 @@ def test_values_chosen_by_calm_are_those_in_force(config_file: Path, capsys: pyt
     for content, bias, window in (('calm = "faithful"', "0", "160"), ('method = "paper"\nlive-window = 5', "0.2", "5")):
         config_file.write_text(content)
         assert run(["config"]) == 0
-        said = " ".join(capsys.readouterr().out.split())
-        assert f"bias default {bias} (by --calm)" in said and f" {window}" in said.partition("live-window")[2]
+        printed = " ".join(capsys.readouterr().out.split())
+        assert f"bias default {bias} (by --calm)" in printed and f" {window}" in printed.partition("live-window")[2]
 
 
 def test_a_theme_that_no_run_takes_is_refused(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -163,8 +163,8 @@ def test_completion_needs_a_known_shell(monkeypatch: pytest.MonkeyPatch, capsys:
     monkeypatch.setenv("SHELL", "/bin/tcsh")
     monkeypatch.setattr(sys, "argv", ["/elsewhere/livetrans"])
     assert run(["completion"]) == 2
-    said = capsys.readouterr().err
-    assert "(bash, zsh, fish)" in said and "`/elsewhere/livetrans completion bash`" in said
+    printed = capsys.readouterr().err
+    assert "(bash, zsh, fish)" in printed and "`/elsewhere/livetrans completion bash`" in printed
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

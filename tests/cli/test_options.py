@@ -231,10 +231,10 @@ def test_jsonl_never_takes_the_recording_for_its_file(seen: Seen, capsys: pytest
 
 def test_help_has_headings_and_every_default(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", "--help"]) == 0
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for heading in ("Languages:", "Models:", "Translation:", "Listening:", "Output:", "Options:"):
-        assert heading in said
-    assert f"[default: {DecodingSettings().method}]" in said
+        assert heading in printed
+    assert f"[default: {DecodingSettings().method}]" in printed
 
 
 def test_every_shared_option_has_a_sentence_and_a_value_for_the_file() -> None:
