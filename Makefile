@@ -3,7 +3,12 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+# Of llama.cpp its engine alone is built: neither its programs' common library, which llama-cpp-python forces on unless a
+# variable that is no option is off, nor its vision library.
+ENGINE := $(VENV)/llama-cpp.cmake
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURDIR)/$(ENGINE)'
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check mac newest endurance clean
@@ -30,7 +35,7 @@ MAC_TESTS := tests/audio tests/cli tests/doctor tests/models tests/session $(wil
 mac: $(VENV)/.check  ## tests on a Mac rehearsed on Linux (others than usual: make mac MAC_TESTS=tests/run)
 	@$(BIN)/python -m pytest -p tests.mac --numprocesses $(CORES) --dist worksteal $(PYTEST_ARGS) $(MAC_TESTS)
 
-newest: $(VENV)/bin/python  ## the tests with the newest releases of all libraries, without upper bounds, in .venv-newest
+newest: $(VENV)/bin/python $(ENGINE)  ## the tests with the newest releases of all libraries, without upper bounds, in .venv-newest
 	@$(BIN)/python tests/newest.py $(PYTEST_ARGS)
 
 endurance: $(VENV)/.test  ## hours: a soak, 50 killed runs and the fuzzers; their short forms are among the tests
@@ -50,23 +55,21 @@ $(VENV)/.test $(VENV)/.check: SCORERS := tests/outside-scorers.txt
 $(VENV)/.check: EXTRAS := [dev,bench]
 $(VENV)/.check: SERVES := $(VENV)/.test $(VENV)/.demo
 
-# Of llama.cpp its engine alone is built: neither its programs' common library, which llama-cpp-python forces on unless a
-# variable that is no option is off, nor its vision library.
-$(VENV)/.demo $(VENV)/.test $(VENV)/.check: $(VENV)/bin/python pyproject.toml constraints.txt tests/outside-scorers.txt
+$(ENGINE): | $(VENV)/bin/python
+	@echo 'set(LLAMA_BUILD_COMMON OFF)' >$@
+
+$(VENV)/.demo $(VENV)/.test $(VENV)/.check: $(VENV)/bin/python pyproject.toml constraints.txt tests/outside-scorers.txt | $(ENGINE)
 	@echo "livetrans: installing into $(VENV)."
 	@if ! $(BIN)/python -c 'import importlib.metadata as m; m.version("llama-cpp-python")' 2>/dev/null; then \
 	  command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
 	    echo "livetrans: no C++ compiler was found; install one (Debian, Ubuntu: apt install g++; macOS: xcode-select --install) and run make again." >&2; \
 	    exit 1; }; \
-	  echo "livetrans: llama-cpp-python is compiled for this machine, which takes about 3 minutes on two cores (seconds if pip kept an earlier build); a line comes every minute."; \
+	  echo "livetrans: llama-cpp-python is compiled for this machine, which takes 5 minutes of processor time, about 3 minutes on two cores (seconds if pip kept an earlier build); a line comes every minute."; \
 	fi
 	@( minutes=0; while sleep 60 >/dev/null 2>&1 && kill -0 $$PPID 2>/dev/null; do \
 	     minutes=$$((minutes + 1)); echo ""; echo "livetrans: still installing (compiling llama-cpp-python), $$minutes of about 3 min"; \
 	   done ) & beat=$$!; \
 	trap 'kill $$beat 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
-	echo 'set(LLAMA_BUILD_COMMON OFF)' >$(VENV)/llama-cpp.cmake; \
-	CMAKE_ARGS="$${CMAKE_ARGS:--DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURDIR)/$(VENV)/llama-cpp.cmake'}" \
-	CMAKE_BUILD_PARALLEL_LEVEL="$${CMAKE_BUILD_PARALLEL_LEVEL:-$(CORES)}" \
 	$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check -c constraints.txt -e '.$(EXTRAS)' \
 	$(if $(SCORERS),&& $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --no-deps -r $(SCORERS))
 	@touch $@ $(SERVES)

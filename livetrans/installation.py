@@ -35,7 +35,7 @@ def install_command(extra: str) -> str:
 
 
 def started_as() -> str:
-    """What a shell takes for this program, in advice: `livetrans` where that is found, else as it was started."""
+    """Return this program's name in a shell, for advice: `livetrans` where that is found, else as it was started."""
     started, found = Path(sys.argv[0]), shutil.which("livetrans")
     if started.name == "livetrans":
         is_found = found is not None and started.exists() and Path(found).samefile(started)
@@ -47,7 +47,7 @@ def started_as() -> str:
 
 
 def as_started(text: str) -> str:
-    """The text with its commands in backquotes as a shell takes them: messages are written with plain `livetrans`."""
+    """Return a message, whose commands in backquotes say plain `livetrans`, with its commands as a shell takes them."""
     named = "`livetrans "
     # Most messages name no command, and to search the shell's folders takes longer than to look.
     return text.replace(named, f"`{started_as()} ") if named in text else text

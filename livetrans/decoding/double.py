@@ -114,7 +114,7 @@ class _Ends:
         return self._is_full or loop_length(self._heads) > 0 or loop_length(self._tails) > 0
 
     def decoded(self) -> Decoded:
-        """Both halves in reading order, and what they cost."""
+        """Return both halves in reading order, and what they cost."""
         decoding, (head, tail) = self._decoding, self._accepted
         decoding.output = [*self._heads, *reversed(self._tails)]
         length = len(decoding.output)
@@ -125,7 +125,7 @@ class _Ends:
     def _evaluate(
         self, heads: Sequence[int], tails: Sequence[int], rows: int
     ) -> tuple[Evaluation, NDArray[np.float32], NDArray[np.float32]]:
-        """Evaluate prompt and pairs; logits behind the last `rows` pairs, (rows, pieces) and (rows, tail pieces)."""
+        """Return logits behind the last `rows` pairs, (rows, pieces) and (rows, tail pieces), after the evaluation."""
         pairs = zip(heads, tails, strict=True)
         context = [*self._decoding.prompt, *(token for head, tail in pairs for token in (head, self._ids[tail]))]
         evaluation = self._decoding.model.evaluate(context, 2 * rows)

@@ -48,7 +48,7 @@ def accepted_length(
 
 
 def is_kept(row: NDArray[np.float32], token: int, bias: float) -> bool:
-    """Whether a draft token that is not the argmax wins under the bias (equation 3).
+    """Return whether a draft token that is not the argmax wins under the bias (equation 3).
 
     (1 - bias) p(token) + bias >= (1 - bias) max p, that is max p - p(token) <= bias / (1 - bias): no biased vector is
     needed. From bias 0.5 on every token is kept. At bias 0 a tie goes to the argmax, so that the output is greedy

@@ -311,7 +311,7 @@ _LLAMA3 = known("en de fr it pt hi es th")
 
 
 def _writes(traits: Traits, mark: str) -> bool:
-    """Whether the chat template writes the mark, if the file has one."""
+    """Return whether the chat template writes the mark, if the file has one."""
     return mark in (traits.chat_template or mark)
 
 

@@ -55,8 +55,9 @@ class LanguageModel(Protocol):
         """Return a scalar of the model file's metadata as text, None where it has no such key."""
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        """Token ids of the text; `special` makes control tokens written in it count as such (templates only, never
-        speech).
+        """Return the token ids of the text.
+
+        `special`, for templates only and never for speech, makes control tokens written in it count as such.
         """
 
     def detokenize(self, tokens: Sequence[int]) -> bytes:

@@ -92,17 +92,13 @@ def _request(
     """Return what the form is written for; put what its marks stand for into `contents`."""
     template = TEMPLATES[name]
     source, target = languages
-    spelled = [template.spelling(language) for language in languages]
-    if template.languages is not None and None in spelled:
-        unknown = " and ".join(
-            f"{language.name} ({language.code})"
-            for language, known in zip(languages, spelled, strict=True)
-            if known is None
-        )
-        codes = list(template.languages)
+    unknown = [language for language in languages if template.spelling(language) is None]
+    if unknown:
+        names = " and ".join(f"{language.name} ({language.code})" for language in unknown)
+        codes = list(template.languages or ())
         more = f" and {len(codes) - _SHOWN_LANGUAGES} more" if len(codes) > _SHOWN_LANGUAGES else ""
         raise UsageError(
-            f"{model.name} does not know {unknown}, only {', '.join(codes[:_SHOWN_LANGUAGES])}{more}; choose another "
+            f"{model.name} does not know {names}, only {', '.join(codes[:_SHOWN_LANGUAGES])}{more}; choose another "
             "language, another translator with --mt, or try it all the same with --prompt chat"
         )
 
@@ -115,8 +111,8 @@ def _request(
         return tuple((mark(one), mark(other)) for one, other in pairs)
 
     return Request(
-        source=spelled[0] or source.name,
-        target=spelled[1] or target.name,
+        source=template.spelling(source) or source.name,
+        target=template.spelling(target) or target.name,
         source_code=source.code,
         target_code=target.code,
         speech=_SPEECH,
@@ -149,7 +145,7 @@ def _speech_tokens(model: LanguageModel, text: str, leading_space: bool) -> list
 
 
 def _brings_space(model: LanguageModel, before: str) -> bool:
-    """Whether what people said after `before` has to bring the space that ends it: a word's token includes it.
+    """Return whether what people said after `before` has to bring the space that ends it: a word's token includes it.
 
     SentencePiece models themselves put a space before every text, by default.
     """

@@ -99,14 +99,6 @@ def test_what_counts_as_accepted_is_the_drafts(seed: int, draft: list[int], bias
     assert all(token < V for token in decoded.tokens)
 
 
-@given(_seeds, st.integers(1, 9), _pieces)
-def test_the_cap_holds_for_any_draft(seed: int, maximum: int, draft: list[int]) -> None:
-    decoded = _decode(_model(seed), draft, 0.3, maximum)
-    assert len(decoded.tokens) <= maximum
-    assert decoded.stats.draft_tokens <= maximum
-    assert decoded.stats.truncated == (len(decoded.tokens) == maximum)
-
-
 @pytest.mark.parametrize("half", [0, 1])
 def test_a_loop_in_either_half_ends_the_output(half: int) -> None:
     other = hashed_rule(3)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from livetrans.clock import SystemClock
-from livetrans.config import CALM, DecodingSettings, DraftModelSettings, LanguageModelSettings, Settings
+from livetrans.config import DecodingSettings, DraftModelSettings, LanguageModelSettings, Settings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
-from livetrans.errors import ModelError, UsageError
+from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.languages import parse_language
 from livetrans.lm.llama.double import TAIL_MARK, DoubleModel, TailPieces
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.run.opening import open_translating
-from livetrans.run.translating import Translating
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +98,12 @@ def test_without_a_bias_both_halves_as_the_draft_change_nothing(
     assert drafted > prefixes
 
 
+def test_another_familys_prompt_is_refused(model: LlamaModel) -> None:
+    tokens = build_prompt(model, "tower", parse_language("en"), parse_language("de")).tokens(model, "Good morning.")
+    with pytest.raises(UsageError, match="has a prompt of its own"):
+        _decode(model, tokens)
+
+
 def test_a_step_writes_two_tokens(model: LlamaModel, prompt: Prompt) -> None:
     decoded = _decode(model, prompt.tokens(model, "My brother lives in a house near the river."))
     text = model.detokenize(decoded.tokens).decode()
@@ -109,36 +113,22 @@ def test_a_step_writes_two_tokens(model: LlamaModel, prompt: Prompt) -> None:
     assert decoded.stats.forward_passes <= len(decoded.tokens) // 2 + 1
 
 
-def test_other_methods_refuse_it_and_double_refuses_other_models(
-    open_run: Callable[..., Translating], double_path: Path, translator_path: Path
-) -> None:
-    with pytest.raises(ModelError, match="only --method double can use"):
-        open_run(double_path, method="window")
-    with pytest.raises(ModelError, match="is no double-token model"):
-        open_run(translator_path)
-
-
-@pytest.fixture
-def open_run(double_path: Path) -> Callable[..., Translating]:
-    def opened(target: Path = double_path, draft: Path | None = None, method: str = "double") -> Translating:
+def test_what_does_not_go_with_double_token_decoding_is_refused(double_path: Path, translator_path: Path) -> None:
+    cases = (
+        (double_path, None, "window", "only --method double can use"),
+        (translator_path, None, "double", "is no double-token model"),
+        (translator_path, double_path, "ssbd", "only --method double can use"),
+        (double_path, translator_path, "double", "double uses no draft model"),
+    )
+    for target, draft, method, words in cases:
         settings = Settings(
             None,
             LanguageModelSettings(target, threads=1),
             DraftModelSettings(draft) if draft else None,
-            decoding=replace(CALM["balanced"].decoding, method=method),
+            decoding=DecodingSettings(method=method),
         )
-        return open_translating(settings, SystemClock(), lambda event: None)
-
-    return opened
-
-
-def test_it_is_no_draft_model_and_takes_none(
-    open_run: Callable[..., Translating], double_path: Path, translator_path: Path
-) -> None:
-    with pytest.raises(ModelError, match="only --method double can use"):
-        open_run(translator_path, double_path, "ssbd")
-    with pytest.raises(UsageError, match="double uses no draft model"):
-        open_run(draft=translator_path)
+        with pytest.raises(LivetransError, match=words):
+            open_translating(settings, SystemClock(), lambda event: None)
 
 
 def test_damaged_tail_pieces_are_refused(double_path: Path, tmp_path: Path) -> None:

@@ -181,13 +181,6 @@ def test_a_rewind_past_the_window_gives_the_logits_of_a_fresh_cache(sliding_wind
     np.testing.assert_allclose(rewound, expected, atol=0.02 * float(np.std(expected)))
 
 
-def test_a_window_that_is_gone_is_evaluated_again(sliding_window: LlamaModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    tokens = [3 + (7 * n) % 90 for n in range(300)]
-    sliding_window.evaluate(tokens)
-    monkeypatch.setattr("llama_cpp.llama_memory_seq_pos_min", lambda memory, sequence: 250)
-    assert sliding_window.evaluate([*tokens[:200], 5]).reused_tokens == 0
-
-
 def test_files_that_are_not_models_are_refused_in_one_sentence(tmp_path: Path, translator_path: Path) -> None:
     text = tmp_path / "notes.gguf"
     text.write_text("hello")

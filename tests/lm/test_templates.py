@@ -14,7 +14,7 @@ from livetrans.config import LanguageModelSettings
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import LANGUAGES, Language, parse_language
 from livetrans.lm import families
-from livetrans.lm.families import TEMPLATES
+from livetrans.lm.families import TEMPLATES, Pairs
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import NO_CONTEXT, Context, build_prompt, choose_template, text_of_bytes
 from livetrans.lm.rendering import render_here
@@ -131,29 +131,28 @@ def test_nothing_that_people_said_acts_as_a_control_token(speech: str, data: st.
     assert control(harmful, attack) == control(harmless, "hello")
 
 
-def test_hy_mt2_is_asked_in_chinese_where_chinese_is_one_of_the_pair() -> None:
-    family = FAMILIES["hymt-1.8B"]
-    chinese = parse_language("zh")
-    assert "将以下文本翻译为中文，注意只需要输出翻译后的结果，不要额外解释：\n\nHi" in written(
-        family, ENGLISH, chinese, "Hi"
-    )
-    assert "将以下文本翻译为英语，" in written(family, chinese, ENGLISH, "你好")
-    assert "将以下文本翻译为繁体中文，" in written(family, ENGLISH, parse_language("zh-TW"), "Hi")
-
-
-def test_hy_mt2_gets_terms_in_the_form_of_its_readme() -> None:
-    context = Context(terms=(("bridge", "Steg"), ("river", "Fluss")))
-    prompt = written(FAMILIES["hymt-1.8B"], ENGLISH, GERMAN, "The bridge.", context)
-    assert (
-        "Reference the following translations:\nbridge translates to Steg\nriver translates to Fluss\n\n"
-        "Translate the following text into German. Note that you must ONLY output the translated result without any "
-        "additional explanation:\n\nThe bridge."
-    ) in prompt
-    prompt = written(FAMILIES["hymt-1.8B"], parse_language("zh"), GERMAN, "桥", Context(terms=(("桥", "Steg"),)))
-    assert (
-        "参考下面的翻译：\n桥 翻译成 Steg\n将以下文本翻译为德语，注意只需要输出翻译后的结果，不要额外解释：\n\n桥"
-        in prompt
-    )
+@pytest.mark.parametrize(
+    ("source", "target", "text", "terms", "expected"),
+    [
+        ("en", "zh", "Hi", (), "将以下文本翻译为中文，注意只需要输出翻译后的结果，不要额外解释：\n\nHi"),
+        ("zh", "en", "你好", (), "将以下文本翻译为英语，"),
+        ("en", "zh-TW", "Hi", (), "将以下文本翻译为繁体中文，"),
+        ("zh", "de", "桥", (("桥", "Steg"),), "参考下面的翻译：\n桥 翻译成 Steg\n将以下文本翻译为德语，"),
+        (
+            "en",
+            "de",
+            "The bridge.",
+            (("bridge", "Steg"), ("river", "Fluss")),
+            "Reference the following translations:\nbridge translates to Steg\nriver translates to Fluss\n\n"
+            "Translate the following text into German. Note that you must ONLY output the translated result without "
+            "any additional explanation:\n\nThe bridge.",
+        ),
+    ],
+)
+def test_hy_mt2_is_asked_as_its_readme_says(source: str, target: str, text: str, terms: Pairs, expected: str) -> None:
+    """In Chinese where that is one of the pair."""
+    languages = parse_language(source), parse_language(target)
+    assert expected in written(FAMILIES["hymt-1.8B"], *languages, text, Context(terms=terms))
 
 
 @pytest.mark.parametrize(

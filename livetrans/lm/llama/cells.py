@@ -25,7 +25,7 @@ _CONTEXT, _MOVING = 0, 1
 
 
 def runs_on_cpu() -> bool:
-    """Whether models are evaluated by the CPU."""
+    """Return whether models are evaluated by the CPU."""
     return not llama_cpp.llama_supports_gpu_offload()
 
 
@@ -40,7 +40,6 @@ class LlamaCells:
     def __init__(self, model: Any, settings: LanguageModelSettings, threads: int, maximum_rows: int) -> None:
         self._tokens: list[int] = []
         self._path = settings.model
-        self._sliding_window: int = llama_cpp.llama_model_n_swa(model)
         self._vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
         params = llama_cpp.llama_context_default_params()
         # Beyond the length that it was trained on, a model writes nonsense without a warning.
@@ -72,7 +71,7 @@ class LlamaCells:
         self.maximum_rows = min(maximum_rows, self._batch_tokens)
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._pass_tokens = self._batch_tokens
-        self.can_move = bool(llama_cpp.llama_memory_can_shift(self._memory)) and self._sliding_window == 0
+        self.can_move = bool(llama_cpp.llama_memory_can_shift(self._memory)) and llama_cpp.llama_model_n_swa(model) == 0
         self._batch = llama_cpp.llama_batch_init(self._batch_tokens, 0, 1)
         view = np.ctypeslib.as_array
         self._token_view = view(self._batch.token, shape=(self._batch_tokens,))
@@ -171,8 +170,7 @@ class LlamaCells:
         if kept == len(self._tokens):
             return kept
         position = self._positions(self._tokens, kept, kept + 1)[0]
-        removed = llama_cpp.llama_memory_seq_rm(self._memory, _CONTEXT, position, -1)
-        if not removed or not self._sliding_window_is_whole(kept):
+        if not llama_cpp.llama_memory_seq_rm(self._memory, _CONTEXT, position, -1):
             self._forget()
             return 0
         del self._tokens[kept:]
@@ -182,18 +180,8 @@ class LlamaCells:
         return range(begin, end)
 
     def _is_joined(self, tokens: Sequence[int], at: int) -> bool:
-        """Whether the token at `at` has to be evaluated together with the one before it."""
+        """Return whether the token at `at` has to be evaluated together with the one before it."""
         return False
-
-    def _sliding_window_is_whole(self, kept: int) -> bool:
-        """Whether every position that the next token attends to is still there.
-
-        A successful removal is not a proof for sliding-window caches: cells outside the window may have been reused.
-        """
-        if self._sliding_window == 0 or kept == 0:
-            return True
-        first: int = llama_cpp.llama_memory_seq_pos_min(self._memory, _CONTEXT)
-        return first == 0 or first <= kept - self._sliding_window
 
     def _forget(self) -> None:
         llama_cpp.llama_memory_clear(self._memory, True)

@@ -56,26 +56,23 @@ class LlamaModel:
         maximum_rows: int = 161,
         clock: Clock | None = None,
         on_progress: Callable[[float], None] | None = None,
-        _weights: LlamaModel | None = None,
+        _weights: Any = None,
     ) -> None:
         self.clock: Clock = clock or SystemClock()
         self._settings = settings
         self._path = settings.model
-        self._model: Any = None
-        self._owns_model = True
         self._cells: LlamaCells | None = None
         self._pieces: dict[int, bytes] = {}
         self._wanted_rows = maximum_rows
         self._others: list[Self] = []
-        if _weights is not None:
-            self._model, self._owns_model = _weights._model, False
-            self._describe()
-        else:
-            check_file(self._path)
-            _redirect_log()
+        self._owns_model = _weights is None
+        self._model: Any = _weights or _load(self._path, on_progress)
         try:
-            if self._owns_model:
-                self._load_model(settings, on_progress)
+            if llama_cpp.llama_model_has_encoder(self._model):
+                raise ModelError(f"{self._path} is an encoder-decoder model; livetrans needs a decoder-only GGUF")
+            self.vocabulary = llama_cpp.llama_model_get_vocab(self._model)
+            self.vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(self.vocabulary)
+            self._ends = self._corrected_ends()
             self.threads = settings.threads or max(1, (os.cpu_count() or 2) // 2)
             self._check_kind()
             cells = self._cells = self._open_cells(maximum_rows)
@@ -84,52 +81,16 @@ class LlamaModel:
                     f"{self._path} keeps a recurrent state that cannot drop a rejected draft; "
                     "choose a pure attention model (Llama, Qwen3, Gemma, Hunyuan ...)"
                 )
-            self.context_tokens, self.maximum_rows = cells.context_tokens, cells.maximum_rows
-            self.can_move = cells.can_move
         except BaseException:
             self.close()
             raise
+        self.context_tokens, self.maximum_rows, self.can_move = cells.context_tokens, cells.maximum_rows, cells.can_move
 
     def another_context(self) -> Self:
         """Return a second, empty context over the same weights; it is closed with this one, if not before."""
-        other = type(self)(self._settings, maximum_rows=self._wanted_rows, clock=self.clock, _weights=self)
+        other = type(self)(self._settings, maximum_rows=self._wanted_rows, clock=self.clock, _weights=self._model)
         self._others.append(other)
         return other
-
-    def _load_model(self, settings: LanguageModelSettings, on_progress: Callable[[float], None] | None) -> None:
-        params = llama_cpp.llama_model_default_params()
-        params.n_gpu_layers = -1  # all that fit
-        # llama.cpp crashes in passes of several tokens over weights packed for AMX (its issue 20824; so did 0.3.36).
-        params.use_extra_bufts = b"AMX_INT8 = 1" not in llama_cpp.llama_print_system_info()
-
-        raised: list[BaseException] = []
-
-        @llama_cpp.llama_progress_callback  # type: ignore[untyped-decorator]
-        def progress(fraction: float, _user_data: ctypes.c_void_p) -> bool:
-            try:
-                if on_progress:
-                    on_progress(fraction)
-            except BaseException as error:  # ctypes would print it and go on
-                raised.append(error)
-            return not raised
-
-        params.progress_callback = progress
-        _log.clear()
-        self._model = llama_cpp.llama_model_load_from_file(os.fsencode(self._path), params)
-        if raised:
-            raise raised[0]
-        if not self._model:
-            # The first line names the fault, the later ones only that loading failed.
-            reason = f" ({' '.join(_log[0].split())})" if _log else ""
-            raise ModelError(f"{self._path} cannot be loaded as a GGUF model{reason}; download or convert it again")
-        self._describe()
-        if llama_cpp.llama_model_has_encoder(self._model):
-            raise ModelError(f"{self._path} is an encoder-decoder model; livetrans needs a decoder-only GGUF")
-
-    def _describe(self) -> None:
-        self.vocabulary = llama_cpp.llama_model_get_vocab(self._model)
-        self.vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(self.vocabulary)
-        self._ends = self._corrected_ends()
 
     def _corrected_ends(self) -> dict[int, bool]:
         """Return the true ends of a file that names a piece of text as its end, as Hy-MT2 7B's files name "$"."""
@@ -214,6 +175,37 @@ class LlamaModel:
         if self._model and self._owns_model:
             llama_cpp.llama_model_free(self._model)
         self._model = None
+
+
+def _load(path: Path, on_progress: Callable[[float], None] | None) -> Any:
+    """Return llama.cpp's model of the file."""
+    check_file(path)
+    _redirect_log()
+    params = llama_cpp.llama_model_default_params()
+    params.n_gpu_layers = -1  # all that fit
+    # llama.cpp crashes in passes of several tokens over weights packed for AMX (its issue 20824; so did 0.3.36).
+    params.use_extra_bufts = b"AMX_INT8 = 1" not in llama_cpp.llama_print_system_info()
+    raised: list[BaseException] = []
+
+    @llama_cpp.llama_progress_callback  # type: ignore[untyped-decorator]
+    def progress(fraction: float, _user_data: ctypes.c_void_p) -> bool:
+        try:
+            if on_progress:
+                on_progress(fraction)
+        except BaseException as error:  # ctypes would print it and go on
+            raised.append(error)
+        return not raised
+
+    params.progress_callback = progress
+    _log.clear()
+    model = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
+    if raised:
+        raise raised[0]
+    if not model:
+        # The first line names the fault, the later ones only that loading failed.
+        reason = f" ({' '.join(_log[0].split())})" if _log else ""
+        raise ModelError(f"{path} cannot be loaded as a GGUF model{reason}; download or convert it again")
+    return model
 
 
 def engine() -> str:

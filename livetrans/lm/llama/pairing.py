@@ -66,5 +66,5 @@ def _piece(model: LlamaModel, token: int) -> tuple[bytes, bool]:
 
 
 def _is_unused(model: LlamaModel, token: int) -> bool:
-    """Whether it is padding, which converters add so that sizes are round."""
+    """Return whether it is padding, which converters add so that sizes are round."""
     return bool(llama_cpp.llama_vocab_get_attr(model.vocabulary, token) & llama_cpp.LLAMA_TOKEN_ATTR_UNUSED)
