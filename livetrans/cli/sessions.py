@@ -32,8 +32,11 @@ MOST_COLUMNS = 1000
 """Of a line that goes to no terminal: nothing is cut there."""
 
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Write each session as a line of JSON.")
+
+
 @click.group(cls=AdvisingGroup, invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Write each session as a line of JSON.")
+@json_option
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:
     """List the sessions in the user's data folder, oldest first.
@@ -42,17 +45,13 @@ def command(context: click.Context, as_json: bool) -> None:
     for the session in `replay`, `resume`, `export` and `bench run --recorded`.
     """
     if context.invoked_subcommand is None:
-        _list(as_json)
+        context.invoke(list_command, as_json=as_json)
 
 
 @command.command("list", short_help="List the sessions, as without a command.")
-@click.option("--json", "as_json", is_flag=True, help="Write each session as a line of JSON.")
+@json_option
 def list_command(as_json: bool) -> None:
     """List the sessions, as `livetrans sessions` does."""
-    _list(as_json)
-
-
-def _list(as_json: bool) -> None:
     summaries = _summaries()
     if as_json:
         for summary in summaries:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Literal
 
 from livetrans.errors import SessionError
 from livetrans.events import Caption, Gap, Notice
-from livetrans.session.codec import read_records
+from livetrans.session.codec import dump, read_records
 from livetrans.session.subtitles import Spoken, Which, cues, directed, heard_shares, texts_of
 
 Format = Literal["srt", "vtt", "txt", "jsonl"]
@@ -89,7 +88,7 @@ def _jsonl(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
     for caption in (item.caption for item in spoken):
         head = {"segment_id": caption.segment_id, "start": caption.start, "end": caption.end, "final": caption.final}
         texts = dict(zip(names, texts_of(caption, which), strict=False))
-        yield json.dumps(head | texts, ensure_ascii=False) + "\n"
+        yield dump(head | texts) + "\n"
 
 
 _WRITERS: dict[str, Callable[[Iterable[Spoken], Which], Iterator[str]]] = {

@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import datetime
 from io import FileIO
 from itertools import count
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 import platformdirs
@@ -26,7 +27,6 @@ AUDIO_FILE = "audio.wav"
 
 _HEADER_BYTES = 44
 _SAMPLE_BYTES = 2
-_TAIL_BYTES = 64 * 1024
 _HEADER_INTERVAL = SAMPLE_RATE * _SAMPLE_BYTES
 """Bytes of sound after which the header's sizes are rewritten: a crash hides at most this second from a player."""
 
@@ -181,15 +181,10 @@ def is_being_recorded(folder: Path) -> bool:
 
 def _cut_half_line(events: FileIO) -> int:
     """Remove what a crash left of a last line; return the length, at which the file then stands."""
-    end = events.seek(0, os.SEEK_END)
-    kept = end
-    while kept:
-        begin = max(kept - _TAIL_BYTES, 0)
-        events.seek(begin)
-        newline = read_all(events, kept - begin).rfind(b"\n")
-        kept = begin + newline + 1
-        if newline >= 0:
-            break
+    if not events.seek(0, os.SEEK_END):
+        return 0
+    with mmap(events.fileno(), 0, access=ACCESS_READ) as lines:
+        kept = lines.rfind(b"\n") + 1
     events.truncate(kept)
     return events.seek(kept)
 

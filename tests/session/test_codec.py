@@ -1,11 +1,15 @@
-"""Events as JSON lines: exact round trip, safe lines, times recognised by name, bad files reported in one sentence."""
+"""Events as JSON lines: exact round trip, safe lines, times recognised by name, bad files reported in one sentence.
+
+docs/events.md names every event and field, and which are measured.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+import re
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -241,3 +245,48 @@ def test_a_session_of_an_earlier_version_has_its_settings_in_its_signature() -> 
 def test_a_level_of_back_pressure_had_another_name_before() -> None:
     values = {"event": "back_pressure", "at": 1.0, "step": "finals only", "behind_seconds": 12.0}
     assert from_dict(values).event == BackPressure("finals only", 12.0)
+
+
+DOC = Path(__file__).parents[2] / "docs" / "events.md"
+SECTIONS = dict(re.findall(r"^## `(\w+)`\n(.*?)(?=^## |\Z)", DOC.read_text(encoding="utf-8"), re.M | re.S))
+ROW = re.compile(r"^\| `([\w.]+)` \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", re.M)
+
+
+def names(kind: type, prefix: str = "") -> set[str]:
+    """The event's fields as the document writes them: `stats.output_tokens` for a nested one."""
+    found = {*codec.OF_TRANSCRIPT.get(kind, ())}
+    for field, hint in get_type_hints(kind).items():
+        if kind in codec.OF_TRANSCRIPT and field == "transcript":
+            continue
+        # docs/events.md names the fields of the settings in its example, and livetrans/config.py explains them.
+        nested = [option for option in (hint, *get_args(hint)) if is_dataclass(option) and option is not Settings]
+        found.add(prefix + field)
+        for option in nested:
+            assert isinstance(option, type) and fields(option)
+            found |= names(option, f"{prefix}{field}.")
+    return found
+
+
+def test_every_event_is_documented_and_no_other() -> None:
+    assert list(SECTIONS) == list(codec.EVENTS)
+
+
+@pytest.mark.parametrize("name", codec.EVENTS)
+def test_every_field_is_documented_with_its_unit_and_whether_it_is_measured(name: str) -> None:
+    rows = {field: (unit, measured.strip(), text) for field, unit, measured, text in ROW.findall(SECTIONS[name])}
+    assert rows.keys() == names(codec.EVENTS[name]) | ({"version"} if name == "run_started" else set())
+    for field, (unit, measured, text) in rows.items():
+        assert unit.strip() and text.strip()
+        assert measured == ("yes" if codec.is_time(field.split(".")[-1]) else "no"), field
+
+
+@pytest.mark.parametrize("name", codec.EVENTS)
+def test_every_example_is_what_the_codec_writes(name: str) -> None:
+    examples = re.findall(r"^```json\n(.*?)\n```$", SECTIONS[name], re.M | re.S)
+    assert examples
+    for example in examples:
+        assert "\n" not in example
+        values = json.loads(example)
+        assert values["event"] == name
+        assert to_dict(from_dict(values)) == values
+        assert list(to_dict(from_dict(values))) == list(values)
