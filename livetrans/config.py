@@ -148,34 +148,11 @@ class MaskSettings:
     k: int = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """Settings chosen together by one name."""
-
-    decoding: DecodingSettings = DecodingSettings()
-    mask: MaskSettings = MaskSettings()
-
-
-CALM = {
-    "still": Preset(DecodingSettings(window=3, final="partial"), MaskSettings("display", 3)),
-    "balanced": Preset(),
-    "faithful": Preset(DecodingSettings(window=160)),
-}
-"""How calm captions are: shown words stay unless the source was rewritten; a final may change them; best text."""
-
-PAPER = Preset(DecodingSettings("ssbd", bias=0.2, final="partial"), MaskSettings("display", 3))
-"""The paper's SSBD with its settings (arXiv 2509.21740v2, Table 4), which `--method paper` chooses."""
-
-PAPER_METHOD = "paper"
-"""The `--method` that is `PAPER`, whatever --calm is."""
-
-
 PANELS = ("people", "research", "off")
 """The numbers on the screen: lag and calm with the keys, all figures, or none."""
 
 SOURCE_LINES = ("above", "below")
 """Where the recognised text stands."""
-
 
 GAMMA = 4
 """Tokens that a draft model proposes at a time."""
@@ -265,21 +242,34 @@ class Settings:
         return self.decoding.method == "window"
 
 
-def with_preset(settings: Settings, preset: Preset) -> Settings:
-    """Return the settings with those of a preset; the method stays.
+CALM = {
+    "still": Settings(decoding=DecodingSettings(window=3, final="partial")),
+    "balanced": Settings(),
+    "faithful": Settings(decoding=DecodingSettings(window=160)),
+}
+"""How calm captions are: shown words stay unless the source was rewritten; a final may change them; best text."""
+
+PAPER = Settings(decoding=DecodingSettings("ssbd", bias=0.2, final="partial"), mask=MaskSettings("display", 3))
+"""The paper's SSBD with its settings (arXiv 2509.21740v2, Table 4), which `--method paper` chooses."""
+
+PAPER_METHOD = "paper"
+"""The `--method` that is `PAPER`, whatever --calm is."""
+
+
+def with_preset(settings: Settings, preset: Settings) -> Settings:
+    """Return the settings with decoding and mask of a preset; the method stays.
 
     Without the live window it takes a bias to keep captions calm: the paper's.
     """
     method = settings.decoding.method
     bias = preset.decoding.bias if method == preset.decoding.method else PAPER.decoding.bias
-    decoding = replace(preset.decoding, method=method, bias=bias)
-    return replace(settings, decoding=decoding, mask=preset.mask)
+    return replace(settings, decoding=replace(preset.decoding, method=method, bias=bias), mask=preset.mask)
 
 
 def preset_of(calm: str, method: str) -> Settings:
     """Return what `--calm` and `--method` choose together."""
     if method == PAPER_METHOD:
-        return with_preset(replaced(Settings(), "decoding.method", PAPER.decoding.method), PAPER)
+        return PAPER
     return with_preset(replaced(Settings(), "decoding.method", method), CALM[calm])
 
 

@@ -21,7 +21,7 @@ import click
 from click.core import ParameterSource
 
 from livetrans.cli.common import BY_CALM, GroupedOption, require_yes, say
-from livetrans.config import CALM, Preset, Settings, preset_of
+from livetrans.config import CALM, Settings, preset_of
 from livetrans.errors import SessionError, UsageError
 from livetrans.files import read_text
 from livetrans.installation import started_as
@@ -161,7 +161,7 @@ class KeyOption:
         """The default in words, where the option says it so."""
         return self.option.show_default if isinstance(self.option.show_default, str) else None
 
-    def of_preset(self, preset: Preset | Settings) -> Any:
+    def of_preset(self, preset: Settings) -> Any:
         """Return the key's value in a calm setting; None for a key that no calm setting chooses."""
         stage, _, name = self.option.field.partition(".")
         return getattr(getattr(preset, stage), name) if self.described == BY_CALM else None
