@@ -65,8 +65,8 @@ def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[Met
 
     A display-only mask (`+display3`) changes nothing but what is shown: its method is run plain, and tables mask it.
     Bias and window that are not written are those of `usual`, and so are finals where neither is written; else finals
-    are decoded like any update, as in the paper. The bias of another decoder than `usual`'s is the paper's. A name in
-    `METHOD_SETS`, alone, stands for its methods.
+    are decoded like any update, as in the paper. A bias of 0 is for the decoder of `usual` alone: another one takes the
+    paper's. A name in `METHOD_SETS`, alone, stands for its methods.
 
     Raises:
         UsageError: a method, bias or mask that does not exist.

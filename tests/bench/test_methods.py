@@ -25,7 +25,7 @@ def test_a_live_runs_finals_change_no_method_that_is_written_out(name: str) -> N
     live = DecodingSettings(final="worth", bias=0.3, window=5)
     assert tuple(method.label for method in parse_methods(name, live)) == METHOD_SETS[name]
     labels = [method.label for method in parse_methods("window,window@0.1,window8,ssbd", live)]
-    assert labels == ["rt", "window5@0.3+worth", "window5@0.1", "window8@0.3", "ssbd@0.2"]
+    assert labels == ["rt", "window5@0.3+worth", "window5@0.1", "window8@0.3", "ssbd@0.3"]
 
 
 def test_a_display_only_mask_is_run_plain() -> None:
