@@ -13,12 +13,8 @@ from livetrans import signature
 
 def test_the_processor_of_a_mac_is_named_by_sysctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`platform.processor()` says "arm" on every one of them."""
-    command = tmp_path / "sysctl"
-    command.write_text('#!/bin/sh\n[ "$*" = "-n machdep.cpu.brand_string" ] && echo Apple M3 Pro\n')
-    command.chmod(0o755)
     monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{Path(__file__).parent / 'mac' / 'bin'}{os.pathsep}{os.environ['PATH']}")
     assert signature.machine()["processor"] == "Apple M3 Pro"
-    command.unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
     assert signature.machine()["processor"]

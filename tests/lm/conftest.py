@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from livetrans.config import DecodingSettings, LanguageModelSettings
+from livetrans.clock import SystemClock
+from livetrans.config import DecodingSettings, DraftModelSettings, LanguageModelSettings, Settings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
 from livetrans.languages import parse_language
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import Prompt, build_prompt
+from livetrans.run.opening import open_translating
+from livetrans.run.publisher import Publish
+from livetrans.run.translating import Translating
 
 _SENTENCES = """
 Two young men in red shirts are standing in front of a large building and talking to an old woman.
@@ -27,6 +31,16 @@ A little girl in a yellow coat is throwing stones into the river and laughing ve
 We were surprised to hear that the meeting had been moved to the first Monday of next month.
 The man with the grey beard is repairing an old bicycle in front of his shop near the market.
 """.strip().splitlines()
+
+
+def open_run(
+    target: Path, draft: Path | None, decoding: DecodingSettings, publish: Publish = lambda event: None
+) -> Translating:
+    """Open the translating part of a run."""
+    model = LanguageModelSettings(target, threads=1)
+    settings = Settings(None, model, DraftModelSettings(draft) if draft else None, decoding=decoding)
+    return open_translating(settings, SystemClock(), publish)
+
 
 Stream = Callable[..., list[Decoded]]
 """Takes a sentence, the settings of decoding, and a draft model if there is one."""

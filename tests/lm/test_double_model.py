@@ -9,15 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from livetrans.clock import SystemClock
-from livetrans.config import DecodingSettings, DraftModelSettings, LanguageModelSettings, Settings
+from livetrans.config import DecodingSettings, LanguageModelSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
 from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.languages import parse_language
 from livetrans.lm.llama.double import TAIL_MARK, DoubleModel, TailPieces
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import Prompt, build_prompt
-from livetrans.run.opening import open_translating
+from tests.lm.conftest import open_run
 
 
 @pytest.fixture(scope="module")
@@ -121,14 +120,8 @@ def test_what_does_not_go_with_double_token_decoding_is_refused(double_path: Pat
         (double_path, translator_path, "double", "double uses no draft model"),
     )
     for target, draft, method, words in cases:
-        settings = Settings(
-            None,
-            LanguageModelSettings(target, threads=1),
-            DraftModelSettings(draft) if draft else None,
-            decoding=DecodingSettings(method=method),
-        )
         with pytest.raises(LivetransError, match=words):
-            open_translating(settings, SystemClock(), lambda event: None)
+            open_run(target, draft, DecodingSettings(method=method))
 
 
 def test_damaged_tail_pieces_are_refused(double_path: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,17 +14,14 @@ import numpy as np
 import psutil
 import pytest
 
-from livetrans.clock import SystemClock
-from livetrans.config import DecodingSettings, DraftModelSettings, LanguageModelSettings, Settings
+from livetrans.config import DecodingSettings, LanguageModelSettings
 from livetrans.decoding import DraftModel
 from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.events import Event, Notice, Transcript
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.llama.pairing import shared_vocabulary
 from livetrans.lm.port import Evaluation
-from livetrans.run.opening import open_translating
-from livetrans.run.translating import Translating
-from tests.lm.conftest import Stream
+from tests.lm.conftest import Stream, open_run
 from tests.lm.families import write_recurrent
 
 
@@ -67,19 +64,11 @@ def test_without_bias_a_draft_model_writes_what_retranslation_writes(
     assert sum(one.stats.forward_passes for one in drafted) < sum(one.stats.forward_passes for one in plain)
 
 
-def _open(
-    translator: Path, draft: Path, publish: Callable[[Event], None] = lambda event: None, **settings: object
-) -> Translating:
-    decoding = DecodingSettings(**settings)  # type: ignore[arg-type]
-    both = Settings(None, LanguageModelSettings(translator, threads=1), DraftModelSettings(draft), decoding=decoding)
-    return open_translating(both, SystemClock(), publish)
-
-
 def test_a_draft_model_that_fails_is_loaded_again(
     translator_path: Path, draft_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events: list[Event] = []
-    translating = _open(translator_path, draft_path, events.append, method="spec")
+    translating = open_run(translator_path, draft_path, DecodingSettings(method="spec"), events.append)
     update = Transcript(0, 0, "Where did you buy that book?", "", True, 0.0, 1.0)
     whole = translating.translator.translate(update)
     own_evaluate = LlamaModel.evaluate
@@ -96,27 +85,26 @@ def test_a_draft_model_that_fails_is_loaded_again(
     assert Notice("warning", "The draft model failed (it is broken); it is loaded again.") in events
 
 
-def _refused(translator: Path, draft: Path, kind: type[LivetransError], words: str, **settings: object) -> None:
-    with pytest.raises(kind, match=words) as caught:
-        _open(translator, draft, **settings)
-    assert "\n" not in str(caught.value)
-
-
 def test_what_cannot_be_a_draft_model_is_refused_in_one_sentence(
     translator_path: Path, draft_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other, recurrent, link = tmp_path / "other.gguf", write_recurrent(tmp_path / "mamba.gguf"), tmp_path / "link.gguf"
+    def refuse(draft: Path, kind: type[LivetransError], words: str, method: str = "window") -> None:
+        with pytest.raises(kind, match=words) as caught:
+            open_run(translator_path, draft, DecodingSettings(method=method))
+        assert "\n" not in str(caught.value)
+
+    other, link = tmp_path / "other.gguf", tmp_path / "link.gguf"
     # The same vocabulary but for one letter of one piece.
     other.write_bytes(translator_path.read_bytes().replace("▁Fenster".encode(), "▁Fensteq".encode()))
     link.symlink_to(translator_path)
-    _refused(translator_path, other, ModelError, r"another vocabulary.*differ at token \d+ of 8000 and 8000")
-    _refused(translator_path, recurrent, ModelError, "recurrent state")
-    _refused(translator_path, link, UsageError, "is the translator itself")
-    _refused(translator_path, tmp_path / "none.gguf", ModelError, "no model file")
-    _refused(translator_path, draft_path, UsageError, "rt uses no draft model", method="rt")
+    refuse(other, ModelError, r"another vocabulary.*differ at token \d+ of 8000 and 8000")
+    refuse(write_recurrent(tmp_path / "mamba.gguf"), ModelError, "recurrent state")
+    refuse(link, UsageError, "is the translator itself")
+    refuse(tmp_path / "none.gguf", ModelError, "no model file")
+    refuse(draft_path, UsageError, "rt uses no draft model", "rt")
     full = SimpleNamespace(available=1000)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: full)
-    _refused(translator_path, draft_path, ModelError, "needs 0.0 GB of memory beside the translator")
+    refuse(draft_path, ModelError, "needs 0.0 GB of memory beside the translator")
 
 
 def test_unused_pieces_behind_the_vocabulary_make_no_difference(

@@ -1,4 +1,4 @@
-"""Speculative decoding on scripted models: the target's own text when greedy, its own distribution when drawn."""
+"""Draft models on scripted models: the text and the distribution of speculative decoding, and the policies of BiLD."""
 
 from __future__ import annotations
 
@@ -12,8 +12,16 @@ from numpy.typing import NDArray
 
 from livetrans.config import DecodingSettings, SamplingSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
-from livetrans.decoding.drafting import MOST_PROPOSED, Proposal, Worth, expected_tokens, rejection_sampling
-from livetrans.decoding.verification import Sampler
+from livetrans.decoding.drafting import (
+    MOST_PROPOSED,
+    MOST_SMALL_TOKENS,
+    Proposal,
+    Worth,
+    bild,
+    expected_tokens,
+    rejection_sampling,
+)
+from livetrans.decoding.verification import Sampler, log_probability
 from livetrans.events import DRAFT_MODEL
 from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, noisy_rule
 
@@ -21,9 +29,15 @@ _sources = st.lists(st.integers(4, 20), min_size=1, max_size=8)
 _DRAFTED = sorted(name for name, row in DECODERS.items() if row.draft_model != "none" and name != "bild")
 
 
+def _model(seed: int, noise: float | None = None) -> ScriptedModel:
+    """A target model; with noise a draft model of it."""
+    rule = hashed_rule(seed)
+    return ScriptedModel(rule if noise is None else noisy_rule(rule, noise), vocabulary_size=24)
+
+
 def _stream(method: str, source: list[int], seed: int, draft_model: DraftModel | None, bias: float) -> list[Decoded]:
     """Decode the growing prefixes of a source, each with the previous output as its draft; the last as a final."""
-    model = ScriptedModel(hashed_rule(seed), vocabulary_size=24)
+    model = _model(seed)
     outputs: list[Decoded] = []
     draft = Draft()
     for length in range(1, len(source) + 1):
@@ -47,7 +61,7 @@ def _stream(method: str, source: list[int], seed: int, draft_model: DraftModel |
 def test_a_draft_model_changes_no_text(
     method: str, source: list[int], seed: int, noise: float, gamma: int, bias: float
 ) -> None:
-    draft_model = DraftModel(ScriptedModel(noisy_rule(hashed_rule(seed), noise), vocabulary_size=24), gamma)
+    draft_model = DraftModel(_model(seed, noise), gamma)
     plain = _stream(method, source, seed, None, bias)
     drafted = _stream(method, source, seed, draft_model, bias)
     assert [one.tokens for one in drafted] == [one.tokens for one in plain]
@@ -55,7 +69,7 @@ def test_a_draft_model_changes_no_text(
 
 @given(_sources, st.integers(0, 99), st.sampled_from([0.0, 0.5, 3.0]), st.integers(1, 6))
 def test_counts_add_up(source: list[int], seed: int, noise: float, gamma: int) -> None:
-    draft_model = DraftModel(ScriptedModel(noisy_rule(hashed_rule(seed), noise), vocabulary_size=24), gamma)
+    draft_model = DraftModel(_model(seed, noise), gamma)
     for one in _stream("ssbd", source, seed, draft_model, 0.0):
         stats = one.stats
         lengths = {"previous": 0, DRAFT_MODEL: 0}
@@ -89,9 +103,9 @@ def test_a_pass_gives_gamma_tokens_and_one() -> None:
 
 def test_a_draft_model_whose_context_is_full_proposes_nothing() -> None:
     small = ScriptedModel(hashed_rule(3), vocabulary_size=24, context_tokens=6)
-    target = ScriptedModel(hashed_rule(3), vocabulary_size=24)
+    target = _model(3)
     decoding = Decoding(target, [BEGIN, SOURCE, 5, 6, 7, 8, TARGET], 24, draft_model=DraftModel(small, 4))
-    plain = Decoding(ScriptedModel(hashed_rule(3), vocabulary_size=24), decoding.prompt, 24).finish()
+    plain = Decoding(_model(3), decoding.prompt, 24).finish()
     decoded = decoding.finish()
     assert (decoded.tokens, decoded.stats.proposed_tokens) == (plain.tokens, 0)
 
@@ -251,3 +265,68 @@ def test_a_draft_model_that_did_not_pay_is_asked_again() -> None:
     for _ in range(1000):
         worth.add_pass(0, False, 1, 0.1)
     assert worth.best_gamma() > 0
+
+
+_PROMPT = [BEGIN, SOURCE, 5, 6, TARGET]
+_seeds = st.integers(0, 999)
+_noises = st.sampled_from([0.0, 0.3, 1.0, 3.0])
+
+
+def _bild(seed: int, noise: float, fallback: float, rollback: float, sampler: Sampler | None = None) -> Decoded:
+    draft_model = DraftModel(_model(seed, noise), 4)
+    decoding = Decoding(_model(seed), _PROMPT, 40, draft_model=draft_model, sampler=sampler)
+    return bild(decoding, Draft(), DecodingSettings(method="bild", fallback=fallback, rollback=rollback))
+
+
+def _greedy(seed: int) -> tuple[int, ...]:
+    return Decoding(_model(seed), _PROMPT, 40).finish().tokens
+
+
+@given(_seeds, _noises, st.floats(0, 1))
+def test_a_rollback_at_zero_gives_the_targets_greedy_text(seed: int, noise: float, fallback: float) -> None:
+    assert _bild(seed, noise, fallback, 0.0).tokens == _greedy(seed)
+
+
+@given(_seeds, _noises, st.floats(0, 20))
+def test_fallback_always_gives_the_targets_text(seed: int, noise: float, rollback: float) -> None:
+    decoded = _bild(seed, noise, 1.0, rollback)
+    assert decoded.tokens == _greedy(seed)
+    assert decoded.stats.proposed_tokens == 0
+    assert decoded.stats.fallbacks == decoded.stats.draft_passes
+
+
+@given(_seeds, _noises, st.floats(0, 0.5), st.floats(0, 6))
+def test_no_token_over_the_threshold_is_kept(seed: int, noise: float, fallback: float, rollback: float) -> None:
+    decoded = _bild(seed, noise, fallback, rollback)
+    target = _model(seed)
+    small = {place for span in decoded.accepted for place in range(span.begin, span.end)}
+    for place in range(len(decoded.tokens)):
+        row = target.evaluate([*_PROMPT, *decoded.tokens[:place]]).logits[-1]
+        distance = -log_probability(row, decoded.tokens[place])
+        assert distance <= rollback if place in small else decoded.tokens[place] == row.argmax()
+    if not decoded.stats.truncated:
+        row = target.evaluate([*_PROMPT, *decoded.tokens]).logits[-1]
+        assert -log_probability(row, END) <= rollback or row.argmax() == END
+
+
+@given(_seeds, _noises)
+def test_without_policies_the_small_model_writes(seed: int, noise: float) -> None:
+    """No fallback, no rollback: the large model writes one token after every ten of the small one."""
+    decoded = _bild(seed, noise, 0.0, 1e9)
+    small = _model(seed, noise)
+    for place, token in enumerate(decoded.tokens):
+        if place % (MOST_SMALL_TOKENS + 1) != MOST_SMALL_TOKENS:
+            assert token == small.evaluate([*_PROMPT, *decoded.tokens[:place]]).logits[-1].argmax()
+    assert decoded.stats.rejected_proposals == decoded.stats.fallbacks == 0
+    assert all(span.draft == DRAFT_MODEL and span.end - span.begin <= MOST_SMALL_TOKENS for span in decoded.accepted)
+
+
+@given(_seeds, st.integers(0, 99), st.floats(0.1, 0.9))
+def test_drawn_tokens_are_in_the_nucleus_of_the_model_that_wrote_them(seed: int, draws: int, top_p: float) -> None:
+    settings = SamplingSettings(top_p=top_p, seed=draws)
+    decoded = _bild(seed, 0.5, 0.1, 3.0, Sampler(settings))
+    models = {False: _model(seed), True: _model(seed, 0.5)}
+    small = {place for span in decoded.accepted for place in range(span.begin, span.end)}
+    for place, token in enumerate(decoded.tokens):
+        row = models[place in small].evaluate([*_PROMPT, *decoded.tokens[:place]]).logits[-1]
+        assert Sampler(settings).distribution(np.asarray(row))[token] > 0
