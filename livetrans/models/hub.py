@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import urlsplit
 
 from livetrans.errors import LivetransError, ModelError, UsageError, sentence
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 Arrived = Callable[[int], None]
 """Called with the bytes of a file that are on the disk, as they arrive."""
-Answer = TypeVar("Answer")
 
 _COMMIT = re.compile("[0-9a-f]{40}")
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -90,7 +89,7 @@ def fetch(revision: Revision, file: RemoteFile, target: Path, arrived: Arrived) 
         _persistently(lambda: _receive(url, file, stream, arrived), stream)
 
 
-def _persistently(request: Callable[[], Answer], stream: BinaryIO | None = None) -> Answer:
+def _persistently(request: Callable[[], Any], stream: BinaryIO | None = None) -> Any:
     """Make a request until it succeeds, or fails for a cause that stays, or too often without a further byte.
 
     `stream` is what the bytes of a file are written to. A request without one is not made again where the line fails.
