@@ -157,12 +157,14 @@ def test_a_server_that_ignores_ranges_sends_all_again(hub: Hub, folder: Path) ->
 
 
 def test_a_new_commit_is_fetched_from_the_beginning(hub: Hub, folder: Path) -> None:
-    hub.left = 50_000
-    with pytest.raises(ModelError):
-        fetch(TRANSLATOR, folder)
-    hub.left, hub.commit = 1 << 40, "f" * 40
-    hub.files["owner/small"]["Small-Q4.gguf"] = GGUF[::-1]
-    assert fetch(TRANSLATOR, folder).read_bytes() == GGUF[::-1]
+    for left, commit in ((50_000, COMMIT), (20_000, "f" * 40)):
+        hub.left, hub.commit = left, commit
+        with pytest.raises(ModelError):
+            fetch(TRANSLATOR, folder)
+        assert unfinished_pulls(folder) == {"Small-Q4.gguf": left}
+    hub.left = 1 << 40
+    hub.files["owner/small"]["Small-Q4.gguf"] = GGUF[:20_000] + GGUF[20_000:][::-1]
+    assert fetch(TRANSLATOR, folder).read_bytes() == hub.files["owner/small"]["Small-Q4.gguf"]
 
 
 @pytest.mark.parametrize("published", ["sha256", "git", "catalogue"])
