@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from livetrans.bench.methods import BASELINE
-from livetrans.bench.runfile import RunFile, Segment, Update
+from livetrans.bench.runfile import RunFile, Update
 from livetrans.errors import UsageError
 from livetrans.events import Span
 from livetrans.sequences import common_prefix_length
-from livetrans.session.codec import encode
 from livetrans.text import visible
 from livetrans.translation.presenter import cut_to_word
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
+    from rich.text import Text
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A stretch of a text; the pieces of a text joined are the whole text."""
 
     text: str
@@ -30,22 +26,13 @@ class Piece:
     hence in the cache; empty where it is new."""
 
 
-Pieces = tuple[Piece, ...]
+Pieces = list[Piece]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One segment by several methods."""
+def case_of(run: RunFile, segment_id: int, methods: Sequence[str] = ()) -> dict[str, list[Pieces]]:
+    """Return the pieces of each update of one segment in the first repeat: of its source, then of each method's output.
 
-    segment: Segment
-    source: tuple[Pieces, ...]
-    """One an update."""
-    outputs: dict[str, tuple[Pieces, ...]]
-    """By method, one an update."""
-
-
-def case_of(run: RunFile, segment_id: int, methods: Sequence[str] = ()) -> Case:
-    """Return the case of one segment in the first repeat, by the methods named or by those of the paper.
+    The source has the segment's name; the reference stands last. Without `methods` those of the paper are shown.
 
     Raises:
         UsageError: no such segment or method, or not yet done.
@@ -53,16 +40,16 @@ def case_of(run: RunFile, segment_id: int, methods: Sequence[str] = ()) -> Case:
     segment = next((one for one in run.segments if one.segment_id == segment_id), None)
     if segment is None:
         raise UsageError(f"{run.path} has no segment {segment_id}; its segments are 0 to {len(run.segments) - 1}")
-    known = [method.label for method in run.header.methods]
-    for method in methods:
-        if method not in known:
-            raise UsageError(f"{run.path} has no method {method!r}; choose from {', '.join(known)}")
-    units = {method: run.units.get((0, segment_id, method), ()) for method in methods or _usual_methods(run)}
-    missing = next((method for method, updates in units.items() if not updates), None)
-    if missing:
-        raise UsageError(f"{run.path} stops before segment {segment_id} by {missing}; continue it with `bench run`")
-    outputs = {method: tuple(map(_output_pieces, updates)) for method, updates in units.items()}
-    return Case(segment, _source_pieces([update.source for update in next(iter(units.values()))]), outputs)
+    case: dict[str, list[Pieces]] = {segment.name: []}
+    for method in methods or _usual_methods(run):
+        updates = run.units_of(method, [segment])[0]
+        if not updates:
+            raise UsageError(f"{run.path} stops before segment {segment_id} by {method}; continue it with `bench run`")
+        case[segment.name] = case[segment.name] or _source_pieces(updates)
+        case[method] = [_output_pieces(update) for update in updates]
+    if segment.reference is not None:
+        case["reference"] = [[Piece(segment.reference, "previous")]]
+    return case
 
 
 def _usual_methods(run: RunFile) -> list[str]:
@@ -71,17 +58,17 @@ def _usual_methods(run: RunFile) -> list[str]:
     biased = sorted((method for method in plain if method.bias), key=lambda method: method.bias or 0.0)
     modest = min(biased, key=lambda method: abs((method.bias or 0.0) - 0.2), default=None)
     unbiased = [method for method in plain if method.bias is None and method.decoder != BASELINE]
-    last = unbiased[-1] if unbiased else biased[-1] if biased else None
-    return list(dict.fromkeys([BASELINE, *(method.label for method in (modest, last) if method)]))
+    usual = [*([modest] if modest else []), *(unbiased or biased)[-1:]]
+    return list(dict.fromkeys([BASELINE, *(method.label for method in usual)]))
 
 
-def _source_pieces(sources: Sequence[str]) -> tuple[Pieces, ...]:
+def _source_pieces(updates: Sequence[Update]) -> list[Pieces]:
     texts, previous = [], ""
-    for source in sources:
+    for source in (update.source for update in updates):
         kept = cut_to_word(source[: common_prefix_length(previous, source)], source)
         texts.append(_pieces(source, [Span(0, len(kept))]))
         previous = source
-    return tuple(texts)
+    return texts
 
 
 def _output_pieces(update: Update) -> Pieces:
@@ -95,22 +82,15 @@ def _pieces(text: str, accepted: Sequence[Span]) -> Pieces:
     for span in accepted:
         pieces += [Piece(text[begin : span.begin]), Piece(text[span.begin : span.end], span.draft)]
         begin = span.end
-    return tuple(piece for piece in (*pieces, Piece(text[begin:])) if piece.text)
+    return [piece for piece in (*pieces, Piece(text[begin:])) if piece.text]
 
 
-def as_json(case: Case) -> str:
-    """Return one document: the segment, and per text and update its pieces, each with the draft that it is from."""
-    texts = {"source": case.source, **case.outputs}
-    values = {
-        "segment": encode(case.segment),
-        "texts": {name: [[encode(piece) for piece in pieces] for pieces in text] for name, text in texts.items()},
-    }
-    return json.dumps(values, ensure_ascii=False, indent=1) + "\n"
+_STYLES = {"": "cyan", "previous": ""}
+_DRAFTED = "cyan italic"
 
 
-def as_text(case: Case, *, coloured: bool) -> RichTable:
-    """Return what rich prints: what is new as on the screen of a run, in square brackets without colours."""
-    from rich.table import Table
+def case_lines(case: dict[str, list[Pieces]], *, coloured: bool) -> Iterator[Text]:
+    """Yield a line an update, with what is new as on the screen of a run, or in brackets without colours."""
     from rich.text import Text
 
     def marked(pieces: Pieces) -> Text:
@@ -118,25 +98,14 @@ def as_text(case: Case, *, coloured: bool) -> RichTable:
             return Text.assemble(*((visible(piece.text), _STYLES.get(piece.draft, _DRAFTED)) for piece in pieces))
         return Text(visible(as_marks(pieces)))
 
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(justify="right", style="dim")
-    table.add_column(overflow="fold")
-    for title, texts in ((case.segment.name, case.source), *case.outputs.items()):
-        table.add_row("", Text(visible(title), style="bold"))
+    for title, texts in case.items():
+        yield Text(f"    {visible(title)}", style="bold")
         for number, pieces in enumerate(texts, 1):
-            table.add_row(str(number), marked(pieces))
-    if case.segment.reference is not None:
-        table.add_row("", Text("reference", style="bold"))
-        table.add_row("", Text(visible(case.segment.reference)))
-    drafts = {piece.draft for texts in case.outputs.values() for pieces in texts for piece in pieces}
-    legend = [Piece("kept ", "previous"), Piece("new")]
-    legend += [Piece(" "), Piece("kept from a draft model", "draft")] if drafts - {"", "previous"} else []
-    table.add_row("", marked(tuple(legend)))
-    return table
-
-
-_STYLES = {"": "cyan", "previous": ""}
-_DRAFTED = "cyan italic"
+            yield Text(f"{number:>2}  ", style="dim") + marked(pieces)
+    legend = [Piece("    kept ", "previous"), Piece("new")]
+    if {piece.draft for texts in case.values() for pieces in texts for piece in pieces} - {"", "previous"}:
+        legend += [Piece(" "), Piece("kept from a draft model", "draft")]
+    yield marked(legend)
 
 
 def as_marks(pieces: Pieces) -> str:

@@ -1,7 +1,7 @@
 """The figures of the tables, a row each: its name, what it means, how it is written and how it is computed.
 
-A new figure is a row here, from the most to the least important, and its name in the tables that show it (`TABLES`
-in `livetrans.bench.tables`). What it is computed from is in `livetrans.bench.measures`.
+A new figure is a row here and its name in the tables that show it (`TABLES` in `livetrans.bench.tables`). What it is
+computed from is in `livetrans.bench.measures`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Figure:
     decimals: int
     of: Callable[[Row], Value]
     kind: str = ""
-    """What else a reader must know, which depends on the runs: the unit of an `erasure` (`tokens`, `shown`, `screen`),
-    how much has a reference (`quality`), or that the recogniser's time is missing (`delay`, `lag`)."""
+    """What else a reader must know, which depends on the runs: a name in `UNITS` or `CAVEATS` of
+    `livetrans.bench.notes`."""
 
 
 def _percent(value: float | None) -> float | None:
@@ -78,13 +78,13 @@ _ROWS = (
     Figure("AL-CA s", f"AL with the time of recognising and translating {SPREAD}", 2,
            _latency(lambda latency: latency.average_lagging_aware), "delay"),
     Figure("lag p50 s", f"median from a word to its translation, of live streams {SPREAD}", 2,
-           _latency(lambda latency: percentile(sorted(latency.lags), 0.5)), "lag"),
+           _latency(lambda latency: percentile(sorted(latency.lags), 0.5)), "delay"),
     Figure("COMET", "of finals against the references, by --comet MODEL", 3,
            lambda row: row.of.score("COMET"), "quality"),
     Figure("chrF - rt", f"chrF less rt's {INTERVAL}", 1, lambda row: row.of.difference("chrF"), "quality"),
     Figure("A/D %", "accepted tokens / draft tokens", 1, lambda row: _percent(row.of.acceptance.per_draft)),
     Figure("lag p95 s", f"the 95th percentile of that {SPREAD}", 2,
-           _latency(lambda latency: percentile(sorted(latency.lags), 0.95)), "lag"),
+           _latency(lambda latency: percentile(sorted(latency.lags), 0.95)), "delay"),
     Figure("chrF", "chrF2 of finals against the references, 0 to 100", 1, lambda row: row.of.score("chrF"), "quality"),
     Figure("COMET - rt", f"COMET less rt's {INTERVAL}", 3, lambda row: row.of.difference("COMET"), "quality"),
     Figure("NE shown", "the same of captions, the mask's tokens hidden", 2,
@@ -140,10 +140,9 @@ _ROWS = (
     Figure("tokens/update", "output tokens, an update", 1, _an_update(lambda row: row.of.sums.output_tokens)),
 )  # fmt: skip
 FIGURES = {figure.name: figure for figure in _ROWS}
-"""From the most to the least important: a terminal too narrow for all columns shows the first of them."""
 
 
-def column_of(name: str, rank_of: str = "") -> Column:
-    """Return the column of a figure, as important as another one if `rank_of` names it."""
+def column_of(name: str) -> Column:
+    """Return the column of a figure."""
     figure = FIGURES[name]
-    return Column(name, figure.meaning, figure.decimals, list(FIGURES).index(rank_of or name) + 1)
+    return Column(name, figure.meaning, figure.decimals)

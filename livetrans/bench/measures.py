@@ -135,19 +135,6 @@ class MeasuredRun:
             return update.tokens[: max(len(update.tokens) - hidden, 0)]
         return self.tokenize(update.without_last(hidden))
 
-    def notes(self) -> Iterator[str]:
-        """Yield what a reader must know of all figures."""
-        header = self.file.header
-        if not self.file.complete:
-            whole = sum(len(done) == header.corpus.segments for done in self.repeats)
-            yield (
-                f"the run is not finished: figures are of the {len(self.segments)} of {header.corpus.segments} "
-                f"segments that every method did; {whole} of {header.repeats} repeats are whole."
-            )
-        changed = sum(repeat.changed for method in self.methods.values() for repeat in method.repeats)
-        if changed:
-            yield f"{changed} outputs differ between repeats; counts are of the first (--threads 1 repeats exactly)."
-
 
 @dataclass(frozen=True, slots=True)
 class Repeat:

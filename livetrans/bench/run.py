@@ -24,7 +24,7 @@ from livetrans.translation.translator import Translator, check_method
 if TYPE_CHECKING:
     from livetrans.lm.llama.model import LlamaModel
 
-OnUnit = Callable[[CorpusSegment], None]
+OnUnit = Callable[[], None]
 
 _REMEMBERED_OUTPUTS = 1000
 
@@ -81,8 +81,8 @@ class Bench:
         self._ends: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._texts_of = {label: text_of_tokens(models.model) for label, models in models.items()}
 
-    def run(self, corpus: Corpus, writer: RunWriter, on_unit: OnUnit = lambda segment: None) -> None:
-        """Run what the writer's file lacks; `on_unit` gets the segment of each unit that was written.
+    def run(self, corpus: Corpus, writer: RunWriter, on_unit: OnUnit = lambda: None) -> None:
+        """Run what the writer's file lacks; `on_unit` is called for each unit that was written.
 
         A stream that an interruption cut is translated again from its beginning, without being written, so that its
         next segment finds the draft that a split left.
@@ -97,13 +97,13 @@ class Bench:
                 updates = self.translate(task)
                 if task.unit not in writer.done:
                     writer.write_unit(updates)
-                    on_unit(task.segment)
+                    on_unit()
 
     def run_in_memory(
         self,
         corpus: Corpus,
         on_too_long: Callable[[Segment, ContextError], None],
-        on_unit: OnUnit = lambda segment: None,
+        on_unit: OnUnit = lambda: None,
     ) -> dict[Unit, Sequence[Update]]:
         """Run all of it; a segment that is too long for the model's context is left out for all methods."""
         done: dict[Unit, Sequence[Update]] = {}
@@ -118,7 +118,7 @@ class Bench:
                 left_out.add(segment.segment_id)
                 on_too_long(segment, error)
             else:
-                on_unit(task.segment)
+                on_unit()
         return {unit: updates for unit, updates in done.items() if unit[1] not in left_out}
 
     def translate(self, task: Task) -> list[Update]:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from livetrans.config import SamplingSettings
-from livetrans.errors import SessionError
+from livetrans.errors import SessionError, UsageError
 from livetrans.events import Span
 from livetrans.files import may_be_json_lines
 from livetrans.session.codec import decode, dump, encode, line_error, newer_error, read_lines
@@ -161,6 +161,17 @@ class RunFile:
     def complete(self) -> bool:
         """Whether every method did every segment in every repeat."""
         return len(self.units) == len(self.segments) * len(self.header.methods) * self.header.repeats
+
+    def units_of(self, label: str, segments: Sequence[Segment]) -> list[Sequence[Update]]:
+        """Return the updates of a method on these segments in the first repeat, none where it did not do one.
+
+        Raises:
+            UsageError: no such method.
+        """
+        known = [method.label for method in self.header.methods]
+        if label not in known:
+            raise UsageError(f"{self.path} has no method {label!r}; choose from {', '.join(known)}")
+        return [self.units.get((0, segment.segment_id, label), ()) for segment in segments]
 
     @property
     def model_name(self) -> str:

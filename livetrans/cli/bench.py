@@ -1,13 +1,15 @@
-"""`livetrans bench`: the paper's tables on this machine."""
+"""`livetrans bench`: the paper's tables on this machine, and what its commands share."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import click
 
 from livetrans.bench.methods import TIMES
-from livetrans.cli.common import CommandEntry, LazyGroup
+from livetrans.cli.common import CommandEntry, LazyGroup, progress_bar
 from livetrans.cli.options import MOST_THREADS
 
 _TABLES = "livetrans.cli.bench_tables"
@@ -17,7 +19,7 @@ command = LazyGroup(
         "case": CommandEntry(_TABLES, "Show how one segment was translated, update by update."),
         "cost": CommandEntry(_TABLES, "Measure what verifying a draft costs on this machine."),
         "export": CommandEntry(_TABLES, "Write a run for an outside scorer."),
-        "plot": CommandEntry(_TABLES, "Draw figures over the bias, lag, and calm over speed."),
+        "plot": CommandEntry(_TABLES, "Draw figures over the bias, and calm over speed."),
         "run": CommandEntry("livetrans.cli.bench_run", "Translate a corpus by several methods and write a run file."),
         "table": CommandEntry(_TABLES, "Make the paper's tables from run files."),
     },
@@ -37,3 +39,16 @@ time_option = click.option(
     show_default=True,
     help="Measure the time that passes, or processor time, which other programs do not lengthen.",
 )
+
+
+@contextmanager
+def step_bar(steps: int, done: int = 0) -> Iterator[Callable[[], None]]:
+    """Show on standard error how many steps are done and how long the others take; the function counts one more."""
+    with progress_bar() as progress:
+        task = progress.add_task("", total=steps, completed=done)
+
+        def advance() -> None:
+            progress.advance(task)
+            progress.update(task, description=f"{progress.tasks[0].completed:.0f} of {steps} steps")
+
+        yield advance

@@ -22,8 +22,7 @@ from livetrans.bench.methods import (
 from livetrans.bench.run import Bench, check_models, method_models
 from livetrans.bench.runfile import FORMAT, Header
 from livetrans.bench.writer import RunWriter
-from livetrans.cli.bench import threads_option, time_option
-from livetrans.cli.bench_progress import show_progress
+from livetrans.cli.bench import step_bar, threads_option, time_option
 from livetrans.cli.common import say
 from livetrans.cli.options import PROMPTS
 from livetrans.cli.values import NumberRange
@@ -41,30 +40,25 @@ if TYPE_CHECKING:
     from livetrans.lm.llama.model import LlamaModel
 
 _count = partial(click.option, metavar="N", type=click.IntRange(min=1))
+_path = partial(click.option, type=input_path, metavar="FILE")
+_language = partial(click.option, metavar="LANGUAGE", show_default=True)
+_model = partial(click.option, metavar="MODEL")
 
 
-@click.command(context_settings={"allow_extra_args": True})
-@click.option("--source", type=input_path, metavar="FILE", help="Text to translate, a sentence a line.")
-@click.option("--reference", type=input_path, metavar="FILE", help="Its translation, line by line, to score against.")
-@click.option(
-    "--recorded",
-    type=input_path,
-    metavar="SESSION",
-    help="Recorded transcripts instead: a session, a .jsonl file, or a folder of them.",
-)
-@click.option("--from", "from_", metavar="LANGUAGE", default="en", show_default=True, help="Language of the source.")
-@click.option("--to", metavar="LANGUAGE", default="de", show_default=True, help="Language of the translation.")
-@click.option(
+@click.command()
+@_path("--source", help="Text to translate, a sentence a line.")
+@_path("--reference", help="Its translation, line by line, to score against.")
+@_path("--recorded", metavar="SESSION", help="Recorded transcripts instead: a session, a .jsonl file, or a folder.")
+@_language("--from", "from_", default="en", help="Language of the source.")
+@_language("--to", default="de", help="Language of the translation.")
+@_model(
     "--mt",
-    metavar="MODEL",
     envvar=TRANSLATOR_VARIABLE,
     show_envvar=True,
     help="Translator: a GGUF file, or a name from `livetrans models`.",
 )
-@click.option(
-    "--draft-model", metavar="MODEL", help="Small translator of the same vocabulary, for spec, bild and +draft."
-)
-@click.option("--double-model", metavar="MODEL", help="Translator that writes from both ends, for the method double.")
+@_model("--draft-model", help="Small translator of the same vocabulary, for spec, bild and +draft.")
+@_model("--double-model", help="Translator that writes from both ends, for the method double.")
 @click.option("--prompt", type=click.Choice(PROMPTS), help="Prompt template.")
 @click.option(
     "--methods",
@@ -118,12 +112,6 @@ def run_command(**values: Any) -> None:
     --top-p and --seed, which rt, spec and bild take. Given again, the same command continues an interrupted run where
     it stopped.
     """
-    unnamed = click.get_current_context().args
-    if unnamed:
-        named = " ".join(f"{option} {file}" for option, file in zip(("--source", "--reference"), unnamed, strict=False))
-        raise UsageError(
-            f"{unnamed[0]} has no option before it; write `bench run {named}` for texts, or --recorded for a session"
-        )
     try:
         click.echo(_run(SimpleNamespace(**values)))
     except KeyboardInterrupt:
@@ -151,12 +139,12 @@ def _run(options: Any) -> Path:
     output = options.output or Path(f"{corpus_name}.{languages[0].code}-{languages[1].code}.{file.stem}.jsonl")
     maximum = DecodingSettings().maximum_output_tokens
     from livetrans.lm.llama.model import LlamaModel
+    from livetrans.lm.llama.pairing import load_draft_model
     from livetrans.lm.llama.probe import check_model
 
     with ExitStack() as opened:
 
         def load(path: Path, kind: str, prompt: str | None, model_class: type[LlamaModel]) -> tuple[LlamaModel, Prompt]:
-
             say(f"loading the {kind} {path.name} …")
             check_model(path)
             settings = LanguageModelSettings(path, options.context, options.threads, prompt=prompt)
@@ -166,18 +154,18 @@ def _run(options: Any) -> Path:
 
         model, prompt = load(file, "translator", template, LlamaModel)
         signature = sign(model, file, prompt, options.threads)
-        small, double = None, None
+        small = double = small_record = double_record = None
         if draft_file:
-            from livetrans.lm.llama.pairing import load_draft_model
-
             say(f"loading the draft model {draft_file.name} …")
             settings = LanguageModelSettings(file, options.context, options.threads, prompt=template)
             small = load_draft_model(draft_file, settings, clock)
             opened.callback(small.close)
+            small_record = sign(small, draft_file, prompt, options.threads).model
         if double_file:
             decoders = (DECODERS[method.decoder] for method in methods)
-            own_class = next(decoder.model_class() for decoder in decoders if decoder.has_own_model)
-            double = load(double_file, "double-token model", None, own_class)
+            model_class = next(decoder.model_class() for decoder in decoders if decoder.has_own_model)
+            double = load(double_file, "double-token model", None, model_class)
+            double_record = sign(double[0], double_file, double[1], options.threads).model
         header = Header(
             format=FORMAT,
             methods=methods,
@@ -189,27 +177,26 @@ def _run(options: Any) -> Path:
             versions=signature.versions,
             machine=signature.machine,
             quick=options.quick,
-            draft_model=sign(small, draft_file, prompt, options.threads).model if small and draft_file else None,
-            double_model=sign(double[0], double_file, double[1], options.threads).model
-            if double and double_file
-            else None,
+            draft_model=small_record,
+            double_model=double_record,
             sampling=sampling,
         )
         # Before the file is opened: a command that is refused must not touch it.
         bench = Bench(method_models(methods, (model, prompt), opened, small, double), header, clock)
         segments = [one.segment for one in corpus.segments]
-        with (
-            RunWriter(output, header, segments, overwrite=options.force) as writer,
-            show_progress(corpus, header, writer.done) as advance,
-        ):
-            bench.run(corpus, writer, advance)
+        steps = len(segments) * len(methods) * header.repeats
+        with RunWriter(output, header, segments, overwrite=options.force) as writer:
+            if writer.done:
+                say(f"{len(writer.done)} of {steps} steps were done already")
+            with step_bar(steps, len(writer.done)) as advance:
+                bench.run(corpus, writer, advance)
     return output
 
 
 def _corpus(options: Any, languages: tuple[Language, Language]) -> Corpus:
     sentences = QUICK_SENTENCES if options.quick else options.sentences
-    if options.source is not None and options.recorded is not None:
-        raise UsageError("--source is text and --recorded a transcript stream; give one of them")
+    if (options.source is None) == (options.recorded is None):
+        raise UsageError("give one of --source FILE, a text, and --recorded SESSION, a transcript stream")
     if options.source is not None:
         return text_corpus(
             options.source,
@@ -219,7 +206,5 @@ def _corpus(options: Any, languages: tuple[Language, Language]) -> Corpus:
             sentences=sentences,
             minimum_words=options.minimum_words,
         )
-    if options.recorded is not None:
-        path = path_or_session(str(options.recorded))
-        return recorded_corpus(path, options.reference, languages, sentences=sentences, notify=lambda n: say(n.text))
-    raise UsageError("there is nothing to translate; give --source FILE, or --recorded SESSION")
+    path = path_or_session(str(options.recorded))
+    return recorded_corpus(path, options.reference, languages, sentences=sentences, notify=lambda n: say(n.text))

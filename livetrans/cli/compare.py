@@ -13,9 +13,9 @@ from livetrans.bench.methods import BASELINE, labelled, parse_methods
 from livetrans.bench.run import Bench, check_models, method_models
 from livetrans.bench.runfile import FORMAT, Header, Method, RunFile, Segment
 from livetrans.bench.tables import comparison_table
-from livetrans.cli.bench_progress import show_progress
+from livetrans.cli.bench import step_bar
 from livetrans.cli.common import HeardProgress, progress_bar, say, say_above
-from livetrans.cli.table_output import Page, write_tables
+from livetrans.cli.table_output import write_tables
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import ContextError, SourceError, UsageError
@@ -79,7 +79,7 @@ def compare_methods(
             machine=signature.machine,
         )
         bench = Bench(models, header, clock)
-        with show_progress(corpus, header, kept=False) as advance:
+        with step_bar(len(corpus.segments) * len(methods) * repeats) as advance:
             done = bench.run_in_memory(corpus, _say_too_long, advance)
     if not done:
         raise SourceError("no segment fits in the model's context; give a larger --context")
@@ -87,8 +87,8 @@ def compare_methods(
     known = {segment_id for _, segment_id, _ in done}
     segments = tuple(one.segment for one in corpus.segments if one.segment.segment_id in known)
     run = MeasuredRun(RunFile(Path(name), header, segments, done), MeasureSettings(MODEL_UNIT, shown_mask_k=mask_k))
-    page = Page(format_, explain=format_ == "text", signature=format_ == "text", choosable=False)
-    write_tables([comparison_table(run, _signature(mask_k, repeats))], page)
+    table = comparison_table(run, _signature(mask_k, repeats))
+    write_tables([table], format_, explain=format_ == "text", signature=format_ == "text")
 
 
 def _masked(method: Method, settings: Settings) -> Method:

@@ -72,7 +72,7 @@ def run_to(
                 model.tokenize(f"({update.source.split()[-1].upper()})")
     done = 0
 
-    def on_unit(_updates: int) -> None:
+    def on_unit() -> None:
         nonlocal done
         done += 1
         if done == stop_after:
@@ -80,5 +80,5 @@ def run_to(
 
     segments = [one.segment for one in corpus.segments]
     with RunWriter(path, header, segments, overwrite=overwrite) as writer:
-        own = {label: MethodModels(model, prompts[0]) for label, model in models.items()}
-        Bench(own, header, TickingClock()).run(corpus, writer, on_unit)
+        by_method = {label: MethodModels(model, prompts[0]) for label, model in models.items()}
+        Bench(by_method, header, TickingClock()).run(corpus, writer, on_unit)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from livetrans.bench.case import Piece, as_json, as_marks, as_text, case_of
-from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, measure_cost
+from livetrans.bench.case import Piece, as_marks, case_lines, case_of
+from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, measure_cost
 from livetrans.bench.methods import clock_for
 from livetrans.bench.runfile import RunFile
 from livetrans.clock import ProcessorClock
@@ -26,14 +23,16 @@ def test_pieces_make_the_whole_and_the_kept_part_was_there_before(run: RunFile) 
     for segment in run.segments:
         case = case_of(run, segment.segment_id, METHODS.split(","))
         updates = run.units[0, segment.segment_id, "rt"]
-        assert [_text(pieces) for pieces in case.source] == [update.source for update in updates]
-        for method, texts in case.outputs.items():
+        assert [_text(pieces) for pieces in case[segment.name]] == [update.source for update in updates]
+        assert _text(case["reference"][0]) == segment.reference
+        for method in METHODS.split(","):
+            texts = case[method]
             outputs = run.units[0, segment.segment_id, method]
             assert [_text(pieces) for pieces in texts] == [update.text for update in outputs]
             for pieces, update in zip(texts, outputs, strict=True):
                 kept = [piece.text for piece in pieces if piece.draft]
                 assert len(" ".join(kept).split()) == update.stats.accepted_tokens
-        for before, pieces in zip(updates, case.source[1:], strict=False):
+        for before, pieces in zip(updates, case[segment.name][1:], strict=False):
             assert before.source.startswith(_text(piece for piece in pieces if piece.draft))
 
 
@@ -48,7 +47,7 @@ def test_spans_of_several_drafts_are_told_apart(run: RunFile) -> None:
     assert update.text == "TWO DOGS SLEEP ."
     spans = (Span(0, 1), Span(2, 3, "small"))
     changed = replace(run, units={**run.units, unit: (*before, replace(update, accepted=spans))})
-    [pieces] = case_of(changed, segment.segment_id, ["rt"]).outputs["rt"][-1:]
+    [pieces] = case_of(changed, segment.segment_id, ["rt"])["rt"][-1:]
     assert [(piece.text, piece.draft) for piece in pieces] == [
         ("TWO", "previous"), (" DOGS", ""), (" SLEEP", "small"), (" .", ""),
     ]  # fmt: skip
@@ -62,22 +61,16 @@ def test_an_older_run_has_its_accepted_tokens_in_front(run: RunFile) -> None:
 
 def test_the_papers_three_methods_are_shown(run: RunFile) -> None:
     for methods in (run.header.methods, run.header.methods[::-1]):
-        shown = case_of(replace(run, header=replace(run.header, methods=methods)), 0).outputs
-        assert list(shown) == ["rt", "ssbd@0.2", "cd"]
+        shown = case_of(replace(run, header=replace(run.header, methods=methods)), 0)
+        assert list(shown) == ["source.en:1", "rt", "ssbd@0.2", "cd", "reference"]
 
 
 def test_colours_are_those_of_the_screen_and_marks_stand_in_for_them(run: RunFile) -> None:
     case = case_of(run, 1, ["rt", "cd"])
-    pages = {}
-    for coloured in (True, False):
-        console = Console(record=True, force_terminal=True, color_system="standard", file=io.StringIO())
-        console.print(as_text(case, coloured=coloured))
-        pages[coloured] = console.export_text(styles=True)
-    assert "two dogs sleep\x1b[36m ." in pages[True] and "[." not in pages[True].replace("\x1b[", "")
-    assert "\x1b[36m" not in pages[False] and "two dogs sleep [.]" in pages[False]
-    texts = json.loads(as_json(case))["texts"]
-    assert list(texts) == ["source", "rt", "cd"]
-    assert texts["source"][1] == [{"text": "two dogs sleep", "draft": "previous"}, {"text": " .", "draft": ""}]
+    coloured, marked = (list(case_lines(case, coloured=coloured)) for coloured in (True, False))
+    assert " 2  two dogs sleep ." == coloured[2].plain
+    assert [coloured[2].plain[span.start : span.end] for span in coloured[2].spans if span.style == "cyan"] == [" ."]
+    assert " 2  two dogs sleep [.]" == marked[2].plain
 
 
 def test_marks_say_where_a_piece_is_from() -> None:
@@ -100,13 +93,11 @@ def test_a_pass_costs_what_the_model_says() -> None:
         nonlocal passes
         passes += 1
 
-    costs = measure_cost(model, 3, on_pass=on_pass)
-    assert passes == 4 * len(SIZES)
-    assert [cost.new_tokens for cost in costs] == list(SIZES)
-    for cost in costs:
-        assert cost.seconds == pytest.approx(0.01 + 0.001 * cost.new_tokens)
-        assert cost.least_seconds == pytest.approx(cost.seconds)
-        assert (cost.ratio, cost.least_ratio) == pytest.approx(((10 + cost.new_tokens) / 11,) * 2)
+    seconds = measure_cost(model, 3, on_pass=on_pass)
+    assert passes == 4 * len(SIZES) and list(seconds) == list(SIZES)
+    for size, spread, ratio, each, least in cost_table(seconds, "").rows:
+        assert spread == pytest.approx((10 + size,) * 3) and each == pytest.approx((10 + size) / size)
+        assert (ratio, least) == pytest.approx(((10 + size) / 11,) * 2)
     assert CONTEXT_TOKENS + max(SIZES) <= model.context_tokens
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from livetrans.bench.figures import FIGURES
 from livetrans.bench.measures import MeasuredRun, MeasureSettings
+from livetrans.bench.notes import general_notes
 from livetrans.bench.runfile import Method, RunFile, Segment, Unit, Update
 from livetrans.bench.viewer import Latency, MethodUnits, measure_latency, measure_screen
 from livetrans.errors import ModelError, UsageError
@@ -196,7 +197,7 @@ def test_an_unfinished_run_is_measured_on_what_every_method_did(run: RunFile) ->
     units = {unit: updates for unit, updates in run.units.items() if unit != gone and unit[0] != 2}
     part = MeasuredRun(replace(run, units=units), WORD)
     assert {figure("segments", part, label) for label in METHODS.split(",")} == {len(run.segments) - 1}
-    assert any("not finished" in note for note in part.notes())
+    assert any("not finished" in note for note in general_notes(part))
     with pytest.raises(UsageError):
         MeasuredRun(replace(run, units={}), WORD)
 
@@ -206,7 +207,7 @@ def test_outputs_that_differ_between_repeats_are_noted(run: RunFile) -> None:
     first, *others = run.units[index]
     other = replace(first, tokens=(*first.tokens[:-1], 99))
     twice = replace(run, units={**run.units, index: (other, *others)})
-    assert any(note.startswith("1 output") for note in MeasuredRun(twice, WORD).notes())
+    assert any("1 outputs differ" in note for note in general_notes(MeasuredRun(twice, WORD)))
 
 
 def test_updates_are_in_memory_a_method_or_two_at_a_time(run: RunFile, measured: MeasuredRun) -> None:

@@ -18,10 +18,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from livetrans.bench.exports import ExportedUpdate, simulstream_lines
+from livetrans.bench.exports import simulstream_log
+from livetrans.bench.methods import parse_methods
+from livetrans.bench.runfile import RunFile, Segment, Update
 from livetrans.metrics.latency import average_lagging, length_adaptive_average_lagging, stable_delays
 from livetrans.metrics.quality import bleu, chrf, tokenizer
 from livetrans.metrics.rates import NormalizedErasure
+from livetrans.stats import DecodingStats
 
 WORDS = st.lists(st.sampled_from(["das", "Haus,", "alt", "die", "Häuser"]), max_size=5).map(" ".join)
 STREAMS = st.lists(st.lists(WORDS, min_size=1, max_size=5), min_size=1, max_size=3)
@@ -39,27 +42,30 @@ class Simulstream:
         self._config = config.yaml_config(str(evaluation))
         self._log = folder / "log.jsonl"
 
-    def read(self, updates: Sequence[ExportedUpdate]) -> Any:
-        self._log.write_text("".join(simulstream_lines(updates)), encoding="utf-8")
+    def read(self, streams: Sequence[Sequence[str]], unit: str) -> Any:
+        """Read the log of a run in which every update came two seconds after the one before and took 1/8 s."""
+        segments = tuple(
+            Segment(number, f"flores.devtest/eng:{number}", "a", start=0.0) for number in range(len(streams))
+        )
+        units = {
+            (0, number, "rt"): [
+                Update(0, number, "rt", index, False, "a", (), text, (), DecodingStats(), 0.125, end=2.0 * index)
+                for index, text in enumerate(stream, 1)
+            ]
+            for number, stream in enumerate(streams)
+        }
+        header: Any = SimpleNamespace(methods=parse_methods("rt"), corpus=SimpleNamespace(step_unit=""))
+        run = RunFile(self._log, header, segments, units)
+        self._log.write_text("".join(simulstream_log(run, "rt", unit)), encoding="utf-8")
         return self._stats.LogReader(self._config, str(self._log), latency_unit="word")
 
-    def normalized_erasure(self, updates: Sequence[ExportedUpdate]) -> float:
-        return float(self._stats.NormalizedErasure().compute(self.read(updates)))
+    def normalized_erasure(self, streams: Sequence[Sequence[str]], unit: str) -> float:
+        return float(self._stats.NormalizedErasure().compute(self.read(streams, unit)))
 
 
 @pytest.fixture
 def simulstream(tmp_path: Path) -> Simulstream:
     return Simulstream(tmp_path)
-
-
-def exports(streams: list[list[str]], unit: str) -> list[ExportedUpdate]:
-    """Every update two seconds after the one before, computed in an eighth of a second."""
-    cut = tokenizer(unit)
-    return [
-        ExportedUpdate(f"flores.devtest/eng:{number}", f"source {index}", text, tuple(cut(text)), 2.0 * index, 0.125)
-        for number, stream in enumerate(streams)
-        for index, text in enumerate(stream, 1)
-    ]
 
 
 @pytest.mark.parametrize("unit", ["word", "13a", "char"])
@@ -73,7 +79,7 @@ def test_normalized_erasure_is_simulstreams(simulstream: Simulstream, unit: str)
         for number, stream in enumerate(streams):
             for index, text in enumerate(stream, 1):
                 ours.add(number, cut(text), final=index == len(stream))
-        assert simulstream.normalized_erasure(exports(streams, unit)) == pytest.approx(ours.ratio_of_sums)
+        assert simulstream.normalized_erasure(streams, unit) == pytest.approx(ours.ratio_of_sums)
 
     check()
 
@@ -82,7 +88,7 @@ def test_the_delays_of_retranslated_units_are_simulstreams(simulstream: Simulstr
     @FILES
     @given(STREAMS)
     def check(streams: list[list[str]]) -> None:
-        outputs = simulstream.read(exports(streams, "word")).final_outputs_and_latencies()
+        outputs = simulstream.read(streams, "word").final_outputs_and_latencies()
         assert len(outputs) == len(streams)
         for theirs, stream in zip(outputs.values(), streams, strict=True):
             heard = [2.0 * index for index in range(1, len(stream) + 1)]
@@ -135,8 +141,9 @@ def test_lagging_is_simulevals(simuleval: ModuleType, scorer: str, ours: Any, aw
             source_length=source_length,
             metrics={},
         )
-        asked = elapsed if aware else delays
-        assert ours(asked, source_length, reference_length) == pytest.approx(theirs({0: sentence}))
+        assert ours(elapsed if aware else delays, source_length, reference_length) == pytest.approx(
+            theirs({0: sentence})
+        )
 
     check()
 
