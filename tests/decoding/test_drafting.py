@@ -192,10 +192,10 @@ def test_whole_outputs_have_the_targets_own_distribution() -> None:
             likely *= sampler.distribution(rule(target, [*prompt, *tokens[:place]]))[token]
         return likely
 
-    own = {tokens: probability(tokens) for tokens in counts}
-    assert sum(own.values()) == pytest.approx(1.0, abs=0.01)
-    distance = sum(abs(counts[tokens] / _DRAWS - own[tokens]) for tokens in counts) / 2
-    error = sum(np.sqrt(2 / np.pi * p * (1 - p) / _DRAWS) for p in own.values()) / 2
+    expected = {tokens: probability(tokens) for tokens in counts}
+    assert sum(expected.values()) == pytest.approx(1.0, abs=0.01)
+    distance = sum(abs(counts[tokens] / _DRAWS - expected[tokens]) for tokens in counts) / 2
+    error = sum(np.sqrt(2 / np.pi * p * (1 - p) / _DRAWS) for p in expected.values()) / 2
     assert distance < 3 * error
 
 

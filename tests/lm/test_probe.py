@@ -18,14 +18,14 @@ from livetrans.lm.llama.probe import check_model
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "cache" / "checked-models.json"
     monkeypatch.setattr(probe, "_cache_file", lambda: file)
     return file
 
 
 def test_a_good_file_is_tried_once_until_it_changes(
-    translator_path: Path, tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+    translator_path: Path, tmp_path: Path, cache_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries: list[str] = []
 
@@ -42,10 +42,10 @@ def test_a_good_file_is_tried_once_until_it_changes(
     os.utime(copy, (1, 1))
     check_model(copy)
     assert len(tries) == 2
-    own_cache.write_text("\x00 [")
+    cache_file.write_text("\x00 [")
     check_model(copy)
     assert len(tries) == 3
-    assert [path.name for path in own_cache.parent.iterdir()] == [own_cache.name]
+    assert [path.name for path in cache_file.parent.iterdir()] == [cache_file.name]
 
 
 def test_a_path_that_is_not_utf8_is_no_damage(translator_path: Path, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_file_cut_anywhere_or_changed_in_its_header_is_a_sentence(
     files = list(damaged(translator_path))
     for data in random.Random(0).sample(files, 40):
         path.write_bytes(data)
-        said = answer(path)
-        assert str(path) in said or (not said and len(data) == translator_path.stat().st_size)
-        assert "\n" not in said
+        text = answer(path)
+        assert str(path) in text or (not text and len(data) == translator_path.stat().st_size)
+        assert "\n" not in text
     assert capfd.readouterr() == ("", "")

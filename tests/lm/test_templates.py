@@ -189,8 +189,8 @@ def test_context_stands_before_the_speech_where_the_family_takes_it(name: str) -
     template = TEMPLATES[family.template]
     context = Context((("First one.", "Das Erste."), ("And two.", "Und zwei.")), (("bridge", "Steg"),))
     prompt = written(family, ENGLISH, GERMAN, "The bridge.", context)
-    said = ["First one.", "Das Erste.", "And two.", "Und zwei."]
-    places = [prompt.find(text) for text in [*said, "The bridge."]]
+    sentences = ["First one.", "Das Erste.", "And two.", "Und zwei."]
+    places = [prompt.find(text) for text in [*sentences, "The bridge."]]
     assert (places == sorted(places)) if template.history else places[:4] == [-1] * 4
     assert ("Steg" in prompt[: places[-1]]) == template.terms
     if not template.history and not template.terms:

@@ -35,12 +35,14 @@ def check_model(path: Path) -> None:
     """
     check_file(path)
     known = _known_files()
-    name, mark = str(path.resolve()), _mark(path)
+    name, status = str(path.resolve()), path.stat()
+    # What changes with the file, or with what loads it.
+    mark = [status.st_size, status.st_mtime_ns, llama_cpp.__version__]
     if known.get(name) == mark:
         return
     process = start_python("livetrans.lm.llama.probe", str(path), stdout=subprocess.PIPE)
     try:
-        answer, _ = process.communicate(timeout=_FIRST_SECONDS + path.stat().st_size / _BYTES_PER_SECOND)
+        answer, _ = process.communicate(timeout=_FIRST_SECONDS + status.st_size / _BYTES_PER_SECOND)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
@@ -51,12 +53,6 @@ def check_model(path: Path) -> None:
         raise ModelError(f"{path} is damaged: llama.cpp crashes on it; download or convert it again")
     known[name] = mark
     _remember(known)
-
-
-def _mark(path: Path) -> list[Any]:
-    """Return what changes with the file, or with what loads it."""
-    status = path.stat()
-    return [status.st_size, status.st_mtime_ns, llama_cpp.__version__]
 
 
 def _cache_file() -> Path:
