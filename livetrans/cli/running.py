@@ -61,7 +61,7 @@ def run_live(
     records, heard = open_records(settings.output), Heard()
     _remove_old(settings.output.keep_sessions)
     translating = partial(open_translating, settings, clock)
-    with _said_at_the_end(records, heard):
+    with _summary_at_the_end(records, heard):
         if wants_screen(settings.output):
             from livetrans.tui.board import Finals
 
@@ -80,7 +80,7 @@ def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening)
     records, heard = open_records(settings.output), Heard()
     _remove_old(settings.output.keep_sessions)
     translating = partial(open_translating, settings, clock)
-    with _said_at_the_end(records, heard), _lines_and_bar(settings.output) as sinks:
+    with _summary_at_the_end(records, heard), _lines_and_bar(settings.output) as sinks:
         run = PlainLoop(settings, open_listening, translating, clock, [*sinks, heard], records)
         was_stopped = _run_as_lines(run)
     return Ended(_session(records), was_stopped)
@@ -104,7 +104,7 @@ def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> Non
     recorder, heard = SessionRecorder(unfinished.folder, append=True), Heard()
     heard.words = bool(unfinished.finals)
     translating = partial(open_translating, settings, clock)
-    with _said_at_the_end([recorder], heard), _lines_and_bar(OutputSettings()) as sinks:
+    with _summary_at_the_end([recorder], heard), _lines_and_bar(OutputSettings()) as sinks:
         run = Resuming(settings, remainder.open_listening, translating, clock, [*sinks, heard], [recorder])
         run.silent = remainder.silent
         _run_as_lines(run)
@@ -130,7 +130,7 @@ def _remove_old(days: int | None) -> None:
 
 
 @contextlib.contextmanager
-def _said_at_the_end(records: Sequence[Sink], heard: Heard) -> Iterator[None]:
+def _summary_at_the_end(records: Sequence[Sink], heard: Heard) -> Iterator[None]:
     """Say on standard error what was heard and kept, however the run ends, and leave no session without words."""
     was_left = failed = False
     try:

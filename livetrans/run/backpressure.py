@@ -54,7 +54,7 @@ class Ladder:
         self._calm_from: float | None = None
 
     def update(self, behind: float, now: float) -> bool:
-        """Take how far behind the run is, in seconds, at the instant `now`; returns whether the level changed."""
+        """Take how far behind the run is, in seconds, at the instant `now`; return whether the level changed."""
         if self.level + 1 < len(LEVELS) and behind >= LEVELS[self.level + 1].enter:
             self._calm_from = None
             if now - self._climbed_at < CLIMB_SECONDS:

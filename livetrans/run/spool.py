@@ -59,7 +59,11 @@ class _SpoolFile:
         return (self._end - self._begin) // _SAMPLE_BYTES
 
     def put(self, samples: NDArray[np.int16]) -> None:
-        """Raises OSError where the disk does not take them; none of them is kept then."""
+        """Append samples.
+
+        Raises:
+            OSError: the disk does not take them; none of them is kept then.
+        """
         if self._file is None:
             if self._folder is not None:
                 private_folder(self._folder)
@@ -81,11 +85,9 @@ class _SpoolFile:
         return samples
 
     def close(self) -> None:
-        self._begin = self._end = 0
         if self._file is not None:
             with suppress(OSError):
                 self._file.close()
-            self._file = None
 
 
 class SpooledSource:
@@ -93,8 +95,8 @@ class SpooledSource:
 
     Live sound (with `captured_at`) is never made to wait: past `MEMORY_SECONDS` it goes to an unnamed file in `folder`,
     which the system removes with the process. Where that file cannot be written, the newest sound is left out, counted
-    in `skipped`, said once and published as a gap. Sound that was recorded earlier (a file through a pipe) waits at its
-    source instead.
+    in `skipped`, published as a gap and reported once. Sound that was recorded earlier (a file through a pipe) waits at
+    its source instead.
 
     A gap, also of the source, is published when the sound before it has been taken and recognised: an empty chunk at
     its end ends the segment before.
@@ -131,11 +133,6 @@ class SpooledSource:
     @property
     def skipped(self) -> float:
         return self._source.skipped + self._skipped_samples / SAMPLE_RATE
-
-    @property
-    def waiting(self) -> float:
-        """Seconds of sound that were captured and not yet taken."""
-        return (self._memory_samples + self._spool.samples) / SAMPLE_RATE
 
     def __iter__(self) -> Iterator[AudioChunk]:
         """Yield what the source gives, after an error of it too; then raise that error."""

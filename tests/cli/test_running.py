@@ -127,7 +127,7 @@ def test_ending_a_resumed_run_that_added_nothing_keeps_the_session(
     folder = tmp_path / "sessions" / "2026-01-01T10-00-00"
     for again in (False, True):
         recorder = SessionRecorder(folder, append=again)
-        with running._said_at_the_end([recorder], Heard()):
+        with running._summary_at_the_end([recorder], Heard()):
             if not again:
                 recorder.write(Record(0.0, Caption(Transcript(0, 0, "Yes.", "", True, 0.0, 1.0), "Ja.")))
         recorder.close()
@@ -138,10 +138,10 @@ def test_ending_a_resumed_run_that_added_nothing_keeps_the_session(
 def test_a_run_that_failed_is_not_said_to_have_heard_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     heard = Heard()
     heard.write(Record(0.0, RunStarted({})))
-    with pytest.raises(SourceError), running._said_at_the_end([], heard):
+    with pytest.raises(SourceError), running._summary_at_the_end([], heard):
         raise SourceError("no sound")
     assert capsys.readouterr().err == ""
-    with running._said_at_the_end([], heard):
+    with running._summary_at_the_end([], heard):
         pass
     assert "No speech was heard." in capsys.readouterr().err
 
@@ -149,7 +149,7 @@ def test_a_run_that_failed_is_not_said_to_have_heard_nothing(capsys: pytest.Capt
 def test_a_new_run_without_a_word_leaves_no_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path)
     folder, elsewhere = tmp_path / "sessions" / "2026-01-01T10-00-00", tmp_path / "mine"
-    with running._said_at_the_end([SessionRecorder(folder), SessionRecorder(elsewhere)], Heard()):
+    with running._summary_at_the_end([SessionRecorder(folder), SessionRecorder(elsewhere)], Heard()):
         pass
     assert not folder.exists()
     assert elsewhere.exists(), "the user named it"

@@ -48,7 +48,7 @@ def sentences(count: int, words: int = 6) -> list[Word]:
 
 
 def finals_of(words: list[Word]) -> list[str]:
-    """What a run shows of them."""
+    """Return what a run shows of them."""
     return [line.strip() + "." for line in " ".join(word.text for word in words).upper().split(".") if line.strip()]
 
 
@@ -208,7 +208,7 @@ class ScriptedRun:
 
 
 def no_thread_left() -> bool:
-    """Whether the run's threads have ended, or do soon."""
+    """Return whether the run's threads have ended, or do soon."""
     names = {"listening", "translating", "capturing", "watching", "ending"}
     for thread in threading.enumerate():
         if thread.name in names:

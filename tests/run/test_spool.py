@@ -79,7 +79,7 @@ def test_everything_comes_in_order_though_nobody_listened_at_first(lengths: list
     assert joined(got) == joined(chunks)
     assert max(len(chunk.samples) for chunk in got) <= (TAKEN_SECONDS + 6) * SAMPLE_RATE
     assert all(chunk.captured_at == pytest.approx(chunk.end) for chunk in got)
-    assert captured.skipped == captured.waiting == 0
+    assert captured.skipped == 0
 
 
 def test_recorded_sound_waits_at_its_source() -> None:
