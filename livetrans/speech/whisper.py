@@ -101,20 +101,25 @@ class WhisperRecogniser:
                 f"{settings.model}/preprocessor_config.json is missing or wrong: the model takes {wanted} mel bands, "
                 f"not {bands}; copy that file too."
             )
-        self.traits = model_traits(config, self._model.hf_tokenizer.get_vocab_size())
+        pieces, multilingual = self._model.hf_tokenizer, self._model.model.is_multilingual
+        self.traits = model_traits(config, pieces.get_vocab_size())
+        self.maximum_length = self.traits.maximum_length
+        # faster-whisper gives every multilingual model the languages of v3.
+        known = (code for code in self._model.supported_languages if pieces.token_to_id(f"<|{code}|>") is not None)
+        self.languages = tuple(known)
+        """Codes of the languages that the model knows."""
         for language in (settings.language, *settings.other_languages):
             if language not in (None, *self.languages):
-                known = ", ".join(self.languages)
                 raise UsageError(
-                    f"The recogniser in {settings.model} does not know the language '{language}', only: {known}."
+                    f"The recogniser in {settings.model} does not know the language '{language}', "
+                    f"only: {', '.join(self.languages)}."
                 )
         self._reports = settings.language is None
-        self._spoken = SpokenLanguage(settings.language if self._model.model.is_multilingual else "en")
+        self._spoken = SpokenLanguage(settings.language if multilingual else "en")
         self._beam_size = settings.beam_size or self.traits.beam_size
         self._window = settings.window or ("full" if self.traits.rest is None else "always")
-        multilingual = self._model.model.is_multilingual
         self._tokenizer: Callable[[str], Any] = lambda language: Tokenizer(
-            self._model.hf_tokenizer, multilingual, task="transcribe", language=language
+            pieces, multilingual, task="transcribe", language=language
         )
         self.hot_words = self._fitting(settings.hot_words)
         self._suppressed = get_suppressed_tokens(self._tokenizer(self.language or "en"), [-1])
@@ -129,10 +134,6 @@ class WhisperRecogniser:
             self._reports = True
             self._spoken.fix(language)
 
-    @property
-    def maximum_length(self) -> float:
-        return self.traits.maximum_length
-
     def _fitting(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """Return the first of the words that leave room for the other text of the prompt and for the output."""
         if not self.traits.takes_prompt:
@@ -140,13 +141,6 @@ class WhisperRecogniser:
         encode = self._tokenizer(self.language or "en").encode
         lengths = accumulate(len(encode(f" {word},")) for word in words)
         return tuple(word for word, length in zip(words, lengths, strict=True) if length <= HOT_WORD_TOKENS)
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """Codes of the languages that the model knows."""
-        # faster-whisper gives every multilingual model those of v3.
-        pieces = self._model.hf_tokenizer
-        return tuple(code for code in self._model.supported_languages if pieces.token_to_id(f"<|{code}|>") is not None)
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         """Recognise the buffer once, without a retry at a higher temperature: the next pass corrects a bad partial.
