@@ -90,13 +90,13 @@ class Language:
         return self.code in _RIGHT_TO_LEFT
 
 
+def _language(code: str, name: str) -> Language:
+    base = code.partition("-")[0]
+    return Language(code, name, base not in _UNSPACED, base if base in _WHISPER_NAMES else None)
+
+
 LANGUAGES = {
-    language.code.lower(): language
-    for language in (
-        *(Language(code, name, code not in _UNSPACED, code) for code, name in _WHISPER_NAMES.items()),
-        *(Language(code, name, code[:2] not in _UNSPACED, code[:2]) for code, name in _VARIANTS.items()),
-        *(Language(code, name, True, None) for code, name in _TRANSLATED_ONLY.items()),
-    )
+    code.lower(): _language(code, name) for code, name in (_WHISPER_NAMES | _VARIANTS | _TRANSLATED_ONLY).items()
 }
 """Every language by its code in small letters."""
 
