@@ -104,6 +104,7 @@ class SessionRecorder:
 
     @property
     def records_sound(self) -> bool:
+        """Whether sound is recorded too."""
         return self._audio is not None
 
     def write(self, record: Record) -> None:

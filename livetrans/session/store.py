@@ -114,7 +114,7 @@ def session_named(name: str) -> Path | None:
 
 def _has_captions(folder: Path) -> bool:
     try:
-        return last_caption(folder / EVENTS_FILE) is not None
+        return _last_caption(folder / EVENTS_FILE) is not None
     except OSError:  # Another run removed it meanwhile, or it is not ours to read.
         return False
 
@@ -151,13 +151,13 @@ def _order(folder: Path) -> tuple[float, str]:
     try:
         return _began_at(folder, _run_started(folder / EVENTS_FILE)), folder.name
     except OSError:
-        return changed_at(folder), folder.name
+        return _changed_at(folder), folder.name
 
 
 def _began_at(folder: Path, started: RunStarted | None) -> float:
     """Return when the session began, in seconds since 1970; for one that does not say, when it was last written."""
     began_at = started.began_at if started else None
-    return changed_at(folder) if began_at is None or not 0 < began_at < _LATEST else began_at
+    return _changed_at(folder) if began_at is None or not 0 < began_at < _LATEST else began_at
 
 
 def summarise(folder: Path) -> SessionSummary:
@@ -174,7 +174,7 @@ def summarise(folder: Path) -> SessionSummary:
         if isinstance(event.get("heard"), int | float):
             heard = float(event["heard"])
             break
-    caption = last_caption(file)
+    caption = _last_caption(file)
     return SessionSummary(
         path=folder,
         began=datetime.fromtimestamp(int(_began_at(folder, started))),
@@ -190,7 +190,7 @@ def summarise(folder: Path) -> SessionSummary:
     )
 
 
-def last_caption(file: Path) -> dict[str, Any] | None:
+def _last_caption(file: Path) -> dict[str, Any] | None:
     """Return the last caption with text in a file of events, as its line says it; read from the end."""
     for event in _events_backwards(file, having=b'"caption"'):
         if event.get("event") == "caption" and isinstance(event.get("segment_id"), int):
@@ -202,11 +202,11 @@ def last_caption(file: Path) -> dict[str, Any] | None:
 def older_than(days: float) -> list[Path]:
     """Return the sessions whose last event is more than `days` old, without any that is being recorded."""
     limit = time.time() - timedelta(days=days).total_seconds()
-    old = [path for path in session_folders() if changed_at(path) < limit]
+    old = [path for path in session_folders() if _changed_at(path) < limit]
     return [path for path in old if not is_being_recorded(path)]
 
 
-def changed_at(folder: Path) -> float:
+def _changed_at(folder: Path) -> float:
     """Return when the last event was written, in seconds since 1970; infinity if the session was removed meanwhile."""
     try:
         return (folder / EVENTS_FILE).stat().st_mtime

@@ -84,7 +84,7 @@ def test_a_replay_that_was_killed_goes_on_with_its_file_while_that_is_the_same(
 ) -> None:
     recording, session, killed = tmp_path / "talk.flac", tmp_path / "session", tmp_path / "killed"
     shutil.copyfile(DEMO, recording)
-    assert run(["replay", str(recording), "--speed", "max", "--end", "0:18", "--session", str(session)]) == 0
+    assert run(["replay", str(recording), "--offline", "--end", "0:18", "--session", str(session)]) == 0
     whole = [(item.caption.source, item.caption.text) for item in last_captions(session)]
     events = (session / "events.jsonl").read_text().splitlines(keepends=True)
     cut = next(number for number, line in enumerate(events) if '"heard": 9.' in line)
