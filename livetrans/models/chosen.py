@@ -47,7 +47,7 @@ def _with_recogniser(settings: Settings, recogniser: RecogniserSettings, notify:
     spoken = [spoken_code(code) for code in settings.sources]
     model = chosen_recogniser(settings, recogniser)
     if model.languages:
-        # A recogniser of our own knows one language, and detects none.
+        # An embedded recogniser knows one language, and detects none.
         [only] = model.languages
         if settings.source_language == AUTO:
             text = f"{model.name} understands only {parse_language(only).name}; using --from {only}."

@@ -75,12 +75,12 @@ def serving(hub: Hub) -> Iterator[Hub]:
             failing = next((codes for part, codes in hub.failures.items() if part in self.path and codes), None)
             if hub.refusal or failing:
                 self._answer(*(hub.refusal or (failing.pop(0), {})), b"{}")  # type: ignore[union-attr]
-            elif asked := re.match(r"/api/models/([^/]+/[^/]+)/revision/", self.path):
-                self._info(asked[1])
+            elif found := re.match(r"/api/models/([^/]+/[^/]+)/revision/", self.path):
+                self._info(found[1])
             elif re.match(r"/[^/]+/[^/]+/resolve/[0-9a-f]+/", self.path):
                 self._answer(302, {"Location": hub.storage + self.path.replace("/resolve/", "/bytes/")}, b"")
-            elif asked := re.match(r"/([^/]+/[^/]+)/bytes/([0-9a-f]+)/(.+)", self.path):
-                self._file(hub.bodies.get(asked[3], hub.files[asked[1]][asked[3]]))
+            elif found := re.match(r"/([^/]+/[^/]+)/bytes/([0-9a-f]+)/(.+)", self.path):
+                self._file(hub.bodies.get(found[3], hub.files[found[1]][found[3]]))
             else:
                 self._answer(404, {}, b"")
 
