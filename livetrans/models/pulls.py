@@ -93,10 +93,13 @@ def pull(entry: Entry, folder: Path, progress: Progress) -> Path:
                 receipt = read_receipt(target)
                 if receipt and receipt.repository == entry.repository:
                     return target
-                origin = f"was fetched from {receipt.repository}" if receipt else "was not fetched by livetrans"
-                raise UsageError(
-                    f"{target} exists, and {origin}; move it away, or remove it with `livetrans models rm`"
-                )
+                if receipt:
+                    advice = (
+                        f"was fetched from {receipt.repository}; remove it with `livetrans models rm {target.name}`"
+                    )
+                else:
+                    advice = "was not fetched by livetrans; move it away"
+                raise UsageError(f"{target} exists, and {advice}, and run the same command again")
             revision = look_up(entry.repository, entry.revision)
             # In a folder of their commit, so that two commits never mix.
             source = unfinished / revision.commit

@@ -313,7 +313,7 @@ def test_what_has_the_name_already_is_never_overwritten(
     hub.files["other/small"] = {"Small-Q4.gguf": GGUF[::-1]}
     path = fetch(TRANSLATOR, folder)
     assert run(["models", "pull", "other/small:Small-Q4.gguf", "--yes"]) == 2
-    assert "Small-Q4.gguf exists, and was fetched from owner/small; move it away, or" in capsys.readouterr().err
+    assert "was fetched from owner/small; remove it with `livetrans models rm Small-Q4.gguf`" in capsys.readouterr().err
     assert path.read_bytes() == GGUF
     (folder / "whisper").mkdir()
     assert run(["models", "pull", "owner/whisper", "--yes"]) == 2
