@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -67,16 +67,7 @@ def test_a_heavy_library_is_imported_by_its_owner_only() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         module = ".".join(part for part in parts if part != "__init__")
-        for library in _imports(ast.parse(path.read_text(encoding="utf-8"))) & OWNERS.keys():
+        # Wherever in a module an import stands.
+        imported = re.findall(r"^\s*(?:import|from) (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        for library in OWNERS.keys() & set(imported):
             assert f"{module}.".startswith(f"{OWNERS[library]}."), f"{module} imports {library}"
-
-
-def _imports(tree: ast.Module) -> set[str]:
-    """Top-level names of everything a module imports, wherever in it."""
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names.update(alias.name.split(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module.split(".")[0])
-    return names

@@ -53,14 +53,14 @@ def sounds(seconds: list[float], *, gaps: frozenset[int] = frozenset(), live: bo
     return chunks
 
 
-def joined(chunks: list[AudioChunk]) -> dict[int, list[int]]:
+def joined(chunks: list[AudioChunk]) -> dict[int, bytes]:
     """Samples by where a stretch without a gap begins."""
-    stretches: dict[int, list[int]] = {}
+    stretches: dict[int, bytes] = {}
     begin, following = 0, -1
     for chunk in chunks:
         if chunk.start_sample != following:
             begin = chunk.start_sample
-        stretches.setdefault(begin, []).extend(chunk.samples.tolist())
+        stretches[begin] = stretches.get(begin, b"") + chunk.samples.tobytes()
         following = chunk.start_sample + len(chunk.samples)
     return stretches
 

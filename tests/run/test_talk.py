@@ -37,7 +37,7 @@ class SlowTranslator(FaultyModel):
     threads = 1
 
 
-@pytest.mark.parametrize("seconds", [45.0, pytest.param(83.0, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seconds", [30.0, pytest.param(83.0, marks=pytest.mark.long)])
 def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_panel(
     seconds: float, recogniser_path: Path, translator_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
