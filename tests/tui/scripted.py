@@ -153,14 +153,23 @@ def screen_text(app: LivetransApp) -> str:
 
 
 async def settle(pilot: Pilot[str]) -> None:
-    """Wait until the screen stands still, however busy the machine is."""
+    """Wait until the screen stands still, however busy the machine is.
+
+    Each pause lets all widgets handle their messages and lays the screen out; no clock is needed for that.
+    """
     assert isinstance(pilot.app, LivetransApp)
     seen, same = "", 0
     while same < 3:
-        await pilot.pause(0.02)
+        await pilot.pause(0.001)
         now = screen_text(pilot.app)
         same = same + 1 if now == seen else 0
         seen = now
+
+
+async def press(pilot: Pilot[str], *keys: str) -> None:
+    """Press keys, and let the screen draw."""
+    await pilot.press(*keys)
+    await settle(pilot)
 
 
 def make_app(

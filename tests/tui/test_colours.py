@@ -7,9 +7,11 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 
 from livetrans.tui.app import LivetransApp
-from livetrans.tui.colours import RULE_CONTRAST, TEXT_CONTRAST, contrast, least_contrast
+from livetrans.tui.colours import RULE_CONTRAST, TEXT_CONTRAST, contrast, least_contrast, readable
 from tests.tui.scripted import Screenplay, conversation, make_app, settle
 
+NAMED = sorted(set(BUILTIN_THEMES) - {"ansi-dark", "ansi-light"})
+"""Themes that name their colours; the others take the terminal's."""
 RULES = set(" ─│▁▂▃▄▅▆▇█▊▎╭╮╰╯╌━")
 
 
@@ -31,12 +33,28 @@ def test_contrast_is_that_of_the_standard() -> None:
     assert contrast(Color.parse("#767676"), Color.parse("white")) == pytest.approx(4.54, abs=0.01)
 
 
+@pytest.mark.parametrize("theme", NAMED)
+def test_our_colours_can_be_read_on_the_backgrounds_of_a_theme(theme: str) -> None:
+    variables = BUILTIN_THEMES[theme].to_color_system().generate()
+    for name, color in readable(variables).items():
+        for background in ("background", "surface"):
+            shown = least_contrast(Color.parse(color), Color.parse(variables[background]))
+            assert shown >= (RULE_CONTRAST if name == "rule" else TEXT_CONTRAST), name
+
+
 @pytest.mark.asyncio
-@pytest.mark.parametrize("size", [(60, 20), (120, 40)])
-async def test_every_theme_can_be_read(size: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("size", "themes"),
+    [
+        ((80, 24), ["solarized-light"]),
+        pytest.param((60, 20), NAMED, marks=pytest.mark.long),
+        pytest.param((120, 40), NAMED, marks=pytest.mark.long),
+    ],
+)
+async def test_what_is_drawn_can_be_read(size: tuple[int, int], themes: list[str]) -> None:
     app = make_app(Screenplay(*conversation()), limit="synthetic voices only")
     async with app.run_test(size=size) as pilot:
-        for theme in sorted(set(BUILTIN_THEMES) - {"ansi-dark", "ansi-light"}):
+        for theme in themes:
             app.theme = theme
             for key in ("question_mark", "escape"):
                 await pilot.press(key)

@@ -16,6 +16,13 @@ from tests.tui.scripted import FULL, Screenplay, caption, conversation, ended, m
 Compare = Callable[..., bool]
 
 
+def sizes(fast: tuple[int, int], *others: tuple[int, int]) -> list[object]:
+    """Return sizes of the terminal, of which the fast command draws one."""
+    return [pytest.param(fast, id="{}x{}".format(*fast))] + [
+        pytest.param(size, id="{}x{}".format(*size), marks=pytest.mark.long) for size in others
+    ]
+
+
 def still(*events: Event, snapshot: Snapshot = FULL, **output: str) -> LivetransApp:
     return make_app(Screenplay(*events), snapshot=snapshot, settings=Settings(output=OutputSettings(**output)))  # type: ignore[arg-type]
 
@@ -26,31 +33,33 @@ def at_the_end() -> list[Event]:
     return [*conversation(), caption(5, text, final=True, source=source, committed=source), ended()]
 
 
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40), (200, 60)])
+@pytest.mark.parametrize("size", sizes((120, 40), (60, 20), (80, 24), (200, 60)))
 def test_captions(snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(still(*conversation()), run_before=settle, terminal_size=size)
 
 
-@pytest.mark.parametrize("theme", ["textual-light", "ansi-dark"])
+@pytest.mark.parametrize("theme", ["textual-light", pytest.param("ansi-dark", marks=pytest.mark.long)])
 def test_themes(snap_compare: Compare, theme: str) -> None:
     assert snap_compare(still(*conversation(), theme=theme), run_before=settle, terminal_size=(80, 24))
 
 
+@pytest.mark.long
 def test_without_colour(snap_compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     assert snap_compare(still(*conversation()), run_before=settle, terminal_size=(80, 24))
 
 
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+@pytest.mark.parametrize("size", sizes((60, 20), (80, 24), (120, 40)))
 def test_research_panel(snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(still(*conversation(), panel="research"), run_before=settle, terminal_size=size)
 
 
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+@pytest.mark.parametrize("size", sizes((80, 24), (60, 20), (120, 40)))
 def test_help(snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(still(*conversation()), run_before=settle, press=["question_mark"], terminal_size=size)
 
 
+@pytest.mark.long
 def test_loading(snap_compare: Compare) -> None:
     app = still(Notice("info", "loading the translator ..."), snapshot=Snapshot())
     assert snap_compare(app, run_before=settle, terminal_size=(80, 24))
@@ -64,8 +73,8 @@ def talk(language: str, *sentences: tuple[str, str]) -> list[Event]:
     """Finished sentences, the last of them still being spoken, with captions in the language."""
     *finished, (source, text) = sentences
     captions = [
-        caption(number, target, final=True, source=said, committed=said)
-        for number, (said, target) in enumerate(finished)
+        caption(number, target, final=True, source=spoken, committed=spoken)
+        for number, (spoken, target) in enumerate(finished)
     ]
     captions.append(caption(len(finished), text, source=source, committed=source[:20], accepted=len(text) // 2))
     return [started(), *(replace(one, language=language) for one in captions)]
