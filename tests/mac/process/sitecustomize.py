@@ -13,7 +13,7 @@ import errno
 import os
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -82,15 +82,6 @@ def _defined(body: list[ast.stmt], system: str) -> Iterator[str]:
                 yield from (name.asname or name.name for name in names)
 
 
-def _set_limit(resource: ModuleType) -> Callable[..., None]:
-    def setrlimit(kind: int, limits: tuple[int, int]) -> None:
-        if kind == resource.RLIMIT_AS:
-            raise ValueError("current limit exceeds maximum limit")
-        resource.setrlimit(kind, limits)
-
-    return setrlimit
-
-
 @cache
 def _view(name: str) -> View | None:
     """Return what livetrans sees of a module; None for the module itself."""
@@ -101,8 +92,6 @@ def _view(name: str) -> View | None:
     elif name == "platform":
         answers = {"system": "Darwin", "machine": "arm64", "processor": "arm", "release": "25.0.0"}
         values = {key: lambda answer=answer: answer for key, answer in answers.items()}
-    elif name == "resource":
-        values = {"setrlimit": _set_limit(module)}
     elif name == "platformdirs":
         module.PlatformDirs = _import("platformdirs.macos", fromlist=["MacOS"]).MacOS
     absent = lacking(name) if name in sys.stdlib_module_names else frozenset()
