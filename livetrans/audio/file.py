@@ -295,11 +295,11 @@ def begins_like_a_recording(beginning: bytes) -> bool:
 
 
 def _is_a_recording(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return path.is_file() and begins_like_a_recording(file.read(8))
-    except OSError:
-        return False
+    with suppress(OSError):
+        if path.is_file():  # A named pipe would wait for another writer.
+            with path.open("rb") as file:
+                return begins_like_a_recording(file.read(8))
+    return False
 
 
 def _open(path: Path, piped: Piped | None) -> tuple[Any, Any]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import threading
 import wave
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -237,12 +238,22 @@ def test_the_file_is_never_whole_in_memory(tmp_path: Path) -> None:
     source.close()
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_named_pipe_is_heard_from_its_first_byte(tmp_path: Path) -> None:
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    os.mkfifo(tmp_path / "pipe.wav")
+    return tmp_path / "pipe.wav"
+
+
+def test_a_named_pipe_is_heard_from_its_first_byte(tmp_path: Path, pipe: Path) -> None:
     sound = write_wav(tmp_path / "a.wav", tone(1.0)).read_bytes()
-    pipe = tmp_path / "pipe.wav"
-    os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_bytes, args=(sound,), daemon=True)
-    writer.start()
+    threading.Thread(target=pipe.write_bytes, args=(sound,), daemon=True).start()
     assert len(joined(read(pipe))) == SAMPLE_RATE
-    writer.join()
+
+
+def test_a_named_pipe_without_sound_is_refused_and_not_opened_again(pipe: Path) -> None:
+    threading.Thread(target=pipe.write_bytes, args=(b"no sound at all\n" * 100,), daemon=True).start()
+    with ThreadPoolExecutor() as pool, pytest.raises(SourceError, match="not an audio file"):
+        try:
+            pool.submit(read, pipe).result(timeout=20)
+        finally:
+            os.close(os.open(pipe, os.O_RDWR))  # It ends an opening that waits for a writer.
