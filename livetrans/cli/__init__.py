@@ -19,7 +19,7 @@ from typing import NoReturn
 import click
 
 from livetrans import __version__
-from livetrans.cli.common import CommandEntry, LazyGroup
+from livetrans.cli.common import CommandEntry, LazyGroup, discard_output
 from livetrans.errors import LivetransError, UsageError, sentence
 from livetrans.installation import as_started
 from livetrans.text import one_line
@@ -127,7 +127,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return 130
     except BrokenPipeError:
-        _discard_output()
+        discard_output()
         return 0
     except OSError as fault:
         return _report_system_error(fault, debug)
@@ -166,7 +166,7 @@ def _report_system_error(fault: OSError, debug: bool) -> int:
     if fault.filename is not None:
         return _report(f"{fault.filename} cannot be used ({fault.strerror}); check its permissions", 1, debug)
     if fault.errno in _FULL:
-        _discard_output()
+        discard_output()
         return _report(f"the output cannot be written ({fault.strerror}); free space or choose another place", 1, debug)
     return _internal_error(fault, debug)
 
@@ -183,8 +183,3 @@ def _report(message: str, exit_code: int, debug: bool) -> int:
     line = one_line(as_started(message))
     click.echo(f"livetrans: {line}" if line.endswith((".", "?", "!")) else f"livetrans: {line}.", err=True)
     return exit_code
-
-
-def _discard_output() -> None:
-    """Send the interpreter's last flush to /dev/null: stdout has no reader, and it would fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +29,11 @@ BY_CALM = "by --calm"
 def say(text: str) -> None:
     """Print a line on stderr, free of control characters that a terminal would execute."""
     click.echo(visible(as_started(text)), err=True)
+
+
+def discard_output() -> None:
+    """Send the interpreter's last flush to /dev/null: stdout has no reader, and it would fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def warn(notice: Notice) -> None:

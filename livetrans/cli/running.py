@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from livetrans.cli.common import Heard, HeardProgress, LinesAbove, progress_bar, say
+from livetrans.cli.common import Heard, HeardProgress, LinesAbove, discard_output, progress_bar, say
 from livetrans.cli.run_options import wants_screen
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings
@@ -178,18 +178,11 @@ def _run_as_lines(run: Run) -> bool:
                 raise KeyboardInterrupt
             if count():
                 run.stop()
-    if _reader_has_gone():
-        # The interpreter's last flush must not fail on a pipe without a reader.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return count() > 0
-
-
-def _reader_has_gone() -> bool:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        return True
-    return False
+        discard_output()
+    return count() > 0
 
 
 def _run_on_screen(

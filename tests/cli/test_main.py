@@ -61,7 +61,7 @@ def test_a_fault_is_one_sentence(
     sentence: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("livetrans.cli._discard_output", lambda: None)
+    monkeypatch.setattr("livetrans.cli.discard_output", lambda: None)
     failing(fault)
     assert run(["mic"]) == exit_code
     captured = capfd.readouterr()
