@@ -25,7 +25,7 @@ from livetrans.cli import cli
 from livetrans.clock import ManualClock
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import LivetransError
-from livetrans.events import Caption
+from livetrans.events import Caption, Record
 from livetrans.installation import data_folder
 from livetrans.languages import parse_language
 from livetrans.lm.llama.model import LlamaModel
@@ -178,7 +178,10 @@ def _prompts() -> Target:
 
 def targets() -> dict[str, Callable[[], Target]]:
     """Every target by its name, made when it is used."""
-    session = b"".join(f"{to_line(record)}\n".encode() for record in _records())
+    records = (Record(float(at), event) for at, event in enumerate(EXAMPLES))
+    session = b"".join(f"{to_line(record)}\n".encode() for record in records)
+    catalogue = (data_folder("models") / "catalogue.toml").read_bytes()
+    model = find_translator(source="en", targets=["de"]).path
     stream = (data_folder("recordings") / "demo.jsonl").read_bytes()[:20_000]
     settings = b'from = "en"\nto = "de"\nbias = 0.2\nmask-k = 3\nplain = true\n[replay]\nto = "fr"\n'
     return {
@@ -186,25 +189,10 @@ def targets() -> dict[str, Callable[[], Target]]:
         "jsonlines": lambda: Target((stream, session), _in_file("stream.jsonl", _json_lines)),
         "config": lambda: Target((settings,), _in_file("config.toml", _config)),
         "glossary": lambda: Target((_TERMS,), _in_file("terms.tsv", _glossary)),
-        "gguf": lambda: Target((_model_bytes(),), _in_file("model.gguf", _model), mutate_in_place),
-        "catalogue": lambda: Target((_catalogue_bytes(),), _in_file("catalogue.toml", read_catalogue.__wrapped__)),
+        "gguf": lambda: Target((model.read_bytes(),), _in_file("model.gguf", _model), mutate_in_place),
+        "catalogue": lambda: Target((catalogue,), _in_file("catalogue.toml", read_catalogue.__wrapped__)),
         "prompts": _prompts,
     }
-
-
-def _records() -> Iterator[object]:
-    from livetrans.events import Record
-
-    for at, event in enumerate(EXAMPLES):
-        yield Record(float(at), event)
-
-
-def _model_bytes() -> bytes:
-    return find_translator(source="en", targets=["de"]).path.read_bytes()
-
-
-def _catalogue_bytes() -> bytes:
-    return (data_folder("models") / "catalogue.toml").read_bytes()
 
 
 def cases(target: Target, seed: int) -> Iterator[bytes]:
