@@ -73,7 +73,7 @@ def _source_pieces(updates: Sequence[Update]) -> list[Pieces]:
 
 def _output_pieces(update: Update) -> Pieces:
     begins = (0, *update.ends)
-    return _pieces(update.text, [Span(begins[span.begin], begins[span.end], span.draft) for span in update.spans])
+    return _pieces(update.text, [Span(begins[span.begin], begins[span.end], span.draft) for span in update.accepted])
 
 
 def _pieces(text: str, accepted: Sequence[Span]) -> Pieces:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from livetrans.bench.runfile import CorpusSummary, Segment
@@ -41,10 +41,14 @@ class Corpus:
     segments: tuple[CorpusSegment, ...]
 
 
+Languages = tuple[Language, Language]
+"""Of the source and of the translation."""
+
+
 def text_corpus(
     source: Path,
     reference: Path | None,
-    languages: tuple[Language, Language],
+    languages: Languages,
     *,
     step: int = 3,
     sentences: int | None = None,
@@ -58,27 +62,21 @@ def text_corpus(
         UsageError: a file that is absent, not text, empty, of another length, or that has an empty line.
     """
     sources = read_sentences(source)
-    references: Sequence[str | None] = [None] * len(sources)
-    if reference is not None:
-        references = read_sentences(reference)
-        if len(references) != len(sources):
-            raise UsageError(
-                f"{source.name} has {len(sources)} lines but {reference.name} has {len(references)}; "
-                "give files whose lines belong together"
-            )
+    references = read_sentences(reference) if reference else [None] * len(sources)
+    if reference and len(references) != len(sources):
+        raise UsageError(
+            f"{source.name} has {len(sources)} lines but {reference.name} has {len(references)}; "
+            "give files whose lines belong together"
+        )
     spaced = languages[0].spaced
-    pairs = [
-        (f"{source.name}:{line}", text, wanted)
-        for line, (text, wanted) in enumerate(zip(sources, references, strict=True), 1)
-        if len(text.split() if spaced else text) >= minimum_words
-    ]
     unit = "words" if spaced else "characters"
-    if not pairs:
+    segments: list[CorpusSegment] = []
+    for line, (text, wanted) in enumerate(zip(sources, references, strict=True), 1):
+        if len(text.split() if spaced else text) >= minimum_words and len(segments) != sentences:
+            segment = Segment(len(segments), f"{source.name}:{line}", text, wanted)
+            segments.append(CorpusSegment(segment, reveal(text, step, spaced=spaced)))
+    if not segments:
         raise UsageError(f"{source.name} has no sentence of {minimum_words} {unit}; give a smaller --minimum-words")
-    segments = tuple(
-        CorpusSegment(Segment(number, name, text, wanted), reveal(text, step, spaced=spaced))
-        for number, (name, text, wanted) in enumerate(pairs[:sentences])
-    )
     return _corpus("text", source.name, languages, segments, step, unit, minimum_words)
 
 
@@ -90,13 +88,10 @@ def read_sentences(path: Path) -> list[str]:
     """
     try:
         lines = read_text(path).removesuffix("\n").split("\n")
-    except FileNotFoundError:
-        raise UsageError(f"there is no file {path}; name a text file with a sentence on each line") from None
     except OSError as fault:
-        raise UsageError(f"{path} cannot be read ({fault.strerror}); name a text file") from None
+        reason = fault.strerror or str(fault)
+        raise UsageError(f"{path} cannot be read ({reason}); name a text file with a sentence on each line") from None
     sentences = [" ".join(line.split()) for line in lines]
-    if not any(sentences):
-        raise UsageError(f"{path} is empty; name a text file with a sentence on each line")
     if "" in sentences:
         raise UsageError(f"line {sentences.index('') + 1} of {path} is empty; every line must hold a sentence")
     return sentences
@@ -105,8 +100,7 @@ def read_sentences(path: Path) -> list[str]:
 def reveal(text: str, step: int, *, spaced: bool) -> tuple[SourceUpdate, ...]:
     """Return the growing prefixes of a sentence, `step` words (or characters) more each time; the last is final."""
     units = text.split() if spaced else list(text)
-    separator = " " if spaced else ""
-    prefixes = [separator.join(units[:end]).rstrip() for end in range(step, len(units), step)]
+    prefixes = [(" " if spaced else "").join(units[:end]).rstrip() for end in range(step, len(units), step)]
     # A prefix that ends in a space says no more than the one before it.
     partials = [prefix for prefix in dict.fromkeys(prefixes) if prefix]
     return (*(SourceUpdate(prefix, False) for prefix in partials), SourceUpdate(text, True))
@@ -115,7 +109,7 @@ def reveal(text: str, step: int, *, spaced: bool) -> tuple[SourceUpdate, ...]:
 def recorded_corpus(
     path: Path,
     reference: Path | None,
-    languages: tuple[Language, Language],
+    languages: Languages,
     *,
     sentences: int | None = None,
     notify: Callable[[Notice], None] | None = None,
@@ -139,91 +133,83 @@ def recorded_corpus(
     segments: list[CorpusSegment] = []
     for stream in streams:
         name = stream.name if stream.is_dir() else stream.stem
-        text = _reference_text(stream, name, reference, languages[1].code)
-        segments += _stream_segments(stream, name, text, len(segments), notify)
-    segments = segments[:sentences]
-    if not segments:
+        clock = ManualClock()  # moved by hand, without waiting, to the instant at which each transcript came
+        transcripts = RecordedTranscripts(stream, clock, real_time=True, notify=notify)
+        of_stream = list(_segments(((transcript, clock.now()) for transcript in transcripts), name, len(segments)))
+        lines = _reference_lines(stream, name, reference, languages[1].code)
+        for number, one in enumerate(of_stream):
+            segment = one.segment
+            if len(lines) == len(of_stream):
+                segment = replace(segment, reference=lines[number])
+            elif lines and number == len(of_stream) - 1:
+                segment = replace(segment, stream_reference=" ".join(lines))
+            segments.append(replace(one, segment=segment))
+    if not segments[:sentences]:
         raise SessionError(f"{path} holds no transcript with words; give a session or a folder of them")
-    return _corpus("recorded", path.resolve().name, languages, tuple(segments), 0, "")
+    return _corpus("recorded", path.resolve().name, languages, segments[:sentences])
 
 
-def transcript_corpus(transcripts: Iterable[Transcript], name: str, languages: tuple[Language, Language]) -> Corpus:
+def transcript_corpus(transcripts: Iterable[Transcript], name: str, languages: Languages) -> Corpus:
     """Return the transcripts of one run that was just heard, without times and references."""
-    segments = tuple(
-        CorpusSegment(Segment(number, f"{name}:{number + 1}", updates[-1].source, stream=name), updates)
-        for number, (_, updates) in enumerate(_segments((transcript, 0.0) for transcript in transcripts))
-    )
-    return _corpus("recorded", name, languages, segments, 0, "")
+    segments = _segments(((transcript, None) for transcript in transcripts), name, 0)
+    return _corpus("recorded", name, languages, list(segments))
 
 
 def find_streams(path: Path) -> list[Path]:
     """Return the streams at a path, in the order of their names."""
-    if path.is_file() and not may_be_json_lines(path):
-        raise UsageError(f"{path} is not a transcript stream; give a session, a .jsonl file or a folder of them")
-    if path.is_file() or (path / EVENTS_FILE).is_file():
+    if (path.is_file() and may_be_json_lines(path)) or (path / EVENTS_FILE).is_file():
         return [path]
     if not path.is_dir():
-        raise UsageError(f"there is no transcript stream {path}; give a session, a .jsonl file or a folder of them")
+        problem = f"{path} is not a transcript stream" if path.exists() else f"there is no transcript stream {path}"
+        raise UsageError(f"{problem}; give a session, a .jsonl file or a folder of them")
     streams = [entry for entry in path.iterdir() if entry.suffix == ".jsonl" or (entry / EVENTS_FILE).is_file()]
     if not streams:
         raise UsageError(f"{path} holds no session and no .jsonl file; name a folder of transcript streams")
     return sorted(streams)
 
 
-def _stream_segments(
-    stream: Path, name: str, reference: list[str] | None, first_id: int, notify: Callable[[Notice], None] | None
+def _segments(
+    transcripts: Iterable[tuple[Transcript, float | None]], stream: str, first_id: int
 ) -> Iterator[CorpusSegment]:
-    clock = ManualClock()  # moved by hand, without waiting, to the instant at which each transcript came
-    transcripts = RecordedTranscripts(stream, clock, real_time=True, notify=notify)
-    segments = list(_segments((transcript, clock.now()) for transcript in transcripts))
-    by_line = reference if reference and len(reference) == len(segments) else None
-    for number, (start, updates) in enumerate(segments):
-        whole = " ".join(reference) if reference and not by_line and number == len(segments) - 1 else None
-        segment = Segment(
-            segment_id=first_id + number,
-            name=f"{name}:{number + 1}",
-            source=updates[-1].source,
-            reference=by_line[number] if by_line else None,
-            stream=name,
-            start=start if updates[-1].end is not None else None,
-            stream_reference=whole,
-        )
-        yield CorpusSegment(segment, updates)
+    """Yield the segments of a stream in the order of their finals, those without words left out.
 
-
-def _segments(transcripts: Iterable[tuple[Transcript, float]]) -> Iterator[tuple[float, tuple[SourceUpdate, ...]]]:
-    """Yield start and updates of each segment, those without words left out; segments in the order of their finals."""
+    With each transcript comes the instant at which it came; None where times are not to be kept.
+    """
     waiting: dict[int, list[SourceUpdate]] = {}
+    number = 0
     for transcript, due in transcripts:
         updates = waiting.setdefault(transcript.segment_id, [])
+        end = transcript.end or None if due is not None else None
         if transcript.text:
-            updates.append(
-                SourceUpdate(transcript.text, transcript.final, transcript.end or None, transcript.captured_at, due)
-            )
+            updates.append(SourceUpdate(transcript.text, transcript.final, end, transcript.captured_at, due))
         if transcript.final:
             del waiting[transcript.segment_id]
             if updates and updates[-1].final:
-                yield transcript.start, tuple(updates)
+                start = transcript.start if updates[-1].end is not None else None
+                name = f"{stream}:{number + 1}"
+                segment = Segment(first_id + number, name, transcript.text, stream=stream, start=start)
+                yield CorpusSegment(segment, tuple(updates))
+                number += 1
 
 
-def _reference_text(stream: Path, name: str, reference: Path | None, language: str) -> list[str] | None:
+def _reference_lines(stream: Path, name: str, reference: Path | None, language: str) -> list[str]:
+    """Return the lines of a stream's reference; none where it has no reference."""
     if reference is not None and reference.is_file():
         return read_sentences(reference)
-    folder = reference or stream.parent
-    candidates = [folder / f"{name}.{language}.txt"]
+    candidates = [(reference or stream.parent) / f"{name}.{language}.txt"]
     if reference is not None:
         # Beside the streams a bare NAME.txt is more likely in the language of the source.
-        candidates.append(folder / f"{name}.txt")
-    return next((read_sentences(candidate) for candidate in candidates if candidate.is_file()), None)
+        candidates.append(reference / f"{name}.txt")
+    return next((read_sentences(candidate) for candidate in candidates if candidate.is_file()), [])
 
 
 def _corpus(
     kind: str,
     name: str,
-    languages: tuple[Language, Language],
-    segments: tuple[CorpusSegment, ...],
-    step: int,
-    step_unit: str,
+    languages: Languages,
+    segments: Sequence[CorpusSegment],
+    step: int = 0,
+    step_unit: str = "",
     minimum_words: int = 1,
 ) -> Corpus:
     digest = hashlib.sha256()
@@ -232,4 +218,4 @@ def _corpus(
         digest.update("\n".join(update.source for update in one.updates).encode("utf-8", "replace"))
     source, target = languages
     about = source.code, target.code, len(segments), step, step_unit, minimum_words
-    return Corpus(CorpusSummary(kind, name, digest.hexdigest(), *about), segments)
+    return Corpus(CorpusSummary(kind, name, digest.hexdigest(), *about), tuple(segments))

@@ -73,9 +73,7 @@ class MeasuredRun:
                 f"{file.path} has no segment yet that every method did; continue it with `livetrans bench run`"
             )
         self.segments = self.repeats[0]
-        self.signatures: dict[str, None] = {}
-        """Of the quality metrics, once figures of quality were computed."""
-        self._scores: dict[tuple[str, ...], dict[str, Score]] = {}
+        self.scores = lru_cache(maxsize=None)(self._scores)
         self.units = lru_cache(maxsize=2)(self._units)
         self.methods = {method.label: MeasuredMethod(self, method) for method in header.methods}
         self.rows = [
@@ -92,16 +90,10 @@ class MeasuredRun:
         return next((row for row in self.rows if row.label == label), None)
 
     def _units(self, label: str, repeat: int) -> MethodUnits:
-        first = self.file.units
-        return [(one, first[repeat, one.segment_id, label]) for one in self.repeats[repeat]]
+        return [(one, self.file.units[repeat, one.segment_id, label]) for one in self.repeats[repeat]]
 
-    def scores(self, finals: tuple[str, ...]) -> dict[str, Score]:
-        """BLEU, chrF and COMET of a set of finals, by name; methods often write the same, which is scored once."""
-        if finals not in self._scores:
-            self._scores[finals] = self._score(finals)
-        return self._scores[finals]
-
-    def _score(self, finals: Sequence[str]) -> dict[str, Score]:
+    def _scores(self, finals: tuple[str, ...]) -> dict[str, Score]:
+        """Return BLEU, chrF and COMET of a set of finals, by name; methods often write the same."""
         scored = list(self.with_references(finals))
         if not scored:
             return {}
@@ -112,7 +104,6 @@ class MeasuredRun:
         }
         if self.settings.comet is not None:
             scores["COMET"] = quality.comet(sources, hypotheses, references, self.settings.comet)
-        self.signatures.update(dict.fromkeys(score.signature for score in scores.values()))
         return scores
 
     def with_references(self, finals: Sequence[str]) -> Iterator[tuple[str, str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from livetrans.bench.figures import FIGURES
@@ -11,46 +11,18 @@ from livetrans.bench.runfile import RunFile
 from livetrans.bench.table import Column
 from livetrans.text import counted
 
-Origin = tuple[str, ...]
-"""What may tell a run apart from others, the most distinctive first: settings, then the file's name and its path."""
-
-
-def origin_of(run: RunFile) -> Origin:
-    header = run.header
-    model, corpus = header.model, header.corpus
-    return (
-        pair_of(run),
-        run.model_name,
-        corpus.name,
-        model.quantisation,
-        header.draft_model.file if header.draft_model else "no draft model",
-        header.double_model.file if header.double_model else "no double-token model",
-        f"prompt {model.prompt}",
-        f"threads {model.threads}",
-        "quick" if header.quick else "whole",
-        f"segments {corpus.segments}",
-        f"step {corpus.step}",
-        f"minimum {corpus.minimum_words}",
-        f"{header.time} time",
-        f"livetrans {header.versions.get('livetrans', '?')}",
-        str(header.machine.get("processor", "")),
-        run.path.name,
-        str(run.path),
-    )
-
 
 def pair_of(run: RunFile) -> str:
     """Return the languages of a run: `en-de`."""
     return f"{run.header.corpus.source_language}-{run.header.corpus.target_language}"
 
 
-def tell_apart(origins: Iterable[Origin]) -> dict[Origin, str]:
-    """Return a short name for each origin, of as many of its first parts as it takes; empty where there is one."""
-    names: dict[Origin, tuple[str, ...]] = dict.fromkeys(origins, ())
-    for parts in zip(*names, strict=True):
-        if len(set(parts)) > 1 and len(set(names.values())) < len(names):
-            names = {origin: (*name, part) for (origin, name), part in zip(names.items(), parts, strict=True)}
-    return {origin: " ".join(name) for origin, name in names.items()}
+def names_of(runs: Sequence[MeasuredRun]) -> list[str]:
+    """Return a name for each run: nothing where there is one, else its file's, with the folder where that takes it."""
+    paths = [run.file.path for run in runs]
+    if len(runs) == 1:
+        return [""]
+    return [path.stem if len({path.stem for path in paths}) == len(paths) else str(path) for path in paths]
 
 
 def scope_of(runs: Sequence[MeasuredRun]) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from livetrans.bench.figures import FIGURES
 from livetrans.bench.measures import MeasuredRun, Row
-from livetrans.bench.notes import origin_of, pair_of, tell_apart, unit_name
+from livetrans.bench.notes import names_of, pair_of, unit_name
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.installation import install_command
@@ -76,8 +76,9 @@ def plot(runs: Sequence[MeasuredRun], folder: Path, *, date: str, force: bool = 
         raise UsageError(f"plots need matplotlib, which is not installed; run {install_command('bench')}")
     from matplotlib import style
 
-    names = tell_apart(origin_of(run.file) for run in runs)
-    rows = {names[origin_of(run.file)]: [row for row in run.rows if row.mask == "none"] for run in runs}
+    names = names_of(runs)
+    plain = ([row for row in run.rows if row.mask == "none"] for run in runs)
+    rows = dict(zip(names, plain, strict=True))
     drawn = {
         "bias": ("What the bias does", _over_bias(rows, ("NE", "A/D %", "speedup"))),
         "quality": ("What the bias costs", _over_bias(rows, ("COMET", "BLEU", "chrF"))),
@@ -123,8 +124,9 @@ def figure_of(title: str, subtitle: str, panels: Sequence[Panel]) -> Figure:
     from matplotlib.figure import Figure
 
     looks = _looks(series.name for panel in panels for series in panel.series)
-    width = max(6.1, 4.0 * len(panels))
-    columns = max(1, int(11 * width / (8 + max(map(len, looks)))))
+    longest = 8 + max(map(len, looks))  # letters of a legend, 11 of which are an inch
+    width = max(6.1, 4.0 * len(panels), longest / 11)
+    columns = int(11 * width / longest)
     figure = Figure(figsize=(width, 3.6 + 0.2 * -(-len(looks) // columns)), layout="constrained")
     heading = "\n".join([title, *textwrap.wrap(subtitle, int(12 * width))])
     figure.suptitle(heading, x=0.01, ha="left", fontsize=10, parse_math=False)
@@ -250,11 +252,11 @@ def _meaning(figure: str) -> str:
     return FIGURES[figure].meaning.partition(" (")[0]
 
 
-def _subtitle(runs: Sequence[MeasuredRun], names: Mapping[tuple[str, ...], str], date: str) -> str:
+def _subtitle(runs: Sequence[MeasuredRun], names: Sequence[str], date: str) -> str:
     """Return a line that says what the runs are of, and which of them are quick ones."""
     files = [run.file for run in runs]
     parts = [(file.model_name, pair_of(file), file.header.corpus.name) for file in files]
     texts = [", ".join(dict.fromkeys(part)) for part in zip(*parts, strict=True)]
-    quick = [names[origin_of(file)] for file in files if file.header.quick]
+    quick = [name for name, file in zip(names, files, strict=True) if file.header.quick]
     which = f": {', '.join(quick)}" if len(quick) < len(files) else ""
     return " · ".join([*texts, date, *([f"quick{which}"] if quick else [])])

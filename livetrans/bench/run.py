@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from livetrans.bench.corpora import Corpus, CorpusSegment
 from livetrans.bench.methods import settings_of
-from livetrans.bench.runfile import Header, Method, Segment, Unit, Update
+from livetrans.bench.runfile import Header, Method, Unit, Update
 from livetrans.bench.writer import RunWriter
 from livetrans.clock import Clock
 from livetrans.config import SamplingSettings
@@ -99,26 +99,18 @@ class Bench:
                     writer.write_unit(updates)
                     on_unit()
 
-    def run_in_memory(
-        self,
-        corpus: Corpus,
-        on_too_long: Callable[[Segment, ContextError], None],
-        on_unit: OnUnit = lambda: None,
-    ) -> dict[Unit, Sequence[Update]]:
+    def run_in_memory(self, corpus: Corpus, on_unit: OnUnit = lambda: None) -> dict[Unit, Sequence[Update]]:
         """Run all of it; a segment that is too long for the model's context is left out for all methods."""
         done: dict[Unit, Sequence[Update]] = {}
         left_out: set[int] = set()
         for task in tasks(corpus, self._header):
-            segment = task.segment.segment
-            if segment.segment_id in left_out:
-                continue
+            _, segment_id, _ = task.unit
             try:
-                done[task.unit] = self.translate(task)
-            except ContextError as error:
-                left_out.add(segment.segment_id)
-                on_too_long(segment, error)
-            else:
-                on_unit()
+                if segment_id not in left_out:
+                    done[task.unit] = self.translate(task)
+            except ContextError:
+                left_out.add(segment_id)
+            on_unit()
         return {unit: updates for unit, updates in done.items() if unit[1] not in left_out}
 
     def translate(self, task: Task) -> list[Update]:
@@ -214,16 +206,13 @@ def check_models(
     """Raise UsageError where a method lacks a model or cannot draw tokens, or none uses a model that was given."""
     for method in methods:
         check_method(settings_of(method, 1, sampling)[0], method.drafted)
-    drafted = next((method for method in methods if method.drafted), None)
-    if drafted and not has_draft_model:
-        raise UsageError(f"{drafted.label} needs a draft model; name one with --draft-model, or leave it out")
-    if has_draft_model and not drafted:
-        raise UsageError("no method uses --draft-model; add for example spec@4 or ssbd@0.2+draft, or drop it")
-    other = next((method for method in methods if DECODERS[method.decoder].has_own_model), None)
-    if other and not has_double_model:
-        raise UsageError(
-            f"{other.label} needs a model of its own beside the translator; name it with `bench run "
-            "--double-model`, or leave the method out"
-        )
-    if has_double_model and not other:
-        raise UsageError("no method uses --double-model; add for example double@0, or drop it")
+    drafted = [method.label for method in methods if method.drafted]
+    double = [method.label for method in methods if DECODERS[method.decoder].has_own_model]
+    for option, kind, given, users, example in (
+        ("--draft-model", "a draft model", has_draft_model, drafted, "spec@4 or ssbd@0.2+draft"),
+        ("--double-model", "a model of its own beside the translator", has_double_model, double, "double@0"),
+    ):
+        if users and not given:
+            raise UsageError(f"{users[0]} needs {kind}; name it with `bench run {option}`, or leave the method out")
+        if given and not users:
+            raise UsageError(f"no method uses {option}; add for example {example}, or drop it")

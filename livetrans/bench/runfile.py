@@ -129,13 +129,6 @@ class Update:
     accepted: tuple[Span, ...] = ()
 
     @property
-    def spans(self) -> tuple[Span, ...]:
-        """The accepted tokens, in order; where the file is older, the leading ones that its count says."""
-        if self.accepted or not self.stats.accepted_tokens:
-            return self.accepted
-        return (Span(0, self.stats.accepted_tokens),)
-
-    @property
     def unit(self) -> Unit:
         return self.repeat, self.segment_id, self.method
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from livetrans.bench.figures import FIGURES, METHOD, WORDS, column_of
 from livetrans.bench.measures import MeasuredRun, Row, of_segments
 from livetrans.bench.methods import BASELINE, PAPER_DECODER, parse_method
-from livetrans.bench.notes import explained, general_notes, origin_of, pair_of, scope_of, signatures_of, tell_apart
+from livetrans.bench.notes import explained, general_notes, names_of, pair_of, scope_of, signatures_of
 from livetrans.bench.table import Column, Table, Value
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
@@ -169,15 +169,14 @@ def _assembled(
     name: str, kind: TableKind, runs: Sequence[MeasuredRun], method: str, paper: dict[str, dict[str, list[Value]]]
 ) -> Table:
     """Return the rows of the runs, with a group of columns of ours and one for each of the paper's models."""
-    names = tell_apart(origin_of(run.file) for run in runs)
     columns = [replace(explained(column_of(figure), runs), group="ours" if paper else "") for figure in kind.figures]
     columns += [replace(column, group=f"paper: {group}") for group in paper for column in _paper_columns(columns)]
     rows: list[tuple[Value, ...]] = []
     lengths = False
-    for run in runs:
+    for name_of_run, run in zip(names_of(runs), runs, strict=True):
         for length, row in kind.lines(run, method):
             lengths |= bool(length)
-            cells: list[Value] = [f"{names[origin_of(run.file)]} {row.label}".strip(), *([length] if length else [])]
+            cells: list[Value] = [f"{name_of_run} {row.label}".strip(), *([length] if length else [])]
             cells += [FIGURES[figure].of(row) for figure in kind.figures]
             for printed in paper.values():
                 known = printed.get(f"{pair_of(run.file)} {row.label}") or printed.get(row.label)

@@ -55,7 +55,7 @@ class RunWriter:
             ) from None
         if run.header != header or run.segments != tuple(segments)[: len(run.segments)]:
             raise UsageError(
-                f"{self._path} holds another run ({_differences(run, header, segments)}); "
+                f"{self._path} holds another run ({_differences(run.header, header)}); "
                 "choose another name with -o, or --force to overwrite it"
             )
         return run
@@ -97,30 +97,20 @@ def _is_unbegun(path: Path, header: bytes) -> bool:
     return line != header and header.startswith(line)
 
 
-def _differences(run: RunFile, new: Header, segments: Sequence[Segment]) -> str:
-    """Return what differs between a file and a new run, in words."""
-    old, begun = run.header.corpus, segments[: len(run.segments)]
-    found = []
-    if (old.segments, old.name) != (new.corpus.segments, new.corpus.name):
-        found = [f"{old.segments} sentences of {old.name}, not {new.corpus.segments} sentences of {new.corpus.name}"]
-    elif [one.source for one in run.segments] != [one.source for one in begun]:
-        found = ["other source texts"]
-    elif [one.reference for one in run.segments] != [one.reference for one in begun]:
-        found = ["other references"]
-    elif old.sha256 != new.corpus.sha256 or run.segments != tuple(begun):
-        found = ["other segments or updates"]
-    before, now = _in_words(run.header), _in_words(new)
-    shared = ("corpus name", "corpus segments", "corpus sha256")
-    names = (name for name in {**before, **now} if name not in shared and before.get(name) != now.get(name))
-    return "; ".join([*found, *(f"{name}: {before.get(name)}, not {now.get(name)}" for name in names)])
+def _differences(old: Header, new: Header) -> str:
+    """Return what differs between two runs, in words."""
+    before, now = _in_words(old), _in_words(new)
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return (
+        "; ".join(f"{name}: {before.get(name)}, not {now.get(name)}" for name in names) or "other texts or references"
+    )
 
 
 def _in_words(header: Header) -> dict[str, str]:
-    """Return the parts of a header by name."""
+    """Return the parts of a header by name, but the digest of its texts."""
     words = {"methods": ",".join(method.label for method in header.methods)}
-    words["machine"] = ", ".join(header.machine.values())
     for name, value in encode(header).items():
-        parts = {f" {part}": one for part, one in value.items()} if isinstance(value, dict) else {"": value}
+        parts = value.items() if isinstance(value, dict) else [("", value)]
         if name not in words:
-            words |= {f"{name}{part}".replace("_", " "): str(one) for part, one in parts.items()}
+            words |= {f"{name} {part}".strip().replace("_", " "): str(one) for part, one in parts if part != "sha256"}
     return words

@@ -21,7 +21,6 @@ from livetrans.cli.bench import step_bar, threads_option, time_option
 from livetrans.cli.common import say
 from livetrans.cli.table_output import page_options, possible_tables, put, write_tables
 from livetrans.config import LanguageModelSettings, MaskSettings
-from livetrans.errors import UsageError
 from livetrans.files import write_new
 from livetrans.metrics.quality import UNITS
 from livetrans.models.find import find_translator
@@ -39,21 +38,14 @@ _unit = click.option(
 )
 
 
-class _TableNames(click.Choice[str]):
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value == "7":
-            raise UsageError("Table 7 is one segment, update by update; `livetrans bench case FILE --id N` shows it")
-        return super().convert(value, param, ctx)
-
-
 @click.command()
 @_files
 @click.option(
     "--table",
     "names",
-    type=_TableNames(tuple(TABLES)),
+    type=click.Choice(tuple(TABLES)),
     multiple=True,
-    help="Which table; may be given several times. Without it, every table that the files allow.",
+    help="Which table; may be given several times. Without it, every table that the files allow. 7 is `bench case`.",
 )
 @click.option(
     "--bias",

@@ -11,14 +11,14 @@ from livetrans.bench.corpora import transcript_corpus
 from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
 from livetrans.bench.methods import BASELINE, labelled, parse_methods
 from livetrans.bench.run import Bench, check_models, method_models
-from livetrans.bench.runfile import FORMAT, Header, Method, RunFile, Segment
+from livetrans.bench.runfile import FORMAT, Header, Method, RunFile
 from livetrans.bench.tables import comparison_table
 from livetrans.cli.bench import step_bar
 from livetrans.cli.common import HeardProgress, progress_bar, say, say_above
 from livetrans.cli.table_output import write_tables
 from livetrans.clock import Clock
 from livetrans.config import Settings
-from livetrans.errors import ContextError, SourceError, UsageError
+from livetrans.errors import SourceError, UsageError
 from livetrans.events import Event, Notice, Transcript
 from livetrans.run.opening import languages, open_model, prepare_prompt
 from livetrans.signature import sign
@@ -49,7 +49,7 @@ def compare_methods(
         raise UsageError("--compare needs two methods or more, for example rt,ssbd")
     check_models(methods, settings.draft_model is not None, has_double_model=False)
     with ExitStack() as opened:
-        model = open_model(settings, clock, _say_event)
+        model = open_model(settings, clock, lambda event: say(event.text) if isinstance(event, Notice) else None)
         opened.callback(model.close)
         prompt = prepare_prompt(model, settings)
         small = None
@@ -80,14 +80,21 @@ def compare_methods(
         )
         bench = Bench(models, header, clock)
         with step_bar(len(corpus.segments) * len(methods) * repeats) as advance:
-            done = bench.run_in_memory(corpus, _say_too_long, advance)
+            done = bench.run_in_memory(corpus, advance)
     if not done:
         raise SourceError("no segment fits in the model's context; give a larger --context")
     mask_k = settings.mask.k if settings.mask.mode == "display" else 0
     known = {segment_id for _, segment_id, _ in done}
     segments = tuple(one.segment for one in corpus.segments if one.segment.segment_id in known)
     run = MeasuredRun(RunFile(Path(name), header, segments, done), MeasureSettings(MODEL_UNIT, shown_mask_k=mask_k))
-    table = comparison_table(run, _signature(mask_k, repeats))
+    for left_out in (one.segment.segment_id for one in corpus.segments if one.segment.segment_id not in known):
+        say(f"segment {left_out + 1} is left out of the comparison: it is too long for the model's context")
+    masked = f"the last {mask_k} tokens of partials hidden" if mask_k else "nothing hidden"
+    table = comparison_table(
+        run,
+        f"Measured {'once' if repeats == 1 else f'{repeats} times, medians'}, on the same updates, methods taking "
+        f"turns by segment; NE shown and NE screen with {masked}.",
+    )
     write_tables([table], format_, explain=format_ == "text", signature=format_ == "text")
 
 
@@ -112,20 +119,3 @@ def _hear(clock: Clock, open_listening: OpenListening) -> list[Transcript]:
             return list(listening.transcripts)
         finally:
             listening.close()
-
-
-def _say_event(event: Event) -> None:
-    if isinstance(event, Notice):
-        say(event.text)
-
-
-def _say_too_long(segment: Segment, error: ContextError) -> None:
-    say(f"segment {segment.segment_id + 1} is left out of the comparison: {error}")
-
-
-def _signature(mask_k: int, repeats: int) -> str:
-    masked = f"the last {mask_k} tokens of partials hidden" if mask_k else "nothing hidden"
-    times = "once" if repeats == 1 else f"{repeats} times, medians"
-    return (
-        f"Measured {times}, on the same updates, methods taking turns by segment; NE shown and NE screen with {masked}."
-    )

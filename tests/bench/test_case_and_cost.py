@@ -53,12 +53,6 @@ def test_spans_of_several_drafts_are_told_apart(run: RunFile) -> None:
     ]  # fmt: skip
 
 
-def test_an_older_run_has_its_accepted_tokens_in_front(run: RunFile) -> None:
-    for unit, updates in run.units.items():
-        for update in updates if unit[2] == "ssbd@0.2" else ():
-            assert replace(update, accepted=()).spans == update.spans
-
-
 def test_the_papers_three_methods_are_shown(run: RunFile) -> None:
     for methods in (run.header.methods, run.header.methods[::-1]):
         shown = case_of(replace(run, header=replace(run.header, methods=methods)), 0)

@@ -268,9 +268,7 @@ def test_a_run_file_of_an_older_version_is_still_read_and_continued(tmp_path: Pa
             values["update_seconds"] += 0.0000001
         lines.append(json.dumps(values))
     old.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    spans = {(update.unit, update.update): update.spans for update in chain(*read_run(whole).units.values())}
     for update in chain(*read_run(old).units.values()):
-        assert update.spans == spans[update.unit, update.update]
         assert update.stats.evaluated_tokens == 0
     run_to(old, corpus, header)
     assert read_run(old).complete
@@ -316,7 +314,7 @@ def test_a_stream_that_was_cut_goes_on_with_its_draft(tmp_path: Path, stop_after
         ({"repeats": 9}, "repeats: 2, not 9"),
         ({"quick": True}, "quick: False, not True"),
         ({"model": replace(SCRIPTED, threads=4)}, "model threads: 1, not 4"),
-        ({"machine": {"cores": "64"}}, "machine: 2, not 64"),
+        ({"machine": {"cores": "64"}}, "machine cores: 2, not 64"),
         ({"methods": parse_methods("rt,cd")}, f"methods: {METHODS}, not rt,cd"),
     ],
 )
@@ -330,7 +328,7 @@ def test_a_file_of_another_run_is_refused_with_what_differs(
     with pytest.raises(UsageError, match=re.escape(f"holds another run ({sentence})")):
         RunWriter(tmp_path / "run.jsonl", replace(header, **change), segments)
     shorter = replace(header, corpus=replace(header.corpus, sha256="x", segments=2))
-    with pytest.raises(UsageError, match=re.escape("(4 sentences of source.en, not 2 sentences of source.en)")):
+    with pytest.raises(UsageError, match=re.escape("(corpus segments: 4, not 2)")):
         RunWriter(tmp_path / "run.jsonl", shorter, segments)
 
 
@@ -338,5 +336,8 @@ def test_every_difference_to_a_run_of_the_same_text_is_named(tmp_path: Path) -> 
     corpus = corpus_of(tmp_path)
     run_to(tmp_path / "run.jsonl", corpus, header_of(corpus))
     bare = corpus_of(tmp_path, references=False)
-    with pytest.raises(UsageError, match=r"\(other references; methods: .*, not rt,cd; repeats: 2, not 1\)"):
-        RunWriter(tmp_path / "run.jsonl", header_of(bare, "rt,cd", 1), [one.segment for one in bare.segments])
+    bare_segments = [one.segment for one in bare.segments]
+    with pytest.raises(UsageError, match=r"\(methods: .*, not rt,cd; repeats: 2, not 1\)"):
+        RunWriter(tmp_path / "run.jsonl", header_of(bare, "rt,cd", 1), bare_segments)
+    with pytest.raises(UsageError, match=r"\(other texts or references\)"):
+        RunWriter(tmp_path / "run.jsonl", header_of(bare), bare_segments)
