@@ -148,6 +148,13 @@ class MaskSettings:
     k: int = 3
 
 
+THEMES = (
+    "ansi-dark", "ansi-light", "atom-one-dark", "atom-one-light", "catppuccin-frappe", "catppuccin-latte",
+    "catppuccin-macchiato", "catppuccin-mocha", "dracula", "flexoki", "gruvbox", "monokai", "nord", "rose-pine",
+    "rose-pine-dawn", "rose-pine-moon", "solarized-dark", "solarized-light", "textual-dark", "textual-light",
+    "tokyo-night",
+)  # fmt: skip
+"""The names of Textual's themes; stated here because importing Textual takes as long as the rest of a start."""
 PANELS = ("people", "research", "off")
 """The numbers on the screen: lag and calm with the keys, all figures, or none."""
 
@@ -181,7 +188,7 @@ class OutputSettings:
     panel: str = "people"
     """The panel that the screen shows first, see `PANELS`."""
     theme: str | None = None
-    """A name of Textual's themes; None for its default."""
+    """One of `THEMES`; None for Textual's default."""
     jsonl: str | None = None
     """A file name, `-` for standard output, or None."""
     session: Path | None = None

@@ -19,7 +19,7 @@ from livetrans.languages import parse_language
 from livetrans.metrics import quality
 from livetrans.metrics.latency import Spread, spread_of
 from livetrans.metrics.quality import Interval, Score
-from livetrans.metrics.rates import Acceptance, NormalizedErasure
+from livetrans.metrics.rates import DecodingRates, NormalizedErasure
 from livetrans.stats import DecodingStats
 from livetrans.text import join_text, unknown
 
@@ -186,8 +186,8 @@ class MeasuredMethod:
         return self.repeats[0].updates
 
     @property
-    def acceptance(self) -> Acceptance:
-        acceptance = Acceptance()
+    def acceptance(self) -> DecodingRates:
+        acceptance = DecodingRates()
         acceptance.add(self.sums)
         return acceptance
 

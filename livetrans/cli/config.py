@@ -268,10 +268,6 @@ def _write(path: Path, yes: bool) -> None:
 def _show(path: Path, file: Path | None) -> None:
     found = entries(file, in_force=True)
     values = {entry.key: entry.value[0] for entry in found}
-    if values["theme"] is not None:
-        from livetrans.tui.app import check_theme
-
-        check_theme(values["theme"])
     preset = preset_of(values["calm"], values["method"])
     click.echo(visible(str(path)))
     if not path.is_file():

@@ -15,7 +15,7 @@ import click
 from livetrans.cli.common import BY_CALM, GroupedOption, complete_language
 from livetrans.cli.config import config_option
 from livetrans.cli.values import Gamma, Languages, NumberRange, Terms, checked_jsonl
-from livetrans.config import CALM, FINALS, GAMMA, PANELS, PAPER_METHOD, SOURCE_LINES, UNNAMED, Settings
+from livetrans.config import CALM, FINALS, GAMMA, PANELS, PAPER_METHOD, SOURCE_LINES, THEMES, UNNAMED, Settings
 from livetrans.decoding import DECODERS
 from livetrans.decoding.drafting import MOST_PROPOSED
 from livetrans.lm.families import TEMPLATES
@@ -278,10 +278,11 @@ _OUTPUT = [
     _output(
         "output.theme",
         "--theme",
+        type=click.Choice(THEMES),
         metavar="NAME",
         example="textual-light",
         show_default="textual-dark",
-        help="Colours of the screen, such as textual-light.",
+        help=f"Colours of the screen: {', '.join(THEMES)}.",
     ),
     _output(
         "output.jsonl",

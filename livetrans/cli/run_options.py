@@ -34,10 +34,6 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
         # The methods of --compare take what they need of these.
         if values.get("compare") is None:
             _refuse_without_effect(settings)
-        if settings.output.theme is not None and wants_screen(settings.output):
-            from livetrans.tui.app import check_theme
-
-            check_theme(settings.output.theme)
         return function(settings, **{name: value for name, value in values.items() if name not in shared})
 
     for option in reversed(SHARED_OPTIONS):

@@ -48,14 +48,13 @@ def spread_of(values: Iterable[float | None]) -> Spread | None:
 
 
 class Distribution:
-    """Values over time, with their last, median and percentiles.
+    """Values over time, with their median and percentiles.
 
     Exact up to `maximum` values. Past that an evenly spaced sample is kept (every 2nd value, then every 4th...): no
     random choice, so that the same run gives the same figures.
     """
 
     def __init__(self, maximum: int = MAXIMUM_VALUES) -> None:
-        self.last: float | None = None
         self.count = 0
         self._maximum = max(maximum, 2)
         self._stride = 1
@@ -71,7 +70,6 @@ class Distribution:
                 self._values.append(value)
             self._ordered = None
         self.count += 1
-        self.last = value
 
     def percentile(self, share: float) -> float | None:
         """Nearest-rank percentile, `share` in 0..1; None before the first value."""

@@ -22,7 +22,7 @@ from livetrans.events import (
     Translation,
 )
 from livetrans.metrics.latency import Distribution, SeenLag, TimeToStability, caption_lag
-from livetrans.metrics.rates import Acceptance, NormalizedErasure, ScreenErasure, Speed, Speedup
+from livetrans.metrics.rates import DecodingRates, NormalizedErasure, ScreenErasure, Speedup
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,7 @@ class Monitor:
         self._shown = Snapshot(settings or Settings())
         self._raw = NormalizedErasure()
         self._captions = NormalizedErasure()
-        self._acceptance = Acceptance()
-        self._speed = Speed()
+        self._decoding = DecodingRates()
         self._screen = ScreenErasure()
         self._speedup = Speedup()
         self._hidden_tokens = 0
@@ -155,10 +154,10 @@ class Monitor:
                 segments=self._captions.segments,
                 ne_raw=self._raw.ratio_of_sums,
                 ne_shown=self._captions.ratio_of_sums,
-                accepted_per_draft=self._acceptance.per_draft,
-                accepted_per_output=self._acceptance.per_output,
-                accepted_per_proposal=self._acceptance.per_proposal,
-                tokens_per_second=self._speed.tokens_per_second,
+                accepted_per_draft=self._decoding.per_draft,
+                accepted_per_output=self._decoding.per_output,
+                accepted_per_proposal=self._decoding.per_proposal,
+                tokens_per_second=self._decoding.tokens_per_second,
                 ne_screen=self._screen.ratio,
                 speedup=self._speedup.ratio,
                 compared_updates=self._speedup.updates,
@@ -181,8 +180,7 @@ class Monitor:
             case Translation() as translation:
                 self._shown = replace(self._shown, updates=self._shown.updates + 1)
                 self._raw.add(translation.segment_id, translation.tokens, final=translation.final)
-                self._acceptance.add(translation.stats)
-                self._speed.add(translation.stats)
+                self._decoding.add(translation.stats)
             case Caption() as caption:
                 self._captions.add(caption.segment_id, caption.tokens, final=caption.final)
                 self._screen.add(caption)

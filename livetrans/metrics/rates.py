@@ -158,8 +158,8 @@ class MovedRows:
         self._sentence, self._rows = sentence, rows
 
 
-class Acceptance:
-    """A/D, A/O and alpha as ratios of sums over updates."""
+class DecodingRates:
+    """A/D, A/O, alpha and TPS as ratios of sums over updates."""
 
     def __init__(self) -> None:
         self._accepted_proposals = 0
@@ -167,6 +167,7 @@ class Acceptance:
         self.draft_tokens = 0
         self.accepted_tokens = 0
         self.output_tokens = 0
+        self._generation_seconds = 0.0
 
     def add(self, stats: DecodingStats) -> None:
         self._accepted_proposals += stats.accepted_proposals
@@ -174,6 +175,7 @@ class Acceptance:
         self.draft_tokens += stats.draft_tokens
         self.accepted_tokens += stats.accepted_tokens
         self.output_tokens += stats.output_tokens
+        self._generation_seconds += stats.generation_seconds
 
     @property
     def per_draft(self) -> float | None:
@@ -193,6 +195,12 @@ class Acceptance:
         """alpha, 0..1: proposed tokens accepted / judged, which are the accepted ones and the first rejected one of a
         pass; None without a draft model."""
         return self._accepted_proposals / self._judged_proposals if self._judged_proposals else None
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """TPS: output tokens / seconds of verification, decoding and the draft model, without passes over the prompt
+        alone (A.1)."""
+        return self.output_tokens / self._generation_seconds if self._generation_seconds else None
 
 
 LEAST_COMPARED = 5
@@ -232,21 +240,3 @@ class Speedup:
 
     def _over(self, dividend: float, divisor: float) -> float | None:
         return dividend / divisor if divisor and self.updates >= LEAST_COMPARED else None
-
-
-class Speed:
-    """Sums over updates, from which the rate is computed when it is shown."""
-
-    def __init__(self) -> None:
-        self.output_tokens = 0
-        self.generation_seconds = 0.0
-
-    def add(self, stats: DecodingStats) -> None:
-        self.output_tokens += stats.output_tokens
-        self.generation_seconds += stats.generation_seconds
-
-    @property
-    def tokens_per_second(self) -> float | None:
-        """TPS: output tokens / seconds of verification, decoding and the draft model, without passes over the prompt
-        alone (A.1)."""
-        return self.output_tokens / self.generation_seconds if self.generation_seconds > 0 else None

@@ -8,18 +8,17 @@ from functools import partial
 from pathlib import Path
 
 from textual.app import App, ComposeResult, SystemCommand
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import Screen
-from textual.theme import BUILTIN_THEMES, Theme
+from textual.theme import Theme
 from textual.widgets import Footer, Input
 
 from livetrans.config import PANELS
-from livetrans.errors import UsageError
 from livetrans.events import Caption, Gap, Notice, RunEnded, RunStarted, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.metrics.rates import MovedRows
 from livetrans.run.pipeline import Pipeline
-from livetrans.text import counted, unknown, visible
+from livetrans.text import counted, visible
 from livetrans.tui import clipboard, controls
 from livetrans.tui.bars import Loading, Phase, StatusLine, TopBar
 from livetrans.tui.board import Board
@@ -28,8 +27,8 @@ from livetrans.tui.colours import readable
 from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import COMMANDS, bindings, listed, palette
 from livetrans.tui.numbers import GROUPS
-from livetrans.tui.panel import ROOMY_HEIGHT, Panel, Strip
-from livetrans.tui.sink import Published, ScreenSink
+from livetrans.tui.panel import ROOMY_HEIGHT, Figures, Strip
+from livetrans.tui.sink import Posted, ScreenSink
 
 POLL_SECONDS = 0.25
 """How often numbers and signals are read, in seconds: numbers that change more often cannot be read."""
@@ -40,12 +39,6 @@ WIDTHS = [(0, "-narrow"), (76, "-normal"), (120, "-wide")]
 """Widths from which the style sheet's classes hold; below 76 a panel at the side would leave captions no room."""
 
 HEIGHTS = [(0, "-tiny"), (10, "-short"), (ROOMY_HEIGHT, "-tall")]
-
-
-def check_theme(name: str) -> None:
-    """Raise UsageError for a name that is not one of Textual's themes."""
-    if name not in BUILTIN_THEMES:
-        raise UsageError(unknown("theme", name, sorted(BUILTIN_THEMES)))
 
 
 class LivetransApp(App[str]):
@@ -82,7 +75,7 @@ class LivetransApp(App[str]):
         self._commands = tuple(command for command in COMMANDS if len(switches.get(command.action, "ab")) > 1)
         self._listed = listed(self._commands)
         self._pipeline = run
-        self._figures = snapshot
+        self._read_monitor = snapshot
         self._moved_rows = MovedRows()
         self._ending_signals = ending_signals
         self._signals_handled = 0
@@ -102,7 +95,8 @@ class LivetransApp(App[str]):
         self._loading_bar = Loading()
         self._search = Input(placeholder="find in captions", compact=True, id="search")
         self._status = StatusLine()
-        self._panel = Panel(id="panel")
+        self._figures = Figures()
+        self._panel = VerticalScroll(self._figures, id="panel", can_focus=False)
         self._strip = Strip(id="strip")
         if output.theme is not None:
             self.theme = output.theme
@@ -158,7 +152,7 @@ class LivetransApp(App[str]):
             self._signals_handled += 1
             self.action_stop()
 
-    def on_published(self, message: Published) -> None:
+    def on_posted(self, message: Posted) -> None:
         match message.event:
             case Caption() as caption:
                 self._extend(self._board.feed_caption(caption))
@@ -218,7 +212,7 @@ class LivetransApp(App[str]):
 
     def _show_state(self) -> None:
         below = f"{self._below} new below, End follows" if self._below else ""
-        state = self._phase.sentence(self._paused, self._figures().total is not None)
+        state = self._phase.sentence(self._paused, self._read_monitor().total is not None)
         self._status.show_state(" · ".join(filter(None, (below, state))))
 
     def on_history_below(self, message: History.Below) -> None:
@@ -232,14 +226,15 @@ class LivetransApp(App[str]):
         self._current.show(self._board.current, self._board.source(), waiting)
 
     def _snapshot(self) -> Snapshot:
-        snapshot = self._figures()
+        snapshot = self._read_monitor()
         minutes = snapshot.heard / 60
         return replace(snapshot, moved_rows_per_minute=self._moved_rows.count / minutes if minutes else None)
 
     def _show_numbers(self) -> None:
         snapshot = self._snapshot()
         self._top.show(self._phase, self._paused, snapshot)
-        self._panel.show(snapshot, self._shown_panel, self._listed)
+        if self._panel.display:
+            self._figures.show(snapshot, self._shown_panel, self._listed)
         self._strip.show(snapshot, self._shown_panel)
 
     def action_pause(self) -> None:
@@ -254,7 +249,7 @@ class LivetransApp(App[str]):
     def action_source(self) -> None:
         self._show_source = not self._show_source
         self._history.show_source(self._show_source)
-        self._current.show_source(self._show_source)
+        self._current.show_source = self._show_source
         self._fit()
         self._status.show(f"source {'shown' if self._show_source else 'hidden'}")
 

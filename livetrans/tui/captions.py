@@ -95,7 +95,7 @@ def in_lines(content: Content, width: int, right_to_left: bool) -> list[Content]
     ]
 
 
-class Line(Static):
+class FinishedCaption(Static):
     """A finished caption with its source. Its lines depend on its width, which it knows when it is laid out."""
 
     def __init__(self, caption: Caption, show_source: bool, source_line: str) -> None:
@@ -137,7 +137,7 @@ class History(VerticalScroll):
     def __init__(self, show_source: bool, source_line: str) -> None:
         super().__init__(id="history")
         self._source_line = source_line
-        self._lines: list[Line] = []
+        self._lines: list[FinishedCaption] = []
         self._show_source = show_source
         self._is_at_end = True
         self._below = 0
@@ -150,18 +150,14 @@ class History(VerticalScroll):
         return [line.caption for line in self._lines]
 
     def extend(self, captions: Iterable[Caption]) -> None:
-        new = [Line(caption, self._show_source, self._source_line) for caption in captions]
-        if not new:
-            return
-        if not self._is_at_end:
+        new = [FinishedCaption(caption, self._show_source, self._source_line) for caption in captions]
+        if new and not self._is_at_end:
             self._count_below(self._below + len(new))
         self._lines += new
         self.mount(*new)
-        surplus = self._lines[:-HISTORY_CAPTIONS]
-        if surplus:
-            del self._lines[: len(surplus)]
-            for line in surplus:
-                line.remove()
+        for line in self._lines[:-HISTORY_CAPTIONS]:
+            line.remove()
+        self._lines = self._lines[-HISTORY_CAPTIONS:]
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -210,7 +206,7 @@ class History(VerticalScroll):
         self.scroll_end(animate=False)
 
 
-class Block(Static):
+class FixedRows(Static):
     """Text in a number of rows that stays; where it has more lines, its last page is shown."""
 
     def __init__(self, id: str) -> None:
@@ -243,8 +239,8 @@ class Current(Vertical):
 
     def __init__(self, show_source: bool, source_line: str) -> None:
         super().__init__(id="current", classes=f"-{source_line}")
-        self._show_source, self._source_line = show_source, source_line
-        self._source, self._caption = Block("source"), Block("caption")
+        self.show_source, self._source_line = show_source, source_line
+        self._source, self._caption = FixedRows("source"), FixedRows("caption")
 
     def compose(self) -> ComposeResult:
         yield from (self._source, self._caption)[:: 1 if self._source_line == "above" else -1]
@@ -253,7 +249,7 @@ class Current(Vertical):
         """Divide the rows; `room` is that of captions and history together."""
         width = max(min(room.width, MAXIMUM_WIDTH) - self.gutter.width, 1)
         rows = max(int(room.height * PANE_SHARE) - self.gutter.height, 1)
-        source = min(3 if width < 64 else 2, rows // 3) if self._show_source else 0
+        source = min(3 if width < 64 else 2, rows // 3) if self.show_source else 0
         self._source.take(source)
         self._caption.take(min(max(ceil(SENTENCE_CELLS / width), 3), rows - source))
 
@@ -265,9 +261,6 @@ class Current(Vertical):
         else:
             new_style = NEW_WITHOUT_COLOUR if self.app.no_color else NEW
             self._caption.show(caption_content(caption, new_style), caption.right_to_left)
-
-    def show_source(self, shown: bool) -> None:
-        self._show_source = shown
 
     def rows(self) -> dict[int, str]:
         """Return the text of the rows in view, by their row on the screen."""

@@ -92,7 +92,7 @@ def sections() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     yield (
         "Keys",
         [
-            *((command.written, f"{command.title}. {command.meaning}") for command in COMMANDS),
+            *((command.keys, f"{command.title}. {command.meaning}") for command in COMMANDS),
             ("page up/down", "Scroll the captions. End goes back to the newest and follows them again."),
             ("ctrl+z", "Suspends livetrans; `fg` in the shell resumes it."),
             ("ctrl+p", "Command palette. All of these and every number by name, and themes."),

@@ -14,10 +14,8 @@ class Command:
     """An action of the screen."""
 
     keys: str
-    """Textual's key names, separated by commas."""
+    """The keys, separated by spaces, as the help shows them."""
     action: str
-    written: str
-    """The keys as the help shows them."""
     word: str
     """The word for it in the footer or on the panel; two commands in a row with one word are shown together."""
     title: str
@@ -27,66 +25,37 @@ class Command:
 
 
 COMMANDS = (
-    Command("question_mark", "help", "?", "Help", "Explain everything", "Keys and numbers, one sentence each.", True),
-    Command(
-        "q", "stop", "q", "Quit", "Quit", "The last captions are finished first; a second press quits at once.", True
-    ),
+    Command("?", "help", "Help", "Explain everything", "Keys and numbers, one sentence each.", True),
+    Command("q", "stop", "Quit", "Quit", "The last captions are finished first; a second press quits at once.", True),
     Command(
         "space",
         "pause",
-        "space",
         "Pause",
         "Pause or resume",
         "While paused, nothing is heard from a microphone; a file waits.",
         True,
     ),
-    Command("s", "source", "s", "Source", "Show, hide source", "The recognised text beside each translation.", True),
+    Command("s", "source", "Source", "Show, hide source", "The recognised text beside each translation.", True),
     Command(
-        "a",
-        "calm",
-        "a",
-        "Calm",
-        "Next calm setting",
-        "Still, balanced or faithful: what may change on the screen.",
-        True,
+        "a", "calm", "Calm", "Next calm setting", "Still, balanced or faithful: what may change on the screen.", True
     ),
-    Command("c", "copy", "c", "Copy", "Copy last caption", "Or the text selected with the mouse.", True),
+    Command("c", "copy", "Copy", "Copy last caption", "Or the text selected with the mouse.", True),
     Command(
         "w",
         "save",
-        "w",
         "Save",
         "Save",
         "All finished captions of this run, as text and as subtitles (.srt) in the current folder.",
         True,
     ),
-    Command(
-        "p", "panel", "p", "Panel", "Next panel", "For people, for research, or none; `--panel` sets the first.", True
-    ),
-    Command(
-        "m,left_square_bracket",
-        "mask(-1)",
-        "m  [",
-        "Mask",
-        "Mask fewer tokens",
-        "Captions come sooner and flicker more.",
-        True,
-    ),
-    Command(
-        "M,right_square_bracket",
-        "mask(1)",
-        "M  ]",
-        "Mask",
-        "Mask more tokens",
-        "Captions come later and are calmer.",
-        True,
-    ),
-    Command("b,comma", "bias(-1)", "b  ,", "Bias", "Lower the bias", "The translation changes more readily."),
-    Command("B,full_stop", "bias(1)", "B  .", "Bias", "Raise the bias", "The translation changes less."),
+    Command("p", "panel", "Panel", "Next panel", "For people, for research, or none; `--panel` sets the first.", True),
+    Command("m  [", "mask(-1)", "Mask", "Mask fewer tokens", "Captions come sooner and flicker more.", True),
+    Command("M  ]", "mask(1)", "Mask", "Mask more tokens", "Captions come later and are calmer.", True),
+    Command("b  ,", "bias(-1)", "Bias", "Lower the bias", "The translation changes more readily."),
+    Command("B  .", "bias(1)", "Bias", "Raise the bias", "The translation changes less."),
     Command(
         "t",
         "target",
-        "t",
         "To language",
         "Next caption language",
         "Of those that `--to de,fr` names; from the next sentence on.",
@@ -94,20 +63,16 @@ COMMANDS = (
     Command(
         "f",
         "spoken",
-        "f",
         "From language",
         "Next spoken language",
         "Of those that `--from en,auto` names, and of those detected.",
     ),
-    Command("slash", "search", "/", "Find", "Find in captions", "Enter goes to the one before, esc back to the end."),
-    Command("C", "copy_all", "C", "Copy all", "Copy all captions", "All on the screen, above what is in view too."),
-    Command(
-        "o", "only", "o", "Captions only", "Captions only", "For a second screen or a recording; the same key ends it."
-    ),
+    Command("/", "search", "Find", "Find in captions", "Enter goes to the one before, esc back to the end."),
+    Command("C", "copy_all", "Copy all", "Copy all captions", "All on the screen, above what is in view too."),
+    Command("o", "only", "Captions only", "Captions only", "For a second screen or a recording; the same key ends it."),
     Command(
         "ctrl+l",
         "clear",
-        "ctrl+l",
         "Clear",
         "Clear the screen",
         "The sentence being spoken stays. What is cleared is still saved by w, and in the session.",
@@ -119,7 +84,7 @@ COMMANDS = (
 def listed(commands: Iterable[Command]) -> list[tuple[str, str]]:
     """Return keys and word of the commands that the footer has no room for: the panel for people lists them."""
     others = groupby((command for command in commands if not command.in_footer), lambda command: command.word)
-    return [("/".join(command.written.split()[0] for command in group), word) for word, group in others]
+    return [("/".join(command.keys.split()[0] for command in group), word) for word, group in others]
 
 
 def bindings() -> list[BindingType]:
@@ -129,8 +94,8 @@ def bindings() -> list[BindingType]:
         pair = list(commands)
         group = Binding.Group(word, compact=True) if len(pair) > 1 else None
         for command in pair:
-            first, *others = command.keys.split(",")
-            shown = command.written.split()[0] + ("/" if group and command is pair[0] else "")
+            first, *others = command.keys.replace(",", "comma").split()
+            shown = first + ("/" if group and command is pair[0] else "")
             made.append(Binding(first, command.action, word, show=command.in_footer, group=group, key_display=shown))
             made += [Binding(key, command.action, command.title, show=False) for key in others]
     made.append(Binding("escape", "end_search", "End the search", show=False))
@@ -143,5 +108,5 @@ def bindings() -> list[BindingType]:
 def palette(commands: Iterable[Command]) -> Iterator[tuple[str, str, str]]:
     """Yield title, meaning and action of the commands, for the command palette."""
     for command in commands:
-        keys = " or ".join(command.written.split())
+        keys = " or ".join(command.keys.split())
         yield command.title, f"{command.meaning} ({keys})".replace("`", ""), command.action

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.cells import cell_len
-from textual.app import ComposeResult
-from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.events import Click
 from textual.widgets import Static
@@ -97,17 +95,6 @@ def row(number: Number, snapshot: Snapshot, width: int) -> Content:
     label, value = number.label_now(snapshot) or number.label, visible(number.write(snapshot))
     gap = " " * max(1, width - cell_len(label) - cell_len(value))
     return Content.assemble((label + gap, LABEL), value)
-
-
-class Panel(VerticalScroll, can_focus=False):
-    """The side panel."""
-
-    def compose(self) -> ComposeResult:
-        yield Figures()
-
-    def show(self, snapshot: Snapshot, panel: str, keys: Keys) -> None:
-        if self.display:
-            self.query_one(Figures).show(snapshot, panel, keys)
 
 
 class Strip(Static):

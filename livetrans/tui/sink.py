@@ -19,7 +19,7 @@ DRAWN = (Caption, Transcript, Gap, Notice, RunStarted, RunEnded)
 
 
 @dataclass(eq=False)
-class Published(Message):
+class Posted(Message):
     """The message that the run has published an event."""
 
     event: Event
@@ -29,7 +29,7 @@ class Published(Message):
 
         A final caption is never replaced.
         """
-        if not isinstance(message, Published):
+        if not isinstance(message, Posted):
             return False
         match self.event, message.event:
             case Caption(final=False) as older, Caption() as newer:
@@ -51,7 +51,7 @@ class ScreenSink:
         if not self._is_open or not isinstance(record.event, DRAWN):
             return
         try:
-            self._screen.post_message(Published(record.event))
+            self._screen.post_message(Posted(record.event))
         except RuntimeError:
             # The event loop closed between the test above and the post: the user has quit.
             self._is_open = False

@@ -324,15 +324,11 @@ def test_a_recogniser_of_our_own_detects_nothing(seen: Seen, models: Path) -> No
     assert [notice.text for notice in notices] == ["livetrans-recogniser-en understands only English; using --from en."]
 
 
-def test_an_unknown_theme_is_refused_where_the_screen_is_drawn(
-    seen: Seen, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("plain", [[], ["--plain"]])
+def test_an_unknown_theme_is_refused_without_importing_the_screen(
+    seen: Seen, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], plain: list[str]
 ) -> None:
-    monkeypatch.setattr("livetrans.cli.run_options.wants_screen", lambda output: True)
-    assert run(["replay", "talk.flac", "--theme", "textual-light"]) == 0
-    assert run(["replay", "talk.flac", "--theme", "textual-ligt"]) == 2
-    assert "did you mean textual-light" in capsys.readouterr().err
-
-
-def test_lines_do_not_import_the_screen_for_a_theme(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "livetrans.tui.app", None)  # An import of it would fail.
-    assert run(["replay", "talk.flac", "--theme", "textual-light", "--plain"]) == 0
+    assert run(["replay", "talk.flac", "--theme", "textual-light", *plain]) == 0
+    assert run(["replay", "talk.flac", "--theme", "textual-ligt", *plain]) == 2
+    assert "textual-light" in capsys.readouterr().err

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from livetrans.events import Caption, Notice, Record, Transcript
 from livetrans.metrics.latency import Distribution, caption_lag, percentile
-from livetrans.metrics.rates import Acceptance, Speed
+from livetrans.metrics.rates import DecodingRates
 from livetrans.stats import DecodingStats
 
 
 def test_acceptance_is_a_ratio_of_sums() -> None:
-    acceptance = Acceptance()
+    acceptance = DecodingRates()
     assert acceptance.per_draft is None and acceptance.per_output is None
     acceptance.add(DecodingStats(output_tokens=10))
     assert acceptance.per_draft is None and acceptance.per_output is None
@@ -24,7 +24,7 @@ def test_acceptance_is_a_ratio_of_sums() -> None:
 
 
 def test_a_draft_models_acceptance_is_kept_apart() -> None:
-    acceptance = Acceptance()
+    acceptance = DecodingRates()
     acceptance.add(DecodingStats(draft_tokens=4, accepted_tokens=4, output_tokens=4))
     assert acceptance.per_proposal is None
     acceptance.add(DecodingStats(output_tokens=9, proposed_tokens=12, accepted_proposals=6, rejected_proposals=2))
@@ -33,7 +33,7 @@ def test_a_draft_models_acceptance_is_kept_apart() -> None:
 
 
 def test_tokens_per_second_leave_the_prompt_out_and_count_verification() -> None:
-    speed = Speed()
+    speed = DecodingRates()
     assert speed.tokens_per_second is None
     speed.add(DecodingStats(output_tokens=10, prompt_seconds=5.0, verification_seconds=0.5, decoding_seconds=1.5))
     assert speed.tokens_per_second == pytest.approx(5.0)
@@ -53,10 +53,10 @@ def test_percentile_is_the_smallest_value_that_enough_values_do_not_exceed(value
 
 def test_median_of_known_values() -> None:
     distribution = Distribution()
-    assert distribution.median is None and distribution.last is None
+    assert distribution.median is None
     for value in (5.0, 1.0, 4.0, 2.0):
         distribution.add(value)
-    assert (distribution.median, distribution.percentile(0.95), distribution.last) == (2.0, 5.0, 2.0)
+    assert (distribution.median, distribution.percentile(0.95)) == (2.0, 5.0)
 
 
 @given(st.integers(0, 3000), st.integers(2, 64))

@@ -6,6 +6,7 @@ import pytest
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 
+from livetrans.config import THEMES
 from livetrans.tui.app import LivetransApp
 from livetrans.tui.colours import RULE_CONTRAST, TEXT_CONTRAST, contrast, least_contrast, readable
 from tests.tui.scripted import Screenplay, conversation, make_app, settle
@@ -26,6 +27,10 @@ def worst(app: LivetransApp) -> dict[str, float]:
             shown = least_contrast(Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor))
             found[kind] = min(found[kind], shown)
     return found
+
+
+def test_the_themes_that_can_be_chosen_are_those_of_textual() -> None:
+    assert sorted(BUILTIN_THEMES) == list(THEMES)
 
 
 def test_contrast_is_that_of_the_standard() -> None:

@@ -6,7 +6,7 @@ import pytest
 from textual.message import Message
 
 from livetrans.events import Coalesced, Event, Notice, Record, SourceProgress
-from livetrans.tui.sink import Published, ScreenSink
+from livetrans.tui.sink import Posted, ScreenSink
 from tests.tui.scripted import caption, ended, started, transcript
 
 
@@ -24,7 +24,7 @@ from tests.tui.scripted import caption, ended, started, transcript
     ],
 )
 def test_what_a_newer_event_makes_needless(older: Event, newer: Event, replaced: bool) -> None:
-    assert Published(older).can_replace(Published(newer)) is replaced
+    assert Posted(older).can_replace(Posted(newer)) is replaced
 
 
 class Screen:
