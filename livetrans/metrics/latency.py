@@ -100,45 +100,33 @@ def stable_delays(times: Sequence[float], outputs: Sequence[Sequence[Hashable]])
     return delays
 
 
-def unit_lags(delays: Sequence[float], source_length: float, target_length: int) -> list[float]:
-    """Return each target unit's lag behind an ideal translator: d(i) - (i - 1) |X| / |Y|, in the unit of the delays.
-
-    The ideal translator writes the target at an even pace from the beginning of the source to its end.
-    """
-    pace = source_length / target_length
-    return [delay - index * pace for index, delay in enumerate(delays)]
-
-
 def average_lagging(delays: Sequence[float], source_length: float, reference_length: int) -> float:
-    """AL = 1/tau * sum of d(i) - (i - 1) |X| / |Y*| for i up to tau, the first unit whose delay reaches |X|.
+    """Return AL: 1/tau * sum of d(i) - (i - 1) |X| / |Y*| for i up to tau, the first unit whose delay reaches |X|.
 
-    Ma et al. 2019 (STACL, arXiv 1810.08398), equations 8 and 9, with the reference's length for |Y*|, as SimulEval
-    computes it. Without such a unit tau is the last one; an output that starts after the source ended has its first
-    delay for AL. Delays and `source_length` share one unit; a corpus's AL is the mean over its sentences.
+    A term is a unit's lag behind an ideal translator, who writes at an even pace from the beginning of the source to
+    its end. Ma et al. 2019 (STACL, arXiv 1810.08398), equations 8 and 9, with the reference's length for |Y*|, as
+    SimulEval computes it. Without such a unit tau is the last one; an output that starts after the source ended has its
+    first delay for AL. Delays and `source_length` share one unit; a corpus's AL is the mean over its sentences.
 
     Raises:
         ValueError: an output without units, a source or a reference without length.
     """
-    return _mean_lag(delays, source_length, reference_length)
+    if not delays or source_length <= 0 or reference_length <= 0:
+        raise ValueError("lagging needs an output, a source and a reference that are not empty")
+    tau = 1 + next((index for index, delay in enumerate(delays) if delay >= source_length), len(delays) - 1)
+    pace = source_length / reference_length
+    return math.fsum(delay - index * pace for index, delay in enumerate(delays[:tau])) / tau
 
 
 def length_adaptive_average_lagging(delays: Sequence[float], source_length: float, reference_length: int) -> float:
-    """LAAL: AL against the longer of output and reference, so that writing too much is not rewarded.
+    """Return LAAL: AL against the longer of output and reference, so that writing too much is not rewarded.
 
-    Papi et al. 2022 (Over-Generation Cannot Be Rewarded, arXiv 2206.05807): |Y*| becomes max(|Y|, |Y*|); everything
-    else is as in `average_lagging`.
+    Papi et al. 2022 (Over-Generation Cannot Be Rewarded, arXiv 2206.05807): |Y*| becomes max(|Y|, |Y*|).
 
     Raises:
         ValueError: an output without units, a source without length.
     """
-    return _mean_lag(delays, source_length, max(len(delays), reference_length))
-
-
-def _mean_lag(delays: Sequence[float], source_length: float, target_length: int) -> float:
-    if not delays or source_length <= 0 or target_length <= 0:
-        raise ValueError("lagging needs an output, a source and a reference that are not empty")
-    reached = next((index for index, delay in enumerate(delays) if delay >= source_length), len(delays) - 1)
-    return math.fsum(unit_lags(delays, source_length, target_length)[: reached + 1]) / (reached + 1)
+    return average_lagging(delays, source_length, max(len(delays), reference_length))
 
 
 class SeenLag:

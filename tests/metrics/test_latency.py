@@ -12,7 +12,6 @@ from livetrans.metrics.latency import (
     average_lagging,
     length_adaptive_average_lagging,
     stable_delays,
-    unit_lags,
 )
 from livetrans.metrics.rates import erasure
 
@@ -29,12 +28,7 @@ def test_a_delay_is_the_first_update_after_which_nothing_up_to_the_unit_changes(
         stable = [output[: position + 1] == final[: position + 1] for output in outputs]
         assert all(stable[int(delay) :])
         assert delay == 0 or not stable[int(delay) - 1]
-
-
-@given(OUTPUTS)
-def test_delays_never_fall_along_the_output(outputs: list[list[int]]) -> None:
-    delays = stable_delays([float(index) for index in range(len(outputs))], outputs)
-    assert delays == sorted(delays)
+    assert delays == sorted(delays), "AL and LAAL need delays that never fall along the output"
 
 
 @given(OUTPUTS)
@@ -43,11 +37,6 @@ def test_without_erasure_every_unit_keeps_the_time_it_was_written(outputs: list[
     assert not any(erasure(left, right) for left, right in pairwise(appended))
     written = [float(index) for index, output in enumerate(outputs) for _ in output]
     assert stable_delays([float(index) for index in range(len(outputs))], appended) == written
-
-
-def test_a_unit_behind_a_rewritten_one_is_written_anew() -> None:
-    outputs = ["das Haus brennt".split(), "ein Haus brennt".split()]
-    assert stable_delays([1.0, 2.0], outputs) == [2.0, 2.0, 2.0]
 
 
 def test_lists_and_tuples_of_the_same_units_are_the_same_output() -> None:
@@ -86,10 +75,6 @@ def test_only_writing_more_than_the_reference_tells_laal_from_al(
 def test_lagging_has_the_unit_of_its_delays(delays: list[float], source: int, reference: int, factor: float) -> None:
     scaled = average_lagging([factor * delay for delay in delays], factor * source, reference)
     assert scaled == pytest.approx(factor * average_lagging(delays, source, reference))
-
-
-def test_the_lag_of_a_unit_is_against_an_even_pace() -> None:
-    assert unit_lags([2.0, 4.0, 6.0], 6.0, 3) == [2.0, 2.0, 2.0]
 
 
 @pytest.mark.parametrize(("delays", "source", "reference"), [([], 1, 1), ([1.0], 0, 1), ([1.0], 1, 0)])

@@ -16,45 +16,31 @@ def _caption(segment: int, text: str, *, final: bool = False, shown: int = 0, ma
     return Caption(transcript, text, tuple(range(shown)), masked_tokens=masked)
 
 
-def _screen(*captions: tuple[int, str]) -> ScreenErasure:
+@pytest.mark.parametrize(
+    ("captions", "erased", "changes"),
+    [
+        pytest.param([(0, "Guten"), (0, "Guten Tag"), (1, "Wie"), (1, "Wie geht es")], 0, 0, id="a text that grows"),
+        pytest.param([(0, "Es ist das Wetter gut"), (0, "Es wird das Wetter gut")], 4, 1, id="a rewrite in the middle"),
+        pytest.param([(0, "eins zwei drei"), (0, "eins")], 2, 1, id="a caption that shrinks"),
+        pytest.param([(0, "eins zwei"), (1, "drei vier"), (0, "eins zwo")], 3, 1, id="an older segment"),
+        pytest.param(
+            [(0, "Es regnet. Wir bleiben"), (0, "Es regnet."), (1, "Wir bleiben hier")],
+            0,
+            0,
+            id="words moved by a split",
+        ),
+        pytest.param([(0, "Es regnet. Wir bleiben"), (0, "Es regnet."), (1, "Wir gehen")], 1, 1, id="a changed rest"),
+        pytest.param([(0, "eins zwei"), (0, "eins"), (0, "eins"), (0, "eins zwei")], 1, 1, id="a later return"),
+    ],
+)
+def test_what_takes_words_back_erases_them_and_all_behind(
+    captions: list[tuple[int, str]], erased: int, changes: int
+) -> None:
     screen = ScreenErasure()
     for segment, text in captions:
         screen.add(_caption(segment, text))
-    return screen
-
-
-def test_a_text_that_only_grows_erases_nothing() -> None:
-    screen = _screen((0, "Guten"), (0, "Guten Tag"), (1, "Wie"), (1, "Wie geht es"))
-    assert (screen.erased_units, screen.changes, screen.units, screen.ratio) == (0, 0, 5, 0.0)
-
-
-def test_a_rewrite_in_the_middle_erases_all_behind_it() -> None:
-    screen = _screen((0, "Heute ist das Wetter gut"), (0, "Heute wird das Wetter gut"))
-    assert (screen.erased_units, screen.changes) == (4, 1)
-    assert screen.ratio == 4 / 5
-
-
-def test_a_caption_that_shrinks_erases_what_it_loses() -> None:
-    assert _screen((0, "eins zwei drei"), (0, "eins")).erased_units == 2
-
-
-def test_a_final_that_changes_a_finished_word_erases_it_and_the_next_segment_behind_it() -> None:
-    assert _screen((0, "eins zwei"), (1, "drei vier"), (0, "eins zwo")).erased_units == 3
-
-
-def test_a_split_that_moves_words_to_the_next_segment_erases_nothing() -> None:
-    screen = _screen((0, "Es regnet. Wir bleiben"), (0, "Es regnet."), (1, "Wir bleiben hier"))
-    assert (screen.erased_units, screen.changes) == (0, 0)
-
-
-def test_a_split_whose_rest_comes_back_changed_erases_what_changed() -> None:
-    screen = _screen((0, "Es regnet. Wir bleiben"), (0, "Es regnet."), (1, "Wir gehen"))
-    assert (screen.erased_units, screen.changes) == (1, 1)
-
-
-def test_what_comes_back_later_was_erased() -> None:
-    screen = _screen((0, "eins zwei"), (0, "eins"), (0, "eins"), (0, "eins zwei"))
-    assert screen.erased_units == 1
+    assert (screen.erased_units, screen.changes) == (erased, changes)
+    assert screen.ratio == erased / screen.units
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.lists(st.sampled_from("abc"), max_size=6)), max_size=20))
