@@ -27,7 +27,7 @@ Setting = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRecord:
+class ModelIdentity:
     """The translator, its context and its threads."""
 
     file: str
@@ -46,7 +46,7 @@ class ModelRecord:
 class Signature:
     """The translator, the versions and the machine of a run."""
 
-    model: ModelRecord
+    model: ModelIdentity
     versions: dict[str, str]
     machine: dict[str, str]
 
@@ -68,7 +68,7 @@ class Signature:
 
 def sign(model: LanguageModel, file: Path, prompt: Prompt, threads: int, *packages: str) -> Signature:
     """Return the signature of a run of the model, loaded from `file`, here; with the versions of `packages`."""
-    record = ModelRecord(
+    identity = ModelIdentity(
         file=file.name,
         size_bytes=file.stat().st_size,
         name=model.name,
@@ -78,7 +78,7 @@ def sign(model: LanguageModel, file: Path, prompt: Prompt, threads: int, *packag
         context_tokens=model.context_tokens,
         threads=threads,
     )
-    return Signature(record, versions(*packages), machine())
+    return Signature(identity, versions(*packages), machine())
 
 
 def quantisation(model: LanguageModel) -> str:

@@ -188,7 +188,7 @@ def capture(wanted: str | int | None, number: int | None, commands: IO[bytes], s
     stream = None
     try:
         device = portaudio.choose_device(portaudio.list_devices(), wanted, number)
-        stream = portaudio.Stream(device, on_sound, channel.end)
+        stream = portaudio.DeviceStream(device, on_sound, channel.end)
         answer: dict[str, object] = {"device": device.name, "number": device.number, "rate": stream.rate}
     except (SourceError, UsageError) as error:
         answer = {"fault": str(error), "usage": isinstance(error, UsageError)}

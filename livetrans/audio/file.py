@@ -63,7 +63,7 @@ class AudioFile:
         self._pause = Pause()
         self.damage = ""
         """After the last sample: the sentence that says how much could be read; empty for a whole file."""
-        self._decoder = _Decoder(path)
+        self._decoder = _SoundDecoder(path)
         self.duration = min(filter(None, (self._decoder.duration, part.end)), default=None)
         """Length in seconds up to the end of the part."""
         self.skipped = 0.0  # A file waits until it is read.
@@ -183,7 +183,7 @@ def decoded(stream: Piped, name: str) -> Iterator[NDArray[np.int16]]:
     Raises:
         SourceError: it is not a file of sound, or it is damaged, after all that could be read.
     """
-    decoder = _Decoder(Path(name), stream)
+    decoder = _SoundDecoder(Path(name), stream)
     try:
         while len(samples := decoder.read(CHUNK)):
             yield samples
@@ -193,7 +193,7 @@ def decoded(stream: Piped, name: str) -> Iterator[NDArray[np.int16]]:
         raise SourceError(f"{name} is damaged or cut off: its end could not be read.")
 
 
-class _Decoder:
+class _SoundDecoder:
     """The sound of a file, or of a `stream` that messages call by the path, decoded step by step as it is read."""
 
     def __init__(self, path: Path, stream: Piped | None = None) -> None:

@@ -86,7 +86,7 @@ def list_devices() -> list[Device]:
     ]
 
 
-class Stream:
+class DeviceStream:
     """An open stream of a device, at `rate` frames per second."""
 
     def __init__(self, device: Device, on_sound: OnSound, on_end: Callable[[], None]) -> None:

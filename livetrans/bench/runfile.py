@@ -26,7 +26,7 @@ from livetrans.errors import SessionError, UsageError
 from livetrans.events import Span
 from livetrans.files import may_be_json_lines
 from livetrans.session.codec import decode, dump, encode, line_error, newer_error, read_lines
-from livetrans.signature import ModelRecord
+from livetrans.signature import ModelIdentity
 from livetrans.stats import DecodingStats
 from livetrans.text import nearest
 
@@ -79,15 +79,15 @@ class Header:
     format: int
     methods: tuple[Method, ...]
     repeats: int
-    model: ModelRecord
+    model: ModelIdentity
     corpus: CorpusSummary
     maximum_output_tokens: int
     time: str
     versions: dict[str, str]
     machine: dict[str, str]
     quick: bool = False
-    draft_model: ModelRecord | None = None
-    double_model: ModelRecord | None = None
+    draft_model: ModelIdentity | None = None
+    double_model: ModelIdentity | None = None
     sampling: SamplingSettings | None = None
 
 

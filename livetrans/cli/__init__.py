@@ -19,24 +19,24 @@ from typing import NoReturn
 import click
 
 from livetrans import __version__
-from livetrans.cli.common import CommandEntry, LazyGroup, discard_output
+from livetrans.cli.common import LazyCommand, LazyGroup, discard_output
 from livetrans.errors import LivetransError, UsageError, sentence
 from livetrans.installation import as_started
 from livetrans.text import one_line
 
 COMMANDS = {
-    "mic": CommandEntry("livetrans.cli.mic", "Show captions for the microphone."),
-    "replay": CommandEntry("livetrans.cli.replay", "Show captions for a recording, a video or a recorded transcript."),
-    "sessions": CommandEntry("livetrans.cli.sessions", "List the recorded sessions, print their paths, remove them."),
-    "resume": CommandEntry("livetrans.cli.resume", "Finish what a session heard and did not translate."),
-    "export": CommandEntry("livetrans.cli.export", "Write a session as subtitles, text or JSON lines."),
-    "bench": CommandEntry("livetrans.cli.bench", "Measure methods side by side and make the paper's tables."),
-    "models": CommandEntry("livetrans.cli.models", "List the models; fetch, check and remove them."),
-    "config": CommandEntry("livetrans.cli.config", "Show the settings in force, or write a configuration file."),
-    "doctor": CommandEntry("livetrans.cli.doctor", "Check this machine, and say how far behind captions will be."),
-    "languages": CommandEntry("livetrans.cli.languages", "List the languages for --from and --to."),
-    "devices": CommandEntry("livetrans.cli.devices", "List the microphones."),
-    "completion": CommandEntry("livetrans.cli", "Print the completion script of your shell."),
+    "mic": LazyCommand("livetrans.cli.mic", "Show captions for the microphone."),
+    "replay": LazyCommand("livetrans.cli.replay", "Show captions for a recording, a video or a recorded transcript."),
+    "sessions": LazyCommand("livetrans.cli.sessions", "List the recorded sessions, print their paths, remove them."),
+    "resume": LazyCommand("livetrans.cli.resume", "Finish what a session heard and did not translate."),
+    "export": LazyCommand("livetrans.cli.export", "Write a session as subtitles, text or JSON lines."),
+    "bench": LazyCommand("livetrans.cli.bench", "Measure methods side by side and make the paper's tables."),
+    "models": LazyCommand("livetrans.cli.models", "List the models; fetch, check and remove them."),
+    "config": LazyCommand("livetrans.cli.config", "Show the settings in force, or write a configuration file."),
+    "doctor": LazyCommand("livetrans.cli.doctor", "Check this machine, and say how far behind captions will be."),
+    "languages": LazyCommand("livetrans.cli.languages", "List the languages for --from and --to."),
+    "devices": LazyCommand("livetrans.cli.devices", "List the microphones."),
+    "completion": LazyCommand("livetrans.cli", "Print the completion script of your shell."),
 }
 
 COMPLETION_VARIABLE = "_LIVETRANS_COMPLETE"

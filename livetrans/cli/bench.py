@@ -9,19 +9,19 @@ from contextlib import contextmanager
 import click
 
 from livetrans.bench.methods import TIMES
-from livetrans.cli.common import CommandEntry, LazyGroup, progress_bar
+from livetrans.cli.common import LazyCommand, LazyGroup, progress_bar
 from livetrans.cli.options import MOST_THREADS
 
 _TABLES = "livetrans.cli.bench_tables"
 command = LazyGroup(
     "bench",
     commands_by_name={
-        "case": CommandEntry(_TABLES, "Show how one segment was translated, update by update."),
-        "cost": CommandEntry(_TABLES, "Measure what verifying a draft costs on this machine."),
-        "export": CommandEntry(_TABLES, "Write a run for an outside scorer."),
-        "plot": CommandEntry(_TABLES, "Draw figures over the bias, and calm over speed."),
-        "run": CommandEntry("livetrans.cli.bench_run", "Translate a corpus by several methods and write a run file."),
-        "table": CommandEntry(_TABLES, "Make the paper's tables from run files."),
+        "case": LazyCommand(_TABLES, "Show how one segment was translated, update by update."),
+        "cost": LazyCommand(_TABLES, "Measure what verifying a draft costs on this machine."),
+        "export": LazyCommand(_TABLES, "Write a run for an outside scorer."),
+        "plot": LazyCommand(_TABLES, "Draw figures over the bias, and calm over speed."),
+        "run": LazyCommand("livetrans.cli.bench_run", "Translate a corpus by several methods and write a run file."),
+        "table": LazyCommand(_TABLES, "Make the paper's tables from run files."),
     },
     help="""Measure re-translation against drafts: speed, erasure and quality, as the paper's tables do.
 

@@ -67,7 +67,7 @@ def require_yes(question: str, refusal: str) -> None:
         raise click.Abort
 
 
-class CommandEntry(NamedTuple):
+class LazyCommand(NamedTuple):
     """A command before it is imported."""
 
     module: str
@@ -93,7 +93,7 @@ class AdvisingGroup(click.Group):
 class LazyGroup(AdvisingGroup):
     """A group that imports a command only when it is called or its help is shown."""
 
-    def __init__(self, name: str, *, commands_by_name: Mapping[str, CommandEntry], **settings: Any) -> None:
+    def __init__(self, name: str, *, commands_by_name: Mapping[str, LazyCommand], **settings: Any) -> None:
         super().__init__(name, **settings)
         self.commands_by_name = commands_by_name
 

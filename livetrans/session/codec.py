@@ -107,7 +107,7 @@ def from_dict(values: Mapping[str, Any], transcripts: Transcripts | None = None)
     if not isinstance(name, str) or name not in EVENTS:
         raise ValueError(f"{name!r} is not a kind of event")
     kind = EVENTS[name]
-    at = decode(_Published, values).at
+    at = decode(_PublicationTime, values).at
     if kind is RunStarted and "settings" not in values:
         values = {**values, "settings": _earlier_settings(values.get("signature"))}
     if kind is BackPressure and "step" in values:
@@ -317,7 +317,7 @@ def _rounded(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class _Published:
+class _PublicationTime:
     at: float
 
 

@@ -36,7 +36,7 @@ class OutputClosed(Exception):
     """
 
 
-class Stream(Protocol):
+class LineOutput(Protocol):
     """What lines are written to."""
 
     @property
@@ -68,7 +68,7 @@ class PlainOutput:
 
     def __init__(
         self,
-        stream: Stream,
+        stream: LineOutput,
         show_partials: bool = False,
         show_source: bool = False,
         *,
@@ -194,7 +194,7 @@ class JsonLinesOutput:
                 self._stream.close()
 
 
-def put(stream: Stream, text: str, fallback: Callable[[str], str] | None = None) -> None:
+def put(stream: LineOutput, text: str, fallback: Callable[[str], str] | None = None) -> None:
     """Write and flush; letters that the stream's encoding lacks are replaced by `fallback(text)`, or by question marks.
 
     Raises:
@@ -247,7 +247,7 @@ def open_records(settings: OutputSettings) -> list[Sink]:
     return records
 
 
-def open_lines(settings: OutputSettings, stream: Stream | None = None) -> Sink:
+def open_lines(settings: OutputSettings, stream: LineOutput | None = None) -> Sink:
     """Open the sink that writes to standard output; `stream` replaces that for captions."""
     if settings.jsonl == "-":
         return JsonLinesOutput(sys.stdout)

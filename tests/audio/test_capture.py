@@ -20,7 +20,7 @@ import pytest
 from livetrans.audio import capture as capturing
 from livetrans.audio import portaudio
 from livetrans.audio.capture import _ENDINGS, _HEAD, QUEUED_FRAMES, SUSPENDED, Capture
-from livetrans.audio.portaudio import Device, Stream, choose_device, list_devices
+from livetrans.audio.portaudio import Device, DeviceStream, choose_device, list_devices
 from livetrans.errors import LivetransError, SourceError, UsageError
 from livetrans.events import SAMPLE_RATE
 
@@ -103,11 +103,11 @@ def test_the_first_rate_and_channels_that_the_device_takes_are_used(monkeypatch:
     device = Device(1, "USB Headset", 2, 32_000, True)
     for accepted in ((SAMPLE_RATE, 1), (SAMPLE_RATE, 2), (32_000, 1), (48_000, 2), (44_100, 1)):
         monkeypatch.setitem(sys.modules, "sounddevice", fake := FakeSoundDevice(accepted))
-        stream = Stream(device, lambda samples, lost: None, lambda: None)
+        stream = DeviceStream(device, lambda samples, lost: None, lambda: None)
         assert (stream.rate, fake.tried[-1]) == (accepted[0], accepted)
     monkeypatch.setitem(sys.modules, "sounddevice", FakeSoundDevice())
     with pytest.raises(SourceError, match=r"USB Headset.*Invalid sample rate.*--device"):
-        Stream(device, lambda samples, lost: None, lambda: None)
+        DeviceStream(device, lambda samples, lost: None, lambda: None)
 
 
 def test_two_channels_become_their_mean_and_lost_frames_are_counted(run: Run) -> None:

@@ -13,7 +13,7 @@ from livetrans.bench.writer import RunWriter
 from livetrans.clock import ManualClock
 from livetrans.languages import parse_language
 from livetrans.lm.prompts import build_prompt
-from livetrans.signature import ModelRecord
+from livetrans.signature import ModelIdentity
 from tests.lm.scripted import Rule, ScriptedModel, word_by_word_rule
 
 METHODS = "rt,ssbd@0,ssbd@0.2,ssbd@0.5,cd,ssbd@0.2+mask3"
@@ -23,7 +23,7 @@ SENTENCES = (
     "a woman reads the long letter of her brother at the open window .",
     "yes .",
 )
-SCRIPTED = ModelRecord("scripted.gguf", 7, "scripted", "scripted", "none", "plain", 1024, 1)
+SCRIPTED = ModelIdentity("scripted.gguf", 7, "scripted", "scripted", "none", "plain", 1024, 1)
 
 
 class TickingClock(ManualClock):
@@ -43,7 +43,7 @@ def corpus_of(folder: Path, sentences: Sequence[str] = SENTENCES, *, references:
     return text_corpus(source, reference if references else None, languages, step=step)
 
 
-def header_of(corpus: Corpus, methods: str = METHODS, repeats: int = 2, model: ModelRecord = SCRIPTED) -> Header:
+def header_of(corpus: Corpus, methods: str = METHODS, repeats: int = 2, model: ModelIdentity = SCRIPTED) -> Header:
     software = {"livetrans": "0"}
     return Header(FORMAT, parse_methods(methods), repeats, model, corpus.summary, 80, "wall", software, {"cores": "2"})
 
