@@ -1,4 +1,4 @@
-"""The translating stage: coalescing, and each update decoded with the segment's previous output as the draft."""
+"""The translating stage: each update decoded with the segment's previous output as the draft."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ from livetrans.tui.numbers import GROUPS
 LABEL_WIDTH = 15
 
 READING = Content.assemble(
-    "In the last caption, plain words were there in the update before, and ",
+    "In the last caption, plain words were kept from the translation before, of which the last were hidden, and ",
     ("underlined words", "underline"),
-    " (coloured, where the terminal has colours) are new in this update. In the source, ",
+    " (coloured, where the terminal has colours) were written by this update. In the source, ",
     ("words in italics", "italic"),
     " may still change. A dash means that there is no measurement yet.",
 )
