@@ -166,12 +166,6 @@ async def settle(pilot: Pilot[str]) -> None:
         seen = now
 
 
-async def press(pilot: Pilot[str], *keys: str) -> None:
-    """Press keys, and let the screen draw."""
-    await pilot.press(*keys)
-    await settle(pilot)
-
-
 def make_app(
     screenplay: Screenplay,
     run: ScriptedRun | None = None,

@@ -35,21 +35,14 @@ def test_the_next_hypothesis_sends_a_final_to_the_history() -> None:
     assert board.source() == ("", "Yes")
 
 
-def test_a_late_final_goes_straight_to_the_history() -> None:
-    board = Board()
-    board.feed_caption(caption(1, "Ja"))
-    late = caption(0, "Das Wasser.", final=True)
-    assert board.feed_caption(late) == [late]
-    assert board.feed_caption(caption(0, "Das")) == []
-    assert board.current == caption(1, "Ja")
-
-
-def test_an_overtaken_partial_is_not_history_but_its_final_is() -> None:
+def test_an_overtaken_partial_is_not_history_but_its_late_final_is() -> None:
     board = Board()
     board.feed_caption(caption(0, "Das"))
     assert board.feed_caption(caption(1, "Ja")) == []
     late = caption(0, "Das Wasser.", final=True)
     assert board.feed_caption(late) == [late]
+    assert board.feed_caption(caption(0, "Das")) == []
+    assert board.current == caption(1, "Ja")
 
 
 def test_empty_finals_leave_nothing() -> None:
@@ -81,9 +74,3 @@ def test_clearing_keeps_what_is_being_spoken() -> None:
     board.feed_caption(caption(0, "Das.", final=True))
     board.clear()
     assert board.current is None
-
-
-def test_both_source_parts_are_joined_as_the_script_does() -> None:
-    board = Board()
-    board.feed_transcript(transcript(0, "水が", "来た"))
-    assert board.source() == ("水が", "来た")
