@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from livetrans.bench.methods import BASELINE
 from livetrans.bench.runfile import RunFile, Update
 from livetrans.errors import UsageError
 from livetrans.events import Span
@@ -15,6 +14,10 @@ from livetrans.translation.presenter import cut_to_word
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+
+PAPERS = ("rt", "ssbd@0.2", "cd")
+"""The methods of Table 7."""
 
 
 class Piece(NamedTuple):
@@ -32,7 +35,8 @@ Pieces = list[Piece]
 def case_of(run: RunFile, segment_id: int, methods: Sequence[str] = ()) -> dict[str, list[Pieces]]:
     """Return the pieces of each update of one segment in the first repeat: of its source, then of each method's output.
 
-    The source has the segment's name; the reference stands last. Without `methods` those of the paper are shown.
+    The source has the segment's name; the reference stands last. Without `methods` the paper's are shown, or all where
+    a run has only one of them.
 
     Raises:
         UsageError: no such segment or method, or not yet done.
@@ -41,7 +45,9 @@ def case_of(run: RunFile, segment_id: int, methods: Sequence[str] = ()) -> dict[
     if segment is None:
         raise UsageError(f"{run.path} has no segment {segment_id}; its segments are 0 to {len(run.segments) - 1}")
     case: dict[str, list[Pieces]] = {segment.name: []}
-    for method in methods or _usual_methods(run):
+    known = [method.label for method in run.header.methods]
+    usual = [label for label in PAPERS if label in known]
+    for method in methods or (usual if len(usual) > 1 else known):
         updates = run.units_of(method, [segment])[0]
         if not updates:
             raise UsageError(f"{run.path} stops before segment {segment_id} by {method}; continue it with `bench run`")
@@ -50,16 +56,6 @@ def case_of(run: RunFile, segment_id: int, methods: Sequence[str] = ()) -> dict[
     if segment.reference is not None:
         case["reference"] = [[Piece(segment.reference, "previous")]]
     return case
-
-
-def _usual_methods(run: RunFile) -> list[str]:
-    """Return the paper's three: re-translation, a modest bias, and continuous decoding or the greatest bias."""
-    plain = [method for method in run.header.methods if not method.output_mask_k]
-    biased = sorted((method for method in plain if method.bias), key=lambda method: method.bias or 0.0)
-    modest = min(biased, key=lambda method: abs((method.bias or 0.0) - 0.2), default=None)
-    unbiased = [method for method in plain if method.bias is None and method.decoder != BASELINE]
-    usual = [*([modest] if modest else []), *(unbiased or biased)[-1:]]
-    return list(dict.fromkeys([BASELINE, *(method.label for method in usual)]))
 
 
 def _source_pieces(updates: Sequence[Update]) -> list[Pieces]:

@@ -109,24 +109,9 @@ def signatures_of(runs: Sequence[MeasuredRun]) -> list[str]:
     """Return what produced the figures, a sentence a run, and how quality was computed."""
     notes = []
     for run in runs:
-        header = run.file.header
-        corpus, model, machine, drawn = header.corpus, header.model, header.machine, header.sampling
-        revealed = f", {corpus.step} {corpus.step_unit} at a time" if corpus.step_unit else ""
-        if corpus.minimum_words > 1:
-            revealed += f", sentences of {corpus.minimum_words} {corpus.step_unit} or more"
-        models = f"{model.file} ({model.name}, {model.quantisation}, {model.size_bytes / 1e6:.1f} MB), "
-        for kind, other in (("draft model", header.draft_model), ("double-token model", header.double_model)):
-            models += f"{kind} {other.file} ({other.size_bytes / 1e6:.1f} MB), " if other else ""
-        if drawn:
-            models += f"drawn (temperature {drawn.temperature:g}, top-k {drawn.top_k}, top-p {drawn.top_p:g}), "
-        notes.append(
-            f"{run.file.path.name}: {models}{counted(model.threads, 'thread')}, on {corpus.name} {pair_of(run.file)} "
-            f"({len(run.segments)} segments, {run.baseline.updates} updates{revealed}), "
-            f"median of {counted(header.repeats, 'repeat')}, {header.time} time; NE in {unit_name(run.unit)}; "
-            f"{machine.get('processor', 'unknown')}, {machine.get('cores', '?')} cores; "
-            f"livetrans {header.versions.get('livetrans', '?')}, "
-            f"llama-cpp-python {header.versions.get('llama_cpp_python', '?')}."
-        )
+        header = ", ".join(f"{name} {value}" for name, value in run.file.header.parts().items())
+        measured = f"{len(run.segments)} segments and {run.baseline.updates} updates, NE in {unit_name(run.unit)}"
+        notes.append(f"{run.file.path.name}: {header}; measured on {measured}.")
         scores = run.scores(run.baseline.finals)
         notes += [f"Quality: {score.signature}." for score in scores.values()]
         if not scores:

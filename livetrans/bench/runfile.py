@@ -90,6 +90,16 @@ class Header:
     double_model: ModelIdentity | None = None
     sampling: SamplingSettings | None = None
 
+    def parts(self) -> dict[str, str]:
+        """Return what produced the numbers in words, by name; without the digest of the texts and what there is not."""
+        parts = {"methods": ",".join(method.label for method in self.methods)}
+        for name, value in encode(self).items():
+            values = value.items() if isinstance(value, dict) else [("", value)]
+            if name != "methods":
+                named = {f"{name} {part}".strip().replace("_", " "): one for part, one in values if part != "sha256"}
+                parts |= {part: str(one) for part, one in named.items() if one not in (None, "")}
+        return parts
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:

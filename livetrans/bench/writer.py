@@ -9,7 +9,6 @@ from typing import BinaryIO
 
 from livetrans.bench.runfile import Header, RunFile, Segment, Unit, Update, read_run, to_line
 from livetrans.errors import SessionError, UsageError
-from livetrans.session.codec import encode
 
 
 class RunWriter:
@@ -99,18 +98,8 @@ def _is_unbegun(path: Path, header: bytes) -> bool:
 
 def _differences(old: Header, new: Header) -> str:
     """Return what differs between two runs, in words."""
-    before, now = _in_words(old), _in_words(new)
+    before, now = old.parts(), new.parts()
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     return (
         "; ".join(f"{name}: {before.get(name)}, not {now.get(name)}" for name in names) or "other texts or references"
     )
-
-
-def _in_words(header: Header) -> dict[str, str]:
-    """Return the parts of a header by name, but the digest of its texts."""
-    words = {"methods": ",".join(method.label for method in header.methods)}
-    for name, value in encode(header).items():
-        parts = value.items() if isinstance(value, dict) else [("", value)]
-        if name not in words:
-            words |= {f"{name} {part}".strip().replace("_", " "): str(one) for part, one in parts if part != "sha256"}
-    return words

@@ -101,7 +101,7 @@ def table_command(
 @click.option(
     "--id", "segment_id", type=int, required=True, metavar="N", help="Which segment: its `segment_id` in FILE."
 )
-@click.option("--methods", default="", metavar="LIST", help="Methods to show; without it rt, a modest bias and cd.")
+@click.option("--methods", default="", metavar="LIST", help="Methods to show; without it rt, ssbd@0.2 and cd.")
 def case_command(file: Path, segment_id: int, methods: str) -> None:
     """Show how one segment of a run was translated: per update what was kept and what is new.
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from livetrans.bench.runfile import read_run
-from livetrans.bench.table import FORMATS
+from livetrans.bench.table import FORMATS, Column, Table
 from livetrans.cli import run
+from livetrans.cli.table_output import write_tables
 from livetrans.config import SamplingSettings
+from livetrans.errors import UsageError
 from livetrans.session.codec import without_times
 from tests.lm.test_draft_model import write_noisy_copy
 
@@ -91,11 +94,11 @@ def test_runs_of_one_corpus_are_told_apart(run_file: Path, tmp_path: Path, capsy
 
 
 def test_columns_that_a_table_lacks_leave_it_out(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["bench", "table", str(run_file), "--table", "3", "--table", "lengths", "--format", "json"]
+    command = ["bench", "table", str(run_file), "--table", "3", "--table", "calm", "--format", "json"]
     assert run([*command, "--columns", "NE"]) == 0
     done = capsys.readouterr()
     assert [table["table"] for table in json.loads(done.out)["tables"]] == ["table 3"]
-    assert done.err.startswith("lengths is left out: there is no column NE; ") and done.err.count("\n") == 1
+    assert done.err.startswith("calm is left out: there is no column NE; ") and done.err.count("\n") == 1
     assert run([*command, "--columns", "erasure"]) == 2
 
 
@@ -115,35 +118,6 @@ def test_what_a_chosen_bias_leaves_out_is_said(run_file: Path, capsys: pytest.Ca
         assert line.startswith(f"table {number} is left out: ") and "choose its --bias from 0, 0.2, 0.5" in line
 
 
-def test_text_and_recorded_runs_together_give_the_tables_of_both(
-    run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    header, *lines = run_file.read_text(encoding="utf-8").splitlines()
-    values = json.loads(header)
-    values["corpus"] |= {"kind": "recorded", "name": "talks"}
-    recorded = tmp_path / "recorded.jsonl"
-    recorded.write_text("\n".join([json.dumps(values), *lines]) + "\n", encoding="utf-8")
-    assert run(["bench", "table", str(recorded), str(run_file), "--format", "json"]) == 0
-    done = capsys.readouterr()
-    names = ["table 2", "table 3", "table 4", "table 6", "latency"]
-    assert [table["table"] for table in json.loads(done.out)["tables"]] == names and done.err == ""
-
-
-def test_a_table_file_is_not_overwritten_without_being_asked(
-    run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = tmp_path / "table.md"
-    command = ["bench", "table", str(run_file), "--table", "3", "--format", "markdown", "-o", str(output)]
-    assert run(command) == 0
-    written = output.read_bytes()
-    assert written.startswith(b"**Table 3")
-    assert capsys.readouterr().out == f"{output}\n"
-    assert run([*command, "--unit", "char"]) == 2
-    assert output.read_bytes() == written
-    assert run([*command, "--unit", "char", "--force"]) == 0
-    assert output.read_bytes() != written
-
-
 def test_a_case_is_marked_where_there_are_no_colours(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bench", "case", str(run_file), "--id", "1", "--methods", "rt,cd"]) == 0
     printed = capsys.readouterr().out
@@ -151,25 +125,26 @@ def test_a_case_is_marked_where_there_are_no_colours(run_file: Path, capsys: pyt
     assert all(line == line.rstrip() for line in printed.splitlines())
 
 
-def test_the_format_is_that_of_the_outputs_name(
-    run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_the_format_is_that_of_the_outputs_name_and_no_file_is_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["bench", "table", str(run_file), "--table", "3", "-o"]
+    table = Table("table 3", "made", (Column("method"), Column("NE", decimals=2)), (("rt", 1.0),))
     beginnings = {
-        "md": "**Table 3",
-        "csv": "table,method",
-        "json": "{",
-        "tex": "% needs",
-        "txt": "Table 3:",
-        "": "Table 3:",
-    }
+        "md": "**Table 3", "csv": "table,method", "json": "{", "tex": "% needs", "txt": "Table 3:", "": "Table 3:",
+    }  # fmt: skip
     for ending, beginning in beginnings.items():
         file = tmp_path / f"t.{ending}".rstrip(".")
-        assert run([*command, str(file)]) == 0
+        write_tables([table], output=file)
         assert file.read_text(encoding="utf-8").startswith(beginning)
-    assert run([*command, str(tmp_path / "t.xlsx")]) == 2
-    assert ".xlsx is no format of tables" in capsys.readouterr().err
-    assert run([*command, str(tmp_path / "t.xlsx"), "--format", "csv"]) == 0
+        assert capsys.readouterr().out == f"{file}\n"
+        with pytest.raises(UsageError, match="--force"):
+            write_tables([replace(table, title="other")], output=file)
+        assert "other" not in file.read_text(encoding="utf-8")
+        write_tables([replace(table, title="other")], output=file, force=True)
+        assert capsys.readouterr().out == f"{file}\n"
+    with pytest.raises(UsageError, match=r"\.xlsx is no format of tables"):
+        write_tables([table], output=tmp_path / "t.xlsx")
+    write_tables([table], "csv", output=tmp_path / "t.xlsx")
 
 
 def test_half_characters_and_controls_of_a_file_reach_no_page(
@@ -187,26 +162,8 @@ def test_half_characters_and_controls_of_a_file_reach_no_page(
         assert run(["bench", *command]) == 0
         printed = capsys.readouterr().out
         assert printed and "\x1b" not in printed and "\ud800" not in printed
-        if command[0] == "table":
+        if command[-1] == "text":
             assert run(["bench", *command, "-o", str(tmp_path / f"table{number}")]) == 0
-
-
-def test_plots_say_what_was_quick(
-    run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("matplotlib", reason="comes with livetrans[bench]")
-    texts = lambda figure, kind: figure.get_suptitle().encode()  # noqa: E731
-    monkeypatch.setattr("livetrans.bench.plot.rendered", texts)
-    header, *lines = run_file.read_text(encoding="utf-8").splitlines()
-    values = json.loads(header)
-    values |= {"quick": True, "corpus": values["corpus"] | {"kind": "recorded", "name": "talks"}}
-    look = tmp_path / "look.jsonl"
-    look.write_text("\n".join([json.dumps(values), *lines]) + "\n", encoding="utf-8")
-    for files, mark in (([look], "· quick"), ([look, run_file], "· quick: look"), ([run_file], None)):
-        assert run(["bench", "plot", *map(str, files), "-o", str(tmp_path / "plots"), "--force"]) == 0
-        assert capsys.readouterr().err == ""
-        text = (tmp_path / "plots" / "bias.svg").read_text(encoding="utf-8").replace("\n", " ")
-        assert text.endswith(mark) if mark else "quick" not in text
 
 
 def test_an_export_is_written(run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,21 +29,6 @@ def _untimed(path: Path) -> list[dict[str, object]]:
     return [without_times(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_every_method_does_every_segment_in_every_repeat(tmp_path: Path) -> None:
-    corpus = corpus_of(tmp_path)
-    header = header_of(corpus)
-    run_to(tmp_path / "run.jsonl", corpus, header)
-    run = read_run(tmp_path / "run.jsonl")
-    assert run.complete
-    assert run.header == header
-    assert run.segments == tuple(one.segment for one in corpus.segments)
-    for repeat in range(2):
-        for one in corpus.segments:
-            for method in header.methods:
-                updates = run.units[repeat, one.segment.segment_id, method.label]
-                assert [update.source for update in updates] == [source.source for source in one.updates]
-
-
 def test_methods_take_turns(tmp_path: Path) -> None:
     corpus = corpus_of(tmp_path)
     order = list(tasks(corpus, header_of(corpus, "rt,ssbd,cd")))
@@ -55,8 +40,12 @@ def test_methods_take_turns(tmp_path: Path) -> None:
 def test_no_method_knows_of_another(tmp_path: Path) -> None:
     """Without bias SSBD is re-translation, CD takes nothing back, and repeats are alike, whatever ran before."""
     corpus = corpus_of(tmp_path)
-    run_to(tmp_path / "run.jsonl", corpus, header_of(corpus), rule=hashed_rule(3))
+    header = header_of(corpus)
+    run_to(tmp_path / "run.jsonl", corpus, header, rule=hashed_rule(3))
     run = read_run(tmp_path / "run.jsonl")
+    assert run.complete and run.header == header and run.segments == tuple(one.segment for one in corpus.segments)
+    for one, (_, segment, _) in ((corpus.segments[unit[1]], unit) for unit in run.units):
+        assert [update.source for update in run.units[0, segment, "rt"]] == [update.source for update in one.updates]
     outputs = {(update.unit, update.update): update.tokens for updates in run.units.values() for update in updates}
     for (repeat, segment, method), number in outputs:
         if method == "ssbd@0":
@@ -94,8 +83,7 @@ def test_an_output_mask_shortens_the_draft(tmp_path: Path) -> None:
         assert update.stats.draft_tokens == max(len(before.tokens) - 3, 0)
 
 
-@pytest.mark.parametrize("stop_after", [1, 24, 47])
-@pytest.mark.parametrize("cut", [0, 40, 700])
+@pytest.mark.parametrize(("stop_after", "cut"), [(1, 40), (24, 0), (47, 700)])
 def test_an_interrupted_run_goes_on_as_if_it_had_not_stopped(tmp_path: Path, stop_after: int, cut: int) -> None:
     corpus = corpus_of(tmp_path)
     header = header_of(corpus)
@@ -295,7 +283,7 @@ def test_what_a_split_leaves_of_the_draft_goes_on_within_a_stream(tmp_path: Path
     assert drafts == [0, 3, 0, 3]
 
 
-@pytest.mark.parametrize("stop_after", [1, 6, 11, 15])
+@pytest.mark.parametrize("stop_after", [1, 11])
 def test_a_stream_that_was_cut_goes_on_with_its_draft(tmp_path: Path, stop_after: int) -> None:
     (tmp_path / "streams").mkdir()
     corpus = _split_streams(tmp_path / "streams")
