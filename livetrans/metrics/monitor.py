@@ -36,7 +36,7 @@ class Snapshot:
     settings: Settings = field(default_factory=Settings)
     """Those that hold now."""
     segments: int = 0
-    """Segments whose final was shown."""
+    """Segments whose final was shown: the finals."""
     updates: int = 0
     """Translations made."""
     ne_raw: float | None = None

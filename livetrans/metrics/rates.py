@@ -41,6 +41,7 @@ class NormalizedErasure:
     def __init__(self) -> None:
         self.erased_tokens = 0
         self.final_tokens = 0
+        """In the unit of what `add` gets, which need not be the translator's tokens."""
         self.segments = 0
         self._rates_sum = 0.0
         self._rated_segments = 0

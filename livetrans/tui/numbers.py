@@ -203,7 +203,7 @@ RESEARCH = (
             Number(
                 "rows moved/min",
                 lambda s: rate(s.moved_rows_per_minute),
-                "Rows of the screen that stood elsewhere before, while a sentence grew, a minute of sound.",
+                "Rows that stood elsewhere before, while a sentence grew, a minute of sound with its pauses.",
             ),
             Number("hidden", lambda s: rate(s.hidden_tokens), "Tokens that the mask hid, mean an update."),
             Number(
