@@ -43,6 +43,7 @@ LEAST_SPANS = {"COMET": 0.04, "BLEU": 4.0, "chrF": 4.0}
 """Of the axis of a quality: less would make noise look like a fall. The other axes begin at zero."""
 LINEAR = 0.1
 """NE of the screen up to which its axis is linear; a calm method's 0 has no place on a logarithmic one."""
+CALM_TICKS = (0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
 
 Bounds = tuple[float, float]
 
@@ -148,12 +149,13 @@ def figure_of(title: str, subtitle: str, panels: Sequence[Panel]) -> Figure:
         low, high = axes.get_ylim()
         if panel.y == "NE screen":
             axes.set_yscale("symlog", linthresh=LINEAR)
+            axes.set_yticks(CALM_TICKS, [f"{tick:g}" for tick in CALM_TICKS])
             axes.set_ylim(-0.01, max(2 * LINEAR, 1.3 * high))
         elif panel.y in LEAST_SPANS:
             missing = max(LEAST_SPANS[panel.y] - (high - low), 0.0)
             axes.set_ylim(low - missing / 2, high + missing / 2)
         else:
-            axes.set_ylim(-0.03 * high, high)  # a line at zero stays visible
+            axes.set_ylim(-0.03 * high, 1.03 * high)  # lines at the edges stay visible
     figure.legend(known.values(), known, loc="outside lower left", ncols=columns)
     return figure
 

@@ -250,15 +250,11 @@ def read_run(path: Path) -> RunFile:
             segments.append(line)
             known.add(line.segment_id)
         else:
-            if line.method not in labels or line.segment_id not in known or not 0 <= line.repeat < header.repeats:
+            listed = line.method in labels and line.segment_id in known and 0 <= line.repeat < header.repeats
+            if not listed or line.update != expected or line.unit in places or len(line.ends) != len(line.tokens):
                 raise SessionError(
-                    f"{path} has an update of {line.method!r} on segment {line.segment_id}, which its header does "
-                    "not list; make the run again"
-                )
-            if line.update != expected or line.unit in places or len(line.ends) != len(line.tokens):
-                raise SessionError(
-                    f"{path} is out of order at update {line.update} of segment {line.segment_id} by "
-                    f"{line.method!r}; make the run again"
+                    f"{path} has an update of {line.method!r} on segment {line.segment_id} in line {number}, where its "
+                    "header and the lines before it allow none; make the run again"
                 )
             first_line = number if line.update == 0 else first_line
             expected = 0 if line.final else expected + 1

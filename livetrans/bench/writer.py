@@ -47,17 +47,12 @@ class RunWriter:
     def _continued(self, header: Header, segments: Sequence[Segment]) -> RunFile:
         try:
             run = read_run(self._path)
+            if run.header == header and run.segments == tuple(segments)[: len(run.segments)]:
+                return run
+            problem = f"holds another run ({_differences(run.header, header)})"
         except SessionError as fault:
-            raise UsageError(
-                f"{self._path} exists and cannot be continued ({fault}); "
-                "choose another name with -o, or --force to overwrite it"
-            ) from None
-        if run.header != header or run.segments != tuple(segments)[: len(run.segments)]:
-            raise UsageError(
-                f"{self._path} holds another run ({_differences(run.header, header)}); "
-                "choose another name with -o, or --force to overwrite it"
-            )
-        return run
+            problem = f"exists and cannot be continued ({fault})"
+        raise UsageError(f"{self._path} {problem}; choose another name with -o, or --force to overwrite it")
 
     def write_unit(self, updates: Sequence[Update]) -> None:
         """Append a unit and hand it to the system.
