@@ -84,15 +84,6 @@ def test_csv_is_one_table_with_one_header(run_file: Path, tmp_path: Path, capsys
     assert all(len(row) == len(heading) and row[0] == "table 3" for row in rows)
 
 
-def test_runs_of_one_corpus_are_told_apart(run_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    again = tmp_path / "again.jsonl"
-    again.write_bytes(run_file.read_bytes())
-    assert run(["bench", "table", str(run_file), str(again), "--table", "3", "--format", "csv"]) == 0
-    methods = [row["method"] for row in csv.DictReader(capsys.readouterr().out.splitlines())]
-    assert len(set(methods)) == len(methods) == 10
-    assert {method.split()[0] for method in methods} == {"run", "again"}
-
-
 def test_columns_that_a_table_lacks_leave_it_out(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["bench", "table", str(run_file), "--table", "3", "--table", "calm", "--format", "json"]
     assert run([*command, "--columns", "NE"]) == 0
