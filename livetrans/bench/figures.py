@@ -73,7 +73,7 @@ _ROWS = (
            lambda row: row.erasure.mean_per_utterance, "tokens"),
     Figure("NE screen", "words taken back / words, all captions as one text", 3,
            lambda row: row.of.screen.erasure, "screen"),
-    Figure("meanwhile %", "of what the reference has, shown before the final and neither late nor wrong", 1,
+    Figure("meanwhile %", "right and in time (n-grams of captions before the final)", 1,
            lambda row: _percent(row.of.screen.meanwhile.score)),
     Figure("AL-CA s", f"AL with the time of recognising and translating {SPREAD}", 2,
            _latency(lambda latency: latency.average_lagging_aware), "delay"),
