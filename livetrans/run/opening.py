@@ -184,15 +184,16 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
 def open_sampler(
     settings: Settings, model: RestartingModel[LlamaModel], prompt: Prompt, clock: Clock, publish: Publish
 ) -> SpeedupSampler | None:
-    """Return what measures the speedup; None if it is not wanted, or the model cannot re-translate.
+    """Return what measures the speedup; None if it is not wanted, or the run cannot be repeated on its model alone.
 
-    Its context is opened with its first sample: a run that is never idle does without that memory.
+    Its contexts are opened with its first sample: a run that is never idle does without that memory.
     """
     from livetrans.lm.llama.cells import runs_on_cpu
     from livetrans.lm.llama.model import LlamaModel
 
     method = settings.decoding.method
-    if not settings.output.speedup or method == "rt" or DECODERS[method].model_class() is not LlamaModel:
+    repeatable = method != "rt" and not settings.draft_model and DECODERS[method].model_class() is LlamaModel
+    if not (settings.output.speedup and repeatable):
         return None
     return SpeedupSampler(
         lambda: model.loaded.another_context(),

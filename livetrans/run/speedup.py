@@ -1,9 +1,10 @@
 """The speedup over re-translation, measured while the run is idle.
 
-After its final, a segment is translated again from scratch, update by update, as re-translation would have done it, and
-each update is timed. This has a context of its own over the same weights, so that the run's updates find their cache as
-they left it. An update that comes meanwhile is not delayed by more than the pass under way: what was begun is dropped,
-and tried again later.
+After its final, a segment is translated again, update by update, once by re-translation and once by the run's method,
+and each update is timed. Both are timed, because an update of the run shares the machine with the recogniser, and finds
+the processor's caches cold. Each has a context of its own over the same weights, so that the run's updates find their
+cache as they left it. An update that comes meanwhile is not delayed by more than the pass under way: what was begun is
+dropped, and tried again later.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from livetrans.clock import Clock
 from livetrans.config import DecodingSettings, MaskSettings
-from livetrans.events import Caption, Comparison, Transcript
+from livetrans.events import Caption, Comparison, Transcript, Translation
 from livetrans.lm.port import Evaluation, LanguageModel, ModelWrapper
-from livetrans.lm.prompts import Prompt, text_of_tokens
+from livetrans.lm.prompts import Prompt, TextOf, text_of_tokens
 from livetrans.metrics.rates import ScreenErasure
 from livetrans.run.publisher import Publish
 from livetrans.sequences import common_prefix_length
@@ -25,17 +26,18 @@ from livetrans.translation.translator import Translator
 SHARE = 0.05
 """Most processor time that sampling takes, in seconds of one core for each second of the run."""
 
-UNMASKED = MaskSettings("none")
+RETRANSLATION, UNMASKED = DecodingSettings("rt", final="partial"), MaskSettings("none")
 """Re-translation as it is compared everywhere: everything that it writes is shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class TimedUpdate:
-    """An update of the run, and what it cost."""
+class ShownUpdate:
+    """An update of the run, how it was translated, and what was shown."""
 
     transcript: Transcript
     prompt: Prompt
-    seconds: float
+    decoding: DecodingSettings
+    mask: MaskSettings
     captions: tuple[Caption, ...]
 
 
@@ -70,10 +72,49 @@ class InterruptibleModel(ModelWrapper[LanguageModel]):
             self._wrapped.evaluate(self._kept)
 
 
+class Repetition:
+    """A segment translated again by one method, in a context of its own."""
+
+    def __init__(self, context: LanguageModel, prompt: Prompt) -> None:
+        self._model = InterruptibleModel(context)
+        self._translator = Translator(self._model, prompt, RETRANSLATION, UNMASKED)
+        self.seconds: list[float] = []
+        """Of the updates that were translated again since the last call of `clear`."""
+        self._model.evaluate(prompt.tokens(self._model, "."))
+        self._model.keep()
+
+    @property
+    def text_of(self) -> TextOf:
+        """The text of the model's tokens."""
+        return text_of_tokens(self._model)
+
+    def clear(self) -> None:
+        """Begin another segment."""
+        self.seconds = []
+
+    def translate(
+        self, update: ShownUpdate, decoding: DecodingSettings, mask: MaskSettings, is_interrupted: Callable[[], bool]
+    ) -> Translation:
+        """Translate the segment's next update and time it.
+
+        Raises:
+            Interrupted: the run has something to do; the update is as if it had not been begun.
+        """
+        self._model.rewind()
+        self._model.is_interrupted = is_interrupted
+        translator, clock = self._translator, self._model.clock
+        translator.prompt, translator.settings, translator.mask = update.prompt, decoding, mask
+        started = clock.now()
+        translation = translator.translate(update.transcript)
+        self.seconds.append(clock.now() - started)
+        self._model.keep()
+        return translation
+
+
 class SpeedupSampler:
     """Translates finished segments again; owned by the translating thread.
 
-    `open_context` opens a second context over the translator's weights, which is closed with the translator. `spaced`
+    `open_context` opens another context over the translator's weights, which is closed with the translator. `spaced`
     is for captions without a language. `cores` is how many cores a pass keeps busy. A failure ends the sampling, and
     nothing else.
     """
@@ -90,24 +131,21 @@ class SpeedupSampler:
         share: float = SHARE,
     ) -> None:
         self._open_context, self._prompt, self._spaced = open_context, prompt, spaced
-        self.clock = clock
+        self._clock = clock
         self._publish = publish
         self._cores, self._share = cores, share
         self._began = clock.now()
         self._spent = 0.0
         self._has_failed = False
-        self._translator: Translator
+        self._repetitions: tuple[Repetition, Repetition] | None = None
+        """By re-translation and by the run's method; opened for the first sample, as is the presenter."""
         self._presenter: Presenter
-        self._model: InterruptibleModel | None = None
-        """Opened for the first sample, and then what the two before it work with."""
-        self._growing: list[TimedUpdate] = []
-        self._finished: list[TimedUpdate] = []
-        self._segment: list[TimedUpdate] = []
-        self._seconds: list[float] = []
-        """Of the segment's updates that were translated again."""
+        self._growing: list[ShownUpdate] = []
+        self._finished: list[ShownUpdate] = []
+        self._segment: list[ShownUpdate] = []
         self._screen = ScreenErasure()
 
-    def add(self, update: TimedUpdate) -> None:
+    def add(self, update: ShownUpdate) -> None:
         """Take an update of the run; a final makes its segment the next one to be translated again."""
         if self._growing and self._growing[0].transcript.segment_id != update.transcript.segment_id:
             self._growing = []
@@ -119,45 +157,44 @@ class SpeedupSampler:
         """Return the seconds until the next sample may begin; None where there is nothing to translate again."""
         if self._has_failed or not (self._segment or self._finished):
             return None
-        return max(0.0, self._spent / self._share - (self.clock.now() - self._began))
+        return max(0.0, self._spent / self._share - (self._clock.now() - self._began))
 
     def work(self, is_interrupted: Callable[[], bool]) -> None:
-        """Translate one update again, unless the run has something to do before that is done."""
-        if not self._segment:
-            self._segment, self._finished = self._finished, []
-            self._seconds, self._screen = [], ScreenErasure()
-        started = self.clock.now()
+        """Translate one update again by one method, unless the run has something to do before that is done."""
+        started = self._clock.now()
         try:
-            self._translate(self._segment[len(self._seconds)], is_interrupted)
+            retranslation, repeated = self._repetitions = self._repetitions or self._opened()
+            if not self._segment:
+                self._segment, self._finished = self._finished, []
+                self._screen = ScreenErasure()
+                retranslation.clear()
+                repeated.clear()
+            self._translate(retranslation, repeated, is_interrupted)
+            if len(repeated.seconds) == len(self._segment):
+                self._publish(self._compared(sum(retranslation.seconds), sum(repeated.seconds)))
+                self._segment = []
         except Interrupted:
             pass
         except Exception:
             # The translator itself works: its figures go on without the comparison.
             self._has_failed = True
-        self._spent += (self.clock.now() - started) * self._cores
-        if self._segment and len(self._seconds) == len(self._segment):
-            self._publish(self._compared())
-            self._segment = []
+        self._spent += (self._clock.now() - started) * self._cores
 
-    def _translate(self, update: TimedUpdate, is_interrupted: Callable[[], bool]) -> None:
-        if self._model is None:
-            model = self._model = InterruptibleModel(self._open_context())
-            self._translator = Translator(model, self._prompt, DecodingSettings("rt", final="partial"), UNMASKED)
-            self._presenter = Presenter(text_of_tokens(model), UNMASKED, spaced=self._spaced)
-            model.evaluate(self._prompt.tokens(model, "."))
-            model.keep()
-        self._model.rewind()
-        self._model.is_interrupted = is_interrupted
-        self._translator.prompt = update.prompt
-        started = self.clock.now()
-        translation = self._translator.translate(update.transcript)
-        seconds = self.clock.now() - started
-        self._model.keep()
-        self._seconds.append(seconds)
+    def _opened(self) -> tuple[Repetition, Repetition]:
+        retranslation, repeated = (Repetition(self._open_context(), self._prompt) for _ in range(2))
+        self._presenter = Presenter(retranslation.text_of, UNMASKED, spaced=self._spaced)
+        return retranslation, repeated
+
+    def _translate(self, retranslation: Repetition, repeated: Repetition, is_interrupted: Callable[[], bool]) -> None:
+        update = self._segment[len(repeated.seconds)]
+        if len(retranslation.seconds) > len(repeated.seconds):
+            repeated.translate(update, update.decoding, update.mask, is_interrupted)
+            return
+        translation = retranslation.translate(update, RETRANSLATION, UNMASKED, is_interrupted)
         language = next((caption.language for caption in update.captions), None)
         self._screen.add(self._presenter.present(replace(translation, language=language)))
 
-    def _compared(self) -> Comparison:
+    def _compared(self, retranslation_seconds: float, update_seconds: float) -> Comparison:
         shown = ScreenErasure()
         for update in self._segment:
             for caption in update.captions:
@@ -165,8 +202,8 @@ class SpeedupSampler:
         return Comparison(
             segment_id=self._segment[0].transcript.segment_id,
             updates=len(self._segment),
-            update_seconds=sum(update.seconds for update in self._segment),
-            retranslation_seconds=sum(self._seconds),
+            update_seconds=update_seconds,
+            retranslation_seconds=retranslation_seconds,
             erased_units=shown.erased_units,
             shown_units=shown.units,
             retranslation_erased_units=self._screen.erased_units,

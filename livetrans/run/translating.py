@@ -10,7 +10,7 @@ from livetrans.errors import ContextError
 from livetrans.events import Caption, Notice, Transcript
 from livetrans.languages import are_same, parse_language
 from livetrans.run.publisher import Publish
-from livetrans.run.speedup import SpeedupSampler, TimedUpdate
+from livetrans.run.speedup import ShownUpdate, SpeedupSampler
 from livetrans.signature import Setting
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
@@ -49,7 +49,6 @@ class Translating:
         if carried:
             captions.append(self.presenter.present(carried))
             publish(captions[0])
-        started = self.sampler.clock.now() if self.sampler else 0.0
         try:
             translation = self.translator.translate(transcript)
         except ContextError as error:
@@ -57,9 +56,9 @@ class Translating:
                 publish(Notice("warning", f"Shown untranslated: {error}."))
                 publish(Caption(transcript, transcript.text, untranslated=True))
             return
-        seconds = self.sampler.clock.now() - started if self.sampler else 0.0
         publish(translation)
         captions.append(self.presenter.present(translation))
         publish(captions[-1])
         if self.sampler:
-            self.sampler.add(TimedUpdate(transcript, self.translator.prompt, seconds, tuple(captions)))
+            prompt, decoding, mask = self.translator.prompt, settings.decoding, settings.mask
+            self.sampler.add(ShownUpdate(transcript, prompt, decoding, mask, tuple(captions)))

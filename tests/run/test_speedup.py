@@ -7,13 +7,12 @@ from itertools import count
 
 import pytest
 
-from livetrans.config import DecodingSettings
 from livetrans.events import Caption, Comparison, RunEnded, Transcript
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import text_of_tokens
 from livetrans.metrics.rates import ScreenErasure, Speedup
 from livetrans.run.publisher import Publish
-from livetrans.run.speedup import UNMASKED, SpeedupSampler, TimedUpdate
+from livetrans.run.speedup import RETRANSLATION, UNMASKED, ShownUpdate, SpeedupSampler
 from livetrans.run.translating import Translating
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
@@ -22,7 +21,6 @@ from tests.lm.scripted import ScriptedModel, word_by_word_rule
 from .scripted_run import PROMPT, ScriptedRun, scripted_translating, sentences
 
 WORDS = "the water came up to the second step of my house before midnight".split()
-RETRANSLATION = DecodingSettings("rt", final="partial")
 
 
 def segment(segment_id: int, words: list[str]) -> list[Transcript]:
@@ -40,9 +38,12 @@ class Scene:
     def __init__(self, share: float = 1.0) -> None:
         self.model = self.another()
         self.clock = self.model.clock
+        self.model.evaluate(PROMPT.tokens(self.model, "."))
         self.published: list[Comparison] = []
         self.sampler = SpeedupSampler(self.another, PROMPT, self.clock, self.publish, share=share)
         self._translating = scripted_translating(self.model)
+        self.seconds = 0.0
+        """Of the run's own updates."""
 
     def another(self) -> ScriptedModel:
         model = ScriptedModel(word_by_word_rule(), seconds_per_pass=0.01, seconds_per_token=0.001)
@@ -56,11 +57,10 @@ class Scene:
     def translate(self, transcripts: list[Transcript]) -> None:
         for transcript in transcripts:
             started = self.clock.now()
-            translation = self._translating.translator.translate(transcript)
-            seconds = self.clock.now() - started
-            self.sampler.add(
-                TimedUpdate(transcript, PROMPT, seconds, (self._translating.presenter.present(translation),))
-            )
+            translator = self._translating.translator
+            caption = self._translating.presenter.present(translator.translate(transcript))
+            self.seconds += self.clock.now() - started
+            self.sampler.add(ShownUpdate(transcript, PROMPT, translator.settings, translator.mask, (caption,)))
 
 
 def retranslated(transcripts: list[Transcript]) -> tuple[float, ScreenErasure]:
@@ -89,7 +89,7 @@ def test_a_sample_costs_what_the_updates_cost_in_a_run_by_retranslation(every: i
     (comparison,) = scene.published
     assert comparison.updates == len(transcripts)
     assert comparison.retranslation_seconds == pytest.approx(seconds)
-    assert 0 < comparison.update_seconds < seconds
+    assert comparison.update_seconds == pytest.approx(scene.seconds) and scene.seconds < seconds
     assert (comparison.retranslation_erased_units, comparison.retranslation_shown_units) == (
         screen.erased_units,
         screen.units,
@@ -111,7 +111,7 @@ def test_sampling_keeps_to_its_share_of_the_time_and_takes_the_newest_sentence()
     scene = Scene(share=0.05)
     began = scene.clock.now()
     spent = 0.0
-    for number in range(40):
+    for number in range(80):
         scene.translate(segment(number, WORDS))
         scene.clock.advance(1.0)
         while scene.sampler.rest() == 0.0:
