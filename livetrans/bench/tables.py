@@ -213,8 +213,10 @@ def _paper_columns(columns: Sequence[Column]) -> Iterator[Column]:
             'docs/bench.md says under "What to download" where its model comes from.'
         )
     for name in _paper()["columns"]:
-        own = caveats.get(name)
-        yield Column(name, "", FIGURES[name].decimals, unit=unit if name == "NE" else "", caveats=(own,) if own else ())
+        caveat = caveats.get(name)
+        yield Column(
+            name, "", FIGURES[name].decimals, unit=unit if name == "NE" else "", caveats=(caveat,) if caveat else ()
+        )
 
 
 def kinds_of(run: MeasuredRun) -> set[str]:
