@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -84,10 +84,17 @@ class AdvisingGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, known = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in known:
-            close = nearest(name, known)
+            close = nearest(name, known) or next(self._in_groups(ctx, name), None)
             advice = f" (did you mean {close}?)" if close else ""
             raise click.UsageError(f"there is no command {name!r}{advice}", ctx)
         return super().resolve_command(ctx, args)
+
+    def _in_groups(self, ctx: click.Context, name: str) -> Iterator[str]:
+        """Yield the command of that name in each group of this one."""
+        for group in self.list_commands(ctx):
+            command = self.get_command(ctx, group)
+            if isinstance(command, click.Group) and name in command.list_commands(ctx):
+                yield f"{group} {name}"
 
 
 class LazyGroup(AdvisingGroup):

@@ -58,6 +58,7 @@ def command(session: str, format_: Format | None, which: Which, output: Path | N
             click.echo(piece, nl=False)
     else:
         write_new(output, pieces, "--output", force=force)
+        say(f"Written: {output}")
     if is_session(path) and summarise(path).state == "unfinished":
         say(
             "livetrans: the run of this session was cut off, so its last captions may be missing; to finish it: "

@@ -11,10 +11,13 @@ from typing import Any
 import click
 
 from livetrans.cli.common import AdvisingGroup, complete_language, say
+from livetrans.cli.values import Languages
+from livetrans.config import Settings
 from livetrans.errors import ModelError, UsageError
 from livetrans.installation import started_as
-from livetrans.languages import AUTO, check_different, parse_language
+from livetrans.languages import check_different
 from livetrans.models.catalogue import RECOGNISER, Entry
+from livetrans.models.chosen import hardest_code, shown_codes
 from livetrans.models.find import (
     FoundModel,
     find_elsewhere,
@@ -34,7 +37,7 @@ from livetrans.text import file_size, visible
 _USABLE = 0.8
 """Part of the memory that a model may take: the rest is for the system and the other model."""
 
-_language = partial(click.option, metavar="LANGUAGE", show_default=True, shell_complete=complete_language)
+_language = partial(click.option, metavar="LANGUAGES", show_default=True, shell_complete=complete_language)
 
 
 @click.group(cls=AdvisingGroup, invoke_without_command=True)
@@ -97,10 +100,10 @@ def list_command(as_json: bool) -> None:
 
 @command.command("pull", short_help="Fetch a model, or a pair for a purpose.")
 @click.argument("name", metavar="NAME")
-@_language("--from", "source", default="en", help="For a purpose: spoken.")
-@_language("--to", "target", default="de", help="For a purpose: captions.")
+@_language("--from", "sources", type=Languages(auto=True), default="en", help="For a purpose: spoken.")
+@_language("--to", "targets", type=Languages(), default="de", help="For a purpose: captions.")
 @click.option("--yes", is_flag=True, help="Fetch without asking, also where the licence restricts the use.")
-def pull_command(name: str, source: str, target: str, yes: bool) -> None:
+def pull_command(name: str, sources: tuple[str, ...], targets: tuple[str, ...], yes: bool) -> None:
     """Fetch NAME: small, good or best, which are a recogniser and a translator for --from and --to; or one model.
 
     A model is a name of the list, owner/repository:file.gguf or owner/repository:Q4_K_M (a translator),
@@ -112,15 +115,15 @@ def pull_command(name: str, source: str, target: str, yes: bool) -> None:
     catalogue = known_models()
     wanted: tuple[Entry, ...]
     if name in catalogue.purposes:
-        check_different(source, target)
-        spoken = None if source.lower() == AUTO else parse_language(source).code
-        wanted = catalogue.pair(name, spoken, parse_language(target).code)
+        check_different(sources[0], targets[0])
+        settings = Settings(sources=sources, targets=targets)
+        wanted = catalogue.pair(name, hardest_code(settings), *shown_codes(settings))
     else:
         wanted = (catalogue.wanted(name),)
     if not pull_all(wanted, yes=yes):
         raise click.Abort
     if name in catalogue.purposes:
-        say(f"Ready: {started_as()} mic --from {source} --to {target}")
+        say(f"Ready: {started_as()} mic --from {','.join(sources)} --to {','.join(targets)}")
 
 
 @command.command("rm", short_help="Remove a model that was fetched.")

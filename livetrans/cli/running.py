@@ -71,6 +71,7 @@ def run_live(
             was_stopped = False
         else:
             sinks = [open_lines(settings.output), heard]
+            _say_which_language(settings)
             was_stopped = _run_as_lines(Pipeline(settings, open_listening, translating, clock, sinks, records))
     return Ended(_session(records), was_stopped)
 
@@ -81,9 +82,17 @@ def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening)
     _remove_old(settings.output.keep_sessions)
     translating = partial(open_translating, settings, clock)
     with _summary_at_the_end(records, heard), _lines_and_bar(settings.output) as sinks:
+        _say_which_language(settings)
         run = PlainLoop(settings, open_listening, translating, clock, [*sinks, heard], records)
         was_stopped = _run_as_lines(run)
     return Ended(_session(records), was_stopped)
+
+
+def _say_which_language(settings: Settings) -> None:
+    """Say which of several languages a run as lines has: the keys that go to the next one are on the screen."""
+    for option, codes in (("--from", settings.sources), ("--to", settings.targets)):
+        if len(codes) > 1:
+            say(f"Of {option} {','.join(codes)}, {codes[0]} is used: only the screen has a key for the others.")
 
 
 def _session(records: Sequence[Sink]) -> Path | None:

@@ -31,7 +31,8 @@ CPU_FEATURES = {
 }
 """Instructions that make llama.cpp fast, by its names and by Linux's. AMX is left out: livetrans does not use it,
 because llama.cpp crashes there (docs/LOG.md#amx)."""
-REBUILD = "pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python llama-cpp-python"
+REBUILD = "pip install --force-reinstall --no-deps --no-cache-dir --no-binary llama-cpp-python llama-cpp-python=="
+"""The command that builds llama-cpp-python again, without its version."""
 
 QUIET = 0.001
 """Root mean square of full scale below which a microphone gives silence rather than the noise of a room."""
@@ -79,12 +80,13 @@ def check_llama(info: str, offloads: bool, flags: frozenset[str] | None, system:
     fast = [name for name in CPU_FEATURES if name in built]
     where = "runs on the GPU" if offloads else "runs on the processor"
     text = f"{where}, built with {', '.join(fast) or 'no vector instructions'}"
+    rebuild = REBUILD + version("llama-cpp-python")
     missing = [name for name, flag in CPU_FEATURES.items() if flags and flag in flags and name not in built]
     if system == "Darwin" and not offloads:
-        return Finding("llama.cpp", WARNING, f"{text}, without Metal", f"build it again: {REBUILD}")
+        return Finding("llama.cpp", WARNING, f"{text}, without Metal", f"build it again: {rebuild}")
     if missing and not offloads:
         could = f"{text}, without {', '.join(missing)}, which this processor has"
-        return Finding("llama.cpp", WARNING, could, f"build it on this machine: {REBUILD}")
+        return Finding("llama.cpp", WARNING, could, f"build it on this machine: {rebuild}")
     return Finding("llama.cpp", OK, text)
 
 

@@ -102,9 +102,9 @@ def embedded_notice(settings: Settings, file: Path | None = None) -> Notice | No
         return None
     if file is not None and file.parent.resolve() == data_folder("recordings").resolve():
         return None
-    source = "en" if settings.source_language == AUTO else settings.source_language
+    sources, targets = ",".join(settings.sources), ",".join(settings.targets)
     return Notice(
         "warning",
         f"{EMBEDDED.capitalize()}; "
-        f"`livetrans models pull small --from {source} --to {settings.target_language}` fetches one that does.",
+        f"`livetrans models pull small --from {sources} --to {targets}` fetches one that does.",
     )

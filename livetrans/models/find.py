@@ -224,7 +224,7 @@ def _find(kind: str, name: str | None, source: str | None, *targets: str) -> Fou
         fault = f"no {kind} here knows {source or 'any language'}" + (f" to {' and '.join(targets)}" if targets else "")
     else:
         fault = f"there is no {kind} here"
-    raise _missing(kind, fault, found, f"small --from {source or 'en'} --to {targets[0] if targets else 'de'}")
+    raise _missing(kind, fault, found, f"small --from {source or 'en'} --to {','.join(targets) or 'de'}")
 
 
 def _known_elsewhere(kind: str) -> Iterator[FoundModel]:

@@ -323,6 +323,7 @@ class LivetransApp(App[str]):
         self._search.clear()
         self._history.focus()
         self._history.end_search()
+        self._status.end_info()
 
     def action_panel(self) -> None:
         self._shown_panel = PANELS[(PANELS.index(self._shown_panel) + 1) % len(PANELS)]

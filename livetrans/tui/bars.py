@@ -111,6 +111,11 @@ class StatusLine(Static):
         shown = SECONDS_SHOWN.get(level)
         self._timer = self.set_timer(shown, self._end_passing) if shown else None
 
+    def end_info(self) -> None:
+        """End a sentence that is neither a warning nor an error."""
+        if self.has_class("-info"):
+            self._end_passing()
+
     def _end_passing(self) -> None:
         if self._timer is not None:
             self._timer.stop()

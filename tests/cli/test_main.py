@@ -88,6 +88,7 @@ def test_an_unexpected_fault_is_an_internal_error_and_debug_shows_its_traceback(
         (["models", "--nonsense"], "livetrans models --help"),
         (["export", "--text"], "livetrans export --help"),
         (["models", "pul"], "there is no command 'pul' (did you mean pull?)"),
+        (["pull", "small"], "there is no command 'pull' (did you mean models pull?)"),
         (["bench", "runn"], "there is no command 'runn' (did you mean run?)"),
         (["sessions", "lits"], "there is no command 'lits' (did you mean list?)"),
         (["replay", "x.flac", "--mask"], "livetrans replay --help"),

@@ -94,6 +94,9 @@ def test_a_model_is_taken_for_the_languages_that_it_knows(home: Path) -> None:
     assert to_german().name == "Hy-MT2-1.8B-Q4_K_M.gguf"
     assert find.find_translator(source="en", targets=["sv"]).path == general
     assert find.find_translator(source="en", targets=["de", "sv"]).path == general
+    general.unlink()
+    with pytest.raises(ModelError, match="`livetrans models pull small --from en --to de,sv`"):
+        find.find_translator(source="en", targets=["de", "sv"])
     assert find.find_recogniser(language="en").languages == ("en",)
     write(folder / "faster-whisper-small.en/model.bin")
     with pytest.raises(ModelError, match=r"no recogniser here knows fr; .*`livetrans models pull small --from fr"):

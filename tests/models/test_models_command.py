@@ -121,6 +121,17 @@ def test_the_list_fits_80_columns_and_says_what_can_be_fetched(home: Path, capsy
 
 
 @pytest.mark.parametrize(
+    ("languages", "translator"),
+    [("--from en,fr,auto --to de,Arabic", "hy-mt2-1.8b"), ("--from en --to de,sv", "qwen3-4b")],
+)
+def test_a_pair_knows_all_languages_of_the_run(
+    hub: Hub, home: Path, capsys: pytest.CaptureFixture[str], languages: str, translator: str
+) -> None:
+    run(["models", "pull", "small", *languages.split()])
+    assert f"{translator} from " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["pull", "nosuch"], "no model 'nosuch' in the catalogue; `livetrans models` lists them"),

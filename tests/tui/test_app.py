@@ -334,6 +334,7 @@ async def test_a_search_goes_back_from_caption_to_caption() -> None:
         await stage.press("enter")
         assert "no more captions" in stage.text
         await stage.press("escape")
+        assert "no more captions" not in stage.text
         history = stage.app.query_one(History)
         assert history.scroll_y == history.max_scroll_y
         assert stage.app.focused is history
