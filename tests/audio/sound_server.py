@@ -81,6 +81,7 @@ class Listener:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            process_group=0,  # as a shell has it: in the tests' own group the system may discard SIGTSTP
         )
         wait_until(lambda: bool(self.events("run_started")) or self._process.poll() is not None)
 

@@ -204,7 +204,8 @@ child.stdout.readline()
 print(child.pid, flush=True)
 print(child.wait(), flush=True)
 """
-    process = subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True)
+    # In a group of its own: the system discards SIGTSTP where no shell could continue the group (POSIX).
+    process = subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True, process_group=0)
     assert process.stdout
     pid = int(process.stdout.readline())
     process.send_signal(signal.SIGTSTP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,9 +57,17 @@ def test_a_slow_model_ends_in_bounded_time_and_is_named(settings: Settings, monk
 
 
 def test_models_that_do_not_load_are_not_waited_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    end = threading.Event()
+
+    def load(*arguments: object) -> None:
+        end.wait(60)
+        raise ModelError("nobody waits for this")
+
+    monkeypatch.setattr(trial, "open_audio", load)
     monkeypatch.setattr(trial, "LOADING_SECONDS", 0.0)
     with pytest.raises(ModelError, match="not loaded after"):
         run_trial(settings, SystemClock())
+    end.set()
 
 
 def test_a_language_that_a_model_does_not_know_is_said(settings: Settings) -> None:
