@@ -29,9 +29,8 @@ check: $(VENV)/.check  ## format, lint, types and import contracts
 	@$(BIN)/mypy --platform darwin
 	@$(BIN)/lint-imports
 
-# The folders in which the system matters, and the journeys.
-MAC_TESTS := tests/audio tests/cli tests/doctor tests/models tests/session $(wildcard tests/journeys) \
-  tests/lm/test_probe.py tests/lm/test_rendering.py tests/test_files.py tests/test_installation.py tests/test_signature.py
+# All of them, if you do not name others.
+MAC_TESTS := tests
 mac: $(VENV)/.check  ## tests on a Mac rehearsed on Linux (others than usual: make mac MAC_TESTS=tests/run)
 	@$(BIN)/python -m pytest -p tests.mac --numprocesses $(CORES) --dist worksteal $(PYTEST_ARGS) $(MAC_TESTS)
 
