@@ -161,8 +161,8 @@ PANELS = ("people", "research", "off")
 SOURCE_LINES = ("above", "below")
 """Where the recognised text stands."""
 
-GAMMA = 4
-"""Tokens that a draft model proposes at a time."""
+GAMMA, MOST_GAMMA = 4, 16
+"""Tokens that a draft model proposes at a time; the most that can be set."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from livetrans.bench.runfile import Method
 from livetrans.clock import Clock, ProcessorClock, SystemClock
-from livetrans.config import FINALS, GAMMA, PAPER, DecodingSettings, MaskSettings, SamplingSettings
+from livetrans.config import FINALS, GAMMA, MOST_GAMMA, PAPER, DecodingSettings, MaskSettings, SamplingSettings
 from livetrans.decoding import DECODERS, Decoder
-from livetrans.decoding.drafting import MOST_PROPOSED
 from livetrans.errors import UsageError
 
 BASELINE = "rt"
@@ -166,8 +165,8 @@ def _gamma(text: str, written: str | None) -> int:
     if written in (None, AUTO):
         return 0 if written else GAMMA
     gamma = int(written) if written and written.isdecimal() else 0
-    if not 1 <= gamma <= MOST_PROPOSED:
-        raise UsageError(f"the gamma in {text!r} is not a number from 1 to {MOST_PROPOSED}, nor {AUTO}")
+    if not 1 <= gamma <= MOST_GAMMA:
+        raise UsageError(f"the gamma in {text!r} is not a number from 1 to {MOST_GAMMA}, nor {AUTO}")
     return gamma
 
 

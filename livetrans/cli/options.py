@@ -15,9 +15,19 @@ import click
 from livetrans.cli.common import BY_CALM, GroupedOption, complete_language
 from livetrans.cli.config import config_option
 from livetrans.cli.values import Gamma, Languages, NumberRange, Terms, checked_jsonl
-from livetrans.config import CALM, FINALS, GAMMA, PANELS, PAPER_METHOD, SOURCE_LINES, THEMES, UNNAMED, Settings
+from livetrans.config import (
+    CALM,
+    FINALS,
+    GAMMA,
+    MOST_GAMMA,
+    PANELS,
+    PAPER_METHOD,
+    SOURCE_LINES,
+    THEMES,
+    UNNAMED,
+    Settings,
+)
 from livetrans.decoding import DECODERS
-from livetrans.decoding.drafting import MOST_PROPOSED
 from livetrans.lm.families import TEMPLATES
 from livetrans.models.find import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
 
@@ -137,7 +147,7 @@ _MODELS = [
         metavar="N|auto",
         type=Gamma(),
         default=str(GAMMA),
-        help=f"Tokens that the draft model proposes at a time, 1 to {MOST_PROPOSED}; auto chooses by measured times.",
+        help=f"Tokens that the draft model proposes at a time, 1 to {MOST_GAMMA}; auto chooses by measured times.",
     ),
     _threads("language_model.threads", "--threads", help="Threads of the translator; 0 takes half of the cores."),
     _threads(

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from livetrans.decoding.drafting import MOST_PROPOSED
+from livetrans.config import MOST_GAMMA
 from livetrans.errors import UsageError
 from livetrans.files import input_path
 from livetrans.languages import AUTO, parse_language
@@ -33,7 +33,7 @@ class Gamma(click.ParamType[int | None]):
     name = "gamma"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
-        return None if value == "auto" else int(click.IntRange(1, MOST_PROPOSED).convert(value, param, ctx))
+        return None if value == "auto" else int(click.IntRange(1, MOST_GAMMA).convert(value, param, ctx))
 
 
 class Languages(click.ParamType[tuple[str, ...]]):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from livetrans.config import MOST_GAMMA
 from livetrans.decoding.verification import Sampler, accepted_length, log_probability
 from livetrans.sequences import loop_length
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 MOST_SMALL_TOKENS = 10
 """Tokens that the small model writes in a row at most in BiLD (its appendix 7.1.2)."""
-MOST_PROPOSED = 16
-"""The largest gamma."""
 _MEMORY = 0.99
 """Weight of what was learned before, at each round: about the last 100 rounds count."""
 _PRIOR_ACCEPTED, _PRIOR_JUDGED = 8.0, 10.0
@@ -137,7 +136,7 @@ class Worth:
     def add_pass(self, accepted: int, rejected: bool, evaluated_tokens: int, seconds: float) -> None:
         self._accepted = _MEMORY * self._accepted + accepted
         self._judged = _MEMORY * self._judged + accepted + rejected
-        if evaluated_tokens > MOST_PROPOSED + 1:
+        if evaluated_tokens > MOST_GAMMA + 1:
             return
         values = np.array([1.0, evaluated_tokens])
         self._passes = _MEMORY * self._passes + np.outer(values, values)
@@ -159,7 +158,7 @@ class Worth:
             seconds = max(float(fixed), 0.0) + max(float(each), 0.0) * (gamma + 1) + gamma * step
             return expected_tokens(self.acceptance_rate, gamma) / max(seconds, 1e-9)
 
-        return max(range(MOST_PROPOSED + 1), key=tokens_per_second)
+        return max(range(MOST_GAMMA + 1), key=tokens_per_second)
 
 
 def expected_tokens(acceptance_rate: float, gamma: int) -> float:

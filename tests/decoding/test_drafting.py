@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from livetrans.config import DecodingSettings, SamplingSettings
+from livetrans.config import MOST_GAMMA, DecodingSettings, SamplingSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
 from livetrans.decoding.drafting import (
-    MOST_PROPOSED,
     MOST_SMALL_TOKENS,
     Proposal,
     Worth,
@@ -234,7 +233,7 @@ def test_gamma_follows_costs_and_acceptance() -> None:
     assert cheap > _learned(0.95, step=0.03, fixed=0.1, each=0.001)
     # A pass over n tokens costs n times one, and the draft model is not free: nothing can be saved.
     assert _learned(0.95, step=0.001, fixed=0.0, each=0.1) == 0
-    assert _learned(1.0, step=0.0, fixed=0.1, each=0.0) == MOST_PROPOSED
+    assert _learned(1.0, step=0.0, fixed=0.1, each=0.0) == MOST_GAMMA
 
 
 def test_a_draft_model_that_did_not_pay_is_asked_again() -> None:
