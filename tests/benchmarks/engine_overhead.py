@@ -29,7 +29,7 @@ ROUNDS = 200
 
 def bare_loop(model: LlamaModel, tokens: list[int]) -> float:
     """Seconds of STEPS single-token decodes through the C API alone."""
-    cells = model._open_cells()
+    cells = model._cells_in_use()
     context, batch = cells._context, cells._batch
     vocabulary = model.vocabulary_size
     model.evaluate(tokens[:START])
@@ -56,7 +56,7 @@ def engine_loop(model: LlamaModel, tokens: list[int]) -> float:
         context.append(tokens[position])
         int(model.evaluate(context).logits[-1].argmax())
     seconds = thread_time() - started
-    model._open_cells()._forget()
+    model._cells_in_use()._forget()
     return seconds
 
 
@@ -73,7 +73,7 @@ def move_ratio(model: LlamaModel, tokens: list[int]) -> float:
         else:
             model.evaluate([*grown, *tokens[START:], tokens[0]])
         seconds.append(thread_time() - started)
-        model._open_cells()._forget()
+        model._cells_in_use()._forget()
     return seconds[0] / seconds[1]
 
 
