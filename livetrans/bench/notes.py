@@ -7,9 +7,13 @@ from dataclasses import replace
 
 from livetrans.bench.figures import FIGURES
 from livetrans.bench.measures import MeasuredRun
+from livetrans.bench.methods import BASELINE
 from livetrans.bench.runfile import RunFile
 from livetrans.bench.table import Column
 from livetrans.text import counted
+
+UNSTEADY = 0.2
+"""From this difference of the baseline's times in two repeats on, a table says that the machine was busy."""
 
 
 def pair_of(run: RunFile) -> str:
@@ -33,7 +37,7 @@ def scope_of(runs: Sequence[MeasuredRun]) -> str:
         count = counted(len(run.segments), "sentence" if header.corpus.kind == "text" else "segment")
         place = f"{streams} streams in {header.corpus.name}" if streams > 1 else header.corpus.name
         double = f" (double: {header.double_model.file})" if header.double_model else ""
-        scopes[f"{count} of {place}, {pair_of(run.file)}, {run.file.model_name}{double}"] = None
+        scopes[f"{count} of {place}, {pair_of(run.file)}, {run.file.header.model.file}{double}"] = None
     return f"{'; '.join(scopes)}."
 
 
@@ -102,6 +106,14 @@ def general_notes(run: MeasuredRun) -> Iterator[str]:
     if changed:
         yield (
             f"{name}: {changed} outputs differ between repeats; counts are of the first (--threads 1 repeats exactly)."
+        )
+    times = [repeat.update_seconds for repeat in run.baseline.repeats]
+    longer = max(times) / min(times) - 1
+    if run.file.complete and longer > UNSTEADY:
+        advice = "" if header.time == "cpu" else "; --time cpu does not count other programs"
+        yield (
+            f"{name}: the machine was busy: in one repeat an update of {BASELINE} took {longer:.0%} longer than in "
+            f"another{advice}."
         )
 
 

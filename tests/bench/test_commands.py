@@ -60,12 +60,12 @@ def test_only_the_table_is_on_stdout(run_file: Path, format_: str, capsys: pytes
     command = ["bench", "table", str(run_file), "--table", "3", "--format", format_]
     assert run(command) == 0
     plain = capsys.readouterr()
-    about = "4 sentences of source.en, en-de, scripted. NE, NE sums in 13a tokens.\n"
+    about = "4 sentences of source.en, en-de, scripted.gguf. NE, NE sums in 13a tokens.\n"
     assert plain.err == (about if format_ == "csv" else "") and "ssbd@0.5" in plain.out
-    assert ("scripted.gguf" in plain.out) == (format_ == "json")
+    assert ("eff:yes" in plain.out) == (format_ == "json")
     assert run([*command, "--signature", "--explain"]) == 0
     signed = capsys.readouterr()
-    assert ("scripted.gguf" in signed.out + signed.err and "speedup: rt's update time" in signed.out + signed.err) or (
+    assert ("eff:yes" in signed.out + signed.err and "speedup: rt's update time" in signed.out + signed.err) or (
         format_ == "json"
     )
     if format_ in ("csv", "json"):

@@ -210,6 +210,17 @@ def test_outputs_that_differ_between_repeats_are_noted(run: RunFile) -> None:
     assert any("1 outputs differ" in note for note in general_notes(MeasuredRun(twice, WORD)))
 
 
+def test_times_of_repeats_that_differ_are_noted(run: RunFile, measured: MeasuredRun) -> None:
+    slower = {
+        unit: tuple(replace(update, update_seconds=2 * update.update_seconds) for update in updates)
+        for unit, updates in run.units.items()
+        if unit[0] == 1 and unit[2] == "rt"
+    }
+    busy = MeasuredRun(replace(run, units={**run.units, **slower}), WORD)
+    assert not any("busy" in note for note in general_notes(measured))
+    assert any("busy" in note and "--time cpu" in note for note in general_notes(busy))
+
+
 def test_updates_are_in_memory_a_method_or_two_at_a_time(run: RunFile, measured: MeasuredRun) -> None:
     for row in measured.rows:
         for one in FIGURES.values():

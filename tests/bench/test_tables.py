@@ -106,13 +106,13 @@ def test_every_table_names_the_unit_and_what_produced_it(measured: MeasuredRun) 
     signature = " ".join(table.signature)
     for part in ("scripted.gguf", "run.jsonl", "repeats 3", "BLEU|", "COMET was not computed"):
         assert part in signature
-    assert table.filled().about() == "4 sentences of source.en, en-de, scripted. NE, NE sums in word tokens."
-    assert table.only(["speedup"]).about().endswith("scripted.") and table.every_caveat() == []
+    assert table.filled().about() == "4 sentences of source.en, en-de, scripted.gguf. NE, NE sums in word tokens."
+    assert table.only(["speedup"]).about().endswith("scripted.gguf.") and table.every_caveat() == []
     for page in (as_text(table), as_markdown(table), as_json([table]), as_latex(table)):
         assert table.filled().about() in page
     calm = make_table("calm", [measured])
     assert calm.about().endswith("NE sums in word tokens; NE screen, NE screen raw in words.")
-    assert calm.only(["NE screen"]).about().endswith("scripted. NE screen in words.")
+    assert calm.only(["NE screen"]).about().endswith("scripted.gguf. NE screen in words.")
     japanese = changed(changed(measured, target_language="ja", sha256="x"), unit="char")
     both = make_table("calm", [measured, japanese]).about()
     assert "NE sums in word tokens (de) and char tokens (ja); " in both
@@ -120,7 +120,7 @@ def test_every_table_names_the_unit_and_what_produced_it(measured: MeasuredRun) 
     compared = comparison_table(measured, "").about()
     assert "NE raw in word tokens; NE shown in the model's own tokens; NE screen in words." in compared
     two = make_table("3", [measured, changed(measured, name="b.en", sha256="x")]).about()
-    assert two.startswith("4 sentences of source.en, en-de, scripted; 4 sentences of b.en, en-de, scripted. ")
+    assert two.startswith("4 sentences of source.en, en-de, scripted.gguf; 4 sentences of b.en, en-de, scripted.gguf. ")
 
 
 def test_the_papers_erasure_is_not_compared_in_another_unit(measured: MeasuredRun) -> None:
