@@ -82,6 +82,13 @@ _listening = partial(_option, "Listening")
 _listening_seconds = partial(_listening, metavar="SECONDS", type=NumberRange(0.1, 60))
 _output = partial(_option, "Output")
 
+_SWITCHED_OFF: dict[str, Any] = {
+    "is_flag": True,
+    "default": False,
+    "callback": lambda context, option, value: not value,
+}
+"""Of a flag `--no-...`, whose field is true without it."""
+
 _LANGUAGES = [
     _language(
         "sources",
@@ -326,17 +333,13 @@ _OUTPUT = [
     _output(
         "output.record_session",
         "--no-session",
-        is_flag=True,
-        default=False,
-        callback=lambda context, option, value: not value,
+        **_SWITCHED_OFF,
         help="Record no session.",
     ),
     _output(
         "output.speedup",
         "--no-speedup",
-        is_flag=True,
-        default=False,
-        callback=lambda context, option, value: not value,
+        **_SWITCHED_OFF,
         help="Do not measure the speedup over re-translation (at most 5 % of a core, while the run is idle).",
     ),
     _output(

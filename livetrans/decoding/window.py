@@ -29,15 +29,15 @@ def live_window(decoding: Decoding, draft: Draft, settings: DecodingSettings) ->
     `livetrans.decoding.verification.accepted_length`). With a window as long as the draft and no margin this is SSBD,
     token for token. Where the recogniser rewrote the source further back than its tail, the window is the whole draft.
     """
-    return _rewritten(decoding, draft, settings, settings.window)
+    return _decode(decoding, draft, settings, settings.window)
 
 
 def final_by_worth(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
     """Decide by the same rule with a longer window: nothing comes after a final that could set it right."""
-    return _rewritten(decoding, draft, settings, max(settings.window, settings.final_window))
+    return _decode(decoding, draft, settings, max(settings.window, settings.final_window))
 
 
-def _rewritten(decoding: Decoding, draft: Draft, settings: DecodingSettings, window: int) -> Decoded:
+def _decode(decoding: Decoding, draft: Draft, settings: DecodingSettings, window: int) -> Decoded:
     standing, split = _standing_tokens(decoding, draft)
     kept = max(standing - window, 0)
     frozen = _freeze(decoding, draft, kept)
