@@ -11,11 +11,12 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.journeys.world import ROOT, World, python
+from tests.journeys.world import ROOT, Terminal, World, demo_sound, python
 from tests.models.hub import Hub, serving
 
 pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the tree is copied as git lists it")
@@ -88,10 +89,7 @@ def pull(world: World, command: str) -> None:
 @journey(".venv/bin/livetrans mic --from en --to de")
 def listen_in_a_terminal(world: World, command: str) -> None:
     """The first captions; help, pause and calm by keys; the end by `q`."""
-    world.hear(3.0, 9.0)
-    with world.terminal() as terminal:
-        terminal.run(command)
-        terminal.wait_for("my brother lives")
+    with captioned(world, command) as terminal:
         assert "Stub Microphone" in terminal.text()
         terminal.type("?")
         terminal.wait_for("esc closes")
@@ -103,10 +101,6 @@ def listen_in_a_terminal(world: World, command: str) -> None:
         terminal.wait_for(lambda text: "paused" not in text)
         terminal.type("a")
         terminal.wait_for("faithful")
-        terminal.type("q")
-        end = terminal.finish()
-        assert "Traceback" not in end and "livetrans export" in end
-        assert terminal.exit_code() == 0
     (session,) = sessions(world)
     assert captions(session), "the session has no caption"
     assert session.stat().st_mode & 0o077 == 0
@@ -130,18 +124,12 @@ def pull_again(world: World, command: str) -> None:
 def listen_offline(world: World, command: str) -> None:
     """A second run, with the hub away; suspended by Ctrl+Z and resumed by `fg`."""
     world.environment["HF_ENDPOINT"] = "http://127.0.0.1:9"
-    world.hear(3.0, 9.0)
-    with world.terminal() as terminal:
-        terminal.run(command)
-        terminal.wait_for("my brother lives")
+    with captioned(world, command) as terminal:
         terminal.type("\x1a")
         terminal.wait_for("Stopped")
         time.sleep(3.0)
         terminal.run("fg")
         terminal.wait_for("my brother lives")
-        terminal.type("q")
-        terminal.finish()
-        assert terminal.exit_code() == 0
     gaps = [event for event in events(sessions(world)[-1]) if event["event"] == "gap"]
     assert gaps and 2.0 < gaps[0]["end"] - gaps[0]["start"] < 30.0
 
@@ -155,29 +143,18 @@ def activate(world: World, command: str) -> None:
 
 @journey("livetrans mic --from en,fr,auto --to de,ar")
 def switch_languages(world: World, command: str) -> None:
-    world.hear(3.0, 9.0)
-    with world.terminal() as terminal:
-        terminal.run(command)
-        terminal.wait_for("my brother lives")
+    with captioned(world, command) as terminal:
         terminal.type("t")
         terminal.wait_for("Arabic")
         terminal.type("f")
         terminal.wait_for("French")
-        terminal.type("q")
-        terminal.finish()
-        assert terminal.exit_code() == 0
 
 
 @journey("livetrans replay talk.mp4")
 def replay_on_the_screen(world: World, command: str) -> None:
     write_talk(world.tree / "talk.mp4", seconds=6.0)
-    with world.terminal() as terminal:
-        terminal.run(command)
-        terminal.wait_for("my brother lives")
+    with captioned(world, command) as terminal:
         terminal.wait_for("ended")
-        terminal.type("q")
-        terminal.finish()
-        assert terminal.exit_code() == 0
 
 
 @journey("livetrans replay talk.mp4 --offline -o talk.srt")
@@ -231,6 +208,20 @@ def models(world: World, command: str) -> None:
     assert "Hy-MT2-1.8B" in world.run(command).stdout or "hy-mt2-1.8b" in world.run(command).stdout
 
 
+@contextmanager
+def captioned(world: World, command: str) -> Iterator[Terminal]:
+    """Run a command until its first caption; at the end `q` leaves it, with exit code 0 and the command to export."""
+    world.hear(3.0, 9.0)
+    with world.terminal() as terminal:
+        terminal.run(command)
+        terminal.wait_for("my brother lives")
+        yield terminal
+        terminal.type("q")
+        end = terminal.finish()
+        assert "Traceback" not in end and "livetrans export" in end
+        assert terminal.exit_code() == 0
+
+
 def sessions(world: World) -> list[Path]:
     """Return the folders of the sessions, the oldest first."""
     path = Path(world.run("livetrans sessions path").stdout.strip())
@@ -262,13 +253,8 @@ def process_of(world: World, command: str) -> int:
 def write_talk(path: Path, seconds: float) -> None:
     """Write the demo's second sentence as an mp4 with a picture, as a phone records one."""
     import av
-    import numpy as np
 
-    from livetrans.audio.file import AudioFile
-    from livetrans.clock import SystemClock
-
-    sound = AudioFile(ROOT / "recordings/demo.flac", SystemClock(), real_time=False)
-    samples = np.concatenate([chunk.samples for chunk in sound])[int(3.0 * 16_000) : int((3.0 + seconds) * 16_000)]
+    samples = demo_sound(3.0, 3.0 + seconds)
     with av.open(str(path), "w") as container:
         audio = container.add_stream("aac", rate=16_000, layout="mono")
         frame = av.AudioFrame.from_ndarray(samples.reshape(1, -1), format="s16", layout="mono")

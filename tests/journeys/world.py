@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pexpect
 import pyte
+from numpy.typing import NDArray
 
 from livetrans.audio.file import AudioFile
 from livetrans.clock import SystemClock
@@ -115,9 +116,7 @@ class World:
 
     def hear(self, begin: float, end: float) -> None:
         """Make the microphone's next listener hear these seconds of the demo recording."""
-        sound = AudioFile(ROOT / "recordings/demo.flac", SystemClock(), real_time=False)
-        samples = np.concatenate([chunk.samples for chunk in sound])
-        self._microphone.write_bytes(samples[int(begin * 16_000) : int(end * 16_000)].tobytes())
+        self._microphone.write_bytes(demo_sound(begin, end).tobytes())
 
     def run(self, command: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         """Run a line as a shell does, in the tree with its environment active; standard input is empty."""
@@ -160,6 +159,13 @@ class World:
         for name, path in weights.items():
             text = _with_weights(text, name, path.read_bytes())
         catalogue.write_text(text, encoding="utf-8")
+
+
+def demo_sound(begin: float, end: float) -> NDArray[np.int16]:
+    """Return these seconds of the demo recording: mono, 16 kHz, shape (n,)."""
+    sound = AudioFile(ROOT / "recordings/demo.flac", SystemClock(), real_time=False)
+    samples = np.concatenate([chunk.samples for chunk in sound])
+    return samples[int(begin * 16_000) : int(end * 16_000)]
 
 
 def _of_tests(variable: str) -> list[str]:
