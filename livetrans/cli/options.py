@@ -81,13 +81,8 @@ _single = partial(_option, "Translation", show_default=BY_CALM)
 _listening = partial(_option, "Listening")
 _listening_seconds = partial(_listening, metavar="SECONDS", type=NumberRange(0.1, 60))
 _output = partial(_option, "Output")
-
-_SWITCHED_OFF: dict[str, Any] = {
-    "is_flag": True,
-    "default": False,
-    "callback": lambda context, option, value: not value,
-}
-"""Of a flag `--no-...`, whose field is true without it."""
+_without = partial(_output, is_flag=True, default=False, callback=lambda context, option, value: not value)
+"""A flag `--no-...`, whose field is true without it."""
 
 _LANGUAGES = [
     _language(
@@ -330,16 +325,10 @@ _OUTPUT = [
         show_default="the time",
         help="Name of this session, for `livetrans sessions` and the commands that take one.",
     ),
-    _output(
-        "output.record_session",
-        "--no-session",
-        **_SWITCHED_OFF,
-        help="Record no session.",
-    ),
-    _output(
+    _without("output.record_session", "--no-session", help="Record no session."),
+    _without(
         "output.speedup",
         "--no-speedup",
-        **_SWITCHED_OFF,
         help="Do not measure the speedup over re-translation (at most 5 % of a core, while the run is idle).",
     ),
     _output(
