@@ -18,8 +18,7 @@ from livetrans.metrics.latency import (
     spread_of,
     stable_delays,
 )
-from livetrans.metrics.meanwhile import Meanwhile
-from livetrans.metrics.rates import NormalizedErasure, ScreenErasure
+from livetrans.metrics.rates import Meanwhile, NormalizedErasure, ScreenErasure
 from livetrans.translation.presenter import Presenter
 
 MethodUnits = Sequence[tuple[Segment, Sequence[Update]]]

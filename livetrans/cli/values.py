@@ -14,7 +14,7 @@ from livetrans.config import MOST_GAMMA
 from livetrans.errors import UsageError
 from livetrans.files import input_path
 from livetrans.languages import AUTO, parse_language
-from livetrans.translation.glossary import read_glossary
+from livetrans.translation.prompting import read_glossary
 
 
 class NumberRange(click.FloatRange):

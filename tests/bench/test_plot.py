@@ -19,8 +19,8 @@ from livetrans.bench.plot import COLOURS, plot
 from livetrans.bench.viewer import Screen
 from livetrans.errors import UsageError
 from livetrans.metrics.latency import Spread
-from livetrans.metrics.meanwhile import Meanwhile
 from livetrans.metrics.quality import Interval
+from livetrans.metrics.rates import Meanwhile
 from tests.bench.runs import corpus_of, header_of
 
 pytest.importorskip("matplotlib", reason="comes with livetrans[bench]")

@@ -38,7 +38,7 @@ from livetrans.models.gguf import is_translator
 from livetrans.session.codec import read_records, to_line
 from livetrans.session.export import export
 from livetrans.session.recorded import RecordedTranscripts
-from livetrans.translation.glossary import Glossary, read_glossary
+from livetrans.translation.prompting import Glossary, read_glossary
 from tests.session.examples import EVENTS as EXAMPLES
 
 _TOKENS = [

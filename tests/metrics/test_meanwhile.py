@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.metrics.meanwhile import Meanwhile
+from livetrans.metrics.rates import Meanwhile
 
 REFERENCE = "Wir werden morgen über den neuen Plan für die Brücke sprechen."
 

@@ -15,8 +15,7 @@ from livetrans.events import Notice, Transcript, Translation
 from livetrans.languages import parse_language
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import Prompt, build_prompt
-from livetrans.translation.glossary import Glossary, read_glossary
-from livetrans.translation.prompting import Prompts
+from livetrans.translation.prompting import Glossary, Prompts, read_glossary
 from livetrans.translation.translator import Translator
 from tests.lm.families import FAMILIES, Spelled, write_family
 from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
