@@ -27,7 +27,7 @@ def test_an_installed_package_names_the_packages_of_the_extra(extra: str, monkey
     """No index has livetrans, so its name could be registered by anybody."""
     monkeypatch.setattr(installation, "source_tree", lambda: None)
     declared = [f"{package}; extra == '{name}'" for name, packages in EXTRAS.items() for package in packages]
-    monkeypatch.setattr(installation, "requires", lambda name: ["numpy>=2", *declared])
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: ["numpy>=2", *declared])
     assert shlex.split(installation.install_command(extra))[4:] == EXTRAS[extra]
 
 

@@ -19,7 +19,8 @@ from typing import NoReturn
 import click
 
 from livetrans import __version__
-from livetrans.cli.common import LazyCommand, LazyGroup, discard_output
+from livetrans.cli.declarations import LazyCommand, LazyGroup
+from livetrans.cli.messages import discard_output
 from livetrans.errors import LivetransError, UsageError, sentence
 from livetrans.installation import as_started
 from livetrans.text import one_line
@@ -29,7 +30,7 @@ COMMANDS = {
     "replay": LazyCommand("livetrans.cli.replay", "Show captions for a recording, a video or a recorded transcript."),
     "sessions": LazyCommand("livetrans.cli.sessions", "List the recorded sessions, print their paths, remove them."),
     "resume": LazyCommand("livetrans.cli.resume", "Finish what a session heard and did not translate."),
-    "export": LazyCommand("livetrans.cli.export", "Write a session as subtitles, text or JSON lines."),
+    "export": LazyCommand("livetrans.cli.sessions", "Write a session as subtitles, text or JSON lines."),
     "bench": LazyCommand("livetrans.cli.bench", "Measure methods side by side and make the paper's tables."),
     "models": LazyCommand("livetrans.cli.models", "List the models; fetch, check and remove them."),
     "config": LazyCommand("livetrans.cli.config", "Show the settings in force, or write a configuration file."),

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 import click
 
 from livetrans.bench.methods import TIMES
-from livetrans.cli.common import LazyCommand, LazyGroup, progress_bar
+from livetrans.cli.declarations import LazyCommand, LazyGroup
+from livetrans.cli.messages import progress_bar
 from livetrans.cli.options import MOST_THREADS
 
 _TABLES = "livetrans.cli.bench_tables"

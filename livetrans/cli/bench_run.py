@@ -23,9 +23,9 @@ from livetrans.bench.run import Bench, check_models, method_models
 from livetrans.bench.runfile import FORMAT, Header
 from livetrans.bench.writer import RunWriter
 from livetrans.cli.bench import step_bar, threads_option, time_option
-from livetrans.cli.common import say
+from livetrans.cli.declarations import NumberRange
+from livetrans.cli.messages import say
 from livetrans.cli.options import PROMPTS
-from livetrans.cli.values import NumberRange
 from livetrans.config import DecodingSettings, LanguageModelSettings, SamplingSettings
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError

@@ -18,7 +18,7 @@ from livetrans.bench.methods import clock_for, parse_method, split_methods
 from livetrans.bench.runfile import read_run
 from livetrans.bench.tables import TABLES, kinds_of, make_table
 from livetrans.cli.bench import step_bar, threads_option, time_option
-from livetrans.cli.common import say
+from livetrans.cli.messages import say
 from livetrans.cli.table_output import page_options, possible_tables, put, write_tables
 from livetrans.config import LanguageModelSettings, MaskSettings
 from livetrans.files import write_new

@@ -20,7 +20,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from livetrans.cli.common import BY_CALM, GroupedOption, require_yes, say
+from livetrans.cli.declarations import BY_CALM, GroupedOption
+from livetrans.cli.messages import require_yes, say
 from livetrans.config import CALM, Settings, preset_of
 from livetrans.errors import SessionError, UsageError
 from livetrans.files import read_text

@@ -13,7 +13,7 @@ from rich.text import Text
 from livetrans.audio import portaudio
 from livetrans.audio.capture import LevelMeter, decibels
 from livetrans.audio.portaudio import Device
-from livetrans.cli.common import steady_console
+from livetrans.cli.messages import steady_console
 from livetrans.errors import SourceError
 from livetrans.installation import as_started
 from livetrans.text import counted, fitted, visible

@@ -16,7 +16,8 @@ from typing import Any
 import click
 
 from livetrans.audio.portaudio import ON_A_MAC
-from livetrans.cli.common import GroupedCommand, GroupedOption, say, warn
+from livetrans.cli.declarations import GroupedCommand, GroupedOption
+from livetrans.cli.messages import say, warn
 from livetrans.cli.run_options import run_options
 from livetrans.clock import SystemClock
 from livetrans.config import Settings

@@ -10,7 +10,7 @@ from itertools import chain
 
 import click
 
-from livetrans.cli.common import confirmed, progress_bar, say
+from livetrans.cli.messages import confirmed, progress_bar, say
 from livetrans.config import UNNAMED, Settings
 from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.models.catalogue import RECOGNISER, Entry

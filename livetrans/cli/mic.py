@@ -6,8 +6,9 @@ import contextlib
 
 import click
 
-from livetrans.cli.common import GroupedCommand, warn
+from livetrans.cli.declarations import GroupedCommand
 from livetrans.cli.fetch import offer_models
+from livetrans.cli.messages import warn
 from livetrans.cli.options import device_option
 from livetrans.cli.run_options import run_options
 from livetrans.cli.running import run_live

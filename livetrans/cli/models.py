@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from livetrans.cli.common import AdvisingGroup, complete_language, say
-from livetrans.cli.values import Languages
+from livetrans.cli.declarations import AdvisingGroup, Languages, complete_language
+from livetrans.cli.messages import say
 from livetrans.config import Settings
 from livetrans.errors import ModelError, UsageError
 from livetrans.installation import started_as

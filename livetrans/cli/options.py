@@ -12,9 +12,17 @@ from typing import Any
 
 import click
 
-from livetrans.cli.common import BY_CALM, GroupedOption, complete_language
 from livetrans.cli.config import config_option
-from livetrans.cli.values import Gamma, Languages, NumberRange, Terms, checked_jsonl
+from livetrans.cli.declarations import (
+    BY_CALM,
+    Gamma,
+    GroupedOption,
+    Languages,
+    NumberRange,
+    Terms,
+    checked_jsonl,
+    complete_language,
+)
 from livetrans.config import (
     CALM,
     FINALS,

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
 from livetrans.audio.source import WHOLE, Part
 from livetrans.bench.table import FORMATS
-from livetrans.cli.common import GroupedCommand, complete_file_or_session, say, warn
-from livetrans.cli.export import format_of
+from livetrans.cli.declarations import GroupedCommand, Instant, complete_file_or_session
+from livetrans.cli.messages import say, warn
 from livetrans.cli.run_options import run_options, wants_screen, was_given
 from livetrans.cli.running import run_at_once, run_live
+from livetrans.cli.sessions import format_of
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import OutputSettings, Settings, replaced
 from livetrans.errors import LivetransError, SessionError, UsageError, sentence
@@ -39,20 +39,6 @@ if TYPE_CHECKING:
 STDIN, STDIN_NAME = "-", "standard input"
 OFFLINE_STEP = 8.0
 """Seconds of new audio per recognition pass; pauses end segments before it is reached."""
-
-
-class Instant(click.ParamType[float]):
-    """A time in a recording, as 10:00, 1:02:03 or seconds; converted to seconds."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if not re.fullmatch(r"(\d{1,3}:)?(\d{1,4}:)?\d{1,6}(\.\d+)?", str(value), re.ASCII):
-            self.fail(f"{value!r} is no time; write it as 10:00, 1:02:03 or 90.", param, ctx)
-        seconds = 0.0
-        for number in str(value).split(":"):
-            seconds = 60 * seconds + float(number)
-        return seconds
 
 
 @click.command(cls=GroupedCommand)

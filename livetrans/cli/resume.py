@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from livetrans.audio.source import Part
-from livetrans.cli.common import complete_session, say, warn
 from livetrans.cli.config import entries
+from livetrans.cli.declarations import Terms, complete_session
+from livetrans.cli.messages import say, warn
 from livetrans.cli.options import field_of, written
 from livetrans.cli.running import run_resumed
-from livetrans.cli.values import Terms
 from livetrans.clock import SystemClock
 from livetrans.config import DecodingSettings, RecogniserSettings, Settings, replaced
 from livetrans.errors import SessionError, UsageError

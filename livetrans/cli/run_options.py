@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from livetrans.cli.common import GroupedOption
+from livetrans.cli.declarations import GroupedOption
 from livetrans.cli.options import PAIR_TOKENS, SHARED_OPTIONS
 from livetrans.config import UNNAMED, OutputSettings, Settings, preset_of, replaced
 from livetrans.decoding import DECODERS

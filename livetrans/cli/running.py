@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from livetrans.cli.common import Heard, HeardProgress, LinesAbove, discard_output, progress_bar, say
+from livetrans.cli.messages import LinesAbove, discard_output, progress_bar, say
 from livetrans.cli.run_options import wants_screen
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings
 from livetrans.errors import LivetransError, SessionError
-from livetrans.events import Notice, Record, RunEnded
+from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, SourceProgress, Transcript
 from livetrans.installation import started_as
 from livetrans.metrics.monitor import Monitor, Snapshot
 from livetrans.run.opening import open_stages, open_translating
@@ -29,7 +29,10 @@ from livetrans.session.recorder import AUDIO_FILE, SessionRecorder, sessions_fol
 from livetrans.session.sinks import Sink, open_lines, open_records
 from livetrans.session.store import older_than, remove, shell_name, summarise
 from livetrans.session.unfinished import Unfinished
-from livetrans.text import counted
+from livetrans.text import counted, duration
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _HANGUP = getattr(signal, "SIGHUP", None)
 """What a terminal sends when it closes; Windows has no such signal."""
@@ -264,3 +267,55 @@ def _leave_terminal() -> None:
             if error.args[0] == errno.EIO:
                 os.dup2(nowhere, descriptor)
     os.close(nowhere)
+
+
+class HeardProgress:
+    """A sink that shows on a bar how much of a source was heard."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task = progress.add_task("heard", total=None)
+
+    def write(self, record: Record) -> None:
+        self.show(record.event)
+
+    def show(self, event: Event) -> None:
+        if isinstance(event, SourceProgress):
+            description = f"heard {duration(event.heard)}"
+            if event.total:
+                description += f" of {duration(event.total)}"
+            self._progress.update(self._task, description=description, completed=event.heard, total=event.total)
+
+    def close(self) -> None:
+        """Do nothing: the bar belongs to its caller."""
+
+
+class Heard:
+    """A sink that keeps whether anything was heard, for the sentence at the end of a run."""
+
+    def __init__(self) -> None:
+        self._began = False
+        self._voices = False
+        self.words = False
+        """Whether a word was recognised."""
+
+    def write(self, record: Record) -> None:
+        match record.event:
+            case RunStarted():
+                self._began = True
+            case SourceProgress(speaking=True):
+                self._voices = True
+            case Transcript() | Caption():
+                self.words = True
+            case _:
+                pass
+
+    def close(self) -> None:
+        """Do nothing: it is asked after the run has ended."""
+
+    @property
+    def nothing(self) -> str:
+        """What to say of a run that listened and recognised nothing; empty for any other."""
+        if not self._began or self.words:
+            return ""
+        return "Speech was heard, but no words were recognised." if self._voices else "No speech was heard."

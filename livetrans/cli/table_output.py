@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from livetrans.bench.table import FORMATS, UNLIMITED, Table, as_csv, as_json, as_latex, as_markdown, as_text
-from livetrans.cli.common import say
+from livetrans.cli.messages import say
 from livetrans.errors import UsageError
 from livetrans.files import write_new
 

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from livetrans.cli import cli, config, run
-from livetrans.cli.common import BY_CALM, GroupedCommand
+from livetrans.cli.declarations import BY_CALM, GroupedCommand
 from livetrans.cli.run_options import run_options
 from livetrans.config import (
     CALM,

@@ -12,7 +12,8 @@ from typing import cast
 import pytest
 
 from livetrans.cli import running
-from livetrans.cli.common import Heard, HeardProgress, LinesAbove, progress_bar, say_above
+from livetrans.cli.messages import LinesAbove, progress_bar, say_above
+from livetrans.cli.running import Heard, HeardProgress
 from livetrans.config import LanguageModelSettings, Settings
 from livetrans.errors import LivetransError, SourceError
 from livetrans.events import Caption, Notice, Record, RunStarted, SourceProgress, Transcript

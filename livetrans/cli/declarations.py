@@ -1,0 +1,224 @@
+"""What commands are declared with: groups that import late, options with headings, kinds of values, completions."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+from click.shell_completion import CompletionItem
+
+from livetrans.errors import UsageError
+from livetrans.text import nearest
+
+BY_CALM = "by --calm"
+"""The default, in words, of an option that a calm setting chooses."""
+
+
+class LazyCommand(NamedTuple):
+    """A command before it is imported."""
+
+    module: str
+    """Module that holds the click command as `NAME_command`, or as `command` where it is the only one."""
+    summary: str
+    """Its line in `livetrans --help`, so that the list imports nothing."""
+
+
+class AdvisingGroup(click.Group):
+    """A group that names the nearest command where there is none of the given name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, known = args[0], self.list_commands(ctx)
+        if not name.startswith("-") and name not in known:
+            close = nearest(name, known) or next(self._in_groups(ctx, name), None)
+            advice = f" (did you mean {close}?)" if close else ""
+            raise click.UsageError(f"there is no command {name!r}{advice}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def _in_groups(self, ctx: click.Context, name: str) -> Iterator[str]:
+        """Yield the command of that name in each group of this one."""
+        for group in self.list_commands(ctx):
+            command = self.get_command(ctx, group)
+            if isinstance(command, click.Group) and name in command.list_commands(ctx):
+                yield f"{group} {name}"
+
+
+class LazyGroup(AdvisingGroup):
+    """A group that imports a command only when it is called or its help is shown."""
+
+    def __init__(self, name: str, *, commands_by_name: Mapping[str, LazyCommand], **settings: Any) -> None:
+        super().__init__(name, **settings)
+        self.commands_by_name = commands_by_name
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands_by_name)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = self.commands_by_name.get(cmd_name)
+        if entry is None:
+            return None
+        module = importlib.import_module(entry.module)
+        command: click.Command = getattr(module, f"{cmd_name}_command", None) or module.command
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in self.commands_by_name.items()])
+
+
+class GroupedOption(click.Option):
+    """An option that `--help` lists under a heading; every default is shown."""
+
+    def __init__(
+        self,
+        *declarations: Any,
+        heading: str,
+        field: str = "",
+        example: bool | int | str | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(*declarations, **{"show_default": True, **settings})
+        self.heading = heading
+        self.field = field
+        """The field of `livetrans.config.Settings` that it sets, such as `decoding.bias`; empty for none."""
+        self.example = example
+        """A value for the configuration file, for an option without a default."""
+
+    @property
+    def is_key(self) -> bool:
+        """Whether it is a key of the configuration file: all are but `--config`."""
+        return self.expose_value
+
+
+class GroupedCommand(click.Command):
+    """A command whose `--help` lists its own options first, then those with headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for parameter in self.get_params(ctx):
+            if not isinstance(parameter, click.Option):
+                continue  # arguments stand in the usage line and in the text below it
+            line = parameter.get_help_record(ctx)
+            if line is not None:
+                sections.setdefault(getattr(parameter, "heading", "Options"), []).append(line)
+        for heading, lines in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(lines)
+
+
+class NumberRange(click.FloatRange):
+    """A range that refuses nan, which compares as neither below nor above a bound."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
+
+
+class Gamma(click.ParamType[int | None]):
+    """Tokens that a draft model proposes at a time: a number, or None for `auto`."""
+
+    name = "gamma"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        from livetrans.config import MOST_GAMMA
+
+        return None if value == "auto" else int(click.IntRange(1, MOST_GAMMA).convert(value, param, ctx))
+
+
+class Languages(click.ParamType[tuple[str, ...]]):
+    """The codes of languages with commas between, each once; `auto` among them where it is allowed."""
+
+    name = "languages"
+
+    def __init__(self, *, auto: bool = False) -> None:
+        self._auto = auto
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """
+        Raises:
+            UsageError: a language that is not known; an empty entry is one.
+        """
+        from livetrans.languages import AUTO, parse_language
+
+        names = [name.strip() for name in str(value).split(",")]
+        codes = (AUTO if self._auto and name.lower() == AUTO else parse_language(name).code for name in names)
+        return tuple(dict.fromkeys(codes))
+
+
+class Terms(click.ParamType[tuple[tuple[str, str], ...]]):
+    """The terms of a glossary's file."""
+
+    name = "glossary"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[tuple[str, str], ...]:
+        from livetrans.files import input_path
+        from livetrans.translation.prompting import read_glossary
+
+        return read_glossary(input_path(str(value)))
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
+class Instant(click.ParamType[float]):
+    """A time in a recording, as 10:00, 1:02:03 or seconds; converted to seconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if not re.fullmatch(r"(\d{1,3}:)?(\d{1,4}:)?\d{1,6}(\.\d+)?", str(value), re.ASCII):
+            self.fail(f"{value!r} is no time; write it as 10:00, 1:02:03 or 90.", param, ctx)
+        seconds = 0.0
+        for number in str(value).split(":"):
+            seconds = 60 * seconds + float(number)
+        return seconds
+
+
+def checked_jsonl(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Accept .jsonl files only, because `--jsonl demo.flac` would overwrite the recording."""
+    if value in (None, "-") or str(value).endswith(".jsonl"):
+        return value
+    if Path(str(value)).exists():
+        raise UsageError(
+            f"--jsonl took {value!r} for the file to write; "
+            "write --jsonl behind it, or name a new file with --jsonl=FILE.jsonl"
+        )
+    named = Path(str(value)).with_suffix(".jsonl")
+    raise UsageError(f"--jsonl writes to a file that ends in .jsonl; write --jsonl {shlex.quote(str(named))}")
+
+
+def complete_session(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Return the shell's completions of a session's name."""
+    from livetrans.session.store import LAST, session_folders
+
+    names = [LAST, *(folder.name for folder in session_folders())]
+    return [CompletionItem(name) for name in names if name.startswith(typed)]
+
+
+def complete_file_or_session(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Return the shell's completions of a file's name; of a session's where one begins with what is typed."""
+    sessions = complete_session(context, parameter, typed) if typed else []
+    return sessions or [CompletionItem(typed, type="file")]
+
+
+def complete_language(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Return the shell's completions of the last of one or more languages with commas between, as codes or names."""
+    from livetrans.languages import LANGUAGES
+
+    before, comma, last = typed.rpartition(",")
+    named = [(one.code, one.name) for one in LANGUAGES.values()]
+    named += [(one.name, one.code) for one in LANGUAGES.values() if last and " " not in one.name]
+    found = [(value, other) for value, other in named if value.lower().startswith(last.lower())]
+    return [CompletionItem(f"{before}{comma}{value}", help=other) for value, other in found]

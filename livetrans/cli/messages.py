@@ -1,0 +1,131 @@
+"""What is said on standard error: lines, questions and progress bars."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from livetrans.errors import UsageError
+from livetrans.installation import as_started
+from livetrans.text import duration, visible
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from livetrans.events import Notice
+
+
+def say(text: str) -> None:
+    """Print a line on stderr, free of control characters that a terminal would execute."""
+    click.echo(visible(as_started(text)), err=True)
+
+
+def discard_output() -> None:
+    """Send the interpreter's last flush to /dev/null: stdout has no reader, and it would fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def warn(notice: Notice) -> None:
+    """Say a warning that comes outside of a run."""
+    say(f"livetrans: {notice.text}")
+
+
+def confirmed(question: str, *, default: bool) -> bool:
+    """Ask on stderr until the answer is yes or no; Enter alone is `default`.
+
+    Raises:
+        click.Abort: Ctrl-C or the end of the input, after a line break.
+    """
+    try:
+        return click.confirm(question, default=default, err=True)
+    except click.Abort:
+        say("")
+        raise
+
+
+def require_yes(question: str, refusal: str) -> None:
+    """Go on only after a yes at a terminal.
+
+    Raises:
+        UsageError: there is no terminal to ask at; `refusal` is its text.
+        click.Abort: the answer is no.
+    """
+    if not sys.stdin.isatty():
+        raise UsageError(refusal)
+    if not confirmed(question, default=False):
+        raise click.Abort
+
+
+def steady_console(stream: TextIO) -> Console:
+    """Return a console whose cursor is never hidden: a program that is killed meanwhile could not show it again.
+
+    It is a terminal where its stream is one. Rich takes FORCE_COLOR for that too, and moves the cursor in files.
+    """
+    from rich.console import Console
+
+    class SteadyConsole(Console):
+        def show_cursor(self, show: bool = True) -> bool:
+            return False
+
+    return SteadyConsole(file=stream, force_terminal=stream.isatty(), highlight=False)
+
+
+def progress_bar(*, hidden: bool = False) -> Progress:
+    """Return a bar on standard error that is cleared at its end, Ctrl-C included; none where that is not a terminal."""
+    from rich.progress import BarColumn, Progress, Task, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class TimeLeft(TimeRemainingColumn):
+        """The time that is left, where it can be estimated."""
+
+        def render(self, task: Task) -> Text:
+            seconds = task.time_remaining
+            return Text("" if seconds is None else f"{duration(seconds)} left")
+
+    console = steady_console(sys.stderr)
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TimeLeft(),
+        console=console,
+        disable=hidden or not console.is_terminal,
+        # What is printed on standard output meanwhile has to stay there.
+        redirect_stdout=False,
+        refresh_per_second=2,
+        speed_estimate_period=120,
+        transient=True,
+    )
+
+
+def say_above(progress: Progress, text: str) -> None:
+    """Say a line on standard error; a bar that is drawn is cleared for it and goes on below."""
+    progress.console.print(visible(as_started(text)), markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+class LinesAbove:
+    """Standard output for lines while a bar is drawn: each is written where the bar was, which goes on below it."""
+
+    encoding = property(lambda self: sys.stdout.encoding)
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._is_whole = True
+
+    def write(self, text: str) -> int:
+        self._progress.stop()
+        self._is_whole = text.endswith("\n")
+        return sys.stdout.write(text)
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+        if self._is_whole:
+            self._progress.start()
+
+    def isatty(self) -> bool:
+        return sys.stdout.isatty()
