@@ -17,9 +17,8 @@ from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
 from livetrans.bench.methods import clock_for, parse_method, split_methods
 from livetrans.bench.runfile import read_run
 from livetrans.bench.tables import TABLES, kinds_of, make_table
-from livetrans.cli.bench import step_bar, threads_option, time_option
+from livetrans.cli.bench import page_options, possible_tables, put, step_bar, threads_option, time_option, write_tables
 from livetrans.cli.messages import say
-from livetrans.cli.table_output import page_options, possible_tables, put, write_tables
 from livetrans.config import LanguageModelSettings, MaskSettings
 from livetrans.files import write_new
 from livetrans.metrics.quality import UNITS

@@ -13,10 +13,9 @@ from livetrans.bench.methods import BASELINE, labelled, parse_methods
 from livetrans.bench.run import Bench, check_models, method_models
 from livetrans.bench.runfile import FORMAT, Header, Method, RunFile
 from livetrans.bench.tables import comparison_table
-from livetrans.cli.bench import step_bar
+from livetrans.cli.bench import step_bar, write_tables
 from livetrans.cli.messages import progress_bar, say, say_above
 from livetrans.cli.running import HeardProgress
-from livetrans.cli.table_output import write_tables
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import SourceError, UsageError

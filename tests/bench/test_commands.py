@@ -12,7 +12,7 @@ import pytest
 from livetrans.bench.runfile import read_run
 from livetrans.bench.table import FORMATS, Column, Table
 from livetrans.cli import run
-from livetrans.cli.table_output import write_tables
+from livetrans.cli.bench import write_tables
 from livetrans.config import SamplingSettings
 from livetrans.errors import UsageError
 from livetrans.session.codec import without_times
