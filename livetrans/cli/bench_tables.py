@@ -10,13 +10,12 @@ from typing import Any
 import click
 from rich.console import Console
 
-from livetrans.bench.case import case_lines, case_of
 from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, measure_cost
-from livetrans.bench.exports import simulstream_log
 from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
 from livetrans.bench.methods import clock_for, parse_method, split_methods
 from livetrans.bench.runfile import read_run
 from livetrans.bench.tables import TABLES, kinds_of, make_table
+from livetrans.bench.updates import case_lines, case_of, simulstream_log
 from livetrans.cli.bench import page_options, possible_tables, put, step_bar, threads_option, time_option, write_tables
 from livetrans.cli.messages import say
 from livetrans.config import LanguageModelSettings, MaskSettings

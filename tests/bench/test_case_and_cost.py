@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from livetrans.bench.case import Piece, as_marks, case_lines, case_of
 from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, measure_cost
 from livetrans.bench.methods import clock_for
 from livetrans.bench.runfile import RunFile
+from livetrans.bench.updates import Piece, as_marks, case_lines, case_of
 from livetrans.clock import ProcessorClock
 from livetrans.errors import UsageError
 from livetrans.events import Span

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from livetrans.bench.exports import simulstream_log
 from livetrans.bench.runfile import RunFile
+from livetrans.bench.updates import simulstream_log
 from livetrans.errors import UsageError
 from tests.bench.runs import METHODS
 

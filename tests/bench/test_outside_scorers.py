@@ -18,9 +18,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from livetrans.bench.exports import simulstream_log
 from livetrans.bench.methods import parse_methods
 from livetrans.bench.runfile import RunFile, Segment, Update
+from livetrans.bench.updates import simulstream_log
 from livetrans.metrics.latency import average_lagging, length_adaptive_average_lagging, stable_delays
 from livetrans.metrics.quality import bleu, chrf, tokenizer
 from livetrans.metrics.rates import NormalizedErasure
