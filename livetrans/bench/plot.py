@@ -13,9 +13,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from livetrans.bench.figures import FIGURES
+from livetrans.bench.figures import FIGURES, names_of, pair_of, unit_name
 from livetrans.bench.measures import MeasuredRun, Row
-from livetrans.bench.notes import names_of, pair_of, unit_name
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.installation import install_command

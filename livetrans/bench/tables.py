@@ -10,10 +10,20 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from livetrans.bench.figures import FIGURES, METHOD, WORDS, column_of
+from livetrans.bench.figures import (
+    FIGURES,
+    METHOD,
+    WORDS,
+    column_of,
+    explained,
+    general_notes,
+    names_of,
+    pair_of,
+    scope_of,
+    signatures_of,
+)
 from livetrans.bench.measures import MeasuredRun, Row, of_segments
 from livetrans.bench.methods import BASELINE, PAPER_DECODER, parse_method
-from livetrans.bench.notes import explained, general_notes, names_of, pair_of, scope_of, signatures_of
 from livetrans.bench.table import Column, Table, Value
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError

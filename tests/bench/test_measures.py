@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.bench.figures import FIGURES
+from livetrans.bench.figures import FIGURES, general_notes
 from livetrans.bench.measures import MeasuredRun, MeasureSettings
-from livetrans.bench.notes import general_notes
 from livetrans.bench.runfile import Method, RunFile, Segment, Unit, Update
 from livetrans.bench.viewer import Latency, MethodUnits, measure_latency, measure_screen
 from livetrans.errors import ModelError, UsageError

@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pylatexenc import latex2text, latexwalker
 
-from livetrans.bench.figures import FIGURES
+from livetrans.bench.figures import FIGURES, names_of
 from livetrans.bench.measures import MeasuredRun, MeasureSettings
-from livetrans.bench.notes import names_of
 from livetrans.bench.runfile import RunFile, Update, read_run
 from livetrans.bench.table import NOTHING, Column, Table, as_csv, as_json, as_latex, as_markdown, as_text
 from livetrans.bench.tables import comparison_table, kinds_of, make_table
