@@ -19,7 +19,7 @@ from livetrans.metrics.monitor import Snapshot
 from livetrans.metrics.rates import MovedRows
 from livetrans.run.pipeline import Pipeline
 from livetrans.text import counted, visible
-from livetrans.tui import clipboard, controls
+from livetrans.tui import clipboard, keys
 from livetrans.tui.bars import Loading, Phase, StatusLine, TopBar
 from livetrans.tui.board import Board
 from livetrans.tui.captions import Current, History
@@ -254,22 +254,22 @@ class LivetransApp(App[str]):
         self._status.show(f"source {'shown' if self._show_source else 'hidden'}")
 
     def _full_title(self) -> str:
-        return " · ".join((self._title, controls.languages_of(self._pipeline.settings, self._detected), self._model))
+        return " · ".join((self._title, keys.languages_of(self._pipeline.settings, self._detected), self._model))
 
     def action_target(self) -> None:
-        self._move(partial(controls.next_target, self._pipeline))
+        self._move(partial(keys.next_target, self._pipeline))
 
     def action_spoken(self) -> None:
-        self._move(partial(controls.next_spoken, self._pipeline, self._detected))
+        self._move(partial(keys.next_spoken, self._pipeline, self._detected))
 
     def action_calm(self) -> None:
-        self._move(partial(controls.next_calm, self._pipeline))
+        self._move(partial(keys.next_calm, self._pipeline))
 
     def action_mask(self, step: int) -> None:
-        self._move(partial(controls.move_mask, self._pipeline, step))
+        self._move(partial(keys.move_mask, self._pipeline, step))
 
     def action_bias(self, step: int) -> None:
-        self._move(partial(controls.move_bias, self._pipeline, step))
+        self._move(partial(keys.move_bias, self._pipeline, step))
 
     def _move(self, control: Callable[[], str]) -> None:
         """Move a control of the run, and show what it says; a run that has ended has none."""
@@ -299,7 +299,7 @@ class LivetransApp(App[str]):
     def action_save(self) -> None:
         current = self._board.current
         is_growing = current is not None and not current.final
-        self._status.show(*controls.save_transcript(self._save, is_growing=is_growing))
+        self._status.show(*keys.save_transcript(self._save, is_growing=is_growing))
 
     def action_clear(self) -> None:
         self._board.clear()

@@ -21,9 +21,8 @@ from livetrans.tui import captions
 from livetrans.tui.app import LivetransApp
 from livetrans.tui.board import Finals
 from livetrans.tui.captions import Current, History
-from livetrans.tui.controls import BIAS_STEP
 from livetrans.tui.help import HelpScreen
-from livetrans.tui.keys import COMMANDS, listed
+from livetrans.tui.keys import BIAS_STEP, COMMANDS, listed
 from tests.tui.scripted import (
     Screenplay,
     ScriptedRun,

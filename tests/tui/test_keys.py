@@ -9,7 +9,7 @@ import pytest
 
 from livetrans.config import DecodingSettings, MaskSettings, Settings
 from livetrans.errors import SessionError
-from livetrans.tui import controls
+from livetrans.tui import keys
 from tests.tui.scripted import ScriptedRun
 
 
@@ -22,42 +22,42 @@ def run_with(settings: Settings) -> ScriptedRun:
 def test_mask_and_bias_stay_within_their_range() -> None:
     run = run_with(Settings(decoding=DecodingSettings(bias=0.43), mask=MaskSettings(k=1)))
     for step in (-1, -1, 1):
-        controls.move_mask(run, step)
-    says = [controls.move_bias(run, step) for step in (1, 1, 1, -1)]
+        keys.move_mask(run, step)
+    says = [keys.move_bias(run, step) for step in (1, 1, 1, -1)]
     assert run.calls == [("mask_k", 0), ("mask_k", 0), ("mask_k", 1), ("bias", 0.48), ("bias", 0.5), ("bias", 0.45)]
     assert ["more changes nothing" in sentence for sentence in says] == [False, False, True, False]
     run = run_with(Settings(decoding=DecodingSettings(bias=0.03)))
-    controls.move_bias(run, -1)
+    keys.move_bias(run, -1)
     assert run.calls == [("bias", 0.0)]
 
 
 def test_the_calm_settings_come_in_turn_and_only_for_their_method() -> None:
     run = run_with(Settings())
-    controls.next_calm(run)
-    controls.next_calm(run)
+    keys.next_calm(run)
+    keys.next_calm(run)
     assert run.calls == [("calm", "faithful"), ("calm", "still")]
-    controls.move_bias(run, 1)
-    controls.next_calm(run)
+    keys.move_bias(run, 1)
+    keys.next_calm(run)
     assert run.calls[-1] == ("calm", "still")
     run = run_with(Settings(decoding=DecodingSettings("rt")))
-    assert "this run's method is rt" in controls.next_calm(run)
+    assert "this run's method is rt" in keys.next_calm(run)
     assert run.calls == []
 
 
 def test_languages_come_in_turn_and_a_detected_one_first() -> None:
     run = run_with(Settings(sources=("auto", "en"), targets=("de", "ar")))
-    assert controls.languages_of(run.settings, None) == "auto → de"
-    assert controls.languages_of(run.settings, "fr") == "auto (French) → de"
+    assert keys.languages_of(run.settings, None) == "auto → de"
+    assert keys.languages_of(run.settings, "fr") == "auto (French) → de"
     for _ in range(3):
-        controls.next_spoken(run, "fr")
-    assert "captions in Arabic from the next sentence on" in controls.next_target(run)
+        keys.next_spoken(run, "fr")
+    assert "captions in Arabic from the next sentence on" in keys.next_target(run)
     assert run.calls == [("source", "fr"), ("source", "en"), ("source", "auto"), ("target", "ar")]
 
 
 def test_one_language_leaves_nothing_to_switch() -> None:
     run = run_with(replace(Settings(), sources=("en",), targets=("de",)))
-    assert "--to de,fr" in controls.next_target(run)
-    assert "--from en,fr" in controls.next_spoken(run, None)
+    assert "--to de,fr" in keys.next_target(run)
+    assert "--from en,fr" in keys.next_spoken(run, None)
     assert run.calls == []
 
 
@@ -72,6 +72,6 @@ def test_saving_says_why_not(fault: Exception, reason: str) -> None:
     def refuse() -> Path:
         raise fault
 
-    sentence, level = controls.save_transcript(refuse, is_growing=False)
+    sentence, level = keys.save_transcript(refuse, is_growing=False)
     assert reason in sentence
     assert level == "warning"
