@@ -19,16 +19,15 @@ from livetrans.metrics.monitor import Snapshot
 from livetrans.metrics.rates import MovedRows
 from livetrans.run.pipeline import Pipeline
 from livetrans.text import counted, visible
-from livetrans.tui import clipboard, keys
+from livetrans.tui import keys
 from livetrans.tui.bars import Loading, Phase, StatusLine, TopBar
-from livetrans.tui.board import Board
+from livetrans.tui.board import Board, Posted, ScreenSink
 from livetrans.tui.captions import Current, History
-from livetrans.tui.colours import readable
 from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import COMMANDS, bindings, listed, palette
 from livetrans.tui.numbers import GROUPS
 from livetrans.tui.panel import ROOMY_HEIGHT, Figures, Strip
-from livetrans.tui.sink import Posted, ScreenSink
+from livetrans.tui.terminal import copy_text, readable
 
 POLL_SECONDS = 0.25
 """How often numbers and signals are read, in seconds: numbers that change more often cannot be read."""
@@ -287,7 +286,7 @@ class LivetransApp(App[str]):
         self._copy("\n".join(shown), counted(len(shown), "caption"))
 
     def _copy(self, text: str, what: str) -> None:
-        sentence = clipboard.copy(text, what, self.copy_to_clipboard) if text else "nothing to copy on the screen"
+        sentence = copy_text(text, what, self.copy_to_clipboard) if text else "nothing to copy on the screen"
         self._status.show(sentence)
 
     def _shown_captions(self) -> list[str]:

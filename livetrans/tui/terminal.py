@@ -1,11 +1,17 @@
-"""Colours that can be read in every theme, also where a terminal shows 256 colours only.
+"""What a terminal shows and takes: colours that can be read in every theme, and text for the clipboard.
 
-The themes' own are not: in some, the footer and what is meant to be quiet have a contrast of 1 to 3.
+The themes' own colours cannot all be read: in some, the footer and what is meant to be quiet have a contrast of 1 to 3,
+and a terminal may show 256 colours only. Text goes to the clipboard by the desktop's own program where there is one,
+otherwise by the terminal (OSC 52).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
 
 from rich.color import ColorSystem
 from textual.color import Color
@@ -66,3 +72,40 @@ def readable(variables: Mapping[str, str]) -> dict[str, str]:
             (step for step in steps if min(least_contrast(step, one) for one in backgrounds) >= least), end
         ).hex6
     return made
+
+
+ANSWER_SECONDS = 2.0
+"""Longest wait for a clipboard program, which answers at once where it works."""
+
+
+def clipboard_program(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> list[str] | None:
+    """Return the command that takes a text for the user's clipboard; None where there is none, as over SSH."""
+    if "SSH_CONNECTION" in environment:
+        return None  # Its clipboard is that of the far machine.
+    candidates = {
+        "pbcopy": (["pbcopy"], platform == "darwin"),
+        "wl-copy": (["wl-copy"], "WAYLAND_DISPLAY" in environment),
+        "xclip": (["xclip", "-selection", "clipboard"], "DISPLAY" in environment),
+    }
+    return next((command for name, (command, fits) in candidates.items() if fits and shutil.which(name)), None)
+
+
+def copy_text(text: str, what: str, to_terminal: Callable[[str], None]) -> str:
+    """Copy the text; return the sentence that says what was done with `what`, and no more than that."""
+    command = clipboard_program()
+    if command:
+        try:
+            # wl-copy and xclip leave a process that holds the text: with a pipe to it, one would wait for its end.
+            subprocess.run(
+                command,
+                input=text.encode(),
+                check=True,
+                timeout=ANSWER_SECONDS,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            return f"{what} copied"
+        except (OSError, subprocess.SubprocessError):
+            pass
+    to_terminal(text)
+    return f"{what} sent to the terminal; not every terminal puts it on the clipboard"

@@ -1,14 +1,25 @@
-"""Text can be read in every theme, with all colours and with 256 of them; computed from what is drawn."""
+"""Text can be read in every theme, with all colours and with 256 of them, computed from what is drawn; and copying."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 
 from livetrans.config import THEMES
+from livetrans.tui import terminal
 from livetrans.tui.app import LivetransApp
-from livetrans.tui.colours import RULE_CONTRAST, TEXT_CONTRAST, contrast, least_contrast, readable
+from livetrans.tui.terminal import (
+    RULE_CONTRAST,
+    TEXT_CONTRAST,
+    clipboard_program,
+    contrast,
+    copy_text,
+    least_contrast,
+    readable,
+)
 from tests.tui.scripted import Screenplay, conversation, make_app, settle
 
 NAMED = sorted(set(BUILTIN_THEMES) - {"ansi-dark", "ansi-light"})
@@ -67,3 +78,33 @@ async def test_what_is_drawn_can_be_read(size: tuple[int, int], themes: list[str
                 shown = worst(app)
                 assert shown["text"] >= TEXT_CONTRAST, (theme, key)
                 assert shown["rules"] >= RULE_CONTRAST, (theme, key)
+
+
+@pytest.mark.parametrize(
+    ("environment", "platform", "command"),
+    [
+        ({}, "darwin", "pbcopy"),
+        ({"SSH_CONNECTION": "1"}, "darwin", None),
+        ({"WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ":0"}, "linux", "wl-copy"),
+        ({"DISPLAY": ":0"}, "linux", "xclip"),
+        ({}, "linux", None),
+    ],
+)
+def test_the_program_of_the_desktop(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], platform: str, command: str | None
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    found = clipboard_program(environment, platform)
+    assert (found and found[0]) == command
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert clipboard_program(environment, platform) is None
+
+
+@pytest.mark.parametrize(("script", "says"), [("cat > {}", "copied"), ("exit 1", "sent to the terminal")])
+def test_what_is_said_is_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, says: str) -> None:
+    target, sent = tmp_path / "clipboard", []
+    command = ["sh", "-c", script.format(target)]
+    monkeypatch.setattr(terminal, "clipboard_program", lambda: command)
+    assert says in copy_text("Grüße", "last caption", sent.append)
+    assert (target.read_text() if target.exists() else sent[0]) == "Grüße"
