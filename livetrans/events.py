@@ -52,6 +52,8 @@ class AudioChunk(_Sound):
 
     captured_at: float | None = None
     """When the last sample was captured; None where sound arrives faster than in real time: lag has no meaning."""
+    track: str | None = None
+    """Name of its track; None in a run of one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +99,9 @@ class Transcript:
     recognition: RecognitionStats | None = None
     """Cost of the pass that gave this hypothesis; None for recorded and typed streams."""
     language: str | None = None
-    """Code of the spoken language, where the recogniser detects it."""
+    """Code of the spoken language, where the recogniser detects it or the track has a language of its own."""
+    track: str | None = None
+    """Name of its track, such as `me`; None in a run of one. Ids of segments are unique over all tracks."""
 
     @property
     def text(self) -> str:
@@ -130,6 +134,10 @@ class _OfUpdate:
     @property
     def segment_id(self) -> int:
         return self.transcript.segment_id
+
+    @property
+    def track(self) -> str | None:
+        return self.transcript.track
 
     @property
     def revision(self) -> int:
@@ -215,10 +223,12 @@ class Gap:
     start: float
     end: float
     reason: str  # `microphone` (the device was gone), `sleep` (of the machine) or another of docs/events.md.
+    track: str | None = None
+    """Name of the track that lacks it; None in a run of one."""
 
     def caption(self) -> Caption:
         """Return a caption that marks the gap; it belongs to no segment."""
-        marked = Transcript(-1, 0, "", "", True, self.start, self.end)
+        marked = Transcript(-1, 0, "", "", True, self.start, self.end, track=self.track)
         return Caption(marked, f"[{self.end - self.start:.0f} s without sound]")
 
 
@@ -240,6 +250,8 @@ class SourceProgress:
     """Passes of the recogniser so far, with those that changed no text."""
     recognition_seconds: float = 0.0
     """Measured duration of all of them."""
+    track: str | None = None
+    """Name of the track whose sound it is; None in a run of one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,12 +86,16 @@ class Backlog:
         self._in_hand: Transcript | None = None
         self._came = 0.0
         self._rests_until = 0.0
-        self._latest: tuple[int, int, float] | None = None
+        self._latest: dict[str | None, tuple[Transcript, float]] = {}
+        """The newest update of each track, and when its sound came."""
         self._spoken = self._spent = 0.0
         self.began: float | None = None
         """When the translation began that is not done yet."""
-        self.unfinished: Transcript | None = None
-        """The newest hypothesis of a segment without a final."""
+
+    @property
+    def unfinished(self) -> list[Transcript]:
+        """The newest hypothesis of each segment without a final."""
+        return [transcript for transcript, _ in self._latest.values() if not transcript.final]
 
     @property
     def finals(self) -> int:
@@ -107,16 +111,16 @@ class Backlog:
         """Note an update that was recognised in sound that came at the instant `came`."""
         if transcript.final:
             self._finals[transcript.segment_id] = came
-        self.unfinished = None if transcript.final else transcript
-        self._latest = (transcript.segment_id, transcript.revision, came)
+        self._latest[transcript.track] = transcript, came
 
     def take(self, transcript: Transcript, now: float) -> None:
         """Note that the translator begins with an update."""
         self._in_hand, self.began, self._came = transcript, now, now
         if transcript.final:
             self._came = self._finals[transcript.segment_id]
-        elif self._latest and self._latest[:2] == (transcript.segment_id, transcript.revision):
-            self._came = self._latest[2]
+        else:
+            latest, came = self._latest[transcript.track]
+            self._came = came if latest is transcript else now
 
     def done(self, now: float) -> None:
         """Note that the update in hand is translated and published."""
@@ -135,15 +139,15 @@ class Backlog:
 
     def behind(self, now: float) -> float:
         """Return the seconds since the oldest sound came whose translation waits or is being made."""
-        came = [*list(self._finals.values())[:1], *([self._came] if self._in_hand else [])]
+        came = [*self._finals.values(), *([self._came] if self._in_hand else [])]
         return now - min(came) if came else 0.0
 
 
 class LatestPerSegment:
-    """Coalescing: the newest partial of a segment replaces the waiting one; finals queue and are never dropped.
+    """Coalescing: a newer update of a segment takes the place of its waiting partial; all finals and gaps are kept.
 
-    Bounded by one partial per segment, and the finals and gaps, which have to be shown. The pipeline guards it with a
-    lock.
+    The place is kept, so that updates of one track do not put off those of another. Bounded by one partial for each
+    track, and the finals and gaps. The pipeline guards it with a lock.
     """
 
     def __init__(self) -> None:
@@ -158,19 +162,25 @@ class LatestPerSegment:
 
     def put(self, update: Transcript | Gap) -> Coalesced | None:
         """Add an update or a gap; return the waiting update that it replaced, if any."""
-        replaced = None
-        if isinstance(update, Transcript) and self._waiting:
-            last = self._waiting[-1]
-            if isinstance(last, Transcript) and last.segment_id == update.segment_id and not last.final:
-                self._waiting.pop()
-                replaced = Coalesced(last.segment_id, last.revision)
+        if isinstance(update, Transcript):
+            for place, waiting in enumerate(self._waiting):
+                if isinstance(waiting, Transcript) and waiting.segment_id == update.segment_id and not waiting.final:
+                    self._waiting[place] = update
+                    return Coalesced(waiting.segment_id, waiting.revision)
         self._waiting.append(update)
-        return replaced
+        return None
 
-    def take(self) -> Transcript | Gap:
-        """Remove and return the oldest waiting update.
+    def first(self, *, partials: bool = True) -> Transcript | Gap | None:
+        """Return the oldest waiting update, or without `partials` the oldest final or gap; None where there is none."""
+        return next((waiting for waiting in self._waiting if partials or not _is_partial(waiting)), None)
 
-        Raises:
-            IndexError: nothing waits.
-        """
-        return self._waiting.popleft()
+    def take(self, *, partials: bool = True) -> Transcript | Gap | None:
+        """Remove and return what `first` returns."""
+        first = self.first(partials=partials)
+        if first is not None:
+            self._waiting.remove(first)
+        return first
+
+
+def _is_partial(waiting: Transcript | Gap) -> bool:
+    return isinstance(waiting, Transcript) and not waiting.final

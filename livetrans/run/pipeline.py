@@ -165,9 +165,7 @@ class Pipeline(Run):
             with self._change:
                 rest = sampler.rest() if sampler and not self._ladder.level else None
                 if self._change.wait_for(self._has_work, rest):
-                    if not self._waiting:
-                        return None
-                    update = self._waiting.take()
+                    update = self._waiting.take(partials=self._takes_partials())
                     if isinstance(update, Transcript):
                         self._backlog.take(update, self._clock.now())
                     return update
@@ -182,11 +180,12 @@ class Pipeline(Run):
             return self._has_work() or self._ladder.level > 0
 
     def _is_due(self) -> bool:
-        first = next(iter(self._waiting), None)
-        if first is None or isinstance(first, Gap) or first.final:
-            return first is not None
+        return self._waiting.first(partials=self._takes_partials()) is not None
+
+    def _takes_partials(self) -> bool:
         level = self._ladder.level
-        return level < WHEN_IDLE or (level == WHEN_IDLE and self._backlog.has_rested(self._clock.now()))
+        is_due = level < WHEN_IDLE or (level == WHEN_IDLE and self._backlog.has_rested(self._clock.now()))
+        return is_due or self._source_has_ended or self._is_abandoned
 
     def _watch(self) -> None:
         """Check a few times a second how far behind the run is, and whether a native call hangs."""
@@ -247,8 +246,7 @@ class Pipeline(Run):
         with self._change:
             if thread not in self._working:
                 return
-            last = self._backlog.unfinished if thread == "listening" and not self._source_has_ended else None
-            if last:
+            for last in self._backlog.unfinished if thread == "listening" and not self._source_has_ended else ():
                 self._hand_over(
                     replace(
                         last, revision=last.revision + 1, committed=last.text, partial="", final=True, recognition=None
@@ -261,7 +259,7 @@ class Pipeline(Run):
     def _last_events(self) -> list[Event]:
         """Return the gaps behind a translator that failed or hangs, and how many sentences it left."""
         with self._change:
-            waiting = [self._waiting.take() for _ in range(len(self._waiting))]
+            waiting = list(self._waiting)
             left = self._backlog.finals
         events: list[Event] = [item for item in waiting if isinstance(item, Gap)]
         if left:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING
 
 from livetrans.events import SAMPLE_RATE, SourceProgress, Transcript, Word
@@ -137,7 +138,7 @@ class Remainder:
             for word in final.text.split()
         ]
         first_id = max((final.segment_id for final in before), default=-1) + 1
-        stages.transcriber.restore(first_id, words, beginning.previous_end)
+        stages.transcriber.restore(count(first_id), words, beginning.previous_end)
         updates: list[Transcript] = []
         for transcript in self._heard_again(stages.gate, stages.transcriber, beginning.sample, publish):
             updates.append(transcript)

@@ -38,8 +38,8 @@ EVENTS: dict[str, type[Event]] = {
 }
 """The kinds of events by the names that lines have for them, such as `run_started`."""
 OF_TRANSCRIPT: dict[type[Event], tuple[str, ...]] = {
-    Translation: ("segment_id", "revision", "final", "source"),
-    Caption: ("segment_id", "revision", "final", "source", "committed_source", "start", "end", "captured_at"),
+    Translation: ("segment_id", "revision", "final", "track", "source"),
+    Caption: ("segment_id", "revision", "final", "track", "source", "committed_source", "start", "end", "captured_at"),
 }
 """What the lines of translations and captions repeat of their transcript, so that each line can be read alone."""
 _OTHER_NAMES = {"source": "text", "committed_source": "committed"}
@@ -329,6 +329,7 @@ class _FlatTranscript:
     revision: int
     final: bool
     source: str
+    track: str | None = None
     committed_source: str | None = None
     start: float = 0.0
     end: float = 0.0
@@ -341,5 +342,13 @@ def _transcript_of(values: Mapping[str, Any]) -> Transcript:
     rest = flat.source[len(committed) :]
     partial = rest.removeprefix(" ") if committed else rest
     return Transcript(
-        flat.segment_id, flat.revision, committed, partial, flat.final, flat.start, flat.end, flat.captured_at
+        flat.segment_id,
+        flat.revision,
+        committed,
+        partial,
+        flat.final,
+        flat.start,
+        flat.end,
+        flat.captured_at,
+        track=flat.track,
     )

@@ -78,7 +78,7 @@ class SessionRecorder:
         """Whether this run began the session."""
         self.captions = 0
         """Segments with a recorded caption."""
-        self._last_segment = -1
+        self._last_segments: dict[str | None, int] = {}
         self._failed = False
         self._audio: _WaveFile | None = None
         if not append and (folder / EVENTS_FILE).exists():
@@ -126,9 +126,10 @@ class SessionRecorder:
             raise _error(self.folder, error, append=not self.is_new) from error
         self._written += len(line)
         event = record.event
-        if isinstance(event, Caption) and event.segment_id > self._last_segment and event.text.strip():
-            self._last_segment = event.segment_id
-            self.captions += 1
+        if isinstance(event, Caption) and event.text.strip():
+            if event.segment_id > self._last_segments.get(event.track, -1):
+                self._last_segments[event.track] = event.segment_id
+                self.captions += 1
 
     def write_audio(self, chunk: AudioChunk) -> None:
         """Append sound, with `keep_audio`; lost sound is silence in the file, so that its times are source times.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,13 +30,16 @@ STALL = 3.0
 class Transcriber:
     """The stage that turns speech into updates. At a pause and at `flush` every word becomes final."""
 
-    def __init__(self, recogniser: Recogniser, settings: TranscriberSettings, clock: Clock) -> None:
+    def __init__(
+        self, recogniser: Recogniser, settings: TranscriberSettings, clock: Clock, ids: Iterator[int] | None = None
+    ) -> None:
+        """`ids` gives the ids of segments; None counts from 0."""
         self._recogniser = recogniser
         self._settings = settings
         self._clock = clock
         self._buffer = SoundBuffer(recogniser.maximum_length)
         self._agreement = LocalAgreement()
-        self._segment = OpenSegment()
+        self._segment = OpenSegment(ids or count())
         self._prompt = PromptText(settings.prompt_characters)
         self._new_samples = 0
         self._last_pass_seconds = 0.0
@@ -46,9 +50,9 @@ class Transcriber:
         self._captured: tuple[float, float] | None = None
         """Source time and measured time of the same sample: the newest that came with both."""
 
-    def restore(self, segment_id: int, words: Sequence[Word], end_sample: int) -> None:
-        """Continue an earlier run at a pause: with the next segment's id, the last words and the end of their sound."""
-        self._segment.segment_id = segment_id
+    def restore(self, ids: Iterator[int], words: Sequence[Word], end_sample: int) -> None:
+        """Continue an earlier run at a pause: with the ids to come, the last words and the end of their sound."""
+        self._segment.ids = ids
         self._prompt.extend(words)
         self._buffer.restart(end_sample)
 

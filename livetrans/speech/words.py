@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate, groupby
@@ -135,7 +135,10 @@ def ends_sentence(text: str, following: str) -> bool:
 class OpenSegment:
     """The segment that is being spoken: its words, its id and its next revision."""
 
-    segment_id: int = 0
+    ids: Iterator[int]
+    """Gives the ids; tracks share one, so that the segment that begins first has the smaller one."""
+    segment_id: int | None = None
+    """None before the segment has a transcript."""
     revision: int = 0
     committed: tuple[Word, ...] = ()
     partial: tuple[Word, ...] = ()
@@ -186,7 +189,7 @@ class OpenSegment:
 
     def _final(self, words: tuple[Word, ...], captured: tuple[float, float] | None) -> Transcript:
         transcript = self._transcript(words, (), True, captured)
-        self.segment_id += 1
+        self.segment_id = None
         self.revision = 0
         self.committed, self.shown, self.shown_text, self.shown_committed = (), (), "", 0
         return transcript
@@ -196,6 +199,8 @@ class OpenSegment:
     ) -> Transcript:
         words = (*committed, *partial)
         end = words[-1].end
+        if self.segment_id is None:
+            self.segment_id = next(self.ids)
         return Transcript(
             segment_id=self.segment_id,
             revision=self.revision,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.events import Transcript
+from livetrans.events import Gap, Transcript
 from livetrans.run.backpressure import CALM_SECONDS, LEVELS, Ladder, LatestPerSegment
 
 TICK = 0.25
@@ -68,7 +68,7 @@ def segments(lengths: list[int]) -> list[Transcript]:
 def test_everything_is_taken_or_reported_as_replaced(lengths: list[int], data: st.DataObject) -> None:
     updates = segments(lengths)
     queue = LatestPerSegment()
-    taken: list[Transcript] = []
+    taken: list[Transcript | Gap | None] = []
     replaced: list[tuple[int, int]] = []
     for update in updates:
         gone = queue.put(update)
@@ -78,8 +78,8 @@ def test_everything_is_taken_or_reported_as_replaced(lengths: list[int], data: s
             taken.append(queue.take())
     while len(queue):
         taken.append(queue.take())
-    assert [u for u in updates if u.final] == [u for u in taken if u.final]
-    keys = [(u.segment_id, u.revision) for u in taken]
+    assert [u for u in updates if u.final] == [u for u in taken if isinstance(u, Transcript) and u.final]
+    keys = [(u.segment_id, u.revision) for u in taken if isinstance(u, Transcript)]
     assert keys == sorted(keys)
     assert sorted(keys + replaced) == [(u.segment_id, u.revision) for u in updates]
 
@@ -88,5 +88,30 @@ def test_no_more_than_one_partial_of_a_segment_waits() -> None:
     queue = LatestPerSegment()
     for update in segments([50])[:-1]:
         queue.put(update)
-    assert len(queue) == 1
-    assert queue.take().revision == 48
+    (last,) = queue
+    assert isinstance(last, Transcript)
+    assert last.revision == 48
+
+
+@given(st.lists(st.sampled_from(["me", "them"]), min_size=2, max_size=60))
+def test_a_track_with_more_updates_does_not_put_off_the_other(tracks: list[str]) -> None:
+    """What was left waiting when an update was taken is taken next, however often the other track is updated."""
+    queue = LatestPerSegment()
+    left: set[str | None] = set()
+    for revision, track in enumerate(tracks):
+        queue.put(Transcript(["me", "them"].index(track), revision, "", "words", False, 0.0, 1.0, track=track))
+        if revision % 3 == 2:
+            first = queue.take()
+            assert first is not None
+            assert not left or first.track in left
+            left = {update.track for update in queue}
+
+
+def test_finals_are_taken_before_partials_that_are_left_out() -> None:
+    queue = LatestPerSegment()
+    partial, final = (Transcript(number, 0, "words", "", number == 1, 0.0, 1.0) for number in range(2))
+    queue.put(partial)
+    queue.put(final)
+    assert queue.take(partials=False) == final
+    assert queue.take(partials=False) is None
+    assert queue.take() == partial

@@ -42,7 +42,7 @@ STATS = DecodingStats(
 )
 
 TRANSCRIPT = Transcript(
-    0, 1, "Good morning", "and welcome", False, 0.31, 1.2, 3.3182, RecognitionStats(1.2, 0.31), "en"
+    0, 1, "Good morning", "and welcome", False, 0.31, 1.2, 3.3182, RecognitionStats(1.2, 0.31), "en", "them"
 )
 
 EVENTS: tuple[Event, ...] = (
@@ -53,7 +53,7 @@ EVENTS: tuple[Event, ...] = (
         Origin("talk.mp4", "/home/ana/talk.mp4", 73_400_320, 1795305600.25),
         1795309215.120331,
     ),
-    SourceProgress(1.0, 12.5, True, 0.08, 0.0, 1, 0.31),
+    SourceProgress(1.0, 12.5, True, 0.08, 0.0, 1, 0.31, "them"),
     TRANSCRIPT,
     Coalesced(0, 0),
     Translation(TRANSCRIPT, "Guten Morgen und", (17, 4, 9), STATS, "ssbd", (Span(0, 1),), language="de"),
@@ -62,7 +62,7 @@ EVENTS: tuple[Event, ...] = (
     BackPressure("finals only", 12.4),
     Comparison(0, 7, 0.412, 1.108, 1, 14, 19, 14),
     RunEnded(12.5, "end of source", 7, 2.689, 0.071, 1.357),
-    Gap(6.24, 18.3, "microphone"),
+    Gap(6.24, 18.3, "microphone", "me"),
 )
 
 
