@@ -179,7 +179,7 @@ def method_models(
         ModelError: the translator and the draft model have different vocabularies.
         UsageError: a model is not of the kind that a method needs.
     """
-    from livetrans.lm.llama.pairing import shared_vocabulary
+    from livetrans.lm.llama.checks import shared_vocabulary
 
     vocabulary_size = shared_vocabulary(translator[0], small) if small else None
     models: dict[str, MethodModels] = {}

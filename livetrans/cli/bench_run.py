@@ -138,9 +138,8 @@ def _run(options: Any) -> Path:
     corpus_name = corpus.summary.name.removesuffix(".jsonl").removesuffix(".txt")
     output = options.output or Path(f"{corpus_name}.{languages[0].code}-{languages[1].code}.{file.stem}.jsonl")
     maximum = DecodingSettings().maximum_output_tokens
+    from livetrans.lm.llama.checks import check_model, load_draft_model
     from livetrans.lm.llama.model import LlamaModel
-    from livetrans.lm.llama.pairing import load_draft_model
-    from livetrans.lm.llama.probe import check_model
 
     with ExitStack() as opened:
 

@@ -169,8 +169,8 @@ def export_command(file: Path, method: str, unit: str, output: Path, force: bool
 @page_options("new tokens,to one")
 def cost_command(mt: str | None, threads: int, time: str, rounds: int, **page: Any) -> None:
     """Measure one pass over 1 to 40, 48 and 64 new tokens: what verifying a draft costs on this machine."""
+    from livetrans.lm.llama.checks import check_model
     from livetrans.lm.llama.model import LlamaModel
-    from livetrans.lm.llama.probe import check_model
 
     clock = clock_for(time, threads)
     file = find_translator(mt).path

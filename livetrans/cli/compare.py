@@ -54,7 +54,7 @@ def compare_methods(
         prompt = prepare_prompt(model, settings)
         small = None
         if settings.draft_model:
-            from livetrans.lm.llama.pairing import load_draft_model
+            from livetrans.lm.llama.checks import load_draft_model
 
             small = load_draft_model(settings.draft_model.model, settings.language_model, clock)
             opened.callback(small.close)

@@ -207,7 +207,7 @@ def open_sampler(
 
 def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel:
     """Load the translator's model, publishing how far it is where that takes long."""
-    from livetrans.lm.llama.probe import check_model
+    from livetrans.lm.llama.checks import check_model
 
     path = settings.language_model.model
     publish(Notice("info", f"loading the translator {path.name} …"))
@@ -239,7 +239,7 @@ def open_draft_model(settings: Settings, target: LlamaModel, prompt: Prompt, pub
         UsageError: it is the translator itself.
         ModelError: it cannot be used, has another vocabulary, or does not fit in memory.
     """
-    from livetrans.lm.llama.pairing import load_draft_model, shared_vocabulary
+    from livetrans.lm.llama.checks import load_draft_model, shared_vocabulary
 
     draft = settings.draft_model
     if draft is None:

@@ -28,8 +28,8 @@ from livetrans.errors import LivetransError
 from livetrans.events import Caption, Record
 from livetrans.installation import data_folder
 from livetrans.languages import parse_language
+from livetrans.lm.llama.checks import check_model
 from livetrans.lm.llama.model import LlamaModel
-from livetrans.lm.llama.probe import check_model
 from livetrans.lm.prompts import build_prompt
 from livetrans.lm.rendering import TemplateFault, render_chat
 from livetrans.models.catalogue import read_catalogue

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from livetrans.lm.llama import probe
+from livetrans.lm.llama import checks
 from tests.endurance.fuzz import cases, targets
 
 COUNTS = {"session": 60, "jsonlines": 60, "config": 60, "glossary": 60, "gguf": 3, "catalogue": 60, "prompts": 20}
@@ -18,7 +18,7 @@ COUNTS = {"session": 60, "jsonlines": 60, "config": 60, "glossary": 60, "gguf": 
 def test_mutated_input_is_used_or_refused_in_a_sentence(
     name: str, translator_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe, "_cache_file", lambda: tmp_path / "checked-models.json")
+    monkeypatch.setattr(checks, "_cache_file", lambda: tmp_path / "checked-models.json")
     target = targets()[name]()
     answers = [target.attempt(data) for data in islice(cases(target, seed=1), COUNTS[name])]
     assert len(answers) == COUNTS[name]

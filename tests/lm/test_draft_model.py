@@ -18,8 +18,8 @@ from livetrans.config import DecodingSettings, LanguageModelSettings
 from livetrans.decoding import DraftModel
 from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.events import Event, Notice, Transcript
+from livetrans.lm.llama.checks import shared_vocabulary
 from livetrans.lm.llama.model import LlamaModel
-from livetrans.lm.llama.pairing import shared_vocabulary
 from livetrans.lm.port import Evaluation
 from tests.lm.conftest import Stream, open_run
 from tests.lm.families import write_recurrent

@@ -13,14 +13,14 @@ import gguf
 import pytest
 
 from livetrans.errors import ModelError
-from livetrans.lm.llama import probe
-from livetrans.lm.llama.probe import check_model
+from livetrans.lm.llama import checks
+from livetrans.lm.llama.checks import check_model
 
 
 @pytest.fixture(autouse=True)
 def cache_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "cache" / "checked-models.json"
-    monkeypatch.setattr(probe, "_cache_file", lambda: file)
+    monkeypatch.setattr(checks, "_cache_file", lambda: file)
     return file
 
 
@@ -33,7 +33,7 @@ def test_a_good_file_is_tried_once_until_it_changes(
         tries.append(path)
         return subprocess.Popen(["true"], **pipes)
 
-    monkeypatch.setattr(probe, "start_python", start)
+    monkeypatch.setattr(checks, "start_python", start)
     copy = tmp_path / "copy.gguf"
     copy.write_bytes(translator_path.read_bytes())
     check_model(copy)
