@@ -20,13 +20,12 @@ from livetrans.metrics.rates import MovedRows
 from livetrans.run.pipeline import Pipeline
 from livetrans.text import counted, visible
 from livetrans.tui import keys
-from livetrans.tui.bars import Loading, Phase, StatusLine, TopBar
 from livetrans.tui.board import Board, Posted, ScreenSink
 from livetrans.tui.captions import Current, History
 from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import COMMANDS, bindings, listed, palette
 from livetrans.tui.numbers import GROUPS
-from livetrans.tui.panel import ROOMY_HEIGHT, Figures, Strip
+from livetrans.tui.status import ROOMY_HEIGHT, Figures, Loading, Phase, StatusLine, Strip, TopBar
 from livetrans.tui.terminal import copy_text, readable
 
 POLL_SECONDS = 0.25

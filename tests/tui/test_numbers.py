@@ -10,11 +10,10 @@ from livetrans.config import DecodingSettings, Settings
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.backpressure import LEVELS, Level
 from livetrans.text import duration
-from livetrans.tui import numbers
-from livetrans.tui import panel as panels
+from livetrans.tui import numbers, status
 from livetrans.tui.keys import COMMANDS, listed
 from livetrans.tui.numbers import DASH, GROUPS, LISTENER, RESEARCH
-from livetrans.tui.panel import strip_text
+from livetrans.tui.status import strip_text
 from tests.tui.scripted import FULL
 
 KEYS = listed(COMMANDS)
@@ -23,7 +22,7 @@ PANEL_WIDTH = 22
 
 
 def draw(snapshot: Snapshot, panel: str, width: int, height: int) -> str:
-    return panels.draw(snapshot, panel, KEYS, width, height).plain
+    return status.draw(snapshot, panel, KEYS, width, height).plain
 
 
 def test_unmeasured_is_a_dash_and_zero_is_zero() -> None:
