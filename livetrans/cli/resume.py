@@ -17,8 +17,8 @@ from livetrans.clock import SystemClock
 from livetrans.config import DecodingSettings, RecogniserSettings, Settings, replaced
 from livetrans.errors import SessionError, UsageError
 from livetrans.models.chosen import choose_models
+from livetrans.session.recorded import Unfinished, read_unfinished
 from livetrans.session.store import LAST, find_session, origin_of
-from livetrans.session.unfinished import Unfinished, read_unfinished
 from livetrans.text import duration
 
 

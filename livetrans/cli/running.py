@@ -25,10 +25,10 @@ from livetrans.run.opening import open_stages, open_translating
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.resuming import Remainder, Resuming
 from livetrans.run.runner import OpenListening, PlainLoop, Run
+from livetrans.session.recorded import Unfinished
 from livetrans.session.recorder import AUDIO_FILE, SessionRecorder, sessions_folder
 from livetrans.session.sinks import Sink, open_lines, open_records
 from livetrans.session.store import older_than, remove, shell_name, summarise
-from livetrans.session.unfinished import Unfinished
 from livetrans.text import counted, duration
 
 if TYPE_CHECKING:

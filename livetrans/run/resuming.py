@@ -21,7 +21,7 @@ from livetrans.run.listening import PROGRESS_INTERVAL, Listening, OnAudio, Stage
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import PlainLoop
 from livetrans.run.translating import Translating
-from livetrans.session.unfinished import Unfinished
+from livetrans.session.recorded import Unfinished
 from livetrans.speech.transcriber import LONG_SILENCE
 
 if TYPE_CHECKING:

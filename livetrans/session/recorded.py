@@ -1,17 +1,35 @@
-"""Recorded transcripts as a source: for runs without a recogniser, and for the same updates with every method."""
+"""Recorded sessions read again: their transcripts as a source, and what a run that was cut off did not finish."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from livetrans.clock import Clock
+from livetrans.config import Settings, changed
 from livetrans.errors import SessionError
-from livetrans.events import Notice, Transcript
-from livetrans.session.codec import events_file, from_dict, line_error, read_lines
+from livetrans.events import (
+    AudioChunk,
+    Caption,
+    Coalesced,
+    Notice,
+    Origin,
+    RunEnded,
+    RunStarted,
+    SettingChanged,
+    SourceProgress,
+    Transcript,
+)
+from livetrans.session.codec import events_file, from_dict, line_error, read_lines, read_records
+from livetrans.session.recorder import AUDIO_FILE, recorded_sound
 
+CHUNK = 960
+"""Samples of sound read at once, as in a replay at full speed."""
+_END = 1.0
+"""Seconds before the stated end of a recording from which it counts as heard: some headers hold estimates."""
 _LONGEST_SLEEP = 0.05
 """Seconds. A sleep cannot be ended early: waiting in slices lets `close` and `pause` act soon, without locks."""
 
@@ -32,8 +50,8 @@ class RecordedTranscripts:
     `real_time` they come at the recorded pace: when they were published, or, where the recording was made faster than
     speech, when their last word ends in the source. `captured_at` is on the run's clock, so that lag is measured anew;
     it is None where the recording has none, as there was no recogniser's delay then. Otherwise they come at once,
-    without `captured_at`. A segment that a crash or `close` left without a final gets its
-    last hypothesis once more as its final, because what was heard is finished and shown.
+    without `captured_at`. A segment that a crash or `close` left without a final gets its last hypothesis once more as
+    its final, because what was heard is finished and shown.
     """
 
     def __init__(
@@ -79,7 +97,7 @@ class RecordedTranscripts:
                 unfinished[transcript.segment_id] = transcript
             yield transcript
         for last in unfinished.values():
-            yield replace(last, revision=last.revision + 1, committed=last.text, partial="", final=True)
+            yield _as_final(last)
 
     def pause(self, paused: bool) -> None:
         """Stop or resume the transcripts; the time between does not count."""
@@ -104,6 +122,11 @@ class RecordedTranscripts:
         return origin
 
 
+def _as_final(last: Transcript) -> Transcript:
+    """Return the final of a segment that never got one: it ends as it was last recognised."""
+    return replace(last, revision=last.revision + 1, committed=last.text, partial="", final=True)
+
+
 def _read(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterator[_Timed]:
     file = events_file(path)
     began = 0.0
@@ -125,3 +148,105 @@ def _read(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterato
         if record.event.captured_at is not None:
             due, captured = record.at - began, record.event.captured_at - began
         yield _Timed(transcript, due, captured)
+
+
+@dataclass(slots=True)
+class Unfinished:
+    """A session as far as it was recorded."""
+
+    folder: Path
+    settings: Settings = field(default_factory=Settings)
+    """Those that held last in the run that heard the speech."""
+    lacks_glossary: bool = False
+    """Whether it had a glossary, and is from before glossaries were recorded."""
+    at: float = 0.0
+    """Instant of the last event."""
+    heard: float = 0.0
+    """Source time up to which each final of the recogniser is recorded."""
+    finals: list[Transcript] = field(default_factory=list)
+    """Every final of the recogniser, in order."""
+    ended: bool = False
+    """Whether the run ended in order: the end of what was heard ended the last segment."""
+    was_resumed: bool = False
+    captioned: set[int] = field(default_factory=set)
+    """Segments whose final was shown."""
+    waiting: dict[int, list[Transcript]] = field(default_factory=dict)
+    """The updates of each segment that has no final caption, and of the segment before: what the draft grew from."""
+
+    sound: Callable[[], Iterator[AudioChunk]] | None = None
+    """Opens the sound that can be recognised, kept or from the file that was replayed; None where there is none."""
+    origin: Origin | None = None
+    """What the run listened to."""
+    total: float | None = None
+    """Length of that, where it is known."""
+    heard_all: bool = False
+    """Whether the run heard it to its end."""
+
+    @property
+    def unheard(self) -> bool:
+        """Whether the run ended before its recording did."""
+        return self.total is not None and not self.heard_all and self.total - self.heard > _END
+
+    def updates(self, until: float) -> Iterator[Transcript]:
+        """Yield what has to be translated of the segments that end before `until`, with the updates before it."""
+        for segment_id, updates in sorted(self.waiting.items()):
+            last = updates[-1]
+            if last.end > until:
+                continue
+            yield from updates
+            if not last.final and segment_id not in self.captioned:
+                yield _as_final(last)
+
+
+def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None) -> Unfinished:
+    """Read a session's events once; what is kept of them is small.
+
+    Raises:
+        SessionError: it cannot be read, or the run never began to listen.
+    """
+    found = Unfinished(folder)
+    if (folder / AUDIO_FILE).is_file():
+        found.sound = partial(recorded_sound, folder, CHUNK)
+    shown: int | None = None
+    began = False
+    for record in read_records(folder, notify):
+        found.at = record.at
+        match record.event:
+            case RunStarted(signature=signature, settings=settings, origin=origin):
+                found.was_resumed = began
+                if not began:
+                    began, found.settings, found.origin = True, settings, origin
+                    found.lacks_glossary = bool(signature.get("glossary_terms")) and not settings.prompt.glossary
+            case Transcript() as transcript:
+                found.waiting.setdefault(transcript.segment_id, []).append(transcript)
+                if transcript.final:
+                    found.finals.append(transcript)
+            case Coalesced(segment_id=segment_id, revision=revision):
+                updates = found.waiting.get(segment_id, [])
+                found.waiting[segment_id] = [update for update in updates if update.revision != revision]
+            case Caption(final=True) as caption if caption.segment_id >= 0:
+                if shown is not None and shown != caption.segment_id:
+                    found.waiting.pop(shown, None)
+                shown = caption.segment_id
+                found.captioned.add(shown)
+            case SettingChanged(name=name, value=value):
+                if not found.was_resumed:
+                    found.settings = changed(found.settings, name, value)
+            case SourceProgress(heard=heard, total=total):
+                found.heard, found.ended = max(found.heard, heard), False
+                found.total = found.total or total
+            case RunEnded(reason=reason):
+                found.ended = reason != "failed"
+                found.heard_all = found.heard_all or (reason == "end of source" and not found.was_resumed)
+                if found.was_resumed and reason == "end of source":
+                    found.waiting.clear()  # Recognised again: other segments may stand for the same words.
+            case _:
+                pass
+    if not began:
+        raise SessionError(f"{folder} holds nothing to finish: its run ended before it began to listen.")
+    found.waiting = {
+        segment_id: updates
+        for segment_id, updates in found.waiting.items()
+        if updates and (segment_id == shown or segment_id not in found.captioned)
+    }
+    return found

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from livetrans.errors import LivetransError
 from livetrans.session.export import last_captions
-from livetrans.session.unfinished import read_unfinished
+from livetrans.session.recorded import read_unfinished
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 LIVETRANS = [sys.executable, "-m", "livetrans"]

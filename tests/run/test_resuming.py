@@ -28,8 +28,8 @@ from livetrans.run.runner import OpenListening, PlainLoop
 from livetrans.run.translating import Translating
 from livetrans.session.codec import EVENTS_FILE, read_records
 from livetrans.session.export import last_captions
+from livetrans.session.recorded import CHUNK, read_unfinished
 from livetrans.session.recorder import SessionRecorder
-from livetrans.session.unfinished import CHUNK, read_unfinished
 from livetrans.speech.transcriber import Transcriber
 from tests.lm.scripted import ScriptedModel, word_by_word_rule
 from tests.speech.scripted import ScriptedRecogniser
