@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from livetrans.bench.methods import BASELINE
-from livetrans.bench.runfile import Method, RunFile, Segment, Update
+from livetrans.bench.methods import BASELINE, Method
+from livetrans.bench.runfile import RunFile, Segment, Update
 from livetrans.bench.viewer import Latency, MethodUnits, Screen, measure_latency, measure_screen
 from livetrans.errors import UsageError
 from livetrans.languages import parse_language

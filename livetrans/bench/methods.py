@@ -5,9 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from livetrans.bench.runfile import Method
 from livetrans.clock import Clock, ProcessorClock, SystemClock
 from livetrans.config import FINALS, GAMMA, MOST_GAMMA, PAPER, DecodingSettings, MaskSettings, SamplingSettings
 from livetrans.decoding import DECODERS, Decoder
@@ -57,6 +56,26 @@ _NO_THRESHOLDS = (
     "the thresholds in {} are not a probability from 0 to 1 and a distance from 0 to 1000 nats; write for example "
     "bild@0.6,3"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A row of the method table; what its decoder does not have is None."""
+
+    label: str
+    decoder: str
+    bias: float | None = None
+    output_mask_k: int = 0
+    window: int | None = None
+    final: str = "partial"
+    gamma: int | None = None
+    fallback: float | None = None
+    rollback: float | None = None
+
+    @property
+    def drafted(self) -> bool:
+        """Whether it works with a draft model."""
+        return self.gamma is not None or self.fallback is not None
 
 
 def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[Method, ...]:

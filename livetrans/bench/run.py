@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from livetrans.bench.corpora import Corpus, CorpusSegment
-from livetrans.bench.methods import settings_of
-from livetrans.bench.runfile import Header, Method, Unit, Update
-from livetrans.bench.writer import RunWriter
+from livetrans.bench.methods import Method, settings_of
+from livetrans.bench.runfile import Header, RunWriter, Unit, Update
 from livetrans.clock import Clock
 from livetrans.config import SamplingSettings
 from livetrans.decoding import DECODERS, DraftModel

@@ -20,8 +20,7 @@ from livetrans.bench.methods import (
     parse_methods,
 )
 from livetrans.bench.run import Bench, check_models, method_models
-from livetrans.bench.runfile import FORMAT, Header
-from livetrans.bench.writer import RunWriter
+from livetrans.bench.runfile import FORMAT, Header, RunWriter
 from livetrans.cli.bench import step_bar, threads_option, time_option
 from livetrans.cli.declarations import NumberRange
 from livetrans.cli.messages import say

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from livetrans.bench.corpora import transcript_corpus
 from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
-from livetrans.bench.methods import BASELINE, labelled, parse_methods
+from livetrans.bench.methods import BASELINE, Method, labelled, parse_methods
 from livetrans.bench.run import Bench, check_models, method_models
-from livetrans.bench.runfile import FORMAT, Header, Method, RunFile
+from livetrans.bench.runfile import FORMAT, Header, RunFile
 from livetrans.bench.tables import comparison_table
 from livetrans.cli.bench import step_bar, write_tables
 from livetrans.cli.messages import progress_bar, say, say_above

@@ -8,8 +8,7 @@ from pathlib import Path
 from livetrans.bench.corpora import Corpus, text_corpus
 from livetrans.bench.methods import parse_methods
 from livetrans.bench.run import Bench, MethodModels
-from livetrans.bench.runfile import FORMAT, Header
-from livetrans.bench.writer import RunWriter
+from livetrans.bench.runfile import FORMAT, Header, RunWriter
 from livetrans.clock import ManualClock
 from livetrans.languages import parse_language
 from livetrans.lm.prompts import build_prompt

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from livetrans.bench.figures import FIGURES, general_notes
 from livetrans.bench.measures import MeasuredRun, MeasureSettings
-from livetrans.bench.runfile import Method, RunFile, Segment, Unit, Update
+from livetrans.bench.methods import Method
+from livetrans.bench.runfile import RunFile, Segment, Unit, Update
 from livetrans.bench.viewer import Latency, MethodUnits, measure_latency, measure_screen
 from livetrans.errors import ModelError, UsageError
 from livetrans.metrics.rates import erasure

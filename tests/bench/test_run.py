@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from livetrans.bench.corpora import Corpus, recorded_corpus
 from livetrans.bench.methods import parse_methods
 from livetrans.bench.run import tasks
-from livetrans.bench.runfile import Header, Segment, Update, read_run, to_line
-from livetrans.bench.writer import RunWriter
+from livetrans.bench.runfile import Header, RunWriter, Segment, Update, read_run, to_line
 from livetrans.errors import LivetransError, SessionError, UsageError
 from livetrans.languages import parse_language
 from livetrans.session.codec import without_times
