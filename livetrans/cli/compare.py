@@ -20,7 +20,8 @@ from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import SourceError, UsageError
 from livetrans.events import Event, Notice, Transcript
-from livetrans.run.opening import languages, open_model, prepare_prompt
+from livetrans.run.lanes import languages, prepare_prompt
+from livetrans.run.opening import open_model
 from livetrans.signature import sign
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def compare_methods(
     with ExitStack() as opened:
         model = open_model(settings, clock, lambda event: say(event.text) if isinstance(event, Notice) else None)
         opened.callback(model.close)
-        prompt = prepare_prompt(model, settings)
+        prompt = prepare_prompt(model, settings, languages(settings))
         small = None
         if settings.draft_model:
             from livetrans.lm.llama.checks import load_draft_model

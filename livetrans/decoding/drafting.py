@@ -67,6 +67,10 @@ class DraftModel:
         self._vocabulary_size = vocabulary_size
         self._worth = Worth()
 
+    def another_context(self) -> DraftModel:
+        """Return the model with a second context over the same weights."""
+        return DraftModel(self.model.another_context(), self._gamma, self._vocabulary_size)
+
     @property
     def gamma(self) -> int:
         """How many tokens to propose next; 0 where proposing costs more than it saves."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,6 +87,9 @@ class LanguageModel(Protocol):
         Raises:
             ContextError: there are no such tokens in the last context, or `can_move` is False.
         """
+
+    def another_context(self) -> Self:
+        """Return a second, empty context over the same weights; it is closed with this one, if not before."""
 
     def close(self) -> None:
         """Free the model; it is not used afterwards."""

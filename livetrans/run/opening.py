@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from livetrans.clock import Clock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
-from livetrans.decoding import DECODERS, DraftModel
-from livetrans.errors import ContextError, UsageError
+from livetrans.decoding import DECODERS
+from livetrans.errors import UsageError
 from livetrans.events import Notice, Origin, SourceProgress, Transcript
-from livetrans.languages import AUTO, Language, are_same, parse_language
-from livetrans.lm.prompts import Prompt, build_prompt, text_of_tokens
+from livetrans.lm.prompts import Prompt
+from livetrans.run.lanes import languages, open_draft_model, open_lanes, prepare_prompt
 from livetrans.run.listening import Listener, Listening, OnAudio, PostponedNotices, Stages, listen
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel, RestartingRecogniser
@@ -26,26 +26,17 @@ from livetrans.run.spool import SpooledSource
 from livetrans.run.translating import Translating
 from livetrans.session.recorder import sessions_folder
 from livetrans.signature import sign
-from livetrans.translation.presenter import Presenter
-from livetrans.translation.prompting import Prompts
-from livetrans.translation.translator import Translator, check_method
+from livetrans.translation.translator import check_method
 
 if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource
     from livetrans.lm.llama.model import LlamaModel
-    from livetrans.lm.port import LanguageModel
     from livetrans.session.recorded import RecordedTranscripts
     from livetrans.speech.recogniser import Recogniser
-
-_LONGEST_SOURCE_TOKENS = 160
-"""Room for a segment at its length cap of 40 words, at four tokens a word."""
 
 _LARGE_MODEL_BYTES = 200_000_000
 """From this size on loading takes long enough to show how far it is. By size and not by time, because the events of a
 run at full speed may not depend on the machine."""
-
-UNKNOWN_LANGUAGE = Language(AUTO, "spoken", True, None)
-"""Stands in prompts for a source language that the recogniser has to detect: "Translate the spoken source text"."""
 
 
 def from_audio(
@@ -156,29 +147,15 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
     with ExitStack() as opened:
         model = RestartingModel(partial(open_model, settings, clock, publish), clock, publish)
         opened.callback(model.close)
-        prompt = prepare_prompt(model, settings)
+        prompt = prepare_prompt(model, settings, languages(settings))
         draft_model = open_draft_model(settings, model.loaded, prompt, publish)
         if draft_model:
             opened.callback(draft_model.model.close)
-        source, target = languages(settings)
-        prompts = Prompts(
-            model,
-            prompt,
-            (source, target),
-            room=_LONGEST_SOURCE_TOKENS + settings.decoding.maximum_output_tokens,
-            history=settings.prompt.history,
-            glossary=settings.prompt.glossary,
-            notify=publish,
-        )
-        for code in settings.targets[1:]:
-            if not are_same(source.code, code):
-                build_prompt(model, prompt.name, source, parse_language(code))
-        translator = Translator(model, prompts, settings.decoding, settings.mask, draft_model)
-        presenter = Presenter(text_of_tokens(model), settings.mask, spaced=target.spaced)
+        lanes = open_lanes(settings, model, prompt, draft_model, publish)
         sampler = open_sampler(settings, model, prompt, clock, publish)
         packages = ["faster-whisper"] if settings.recogniser else []
         signature = sign(model.loaded, settings.language_model.model, prompt, model.loaded.threads, *packages)
-        return Translating(translator, presenter, signature.flat(), opened.pop_all().close, sampler)
+        return Translating(lanes, signature.flat(), opened.pop_all().close, sampler)
 
 
 def open_sampler(
@@ -230,51 +207,3 @@ def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel
         text = f"The translator reads no more than {model.context_tokens} tokens: --context {wished} is cut to that."
         publish(Notice("warning", text))
     return model
-
-
-def open_draft_model(settings: Settings, target: LlamaModel, prompt: Prompt, publish: Publish) -> DraftModel | None:
-    """Load the draft model, if the run has one, and evaluate its prompt: a second context, owned by the same thread.
-
-    Raises:
-        UsageError: it is the translator itself.
-        ModelError: it cannot be used, has another vocabulary, or does not fit in memory.
-    """
-    from livetrans.lm.llama.checks import load_draft_model, shared_vocabulary
-
-    draft = settings.draft_model
-    if draft is None:
-        return None
-    publish(Notice("info", f"loading the draft model {draft.model.name} …"))
-    load = partial(load_draft_model, draft.model, settings.language_model, target.clock)
-    model = RestartingModel(load, target.clock, publish, "draft model")
-    try:
-        vocabulary_size = shared_vocabulary(target, model.loaded)
-        model.evaluate(prompt.tokens(target, "."))
-    except BaseException:
-        model.close()
-        raise
-    return DraftModel(model, draft.gamma, vocabulary_size)
-
-
-def languages(settings: Settings) -> tuple[Language, Language]:
-    """Return the source and the target language of a run."""
-    source = settings.source_language
-    return (UNKNOWN_LANGUAGE if source == AUTO else parse_language(source)), parse_language(settings.target_language)
-
-
-def prepare_prompt(model: LanguageModel, settings: Settings) -> Prompt:
-    """Return the prompt for the run's languages, evaluated once so that the first caption need not wait for it.
-
-    Raises:
-        ContextError: prompt, longest segment and longest output do not fit in the context together.
-    """
-    prompt = build_prompt(model, settings.language_model.prompt, *languages(settings))
-    fixed = len(prompt.before) + len(prompt.after)
-    needed = fixed + _LONGEST_SOURCE_TOKENS + settings.decoding.maximum_output_tokens
-    if needed > model.context_tokens:
-        raise ContextError(
-            f"a context of {model.context_tokens} tokens is too small for {model.name}; "
-            f"give --context at least {needed}"
-        )
-    model.evaluate(prompt.tokens(model, "."))
-    return prompt

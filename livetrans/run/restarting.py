@@ -51,17 +51,21 @@ class _Restarting(Generic[Stage]):
         except (ContextError, UsageError):
             raise
         except Exception as error:
-            if self._has_failed:
-                raise
-            self._has_failed = True
-            reason = sentence(error).rstrip(".")
-            self._publish(Notice("warning", f"The {self._name} failed ({reason}); it is loaded again."))
-            self._release()
-            self._wrapped = self._open()
+            self._restart(error)
             prepare(self._wrapped)
             return function(self._wrapped)
         finally:
             self.began = None
+
+    def _restart(self, error: Exception) -> None:
+        """Open the stage again after its first failure; raise the second."""
+        if self._has_failed:
+            raise error
+        self._has_failed = True
+        reason = sentence(error).rstrip(".")
+        self._publish(Notice("warning", f"The {self._name} failed ({reason}); it is loaded again."))
+        self._release()
+        self._wrapped = self._open()
 
     def _release(self) -> None:
         """Free the broken stage, so that memory need not hold two."""
@@ -107,6 +111,7 @@ class RestartingModel(_Restarting[Wrapped], ModelWrapper[Wrapped]):
     ) -> None:
         super().__init__(name, open_model, clock, publish)
         self._context: Sequence[int] = ()
+        self._others: list[_AnotherContext[Wrapped]] = []
 
     @property
     def loaded(self) -> Wrapped:
@@ -126,12 +131,41 @@ class RestartingModel(_Restarting[Wrapped], ModelWrapper[Wrapped]):
         return evaluation
 
     def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
-        # The fresh model's cache has to hold the block that is moved.
-        evaluation = self._call(
-            lambda stage: stage.move(context, begin, end), lambda stage: stage.evaluate(self._context)
-        )
+        evaluation = self._call(lambda stage: stage.move(context, begin, end))
         self._context = [*context, *self._context[begin:end]]
         return evaluation
 
+    def another_context(self) -> RestartingModel[Wrapped]:
+        """Return a second context over the same weights; where one of them fails, all are opened again."""
+        other = _AnotherContext(self)
+        self._others.append(other)
+        return other
+
+    def _restart(self, error: Exception) -> None:
+        super()._restart(error)
+        self._restore()
+        for other in self._others:
+            other.reopen()
+
+    def _restore(self) -> None:
+        # The next call may move a block, which the fresh model's cache has to hold.
+        if self._context:
+            self._wrapped.evaluate(self._context)
+
     def _release(self) -> None:
         self._wrapped.close()
+
+
+class _AnotherContext(RestartingModel[Wrapped]):
+    """A further context of a model, which is opened again with it."""
+
+    def __init__(self, first: RestartingModel[Wrapped]) -> None:
+        self._first = first
+        super().__init__(lambda: first.loaded.another_context(), first._clock, first._publish, first._name)
+
+    def reopen(self) -> None:
+        self._wrapped = self._open()
+        self._restore()
+
+    def _restart(self, error: Exception) -> None:
+        self._first._restart(error)

@@ -1,14 +1,14 @@
-"""The translating side of a run: the loaded translator, its prompt and its presenter."""
+"""The translating side of a run: a lane for each language of the captions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from livetrans.config import Settings
 from livetrans.errors import ContextError
 from livetrans.events import Caption, Notice, Transcript
-from livetrans.languages import are_same, parse_language
+from livetrans.languages import are_same
 from livetrans.run.publisher import Publish
 from livetrans.run.speedup import ShownUpdate, SpeedupSampler
 from livetrans.signature import Setting
@@ -17,48 +17,67 @@ from livetrans.translation.translator import Translator
 
 
 @dataclass(frozen=True, slots=True)
-class Translating:
-    """The translating side, ready to run."""
+class Lane:
+    """What translates updates into one language: a translator with a context and prompts of its own, and a presenter.
 
-    translator: Translator
+    So the captions of a lane are those of a run into its language alone.
+    """
+
+    translator: Translator | None
+    """None where all speech is in the lane's language."""
     presenter: Presenter
-    signature: dict[str, Setting]
-    close: Callable[[], None]
-    sampler: SpeedupSampler | None = None
-    """What measures the speedup of a live run; None where it is not measured."""
+    language: str | None = None
+    """Code; None for a translator that knows one language only."""
 
-    def follow(self, settings: Settings) -> None:
-        """Take the settings that hold now: decoding and mask at once, the language from the next segment on."""
-        self.translator.settings = settings.decoding
-        self.translator.mask = self.presenter.mask = settings.mask
-        self.translator.aim_at(parse_language(settings.target_language))
+    def translate(self, transcript: Transcript, settings: Settings, publish: Publish) -> ShownUpdate | None:
+        """Translate and present one update, or show it as it was heard; return what was translated.
 
-    def translate(self, transcript: Transcript, settings: Settings, publish: Publish) -> None:
-        """Translate and present one update, or show it as it was heard.
-
-        That is so where the captions' language is spoken, and for a final that does not fit in the model's context.
-        What a split left to a new segment is shown until the model has translated it there.
+        It is shown as it was heard where the captions' language is spoken, and a final also where it does not fit in
+        the model's context. What a split left to a new segment is shown until the model has translated it there.
         """
-        self.follow(settings)
-        carried = self.translator.carried(transcript)
-        spoken, shown = transcript.language or settings.source_language, self.translator.language
-        if shown and are_same(spoken, shown):
-            publish(Caption(transcript, transcript.text, untranslated=True, language=shown))
-            return
+        translator, decoding, mask = self.translator, settings.decoding, settings.mask
+        if translator is None:
+            publish(self._as_heard(transcript))
+            return None
+        translator.settings, translator.mask, self.presenter.mask = decoding, mask, mask
+        carried = translator.carried(transcript)
+        if self.language and are_same(transcript.language or settings.source_language, self.language):
+            publish(self._as_heard(transcript))
+            return None
         captions: list[Caption] = []
         if carried:
             captions.append(self.presenter.present(carried))
             publish(captions[0])
         try:
-            translation = self.translator.translate(transcript)
+            translation = translator.translate(transcript)
         except ContextError as error:
             if transcript.final:
                 publish(Notice("warning", f"Shown untranslated: {error}."))
-                publish(Caption(transcript, transcript.text, untranslated=True))
-            return
+                publish(self._as_heard(transcript))
+            return None
         publish(translation)
         captions.append(self.presenter.present(translation))
         publish(captions[-1])
-        if self.sampler:
-            prompt, decoding, mask = self.translator.prompt, settings.decoding, settings.mask
-            self.sampler.add(ShownUpdate(transcript, prompt, decoding, mask, tuple(captions)))
+        return ShownUpdate(transcript, translator.prompt, decoding, mask, tuple(captions))
+
+    def _as_heard(self, transcript: Transcript) -> Caption:
+        return Caption(transcript, transcript.text, untranslated=True, language=self.language)
+
+
+@dataclass(frozen=True, slots=True)
+class Translating:
+    """The translating side, ready to run."""
+
+    lanes: Sequence[Lane]
+    signature: dict[str, Setting]
+    close: Callable[[], None]
+    sampler: SpeedupSampler | None = None
+    """What measures the speedup of a live run; None where it is not measured."""
+
+    def translate(self, transcript: Transcript, settings: Settings, publish: Publish) -> None:
+        """Translate and present one update in every lane, first into the language that is shown."""
+        shown = settings.target_language
+        for lane in sorted(self.lanes, key=lambda lane: lane.language != shown):
+            update = lane.translate(transcript, settings, publish)
+            if self.sampler and update and lane.language in (None, shown):
+                self.sampler.add(update)

@@ -19,7 +19,7 @@ from livetrans.text import has_unspaced_script, one_line
 
 
 class Prompts:
-    """The prompts of a run; `target` may be set from any thread, and holds from the next segment on.
+    """The prompts of a run into one language.
 
     The text before the terms changes only when a segment ends, so that the model's cache keeps it. If a prompt leaves
     too little room in the model's context, the oldest sentences are dropped first.
@@ -43,7 +43,6 @@ class Prompts:
         self._model = model
         self._name = prompt.name
         self._source, self._target = languages
-        self.target = self._target
         self._room = room
         self._notify = notify
         template = TEMPLATES[prompt.name]
@@ -76,14 +75,9 @@ class Prompts:
         """The terms in the last prompt."""
         return tuple(term for term, _ in self._made[0][2].terms)
 
-    def begin_segment(self) -> bool:
-        """Take the target that was set; return whether it changed, so that no earlier output may be used."""
+    def begin_segment(self) -> None:
+        """Tell again which terms occur."""
         self._said.clear()
-        if self.target == self._target:
-            return False
-        self._target = self.target
-        self._pairs.clear()
-        return True
 
     def choose(self, transcript: Transcript) -> Prompt:
         """Return the prompt of an update."""

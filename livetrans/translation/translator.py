@@ -9,7 +9,6 @@ from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
 from livetrans.decoding.verification import Sampler
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Span, Transcript, Translation
-from livetrans.languages import Language
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.stats import DecodingStats
@@ -60,17 +59,9 @@ class Translator:
         self._draft = Draft()
         self._cap = 0
 
-    def aim_at(self, target: Language) -> None:
-        """Translate into another language from the next segment on; from any thread.
-
-        A translator with one prompt, as in a benchmark, keeps its language.
-        """
-        if self._prompts:
-            self._prompts.target = target
-
     @property
     def language(self) -> str | None:
-        """The code of the current segment's captions; None for a translator with one prompt."""
+        """The code of its translations; None for a translator with one prompt."""
         return self._prompts.language if self._prompts else None
 
     def carried(self, transcript: Transcript) -> Translation | None:
@@ -119,8 +110,9 @@ class Translator:
         if transcript.segment_id == self._segment_id:
             return
         self._segment_id, self._cap = transcript.segment_id, 0
-        in_another_language = self._prompts is not None and self._prompts.begin_segment()
-        if in_another_language or self._draft.prompt or _first_word(transcript.text) != _first_word(self._source):
+        if self._prompts:
+            self._prompts.begin_segment()
+        if self._draft.prompt or _first_word(transcript.text) != _first_word(self._source):
             # The last segment never had a final, or what it left is not what this one begins with.
             self._draft = Draft()
 

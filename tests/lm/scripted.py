@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -114,6 +115,11 @@ class ScriptedModel:
         evaluated = len(context) - kept
         self.clock.advance((per_pass if evaluated else 0.0) + per_token * evaluated)
         return Evaluation(np.empty((0, self.vocabulary_size), np.float32), kept, evaluated, min(evaluated, 1))
+
+    def another_context(self) -> Self:
+        other = copy(self)
+        other._cached = []
+        return other
 
     def close(self) -> None:
         self._cached = []

@@ -70,7 +70,9 @@ def test_a_draft_model_that_fails_is_loaded_again(
     events: list[Event] = []
     translating = open_run(translator_path, draft_path, DecodingSettings(method="spec"), events.append)
     update = Transcript(0, 0, "Where did you buy that book?", "", True, 0.0, 1.0)
-    whole = translating.translator.translate(update)
+    translator = translating.lanes[0].translator
+    assert translator
+    whole = translator.translate(update)
     own_evaluate = LlamaModel.evaluate
 
     def fail_once(model: LlamaModel, context: Sequence[int], last_rows: int = 1) -> Evaluation:
@@ -80,7 +82,7 @@ def test_a_draft_model_that_fails_is_loaded_again(
         return own_evaluate(model, context, last_rows)
 
     monkeypatch.setattr(LlamaModel, "evaluate", fail_once)
-    assert translating.translator.translate(replace(update, segment_id=1)).tokens == whole.tokens
+    assert translator.translate(replace(update, segment_id=1)).tokens == whole.tokens
     translating.close()
     assert Notice("warning", "The draft model failed (it is broken); it is loaded again.") in events
 

@@ -151,6 +151,9 @@ class FaultyModel(ModelWrapper[LanguageModel]):
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
         return self._schedule.call(lambda: self._wrapped.evaluate(context, last_rows), _no_numbers)
 
+    def another_context(self) -> FaultyModel:
+        return FaultyModel(self._wrapped.another_context(), self._schedule)
+
 
 def _no_numbers(evaluation: Evaluation) -> Evaluation:
     logits = np.full_like(evaluation.logits, np.nan)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import DecodingSettings, MaskSettings, Settings, TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, SpeechChunk, Transcript, Word
+from livetrans.languages import parse_language
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.run.listening import Listener, Listening, OnAudio, listen
@@ -19,15 +21,19 @@ from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel, RestartingRecogniser
 from livetrans.run.speedup import SpeedupSampler
 from livetrans.run.spool import SpooledSource
-from livetrans.run.translating import Translating
+from livetrans.run.translating import Lane, Translating
 from livetrans.speech.transcriber import Transcriber
 from livetrans.translation.presenter import Presenter
+from livetrans.translation.prompting import Prompts
 from livetrans.translation.translator import Translator
 from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 from tests.speech.scripted import ScriptedRecogniser, speak
 
 from .faults import FaultyModel, FaultyRecogniser, FaultySource, ScaledClock, Schedule
 from .sinks import Collected
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SPEED = 20.0
 """The run's clock against the machine's: a minute of speech takes three seconds."""
@@ -65,12 +71,31 @@ def updates(texts: list[str]) -> list[Transcript]:
 
 
 def scripted_translating(
-    model: LanguageModel, kind: type[Translator] = Translator, sampler: SpeedupSampler | None = None
+    model: LanguageModel, language: str | None = None, sampler: SpeedupSampler | None = None
 ) -> Translating:
     """The translating side of a run over a scripted model."""
-    translator = kind(model, PROMPT, DecodingSettings(), MaskSettings())
+    translator = Translator(model, PROMPT, DecodingSettings(), MaskSettings())
     presenter = Presenter(text_of_tokens(model), MaskSettings(), spaced=True)
-    return Translating(translator, presenter, {}, model.close, sampler)
+    return Translating([Lane(translator, presenter, language)], {}, model.close, sampler)
+
+
+def scripted_lanes(model: LanguageModel, languages: Sequence[str]) -> list[Lane]:
+    """A lane for each language, whose prompts have its code behind their beginning."""
+    lanes = []
+    for number, code in enumerate(languages):
+        context = model.another_context() if number else model
+        prompt = Prompt("chat", (BEGIN, *context.tokenize(code), SOURCE), (TARGET,), False)
+        prompts = Prompts(context, prompt, (parse_language("en"), parse_language(code)), room=0)
+        prompts.choose = lambda transcript, prompt=prompt: prompt  # type: ignore[method-assign,misc]
+        translator = Translator(context, prompts, DecodingSettings(), MaskSettings())
+        lanes.append(Lane(translator, Presenter(text_of_tokens(context), MaskSettings(), spaced=True), code))
+    return lanes
+
+
+def into_languages(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+    """A rule for `scripted_lanes`: each word with the code of the language behind it."""
+    code = model.word(context[1])
+    return word_by_word_rule(lambda word: f"{word}~{code}", unsure_of_last=False)(model, context)
 
 
 class Sound:

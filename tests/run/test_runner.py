@@ -140,7 +140,7 @@ def test_gaps_behind_a_translator_that_failed_are_published_before_the_end() -> 
             raise RuntimeError("out of memory")
 
         side = translating(publish)
-        side.translator.carried = carried  # type: ignore[method-assign]
+        side.lanes[0].translator.carried = carried  # type: ignore[method-assign]
         return side
 
     task, collected = start(Pipeline, Stream(gaps=gaps), translate=failing)
@@ -230,8 +230,10 @@ def test_live_controls_reach_the_stages_and_are_recorded() -> None:
     pipeline.stop()
     pipeline.join()
     assert stream.languages == ["zh", None]
-    assert side.presenter.mask.k == side.translator.mask.k == pipeline.settings.mask.k == 5
-    assert side.translator.settings == pipeline.settings.decoding == CALM["still"].decoding
+    [lane] = side.lanes
+    assert lane.translator
+    assert lane.presenter.mask.k == lane.translator.mask.k == pipeline.settings.mask.k == 5
+    assert lane.translator.settings == pipeline.settings.decoding == CALM["still"].decoding
     assert stream.paused == [True, False]
     assert [(event.name, event.value) for event in collected.of(SettingChanged)] == [
         ("calm", "faithful"), ("bias", 0.4), *changes, ("paused", True), ("paused", False),

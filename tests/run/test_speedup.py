@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -41,7 +42,7 @@ class Scene:
         self.model.evaluate(PROMPT.tokens(self.model, "."))
         self.published: list[Comparison] = []
         self.sampler = SpeedupSampler(self.another, PROMPT, self.clock, self.publish, share=share)
-        self._translating = scripted_translating(self.model)
+        [self.lane] = scripted_translating(self.model).lanes
         self.seconds = 0.0
         """Of the run's own updates."""
 
@@ -57,8 +58,9 @@ class Scene:
     def translate(self, transcripts: list[Transcript]) -> None:
         for transcript in transcripts:
             started = self.clock.now()
-            translator = self._translating.translator
-            caption = self._translating.presenter.present(translator.translate(transcript))
+            translator = self.lane.translator
+            assert translator
+            caption = self.lane.presenter.present(translator.translate(transcript))
             self.seconds += self.clock.now() - started
             self.sampler.add(ShownUpdate(transcript, PROMPT, translator.settings, translator.mask, (caption,)))
 
@@ -153,7 +155,7 @@ class SampledRun(ScriptedRun):
         translating = super()._translating(publish)
         another: Callable[[], LanguageModel] = lambda: ScriptedModel(word_by_word_rule(unsure_of_last=False))  # noqa: E731
         sampler = SpeedupSampler(another, PROMPT, self.clock, publish, share=1.0)
-        return Translating(translating.translator, translating.presenter, {}, translating.close, sampler)
+        return replace(translating, sampler=sampler)
 
 
 def test_a_live_run_publishes_comparisons_and_ends_with_their_figures() -> None:

@@ -11,20 +11,15 @@ from livetrans.events import Caption, Event, Record, Transcript, Translation
 from livetrans.languages import are_same
 from livetrans.session.sinks import PlainOutput
 from livetrans.session.subtitles import texts_of
-from livetrans.translation.translator import Translator
 from livetrans.tui.captions import caption_content
 from tests.lm.scripted import ScriptedModel, word_by_word_rule
 
 from .scripted_run import scripted_translating
 
 
-class IntoGerman(Translator):
-    language = "de"  # type: ignore[assignment]
-
-
 def translated(settings: Settings, *languages: str | None) -> list[Event]:
     """What is published of a final in each language, `language` being what was detected."""
-    translating = scripted_translating(ScriptedModel(word_by_word_rule()), IntoGerman)
+    translating = scripted_translating(ScriptedModel(word_by_word_rule()), "de")
     events: list[Event] = []
     for number, language in enumerate(languages):
         final = Transcript(number, 0, "one two.", "", True, 0.0, 1.0, language=language)

@@ -14,11 +14,10 @@ from livetrans.errors import ModelError, UsageError
 from livetrans.events import Notice, Transcript, Translation
 from livetrans.languages import parse_language
 from livetrans.lm.llama.model import LlamaModel
-from livetrans.lm.prompts import Prompt, build_prompt
+from livetrans.lm.prompts import build_prompt
 from livetrans.translation.prompting import Glossary, Prompts, read_glossary
 from livetrans.translation.translator import Translator
 from tests.lm.families import FAMILIES, Spelled, write_family
-from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
 
 PAIR = (parse_language("en"), parse_language("de"))
 TERMS = (("bridge", "Steg"), ("Bridge Street", "Brückenstraße"), ("city council", "Rat"))
@@ -97,20 +96,6 @@ def test_a_template_that_refuses_earlier_sentences_is_refused_before_the_first()
         make(model, history=2)
 
 
-def test_another_target_begins_with_a_segment_without_draft_and_history() -> None:
-    model = Spelled(FAMILIES["chat"])
-    prompts, _ = make(model, history=2)
-    prompts.remember("Hello.", "Hallo.")
-    prompts.target = parse_language("ja")
-    assert "German" in text_of(model, prompts, update(0, "Good"))
-    assert prompts.language == "de"
-    assert prompts.begin_segment()
-    prompt = text_of(model, prompts, update(1, "Good"))
-    assert "Japanese" in prompt and "Hallo" not in prompt
-    assert prompts.language == "ja"
-    assert not prompts.begin_segment()
-
-
 def test_a_detected_language_that_the_family_does_not_know_is_told_once() -> None:
     model = Spelled(FAMILIES["hymt-1.8B"])
     prompts, notices = make(model)
@@ -127,24 +112,6 @@ def test_a_language_that_nobody_knows_is_told_and_changes_nothing() -> None:
     prompts, notices = make(model)
     assert "English" in text_of(model, prompts, update(0, "Hello", language="\x1bxx"))
     assert [notice.level for notice in notices] == ["warning"]
-
-
-def test_the_draft_of_another_language_is_never_used() -> None:
-    """Not even the words that a split left to the segment in which the other language begins."""
-    model = ScriptedModel(word_by_word_rule(unsure_of_last=False))
-    prompt = Prompt("chat", (BEGIN, SOURCE), (TARGET,), False)
-    prompts = Prompts(model, prompt, PAIR, room=0)
-    prompts.choose = lambda transcript: prompt  # type: ignore[method-assign]
-    translator = Translator(model, prompts, DecodingSettings("ssbd", final="partial"), MaskSettings())
-    for target, kept in (("de", 2), ("fr", 0)):
-        translator.translate(update(0, "one two. three four", revision=0))
-        translator.translate(update(0, "one two.", revision=1, final=True))
-        translator.aim_at(parse_language(target))
-        carried = translator.carried(update(1, "three four"))
-        assert len(carried.tokens if carried else ()) == kept
-        translation = translator.translate(update(1, "three four"))
-        assert (translation.stats.draft_tokens, translation.language) == (kept, target)
-        translator.translate(update(1, "three four", revision=1, final=True))
 
 
 def test_the_cache_of_the_sentences_before_is_used_again(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
 from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.metrics.rates import ScreenErasure
-from livetrans.run.translating import Translating
+from livetrans.run.translating import Lane, Translating
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
 from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
@@ -101,7 +101,7 @@ def test_a_final_that_does_not_fit_is_shown_in_its_source() -> None:
     text = " ".join(["word"] * 30)
     with pytest.raises(ContextError, match="--context"):
         translator.translate(_update(text))
-    translating = Translating(translator, presenter, {}, model.close)
+    translating = Translating([Lane(translator, presenter)], {}, model.close)
     for update in (_update(text), _update(text, revision=1, final=True), _update("short one.", segment=1, final=True)):
         translating.translate(update, Settings(), events.append)
     shown = [event for event in events if isinstance(event, Caption)]
@@ -130,7 +130,7 @@ def _run(translator: Translator, *updates: Transcript, k: int = 1) -> list[Capti
     presenter = Presenter(text_of_tokens(translator._model), MaskSettings(k=k), spaced=True)
     settings = Settings(decoding=translator.settings, mask=MaskSettings(k=k))
     for update in updates:
-        Translating(translator, presenter, {}, lambda: None).translate(update, settings, events.append)
+        Lane(translator, presenter).translate(update, settings, events.append)
     return [event for event in events if isinstance(event, Caption)]
 
 

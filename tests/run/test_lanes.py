@@ -1,0 +1,132 @@
+"""Several languages at once: each gets what a run into it alone would give, also after a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.clock import SystemClock
+from livetrans.config import DecodingSettings, DraftModelSettings, LanguageModelSettings, PromptSettings, Settings
+from livetrans.events import Caption, Event, Notice, Transcript, Translation
+from livetrans.run.opening import open_translating
+from livetrans.run.restarting import RestartingModel
+from livetrans.run.translating import Translating
+from tests.lm.scripted import ScriptedModel, hashed_rule
+
+from .faults import FaultyModel, Raise, Schedule
+from .scripted_run import into_languages, scripted_lanes, updates
+
+SENTENCES = ["Two men are talking.", "The children are in the garden."]
+SHORT = DecodingSettings(maximum_output_tokens=12)
+
+
+def translated(translating: Translating, settings: Settings, transcripts: Sequence[Transcript]) -> list[Event]:
+    """Return what a run publishes of the updates."""
+    events: list[Event] = []
+    for transcript in transcripts:
+        translating.translate(transcript, settings, events.append)
+    return events
+
+
+def of_language(events: Sequence[Event], code: str) -> list[Event]:
+    """Return translations and captions, without what was measured."""
+    return [
+        (event.segment_id, event.revision, event.tokens)  # type: ignore[misc]
+        for event in events
+        if isinstance(event, Translation | Caption) and event.language == code
+    ]
+
+
+def embedded(path: Path, targets: tuple[str, ...], **settings: object) -> tuple[Translating, Settings]:
+    """A run by the embedded model, with a form that names the languages; what it then writes is the same each time."""
+    model = LanguageModelSettings(path, threads=1, prompt="eurollm")
+    made = Settings(None, model, targets=targets, **settings)  # type: ignore[arg-type]
+    return open_translating(made, SystemClock(), lambda event: None), made
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"decoding": SHORT},
+        {"decoding": replace(SHORT, method="ssbd", bias=0.2, final="partial")},
+        {"decoding": SHORT, "prompt": PromptSettings(history=2)},
+        {"decoding": replace(SHORT, method="spec"), "draft_model": "drafts/livetrans-draft-en-de.q8_0.gguf"},
+    ],
+    ids=["window", "ssbd", "history", "draft model"],
+)
+def test_three_languages_get_token_for_token_what_a_run_into_each_gives(
+    translator_path: Path, settings: dict[str, object]
+) -> None:
+    if "draft_model" in settings:
+        settings = settings | {"draft_model": DraftModelSettings(translator_path.parent / str(settings["draft_model"]))}
+    codes, stream = ("de", "fr", "es"), updates(SENTENCES)
+    together = embedded(translator_path, codes, **settings)
+    events = translated(*together, stream)
+    together[0].close()
+    for code in codes:
+        alone = embedded(translator_path, (code,), **settings)
+        single = of_language(translated(*alone, stream), code)
+        alone[0].close()
+        assert len(single) > len(stream) and of_language(events, code) == single
+    assert len({tuple(of_language(events, code)) for code in codes}) == len(codes)
+
+
+words = st.lists(st.sampled_from("a b c d e f".split()), min_size=1, max_size=6)
+
+
+@given(st.lists(words, min_size=1, max_size=3), st.integers(0, 5), st.data())
+def test_lanes_do_not_see_one_another_whatever_is_left_out_of_one(
+    texts: list[list[str]], seed: int, data: st.DataObject
+) -> None:
+    stream = updates([" ".join(text) for text in texts])
+    stream = [update for update in stream if update.final or data.draw(st.booleans())]
+    model = ScriptedModel(hashed_rule(seed, end_weight=6.0))
+    lanes = scripted_lanes(model, ("de", "fr"))
+    kept = [update for update in stream if update.final or data.draw(st.booleans())]
+    events: list[Event] = []
+    for update in stream:
+        lanes[0].translate(update, Settings(), events.append)
+        if update in kept:
+            lanes[1].translate(update, Settings(), events.append)
+    for lane, seen in zip(lanes, (stream, kept), strict=True):
+        [alone] = scripted_lanes(model.another_context(), (str(lane.language),))
+        single = translated(Translating([alone], {}, lambda: None), Settings(), seen)
+        assert of_language(events, str(lane.language)) == of_language(single, str(lane.language))
+
+
+@pytest.mark.parametrize("call", range(0, 40, 6))
+def test_a_failure_in_one_language_restores_all(call: int) -> None:
+    stream, codes = updates(["one two three four five.", "six seven eight nine."]), ("de", "fr")
+    clock = SystemClock()
+    schedule = Schedule(clock, {call: Raise(RuntimeError("the device is gone"))})
+    notices: list[Event] = []
+    scripted = ScriptedModel(into_languages)
+    model = RestartingModel(lambda: FaultyModel(scripted.another_context(), schedule), clock, notices.append)
+    events = translated(Translating(scripted_lanes(model, codes), {}, model.close), Settings(), stream)
+    whole = translated(Translating(scripted_lanes(scripted, codes), {}, model.close), Settings(), stream)
+    assert schedule.calls > 36 and len([event for event in notices if isinstance(event, Notice)]) == 1
+    for code in codes:
+        assert of_language(events, code) == of_language(whole, code)
+
+
+def test_what_is_spoken_is_shown_as_heard_in_its_own_lane_alone() -> None:
+    lanes = scripted_lanes(ScriptedModel(into_languages), ("de", "fr"))
+    spoken = Transcript(0, 0, "un deux.", "", True, 0.0, 1.0, language="fr")
+    events = translated(Translating(lanes, {}, lambda: None), Settings(), [spoken])
+    captions = [event for event in events if isinstance(event, Caption)]
+    assert [(caption.language, caption.text, caption.untranslated) for caption in captions] == [
+        ("de", "un~de deux.~de", False),
+        ("fr", "un deux.", True),
+    ]
+
+
+def test_the_language_that_is_shown_comes_first() -> None:
+    lanes = scripted_lanes(ScriptedModel(into_languages), ("de", "fr"))
+    for targets in (("de", "fr"), ("fr", "de")):
+        events = translated(Translating(lanes, {}, lambda: None), Settings(targets=targets), updates(["one two."]))
+        assert tuple(dict.fromkeys(event.language for event in events if isinstance(event, Caption))) == targets
