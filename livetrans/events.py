@@ -129,7 +129,7 @@ class _OfUpdate:
 
     transcript: Transcript
     language: str | None = field(default=None, kw_only=True)
-    """Code of the language of its text."""
+    """Code of the language that it is a caption in; the text of an untranslated one is in the spoken language."""
 
     @property
     def segment_id(self) -> int:
@@ -184,7 +184,7 @@ class Caption(_OfUpdate):
 
     @property
     def right_to_left(self) -> bool:
-        language = LANGUAGES.get((self.language or "").lower())
+        language = None if self.untranslated else LANGUAGES.get((self.language or "").lower())
         return language.right_to_left if language else reads_right_to_left(self.text)
 
     @property
@@ -305,6 +305,8 @@ class Comparison:
     retranslation_erased_units: int
     """Units that re-translation, without a mask, would have taken back."""
     retranslation_shown_units: int
+    language: str | None = None
+    """Code of the captions' language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +316,8 @@ class RunEnded:
     heard: float
     reason: str  # `end of source`, `stopped` or `failed`.
     compared_updates: int = 0
-    """Updates of all comparisons; the figures below are of these, and None with fewer than five."""
+    """Updates of all comparisons in the language shown last; the figures below are of these, and None with fewer than
+    five."""
     speedup: float | None = None
     """Update time of re-translation / that of the run."""
     ne_screen: float | None = None

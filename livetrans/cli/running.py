@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -73,7 +74,7 @@ def run_live(
             _run_on_screen(pipeline, title, monitor.snapshot, finals.save, embedded)
             was_stopped = False
         else:
-            sinks = [open_lines(settings.output), heard]
+            sinks = [open_lines(settings.output, settings.target_language), heard]
             _say_which_language(settings)
             was_stopped = _run_as_lines(Pipeline(settings, open_listening, translating, clock, sinks, records))
     return Ended(_session(records), was_stopped)
@@ -84,7 +85,7 @@ def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening)
     records, heard = open_records(settings.output), Heard()
     _remove_old(settings.output.keep_sessions)
     translating = partial(open_translating, settings, clock)
-    with _summary_at_the_end(records, heard), _lines_and_bar(settings.output) as sinks:
+    with _summary_at_the_end(records, heard), _lines_and_bar(settings) as sinks:
         _say_which_language(settings)
         run = PlainLoop(settings, open_listening, translating, clock, [*sinks, heard], records)
         was_stopped = _run_as_lines(run)
@@ -93,9 +94,13 @@ def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening)
 
 def _say_which_language(settings: Settings) -> None:
     """Say which of several languages a run as lines has: the keys that go to the next one are on the screen."""
-    for option, codes in (("--from", settings.sources), ("--to", settings.targets)):
-        if len(codes) > 1:
-            say(f"Of {option} {','.join(codes)}, {codes[0]} is used: only the screen has a key for the others.")
+    if len(settings.sources) > 1:
+        codes = ",".join(settings.sources)
+        say(f"Of --from {codes}, {settings.source_language} is used: only the screen has a key for the others.")
+    output = settings.output
+    if len(settings.targets) > 1 and output.jsonl != "-":
+        kept = "; the session has all" if output.record_session else ""
+        say(f"Of --to {','.join(settings.targets)}, lines show {settings.target_language}{kept}.")
 
 
 def _session(records: Sequence[Sink]) -> Path | None:
@@ -116,19 +121,21 @@ def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> Non
     recorder, heard = SessionRecorder(unfinished.folder, append=True), Heard()
     heard.words = bool(unfinished.finals)
     translating = partial(open_translating, settings, clock)
-    with _summary_at_the_end([recorder], heard), _lines_and_bar(OutputSettings()) as sinks:
+    with _summary_at_the_end([recorder], heard), _lines_and_bar(replace(settings, output=OutputSettings())) as sinks:
         run = Resuming(settings, remainder.open_listening, translating, clock, [*sinks, heard], [recorder])
         run.silent = remainder.silent
         _run_as_lines(run)
 
 
 @contextlib.contextmanager
-def _lines_and_bar(output: OutputSettings) -> Iterator[list[Sink]]:
+def _lines_and_bar(settings: Settings) -> Iterator[list[Sink]]:
     """Open the sinks of a run at full speed: lines, and a bar that shows how much was heard."""
+    output = settings.output
     on_terminal, as_json = sys.stdout.isatty(), output.jsonl == "-"
     # Warnings on standard error go above the bar, which has replaced it when the lines are opened.
     with progress_bar(hidden=on_terminal and as_json) as progress:
-        yield [open_lines(output, LinesAbove(progress) if on_terminal else None), HeardProgress(progress)]
+        stream = LinesAbove(progress) if on_terminal else None
+        yield [open_lines(output, settings.target_language, stream), HeardProgress(progress)]
 
 
 def _remove_old(days: int | None) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from livetrans.config import Settings, changed
 from livetrans.events import (
@@ -29,8 +31,8 @@ from livetrans.metrics.rates import DecodingRates, NormalizedErasure, ScreenEras
 class Snapshot:
     """Figures of a run so far; None if nothing was measured yet (shown as a dash, never as zero).
 
-    Corpus figures are ratios of sums over finished segments. Erasure is counted in the model's own tokens, that of the
-    screen in words (characters in scripts without spaces).
+    Figures of captions are of the language that is shown. Corpus figures are ratios of sums over finished segments.
+    Erasure is counted in the model's own tokens, that of the screen in words (characters in scripts without spaces).
     """
 
     settings: Settings = field(default_factory=Settings)
@@ -106,6 +108,63 @@ def resident_memory() -> int | None:
         return None
 
 
+class _LanguageFigures:
+    """What is measured of the captions in one language."""
+
+    def __init__(self) -> None:
+        self._updates = self._hidden_tokens = self._captions_shown = 0
+        self._delay: float | None = None
+        self._raw = NormalizedErasure()
+        self._captions = NormalizedErasure()
+        self._decoding = DecodingRates()
+        self.screen = ScreenErasure()
+        self.speedup = Speedup()
+        self._seen_lag, self._seen_lags = SeenLag(), Distribution()
+        self._lags_growing, self._lags_finals = Distribution(), Distribution()
+        self._stability, self._stabilities = TimeToStability(), Distribution()
+
+    def add(self, event: Translation | Caption, record: Record) -> None:
+        if isinstance(event, Translation):
+            self._updates += 1
+            self._raw.add(event.segment_id, event.tokens, final=event.final)
+            self._decoding.add(event.stats)
+            return
+        self._captions.add(event.segment_id, event.tokens, final=event.final)
+        self.screen.add(event)
+        self._hidden_tokens += event.masked_tokens
+        self._captions_shown += 1
+        self._delay = caption_lag(record)
+        for lag in self._seen_lag.add(event, record.at):
+            self._seen_lags.add(lag)
+            (self._lags_finals if event.final else self._lags_growing).add(lag)
+        for seconds in self._stability.add(event, record.at):
+            self._stabilities.add(seconds)
+
+    def values(self) -> dict[str, Any]:
+        """Return the fields of a snapshot that are of one language."""
+        return {
+            "updates": self._updates,
+            "segments": self._captions.segments,
+            "ne_raw": self._raw.ratio_of_sums,
+            "ne_shown": self._captions.ratio_of_sums,
+            "ne_screen": self.screen.ratio,
+            "accepted_per_draft": self._decoding.per_draft,
+            "accepted_per_output": self._decoding.per_output,
+            "accepted_per_proposal": self._decoding.per_proposal,
+            "tokens_per_second": self._decoding.tokens_per_second,
+            "speedup": self.speedup.ratio,
+            "compared_updates": self.speedup.updates,
+            "ne_retranslation": self.speedup.ne_screen_retranslation,
+            "hidden_tokens": self._hidden_tokens / self._captions_shown if self._captions_shown else None,
+            "stability_median": self._stabilities.median,
+            "delay": self._delay,
+            "lag_growing": self._lags_growing.median,
+            "lag_finals": self._lags_finals.median,
+            "seen_lag_median": self._seen_lags.median,
+            "seen_lag_p95": self._seen_lags.percentile(0.95),
+        }
+
+
 class Monitor:
     """A sink that watches every event; written on the worker threads, read by `snapshot` on the main thread.
 
@@ -122,16 +181,8 @@ class Monitor:
         self._lock = threading.Lock()
         self._memory = memory
         self._shown = Snapshot(settings or Settings())
-        self._raw = NormalizedErasure()
-        self._captions = NormalizedErasure()
-        self._decoding = DecodingRates()
-        self._screen = ScreenErasure()
-        self._speedup = Speedup()
-        self._hidden_tokens = 0
-        self._captions_shown = 0
-        self._seen_lag, self._seen_lags = SeenLag(), Distribution()
-        self._lags_growing, self._lags_finals = Distribution(), Distribution()
-        self._stability, self._stabilities = TimeToStability(), Distribution()
+        self._figures: defaultdict[str | None, _LanguageFigures] = defaultdict(_LanguageFigures)
+        """By language; under None in a run into one language, whatever captions say."""
         self._pass_seconds = 0.0
         self._listened = 0.0
         """Seconds of sound heard, without pauses and gaps, in which source time goes on."""
@@ -149,53 +200,28 @@ class Monitor:
         memory_bytes = self._memory()
         with self._lock:
             shown = self._shown
+            figures = self._of(shown.settings.target_language)
             return replace(
                 shown,
-                segments=self._captions.segments,
-                ne_raw=self._raw.ratio_of_sums,
-                ne_shown=self._captions.ratio_of_sums,
-                accepted_per_draft=self._decoding.per_draft,
-                accepted_per_output=self._decoding.per_output,
-                accepted_per_proposal=self._decoding.per_proposal,
-                tokens_per_second=self._decoding.tokens_per_second,
-                ne_screen=self._screen.ratio,
-                speedup=self._speedup.ratio,
-                compared_updates=self._speedup.updates,
-                ne_retranslation=self._speedup.ne_screen_retranslation,
-                changes_per_minute=60 * self._screen.changes / self._listened if self._listened > 0 else None,
-                hidden_tokens=self._hidden_tokens / self._captions_shown if self._captions_shown else None,
-                stability_median=self._stabilities.median,
-                lag_growing=self._lags_growing.median,
-                lag_finals=self._lags_finals.median,
-                seen_lag_median=self._seen_lags.median,
-                seen_lag_p95=self._seen_lags.percentile(0.95),
+                **figures.values(),
+                changes_per_minute=60 * figures.screen.changes / self._listened if self._listened > 0 else None,
                 real_time_factor=self._pass_seconds / self._listened
                 if self._pass_seconds and self._listened > 0
                 else None,
                 memory_bytes=memory_bytes,
             )
 
+    def _of(self, language: str | None) -> _LanguageFigures:
+        return self._figures[language if len(self._shown.settings.targets) > 1 else None]
+
     def _fold(self, record: Record) -> None:
         match record.event:
-            case Translation() as translation:
-                self._shown = replace(self._shown, updates=self._shown.updates + 1)
-                self._raw.add(translation.segment_id, translation.tokens, final=translation.final)
-                self._decoding.add(translation.stats)
-            case Caption() as caption:
-                self._captions.add(caption.segment_id, caption.tokens, final=caption.final)
-                self._screen.add(caption)
-                self._hidden_tokens += caption.masked_tokens
-                self._captions_shown += 1
-                self._shown = replace(self._shown, delay=caption_lag(record))
-                for lag in self._seen_lag.add(caption, record.at):
-                    self._seen_lags.add(lag)
-                    (self._lags_finals if caption.final else self._lags_growing).add(lag)
-                for seconds in self._stability.add(caption, record.at):
-                    self._stabilities.add(seconds)
+            case Translation() | Caption() as event:
+                self._of(event.language).add(event, record)
             case Transcript(recognition=stats) if stats is not None:
                 self._shown = replace(self._shown, pass_seconds_last=stats.pass_seconds)
             case Comparison() as comparison:
-                self._speedup.add(comparison)
+                self._of(comparison.language).speedup.add(comparison)
             case Coalesced():
                 self._shown = replace(self._shown, coalesced_updates=self._shown.coalesced_updates + 1)
             case SourceProgress() as progress:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -62,7 +63,7 @@ class Run(ABC):
         self._loading: set[str] = set()
         self._working: set[str] = set()
         self._heard = 0.0
-        self._speedup = Speedup()
+        self._speedups: defaultdict[str | None, Speedup] = defaultdict(Speedup)
         self._failure: BaseException | None = None
         self._record_failure: BaseException | None = None
         self._ended = threading.Event()
@@ -112,7 +113,7 @@ class Run(ABC):
         if isinstance(event, SourceProgress):
             self._heard = event.heard
         elif isinstance(event, Comparison):
-            self._speedup.add(event)
+            self._speedups[event.language].add(event)
         self._publisher(event)
 
     @abstractmethod
@@ -154,7 +155,7 @@ class Run(ABC):
             self._publisher(event)
         self._publisher.flush()  # A sink that fails at the last captions still gives the run its reason.
         reason = "failed" if self._failure else "stopped" if self._is_stopping else "end of source"
-        compared = self._speedup
+        compared = self._speedups.get(self.settings.target_language) or self._speedups[None]
         self._publisher(
             RunEnded(
                 self._heard,

@@ -40,6 +40,10 @@ class ShownUpdate:
     mask: MaskSettings
     captions: tuple[Caption, ...]
 
+    @property
+    def language(self) -> str | None:
+        return self.captions[-1].language
+
 
 class Interrupted(Exception):
     """The run has something to do."""
@@ -140,18 +144,20 @@ class SpeedupSampler:
         self._repetitions: tuple[Repetition, Repetition] | None = None
         """By re-translation and by the run's method; opened for the first sample, as is the presenter."""
         self._presenter: Presenter
-        self._growing: list[ShownUpdate] = []
+        self._growing: dict[str | None, list[ShownUpdate]] = {}
+        """By language."""
         self._finished: list[ShownUpdate] = []
         self._segment: list[ShownUpdate] = []
         self._screen = ScreenErasure()
 
-    def add(self, update: ShownUpdate) -> None:
-        """Take an update of the run; a final makes its segment the next one to be translated again."""
-        if self._growing and self._growing[0].transcript.segment_id != update.transcript.segment_id:
-            self._growing = []
-        self._growing.append(update)
-        if update.transcript.final:
-            self._finished, self._growing = self._growing, []
+    def add(self, update: ShownUpdate, *, is_shown: bool = True) -> None:
+        """Take an update of the run; a final in the language that is shown makes its segment the next one."""
+        growing = self._growing.setdefault(update.language, [])
+        if growing and growing[0].transcript.segment_id != update.transcript.segment_id:
+            growing.clear()
+        growing.append(update)
+        if update.transcript.final and is_shown:
+            self._finished = growing.copy()
 
     def rest(self) -> float | None:
         """Return the seconds until the next sample may begin; None where there is nothing to translate again."""
@@ -191,8 +197,7 @@ class SpeedupSampler:
             repeated.translate(update, update.decoding, update.mask, is_interrupted)
             return
         translation = retranslation.translate(update, RETRANSLATION, UNMASKED, is_interrupted)
-        language = next((caption.language for caption in update.captions), None)
-        self._screen.add(self._presenter.present(replace(translation, language=language)))
+        self._screen.add(self._presenter.present(replace(translation, language=update.language)))
 
     def _compared(self, retranslation_seconds: float, update_seconds: float) -> Comparison:
         shown = ScreenErasure()
@@ -208,4 +213,5 @@ class SpeedupSampler:
             shown_units=shown.units,
             retranslation_erased_units=self._screen.erased_units,
             retranslation_shown_units=self._screen.units,
+            language=self._segment[0].language,
         )

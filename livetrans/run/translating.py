@@ -28,6 +28,8 @@ class Lane:
     presenter: Presenter
     language: str | None = None
     """Code; None for a translator that knows one language only."""
+    track: str | None = None
+    """Name of the track whose updates it translates; None in a run of one."""
 
     def translate(self, transcript: Transcript, settings: Settings, publish: Publish) -> ShownUpdate | None:
         """Translate and present one update, or show it as it was heard; return what was translated.
@@ -75,9 +77,10 @@ class Translating:
     """What measures the speedup of a live run; None where it is not measured."""
 
     def translate(self, transcript: Transcript, settings: Settings, publish: Publish) -> None:
-        """Translate and present one update in every lane, first into the language that is shown."""
+        """Translate and present one update in every lane of its track, first into the language that is shown."""
         shown = settings.target_language
-        for lane in sorted(self.lanes, key=lambda lane: lane.language != shown):
+        lanes = (lane for lane in self.lanes if lane.track == transcript.track)
+        for lane in sorted(lanes, key=lambda lane: lane.language != shown):
             update = lane.translate(transcript, settings, publish)
-            if self.sampler and update and lane.language in (None, shown):
-                self.sampler.add(update)
+            if self.sampler and update:
+                self.sampler.add(update, is_shown=lane.language in (None, shown))

@@ -60,6 +60,7 @@ class PlainOutput:
     - `show_source`: the recognised text has a line of its own that begins with `> `, before the final, or behind it
       with `source_line="below"` and where partials grow.
     - Text that was not translated is on a line that begins with `> ` too.
+    - `language`: of several languages the one whose captions are printed.
     - A segment without a final is printed when the output is closed.
     - A line whose first letter would give it the wrong direction is put into a directional isolate.
     - Warnings go to `notices` (standard error), so that a file holds captions only. Progress is not printed, and
@@ -73,9 +74,11 @@ class PlainOutput:
         show_source: bool = False,
         *,
         source_line: str = "above",
+        language: str | None = None,
         notices: TextIO | None = None,
     ) -> None:
         self._stream = stream
+        self._language = language
         self._notices = notices if notices is not None else sys.stderr
         self._show_partials = show_partials
         self._show_source = show_source
@@ -94,6 +97,8 @@ class PlainOutput:
             SessionError: the stream cannot be written.
         """
         match record.event:
+            case Caption(language=language) if language is not None and self._language not in (None, language):
+                pass
             case Caption() as caption:
                 if self._unfinished is not None and self._unfinished.segment_id != caption.segment_id:
                     self._end_segment(self._unfinished)
@@ -247,10 +252,17 @@ def open_records(settings: OutputSettings) -> list[Sink]:
     return records
 
 
-def open_lines(settings: OutputSettings, stream: LineOutput | None = None) -> Sink:
-    """Open the sink that writes to standard output; `stream` replaces that for captions."""
+def open_lines(settings: OutputSettings, language: str | None = None, stream: LineOutput | None = None) -> Sink:
+    """Open the sink that writes to standard output.
+
+    `language`: of several languages the one that is written as lines; `stream` replaces standard output for captions.
+    """
     if settings.jsonl == "-":
         return JsonLinesOutput(sys.stdout)
     return PlainOutput(
-        stream or sys.stdout, settings.partials, bool(settings.show_source), source_line=settings.source_line
+        stream or sys.stdout,
+        settings.partials,
+        bool(settings.show_source),
+        source_line=settings.source_line,
+        language=language,
     )

@@ -153,7 +153,8 @@ class LivetransApp(App[str]):
     def on_posted(self, message: Posted) -> None:
         match message.event:
             case Caption() as caption:
-                self._extend(self._board.feed_caption(caption))
+                if caption.language in (None, self._pipeline.settings.target_language):
+                    self._extend(self._board.feed_caption(caption))
             case Transcript() as transcript:
                 self._extend(self._board.feed_transcript(transcript))
                 self._show_language(transcript.language)

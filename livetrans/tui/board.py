@@ -164,7 +164,7 @@ class Posted(Message):
             return False
         match self.event, message.event:
             case Caption(final=False) as older, Caption() as newer:
-                return newer.segment_id == older.segment_id
+                return (newer.segment_id, newer.language) == (older.segment_id, older.language)
             case Transcript() as older, Transcript() as newer:
                 return newer.segment_id == older.segment_id
             case _:

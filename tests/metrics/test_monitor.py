@@ -156,7 +156,8 @@ def test_a_long_run_leaves_no_segments_behind() -> None:
         for final in (False, True):
             monitor.write(Record(0.0, translation(segment_id, (1, 2), final=final)))
             monitor.write(Record(0.0, caption(segment_id, (1,), final=final)))
-    assert not monitor._raw._open and not monitor._captions._open
+    figures = monitor._of(None)
+    assert not figures._raw._open and not figures._captions._open
     assert monitor.snapshot().segments == 500
 
 

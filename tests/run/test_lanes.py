@@ -55,7 +55,10 @@ def embedded(path: Path, targets: tuple[str, ...], **settings: object) -> tuple[
         {"decoding": SHORT},
         {"decoding": replace(SHORT, method="ssbd", bias=0.2, final="partial")},
         {"decoding": SHORT, "prompt": PromptSettings(history=2)},
-        {"decoding": replace(SHORT, method="spec"), "draft_model": "drafts/livetrans-draft-en-de.q8_0.gguf"},
+        pytest.param(
+            {"decoding": replace(SHORT, method="spec"), "draft_model": "drafts/livetrans-draft-en-de.q8_0.gguf"},
+            marks=pytest.mark.long,
+        ),
     ],
     ids=["window", "ssbd", "history", "draft model"],
 )
