@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from livetrans.config import Settings, changed
@@ -27,6 +27,44 @@ from livetrans.metrics.latency import Distribution, SeenLag, TimeToStability, ca
 from livetrans.metrics.rates import DecodingRates, NormalizedErasure, ScreenErasure, Speedup
 
 
+class _LanguageFigures:
+    """What is measured of the captions in one language."""
+
+    def __init__(self) -> None:
+        self.updates = self.hidden_tokens = self.captions_shown = 0
+        self.delay: float | None = None
+        self.raw = NormalizedErasure()
+        self.captions = NormalizedErasure()
+        self.decoding = DecodingRates()
+        self.screen = ScreenErasure()
+        self.speedup = Speedup()
+        self.seen_lag, self.seen_lags = SeenLag(), Distribution()
+        self.lags_growing, self.lags_finals = Distribution(), Distribution()
+        self.stability, self.stabilities = TimeToStability(), Distribution()
+
+    def add(self, event: Translation | Caption, record: Record) -> None:
+        if isinstance(event, Translation):
+            self.updates += 1
+            self.raw.add(event.segment_id, event.tokens, final=event.final)
+            self.decoding.add(event.stats)
+            return
+        self.captions.add(event.segment_id, event.tokens, final=event.final)
+        self.screen.add(event)
+        self.hidden_tokens += event.masked_tokens
+        self.captions_shown += 1
+        self.delay = caption_lag(record)
+        for lag in self.seen_lag.add(event, record.at):
+            self.seen_lags.add(lag)
+            (self.lags_finals if event.final else self.lags_growing).add(lag)
+        for seconds in self.stability.add(event, record.at):
+            self.stabilities.add(seconds)
+
+
+def _figure(of: Callable[[_LanguageFigures], object], default: object = None) -> Any:
+    """Declare a figure of the captions in one language: `of` computes it of what is measured of them."""
+    return field(default=default, metadata={"of": of})
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Figures of a run so far; None if nothing was measured yet (shown as a dash, never as zero).
@@ -37,45 +75,47 @@ class Snapshot:
 
     settings: Settings = field(default_factory=Settings)
     """Those that hold now."""
-    segments: int = 0
+    segments: int = _figure(lambda of: of.captions.segments, 0)
     """Segments whose final was shown: the finals."""
-    updates: int = 0
+    updates: int = _figure(lambda of: of.updates, 0)
     """Translations made."""
-    ne_raw: float | None = None
+    ne_raw: float | None = _figure(lambda of: of.raw.ratio_of_sums)
     """Normalized erasure of the model's output."""
-    ne_shown: float | None = None
+    ne_shown: float | None = _figure(lambda of: of.captions.ratio_of_sums)
     """Normalized erasure of the captions."""
-    ne_screen: float | None = None
+    ne_screen: float | None = _figure(lambda of: of.screen.ratio)
     """Normalized erasure of the screen: all captions as one text."""
-    speedup: float | None = None
+    speedup: float | None = _figure(lambda of: of.speedup.ratio)
     """Update time of re-translation / that of the run, over `compared_updates`; None with fewer than five."""
-    compared_updates: int = 0
+    compared_updates: int = _figure(lambda of: of.speedup.updates, 0)
     """Updates that were translated again from scratch, see `livetrans.run.speedup`."""
-    ne_retranslation: float | None = None
+    ne_retranslation: float | None = _figure(lambda of: of.speedup.ne_screen_retranslation)
     """Normalized erasure of the screen by re-translation, over these updates."""
     changes_per_minute: float | None = None
     """Captions that took something back, a minute of sound, pauses left out."""
     moved_rows_per_minute: float | None = None
     """Rows of the screen that moved while a sentence grew, a minute of sound; only the screen knows."""
-    hidden_tokens: float | None = None
+    hidden_tokens: float | None = _figure(
+        lambda of: of.hidden_tokens / of.captions_shown if of.captions_shown else None
+    )
     """Output tokens that were not shown, mean an update."""
-    stability_median: float | None = None
+    stability_median: float | None = _figure(lambda of: of.stabilities.median)
     """Seconds from the end of a source word to the last change of its translation, see `TimeToStability`."""
-    accepted_per_draft: float | None = None
+    accepted_per_draft: float | None = _figure(lambda of: of.decoding.per_draft)
     """A/D, 0..1."""
-    accepted_per_output: float | None = None
+    accepted_per_output: float | None = _figure(lambda of: of.decoding.per_output)
     """A/O, 0..1."""
-    accepted_per_proposal: float | None = None
+    accepted_per_proposal: float | None = _figure(lambda of: of.decoding.per_proposal)
     """The draft model's acceptance rate alpha, 0..1."""
-    tokens_per_second: float | None = None
+    tokens_per_second: float | None = _figure(lambda of: of.decoding.tokens_per_second)
     """Output tokens / generation time, verification included (as the paper counts)."""
-    delay: float | None = None
+    delay: float | None = _figure(lambda of: of.delay)
     """Seconds from the end of the newest caption's last word to that caption."""
-    lag_growing: float | None = None
-    lag_finals: float | None = None
+    lag_growing: float | None = _figure(lambda of: of.lags_growing.median)
+    lag_finals: float | None = _figure(lambda of: of.lags_finals.median)
     """Median seen lag of the words that a growing caption showed, and of those that waited for a final."""
-    seen_lag_median: float | None = None
-    seen_lag_p95: float | None = None
+    seen_lag_median: float | None = _figure(lambda of: of.seen_lags.median)
+    seen_lag_p95: float | None = _figure(lambda of: of.seen_lags.percentile(0.95))
     """Seconds from the end of a spoken word until its update is no longer hidden, see `SeenLag`; of all words."""
     pass_seconds_last: float | None = None
     """Duration of the recogniser's last pass."""
@@ -106,63 +146,6 @@ def resident_memory() -> int | None:
         return int(psutil.Process().memory_info().rss)
     except psutil.Error:
         return None
-
-
-class _LanguageFigures:
-    """What is measured of the captions in one language."""
-
-    def __init__(self) -> None:
-        self._updates = self._hidden_tokens = self._captions_shown = 0
-        self._delay: float | None = None
-        self._raw = NormalizedErasure()
-        self._captions = NormalizedErasure()
-        self._decoding = DecodingRates()
-        self.screen = ScreenErasure()
-        self.speedup = Speedup()
-        self._seen_lag, self._seen_lags = SeenLag(), Distribution()
-        self._lags_growing, self._lags_finals = Distribution(), Distribution()
-        self._stability, self._stabilities = TimeToStability(), Distribution()
-
-    def add(self, event: Translation | Caption, record: Record) -> None:
-        if isinstance(event, Translation):
-            self._updates += 1
-            self._raw.add(event.segment_id, event.tokens, final=event.final)
-            self._decoding.add(event.stats)
-            return
-        self._captions.add(event.segment_id, event.tokens, final=event.final)
-        self.screen.add(event)
-        self._hidden_tokens += event.masked_tokens
-        self._captions_shown += 1
-        self._delay = caption_lag(record)
-        for lag in self._seen_lag.add(event, record.at):
-            self._seen_lags.add(lag)
-            (self._lags_finals if event.final else self._lags_growing).add(lag)
-        for seconds in self._stability.add(event, record.at):
-            self._stabilities.add(seconds)
-
-    def values(self) -> dict[str, Any]:
-        """Return the fields of a snapshot that are of one language."""
-        return {
-            "updates": self._updates,
-            "segments": self._captions.segments,
-            "ne_raw": self._raw.ratio_of_sums,
-            "ne_shown": self._captions.ratio_of_sums,
-            "ne_screen": self.screen.ratio,
-            "accepted_per_draft": self._decoding.per_draft,
-            "accepted_per_output": self._decoding.per_output,
-            "accepted_per_proposal": self._decoding.per_proposal,
-            "tokens_per_second": self._decoding.tokens_per_second,
-            "speedup": self.speedup.ratio,
-            "compared_updates": self.speedup.updates,
-            "ne_retranslation": self.speedup.ne_screen_retranslation,
-            "hidden_tokens": self._hidden_tokens / self._captions_shown if self._captions_shown else None,
-            "stability_median": self._stabilities.median,
-            "delay": self._delay,
-            "lag_growing": self._lags_growing.median,
-            "lag_finals": self._lags_finals.median,
-            "seen_lag_median": self._seen_lags.median,
-            "seen_lag_p95": self._seen_lags.percentile(0.95),
-        }
 
 
 class Monitor:
@@ -203,7 +186,7 @@ class Monitor:
             figures = self._of(shown.settings.target_language)
             return replace(
                 shown,
-                **figures.values(),
+                **{one.name: one.metadata["of"](figures) for one in fields(Snapshot) if one.metadata},
                 changes_per_minute=60 * figures.screen.changes / self._listened if self._listened > 0 else None,
                 real_time_factor=self._pass_seconds / self._listened
                 if self._pass_seconds and self._listened > 0

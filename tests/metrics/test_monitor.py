@@ -157,7 +157,7 @@ def test_a_long_run_leaves_no_segments_behind() -> None:
             monitor.write(Record(0.0, translation(segment_id, (1, 2), final=final)))
             monitor.write(Record(0.0, caption(segment_id, (1,), final=final)))
     figures = monitor._of(None)
-    assert not figures._raw._open and not figures._captions._open
+    assert not figures.raw._open and not figures.captions._open
     assert monitor.snapshot().segments == 500
 
 
