@@ -207,8 +207,8 @@ def _run_as_lines(run: Run) -> bool:
 def _run_on_screen(
     pipeline: Pipeline,
     title: str,
-    snapshot: Callable[[], Snapshot],
-    save: Callable[[], Path],
+    snapshot: Callable[[str], Snapshot],
+    save: Callable[[], Sequence[Path]],
     embedded: Notice | None,
 ) -> None:
     from livetrans.tui.app import LivetransApp

@@ -178,12 +178,12 @@ class Monitor:
     def close(self) -> None:
         """Do nothing: the last snapshot stays readable."""
 
-    def snapshot(self) -> Snapshot:
-        """Return the current figures; cheap enough for several calls a second."""
+    def snapshot(self, language: str | None = None) -> Snapshot:
+        """Return the current figures, of the shown language or another; cheap enough for several calls a second."""
         memory_bytes = self._memory()
         with self._lock:
             shown = self._shown
-            figures = self._of(shown.settings.target_language)
+            figures = self._of(language or shown.settings.target_language)
             return replace(
                 shown,
                 **{one.name: one.metadata["of"](figures) for one in fields(Snapshot) if one.metadata},

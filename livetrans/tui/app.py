@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from livetrans.metrics.rates import MovedRows
 from livetrans.run.pipeline import Pipeline
 from livetrans.text import counted, visible
 from livetrans.tui import keys
-from livetrans.tui.board import Board, Posted, ScreenSink
+from livetrans.tui.board import Boards, Posted, ScreenSink
 from livetrans.tui.captions import Current, History
 from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import COMMANDS, bindings, listed, palette
@@ -42,10 +42,10 @@ HEIGHTS = [(0, "-tiny"), (10, "-short"), (ROOMY_HEIGHT, "-tall")]
 class LivetransApp(App[str]):
     """Live captions; `run()` returns None after a clean end, or the sentence that explains why the run failed.
 
-    The run starts after the first frame. `save` writes the transcript to new files and returns the path of the text.
-    `ending_signals` counts the signals that came so far: each has the effect of the key for quitting. `limit` is what
-    the run cannot do, in a few words; the top bar shows it throughout. `title` is what is heard, until the run itself
-    names the file or the microphone.
+    The run starts after the first frame. `snapshot` gives the figures of a language. `save` writes the transcript to
+    new files and returns the paths of the texts. `ending_signals` counts the signals that came so far: each has the
+    effect of the key for quitting. `limit` is what the run cannot do, in a few words; the top bar shows it throughout.
+    `title` is what is heard, until the run itself names the file or the microphone.
     """
 
     CSS_PATH = Path(__file__).with_name("livetrans.tcss")
@@ -58,10 +58,10 @@ class LivetransApp(App[str]):
     def __init__(
         self,
         run: Pipeline,
-        snapshot: Callable[[], Snapshot],
+        snapshot: Callable[[str], Snapshot],
         title: str,
         *,
-        save: Callable[[], Path] | None = None,
+        save: Callable[[], Sequence[Path]] | None = None,
         ending_signals: Callable[[], int] = lambda: 0,
         limit: str = "",
     ) -> None:
@@ -85,7 +85,7 @@ class LivetransApp(App[str]):
         self._failure: str | None = None
         self._found: int | None = None
         self._below = 0
-        self._board = Board()
+        self._boards = Boards(settings.targets)
         self._sink = ScreenSink(self)
         self._top = TopBar(self._full_title(), limit)
         self._history = History(self._show_source, output.source_line)
@@ -152,14 +152,11 @@ class LivetransApp(App[str]):
 
     def on_posted(self, message: Posted) -> None:
         match message.event:
-            case Caption() as caption:
-                if caption.language in (None, self._pipeline.settings.target_language):
-                    self._extend(self._board.feed_caption(caption))
+            case Caption() | Gap() as event:
+                self._extend(self._boards.feed(event))
             case Transcript() as transcript:
-                self._extend(self._board.feed_transcript(transcript))
+                self._extend(self._boards.feed(transcript))
                 self._show_language(transcript.language)
-            case Gap() as gap:
-                self._extend(self._board.feed_gap(gap))
             case Notice() as notice:
                 self._show_notice(notice)
             case RunStarted(origin=origin):
@@ -177,7 +174,7 @@ class LivetransApp(App[str]):
         self.call_after_refresh(self._count_moved_rows)
 
     def _count_moved_rows(self) -> None:
-        self._moved_rows.add(self._board.sentence, self._history.rows() | self._current.rows())
+        self._moved_rows.add(self._boards.shown.sentence, self._history.rows() | self._current.rows())
 
     def _show_language(self, language: str | None) -> None:
         if language not in (None, self._detected):
@@ -211,7 +208,7 @@ class LivetransApp(App[str]):
 
     def _show_state(self) -> None:
         below = f"{self._below} new below, End follows" if self._below else ""
-        state = self._phase.sentence(self._paused, self._read_monitor().total is not None)
+        state = self._phase.sentence(self._paused, self._snapshot().total is not None)
         self._status.show_state(" · ".join(filter(None, (below, state))))
 
     def on_history_below(self, message: History.Below) -> None:
@@ -220,12 +217,13 @@ class LivetransApp(App[str]):
 
     def _show_current(self) -> None:
         waiting = ""
-        if not self._board.has_shown_text:
+        board = self._boards.shown
+        if not board.has_shown_text:
             waiting = {Phase.RUNNING: "listening …", Phase.ENDED: "no speech was heard"}.get(self._phase, "")
-        self._current.show(self._board.current, self._board.source(), waiting)
+        self._current.show(board.current, board.source(), waiting)
 
     def _snapshot(self) -> Snapshot:
-        snapshot = self._read_monitor()
+        snapshot = self._read_monitor(self._pipeline.settings.target_language)
         minutes = snapshot.heard / 60
         return replace(snapshot, moved_rows_per_minute=self._moved_rows.count / minutes if minutes else None)
 
@@ -256,7 +254,13 @@ class LivetransApp(App[str]):
         return " · ".join((self._title, keys.languages_of(self._pipeline.settings, self._detected), self._model))
 
     def action_target(self) -> None:
-        self._move(partial(keys.next_target, self._pipeline))
+        """Show the captions in the next language, also after the end."""
+        self._status.show(keys.next_target(self._pipeline))
+        self._boards.show(self._pipeline.settings.target_language)
+        self._history.replace(list(self._boards.shown.history))
+        self._top.rename(self._full_title())
+        self._show_current()
+        self._show_numbers()
 
     def action_spoken(self) -> None:
         self._move(partial(keys.next_spoken, self._pipeline, self._detected))
@@ -291,17 +295,17 @@ class LivetransApp(App[str]):
 
     def _shown_captions(self) -> list[str]:
         captions = list(self._history.captions)
-        if self._board.current is not None:
-            captions.append(self._board.current)
+        if self._boards.shown.current is not None:
+            captions.append(self._boards.shown.current)
         return [text for text in (visible(caption.text) for caption in captions) if text]
 
     def action_save(self) -> None:
-        current = self._board.current
+        current = self._boards.shown.current
         is_growing = current is not None and not current.final
         self._status.show(*keys.save_transcript(self._save, is_growing=is_growing))
 
     def action_clear(self) -> None:
-        self._board.clear()
+        self._boards.clear()
         self._history.clear()
         self._show_current()
 

@@ -7,6 +7,7 @@ are not posted: their numbers reach the panel through the snapshot.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, count
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
     from textual.message_pump import MessagePump
 
 REMEMBERED_FINALS = 1000
-"""Finished segments whose ids are remembered, so that a repeated final is recognised."""
+"""Finished segments whose ids are remembered, so that a repeated final is recognised; also the longest history."""
 
 
 class Board:
-    """Follows captions and transcripts, and returns the captions that become history, each final exactly once.
+    """Follows captions of one language and transcripts; returns the captions that become history, each final once.
 
     A final stays current until the next segment has text, so that the last line is there through a pause.
     """
@@ -38,8 +39,22 @@ class Board:
         self.current: Caption | None = None
         self.has_shown_text = False
         """Whether there ever was a caption, cleared or not."""
+        self.history: deque[Caption] = deque(maxlen=REMEMBERED_FINALS)
+        """The captions that became history."""
         self._transcript: Transcript | None = None
         self._finished: deque[int] = deque(maxlen=REMEMBERED_FINALS)
+
+    def feed(self, event: Caption | Transcript | Gap) -> list[Caption]:
+        """Take an event; returns the captions that became history."""
+        match event:
+            case Caption():
+                finished = self.feed_caption(event)
+            case Transcript():
+                finished = self.feed_transcript(event)
+            case Gap():
+                finished = self.feed_gap(event)
+        self.history.extend(finished)
+        return finished
 
     def feed_caption(self, caption: Caption) -> list[Caption]:
         """Take a segment's newer caption; returns the captions that became history."""
@@ -106,9 +121,34 @@ class Board:
         return current.source[:cut], current.source[cut:]
 
     def clear(self) -> None:
-        """Remove a final that is still current; an unfinished caption stays."""
+        """Remove the history and a final that is still current; an unfinished caption stays."""
+        self.history.clear()
         if self.current is not None and self.current.final:
             self.current = None
+
+
+class Boards:
+    """A board for each language of the captions, of which one is `shown`."""
+
+    def __init__(self, languages: Sequence[str]) -> None:
+        self._of = {language: Board() for language in languages}
+        self.shown = self._of[languages[0]]
+
+    def show(self, language: str) -> None:
+        self.shown = self._of[language]
+
+    def feed(self, event: Caption | Transcript | Gap) -> list[Caption]:
+        """Take an event in the languages that it is of; returns what became history in the shown one."""
+        finished: list[Caption] = []
+        for language, board in self._of.items():
+            if len(self._of) == 1 or not isinstance(event, Caption) or event.language == language:
+                new = board.feed(event)
+                finished = new if board is self.shown else finished
+        return finished
+
+    def clear(self) -> None:
+        for board in self._of.values():
+            board.clear()
 
 
 class Finals:
@@ -125,25 +165,30 @@ class Finals:
     def close(self) -> None:
         """Nothing to release: the screen may still save after the run has ended."""
 
-    def save(self) -> Path:
+    def save(self) -> list[Path]:
         """Write source and translation to a new text file in the current folder, and captions beside it as subtitles.
 
-        Return the path of the text file; the other ends in `.srt`.
+        Return the path of the text file, the other ends in `.srt`; of several languages each has its own files.
 
         Raises:
             SessionError: there is no final yet.
             OSError: the folder cannot be written.
         """
         captions = tuple(self._captions)
-        if not captions:
+        if all(caption.segment_id < 0 for caption in captions):
             raise SessionError("there is no finished caption yet")
         stem, ends = f"livetrans-{datetime.now():%Y-%m-%dT%H-%M-%S}", chain([""], map("-{}".format, count(2)))
-        path = next(path for end in ends if not (path := Path(f"{stem}{end}.txt")).exists())
-        with path.open("x", encoding="utf-8") as file:
-            file.writelines(f"{one_line(caption.source)}\n{one_line(caption.text)}\n\n" for caption in captions)
-        with path.with_suffix(".srt").open("w", encoding="utf-8") as file:
-            file.writelines(as_srt(map(Spoken, captions)))
-        return path.resolve()
+        codes = list(dict.fromkeys(caption.language for caption in captions if caption.segment_id >= 0))
+        parts = [f".{code}" for code in codes] if len(codes) > 1 else [""]
+        places = ([Path(f"{stem}{end}{part}.txt") for part in parts] for end in ends)
+        paths = next(paths for paths in places if not any(path.exists() for path in paths))
+        for path, code in zip(paths, codes, strict=True):
+            spoken = [caption for caption in captions if caption.language == code or caption.segment_id < 0]
+            with path.open("x", encoding="utf-8") as file:
+                file.writelines(f"{one_line(caption.source)}\n{one_line(caption.text)}\n\n" for caption in spoken)
+            with path.with_suffix(".srt").open("w", encoding="utf-8") as file:
+                file.writelines(as_srt(map(Spoken, spoken)))
+        return [path.resolve() for path in paths]
 
 
 DRAWN = (Caption, Transcript, Gap, Notice, RunStarted, RunEnded)

@@ -6,7 +6,7 @@ no room in them begins a new page.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -178,6 +178,14 @@ class History(VerticalScroll):
     def clear(self) -> None:
         self._lines.clear()
         self.remove_children()
+
+    def replace(self, captions: Sequence[Caption]) -> None:
+        """Show other captions, the newest in view."""
+        self.clear()
+        self._count_below(0)
+        self._is_at_end = True
+        self.anchor()
+        self.extend(captions[-HISTORY_CAPTIONS:])
 
     def rows(self) -> dict[int, str]:
         """Return the text of the rows in view, by their row on the screen."""

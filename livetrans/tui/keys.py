@@ -65,7 +65,7 @@ COMMANDS = (
         "target",
         "To language",
         "Next caption language",
-        "Of those that `--to de,fr` names; from the next sentence on.",
+        "Of those that `--to de,fr` names: at once, for finished captions too.",
     ),
     Command(
         "f",
@@ -152,7 +152,7 @@ def next_target(run: Pipeline) -> str:
     if code is None:
         return "only one caption language; start with --to de,fr"
     run.change("target", code)
-    return f"captions in {name_of(code)} from the next sentence on"
+    return f"captions in {name_of(code)}"
 
 
 def next_spoken(run: Pipeline, detected: str | None) -> str:
@@ -171,9 +171,10 @@ def _next(codes: Sequence[str]) -> str | None:
 
 
 def languages_of(settings: Settings, detected: str | None) -> str:
-    """Return `en → de`; `auto (French) → de` where the spoken language is detected."""
-    spoken = settings.source_language
-    return f"{spoken}{f' ({name_of(detected)})' if spoken == AUTO and detected else ''} → {settings.target_language}"
+    """Return `en → de`; `auto (French) → de` where that is detected; `en → de (t: fr)` where a key shows another."""
+    spoken, others = settings.source_language, ", ".join(settings.targets[1:])
+    heard = f"{spoken} ({name_of(detected)})" if spoken == AUTO and detected else spoken
+    return f"{heard} → {settings.target_language}" + (f" (t: {others})" if others else "")
 
 
 def name_of(code: str) -> str:
@@ -182,16 +183,17 @@ def name_of(code: str) -> str:
     return language.name if language else code
 
 
-def save_transcript(save: Callable[[], Path] | None, *, is_growing: bool) -> tuple[str, str]:
+def save_transcript(save: Callable[[], Sequence[Path]] | None, *, is_growing: bool) -> tuple[str, str]:
     """Call `save`; return how that went and at which level. `is_growing`: a caption is not finished yet."""
     if save is None:
         return "this run has no transcript to save", "warning"
     try:
-        path = save()
+        paths = save()
     except LivetransError as error:
         return f"nothing was saved: {error}", "warning"
     except OSError as error:
         reason = error.strerror or error
         return f"the current folder cannot be written ({reason}): `livetrans export` writes elsewhere", "warning"
     without = ", without the caption that still grows" if is_growing else ""
-    return f"saved as {path.name} and .srt in {path.parent}{without}", "info"
+    names = ", ".join([paths[0].name, *("".join(path.suffixes[-2:]) for path in paths[1:])])
+    return f"saved as {names} and .srt in {paths[0].parent}{without}", "info"

@@ -101,6 +101,7 @@ def test_the_saved_text(tmp_path_factory: pytest.TempPathFactory, source: str, t
     finals = Finals()
     write(finals, events(source, f"gesagt {text}"))
     with chdir(tmp_path_factory.mktemp("saved")):
-        saved = finals.save().read_bytes().decode()
+        [path] = finals.save()
+        saved = path.read_bytes().decode()
     assert_lines_are_harmless(saved)
     assert saved.count("\n") == 3

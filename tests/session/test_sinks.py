@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -175,9 +176,30 @@ def test_saving_again_at_once_makes_other_files(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     finals = Finals()
     finals.write(Record(0.0, caption(0, "Guten Tag.", final=True)))
-    saved = {finals.save() for _ in range(3)}
+    saved = {path for _ in range(3) for path in finals.save()}
     assert len(saved) == 3
     assert set(tmp_path.iterdir()) == saved | {path.with_suffix(".srt") for path in saved}
+
+
+def test_saved_languages_have_files_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    finals, spoken = Finals(), caption(0, "Guten Tag.", final=True)
+    for event in (replace(spoken, language="de"), replace(spoken, text="Bonjour.", language="fr"), Gap(1, 9, "sleep")):
+        finals.write(Record(0.0, event))
+    for path, text, other in zip(finals.save(), ("Guten Tag.", "Bonjour."), ("Bonjour.", "Guten Tag."), strict=True):
+        for file in (path, path.with_suffix(".srt")):
+            saved = file.read_text()
+            assert text in saved and "without sound" in saved and other not in saved
+    assert [path.suffixes[-2:] for path in finals.save()] == [[".de", ".txt"], [".fr", ".txt"]]
+
+
+def test_of_several_languages_lines_have_one() -> None:
+    stream, spoken = io.StringIO(), caption(0, "Guten Tag.", final=True)
+    output = PlainOutput(stream, language="de")
+    for event in (replace(spoken, language="de"), replace(spoken, text="Bonjour.", language="fr")):
+        output.write(Record(0.0, event))
+    output.close()
+    assert stream.getvalue() == "Guten Tag.\n"
 
 
 def test_where_one_record_cannot_be_opened_nothing_is_left_of_the_other(

@@ -182,7 +182,7 @@ def make_app(
     run.settings = replace(settings or run.settings, language_model=model)
     app = LivetransApp(
         run,
-        lambda: snapshot,
+        lambda language: snapshot,
         title="council.wav",
         save=save,
         ending_signals=ending_signals,

@@ -174,7 +174,7 @@ async def test_keys_move_the_run() -> None:
         await stage.press("b", "B", "full_stop", "comma", "space", "space", "a")
         await stage.press("f", "t")
         assert "fr → ar" in stage.text
-        assert "captions in Arabic from the next sentence on" in stage.text
+        assert "captions in Arabic" in stage.text
         k = settings.mask.k
         assert stage.run.calls == [
             *(("mask_k", value) for value in (k - 1, k, k + 1, k)),
@@ -339,11 +339,30 @@ async def test_a_search_goes_back_from_caption_to_caption() -> None:
         assert stage.app.focused is history
 
 
+async def test_the_language_key_shows_every_caption_in_the_next_language_at_once() -> None:
+    """What is finished and what grows, and after the end too."""
+
+    def in_both(number: int, *, final: bool) -> list[Caption]:
+        one = replace(caption(number, f"Satz {number}", final=final, source=f"Sentence {number}"), language="de")
+        return [one, replace(one, text=f"Phrase {number}", language="fr")]
+
+    events = [event for number in range(3) for event in in_both(number, final=number < 2)]
+    async with on_stage(started(), *events, settings=Settings(targets=("de", "fr"))) as stage:
+        for word, other in (("Satz", "Phrase"), ("Phrase", "Satz"), ("Satz", "Phrase")):
+            assert all(f"{word} {number}" in stage.text for number in range(3)) and other not in stage.text
+            assert stage.history == [f"{word} {number}" for number in range(2)]
+            await stage.press("t")
+        await stage.play(*in_both(2, final=True), ended())
+        assert "Phrase 2" in stage.text and "Satz" not in stage.text
+        await stage.press("t")
+        assert "Satz 2" in stage.text and "Phrase" not in stage.text
+
+
 async def test_after_the_end_keys_that_move_the_run_say_so_and_the_screen_stays_until_q() -> None:
     settings = Settings(sources=("en", "fr"), targets=("de", "fr"))
     async with on_stage(*conversation(), ended(), size=(100, 30), settings=settings) as stage:
         assert "end of file" in stage.text
-        for key, other in (("space", "s"), ("a", "s"), ("t", "p")):
+        for key, other in (("space", "s"), ("a", "s"), ("f", "p")):
             await stage.press(key)
             assert "the run has ended" in stage.text
             await stage.press(other)
@@ -420,7 +439,7 @@ async def test_copy_takes_the_last_caption_and_copy_all_takes_everything() -> No
 
 async def test_save_says_the_name_and_the_folder_and_what_is_left_out() -> None:
     path = Path("/home/someone/a folder with a long name/and another one/livetrans-2026 [1].txt")
-    async with on_stage(started(), size=(60, 20), save=lambda: path) as stage:
+    async with on_stage(started(), size=(60, 20), save=lambda: [path]) as stage:
         await stage.play(caption(0, "Fertig.", final=True))
         await stage.press("w")
         assert f"saved as {path.name} and .srt in {path.parent}".replace(" ", "") in stage.words.replace(" ", "")

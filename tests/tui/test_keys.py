@@ -46,11 +46,11 @@ def test_the_calm_settings_come_in_turn_and_only_for_their_method() -> None:
 
 def test_languages_come_in_turn_and_a_detected_one_first() -> None:
     run = run_with(Settings(sources=("auto", "en"), targets=("de", "ar")))
-    assert keys.languages_of(run.settings, None) == "auto → de"
-    assert keys.languages_of(run.settings, "fr") == "auto (French) → de"
+    assert keys.languages_of(run.settings, None) == "auto → de (t: ar)"
+    assert keys.languages_of(replace(run.settings, targets=("de",)), "fr") == "auto (French) → de"
     for _ in range(3):
         keys.next_spoken(run, "fr")
-    assert "captions in Arabic from the next sentence on" in keys.next_target(run)
+    assert "captions in Arabic" in keys.next_target(run)
     assert run.calls == [("source", "fr"), ("source", "en"), ("source", "auto"), ("target", "ar")]
 
 
