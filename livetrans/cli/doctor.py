@@ -15,13 +15,14 @@ from typing import Any
 
 import click
 
+from livetrans import doctor
 from livetrans.audio.portaudio import ON_A_MAC
 from livetrans.cli.declarations import GroupedCommand, GroupedOption
 from livetrans.cli.messages import say, warn
 from livetrans.cli.run_options import run_options
 from livetrans.clock import SystemClock
 from livetrans.config import Settings
-from livetrans.doctor.machine import BROKEN, OK, WARNING, Finding
+from livetrans.doctor import BROKEN, OK, WARNING, Finding
 from livetrans.errors import LivetransError, ModelError, SourceError
 from livetrans.installation import as_started
 from livetrans.models.chosen import EMBEDDED, choose_models, embedded_notice
@@ -73,8 +74,6 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     import psutil  # type: ignore[import-untyped]
 
     from livetrans.audio.portaudio import portaudio_version
-    from livetrans.doctor import machine
-    from livetrans.doctor.trial import SPEECH_SECONDS, run_trial, trial_finding
     from livetrans.lm.llama.cells import runs_on_cpu
     from livetrans.lm.llama.model import engine as llama_engine
     from livetrans.models.find import size_on_disk
@@ -86,14 +85,14 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
         settings = choose_models(settings, warn)
     except ModelError as error:
         missing = error
-    yield machine.check_versions(portaudio_version())
+    yield doctor.check_versions(portaudio_version())
     with _quiet():
         llama, recogniser = llama_engine(), recogniser_engine()
-    yield machine.check_llama(llama, not runs_on_cpu(), machine.processor_flags(), platform.system())
-    yield machine.check_ctranslate2(*recogniser)
+    yield doctor.check_llama(llama, not runs_on_cpu(), doctor.processor_flags(), platform.system())
+    yield doctor.check_ctranslate2(*recogniser)
     _show_progress("listening to the microphone …")
-    yield machine.check_microphone(_listen)
-    yield machine.check_disk(sessions_folder())
+    yield doctor.check_microphone(_listen)
+    yield doctor.check_disk(sessions_folder())
     if missing:
         yield Finding("models", BROKEN, str(missing))
         return
@@ -105,21 +104,21 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("models", WARNING, f"{named}; {EMBEDDED}", advice)
     else:
         yield Finding("models", OK, named)
-    memory = machine.check_memory(sum(map(size_on_disk, paths)), psutil.virtual_memory().available)
+    memory = doctor.check_memory(sum(map(size_on_disk, paths)), psutil.virtual_memory().available)
     yield memory
-    if busy := machine.check_load_average(psutil.getloadavg()[0], os.cpu_count() or 1):
+    if busy := doctor.check_load_average(psutil.getloadavg()[0], os.cpu_count() or 1):
         yield busy
     if memory.state == BROKEN:
         return
-    _show_progress(f"playing {SPEECH_SECONDS:.0f} s of speech through {paths[0].name} and {paths[1].name} …")
+    _show_progress(f"playing {doctor.SPEECH_SECONDS:.0f} s of speech through {paths[0].name} and {paths[1].name} …")
     try:
         with _quiet():
-            trial = run_trial(settings, SystemClock())
+            trial = doctor.run_trial(settings, SystemClock())
     except LivetransError as error:
         yield Finding("captions", BROKEN, str(error))
         return
     measured |= asdict(trial) | {"keeps_up": trial.keeps_up}
-    yield trial_finding(trial)
+    yield doctor.trial_finding(trial)
 
 
 def _listen() -> tuple[str, float]:

@@ -12,9 +12,7 @@ import pytest
 
 from livetrans.audio import portaudio
 from livetrans.cli import doctor, run
-from livetrans.doctor import trial
-from livetrans.doctor.machine import BROKEN, OK, WARNING
-from livetrans.doctor.trial import Trial
+from livetrans.doctor import BROKEN, OK, WARNING, Trial
 from livetrans.errors import SourceError
 
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
@@ -32,13 +30,13 @@ def microphone(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def run_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the figures of an earlier trial run."""
-    monkeypatch.setattr(trial, "run_trial", lambda settings, clock: GOOD)
+    monkeypatch.setattr("livetrans.doctor.run_trial", lambda settings, clock: GOOD)
 
 
 def test_the_report_fits_a_terminal_and_names_what_it_measured(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trial, "SPEECH_SECONDS", 4.0)
+    monkeypatch.setattr("livetrans.doctor.SPEECH_SECONDS", 4.0)
     assert run(["doctor"]) == 0
     printed, errors = capfd.readouterr()
     assert errors == ""
