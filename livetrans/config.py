@@ -175,6 +175,22 @@ class DraftModelSettings:
     """None chooses by the measured costs and the acceptance rate."""
 
 
+TRANSCRIPT_ONLY = "none"
+"""Stands for the language of a track that is not translated."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeetingSettings:
+    """The microphone as the second track of a run that hears what the computer plays (`livetrans.run.tracks`)."""
+
+    spoken: str | None = None
+    """Code of the language that the user speaks; None for that of the captions."""
+    target: str | None = None
+    """Code of the language that the user's speech is translated into, or `none`; None for that of the others."""
+    names: tuple[str, ...] = ("me", "them")
+    """Of the tracks: the microphone's, then that of what the computer plays."""
+
+
 @dataclass(frozen=True, slots=True)
 class OutputSettings:
     """What a run writes, and where (`livetrans.session.sinks`)."""
@@ -217,6 +233,8 @@ class Settings:
     """Codes of the captions' languages between which a key switches; the first one holds."""
     device: str | None = None
     """The microphone: its number or a part of its name; None for the system's."""
+    meeting: MeetingSettings | None = None
+    """None in a run of one track."""
     prompt: PromptSettings = PromptSettings()
     gate: GateSettings = GateSettings()
     transcriber: TranscriberSettings = TranscriberSettings()
@@ -237,6 +255,14 @@ class Settings:
     def target_language(self) -> str:
         """The code of the captions' language."""
         return self.targets[0]
+
+    @property
+    def of_me(self) -> Settings:
+        """The settings of the microphone's track in a run of two: the languages between which it is translated."""
+        meeting = self.meeting or MeetingSettings()
+        target = meeting.target or (self.source_language if self.source_language != "auto" else TRANSCRIPT_ONLY)
+        spoken = meeting.spoken or self.target_language
+        return replace(self, sources=(spoken,), targets=(spoken if target == TRANSCRIPT_ONLY else target,))
 
     @property
     def calm(self) -> str | None:
@@ -285,7 +311,7 @@ def replaced(settings: Settings, field: str, value: Any) -> Settings:
     stage, _, name = field.rpartition(".")
     if not stage:
         return replace(settings, **{name: value})
-    part: Any = getattr(settings, stage) or DraftModelSettings()
+    part: Any = getattr(settings, stage) or {"draft_model": DraftModelSettings, "meeting": MeetingSettings}[stage]()
     return replace(settings, **{stage: replace(part, **{name: value})})
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from livetrans.audio.capture import level_of
@@ -40,15 +40,18 @@ class Listener:
         """Factor on the new sound that the recogniser takes per pass."""
         self.pass_began: Callable[[], float | None] = lambda: None
         """When the pass began that is not done yet; None between passes."""
+        self.waits_from: Callable[[], float | None] = lambda: None
+        """When the oldest sound was captured that waits in any of several tracks."""
 
     @property
     def behind(self) -> float:
         """Seconds since the oldest sound was captured that waits for the recogniser; 0 for sound that is not live."""
         with self._change:
             now = self._clock.now()
-            if self._heard_at is None or (self._awaited_at is not None and now - self._awaited_at > _AWAITED_SECONDS):
-                return 0.0
-            return max(0.0, now - self._heard_at)
+            heard_at, waits_from = self._heard_at, self.waits_from()
+            if self._awaited_at is not None and now - self._awaited_at > _AWAITED_SECONDS:
+                heard_at = None
+        return max(0.0, now - min((at for at in (heard_at, waits_from) if at is not None), default=now))
 
     def hold(self, holds: bool) -> None:
         """Take no more sound, or go on; the sound waits meanwhile."""
@@ -105,6 +108,79 @@ class Stages:
     recogniser: RestartingRecogniser
 
 
+class Hearing:
+    """One track at work: what its gate and transcriber make of its sound, with its progress."""
+
+    def __init__(
+        self,
+        source: AudioSource,
+        gate: VoiceActivityGate,
+        transcriber: Transcriber,
+        publish: Publish,
+        track: str | None = None,
+        language: str | None = None,
+    ) -> None:
+        """`track` and `language` are written into its transcripts."""
+        self._source = source
+        self._gate = gate
+        self._transcriber = transcriber
+        self._publish = publish
+        self._track, self._language = track, language
+        self._heard = 0.0
+        self._reported = -1.0
+        self._speaking = False
+
+    def take(self, chunk: AudioChunk, pass_factor: int = 1) -> Iterator[Transcript]:
+        """Take sound; yield the updates that follow."""
+        self._heard = chunk.end
+        self._transcriber.step_factor = pass_factor
+        for speech in self._gate.feed(chunk):
+            self._speaking = not speech.pause
+            yield from self._named(self._transcriber.feed(speech))
+        if self._heard - self._reported >= PROGRESS_INTERVAL:
+            self._reported = self._heard
+            self._publish(self._progress(level_of(chunk.samples)))
+
+    def finish(self) -> Iterator[Transcript]:
+        """Yield the last updates; where the recogniser fails, the speech so far is finished without it.
+
+        Raises:
+            Exception: what the recogniser raised, after that.
+        """
+        failure: Exception | None = None
+        try:
+            for speech in self._gate.flush():
+                yield from self._named(self._transcriber.feed(speech))
+            yield from self._named(self._transcriber.flush())
+        except Exception as error:
+            failure = error
+            yield from self._named(self._transcriber.flush(recognise=False))
+        self._speaking = False
+        self._publish(self._progress())
+        if failure:
+            raise failure
+
+    def _named(self, transcripts: list[Transcript]) -> Iterable[Transcript]:
+        if self._track is None:
+            return transcripts
+        return [
+            replace(transcript, track=self._track, language=transcript.language or self._language)
+            for transcript in transcripts
+        ]
+
+    def _progress(self, level: float = 0.0) -> SourceProgress:
+        return SourceProgress(
+            heard=self._heard,
+            total=self._source.duration,
+            speaking=self._speaking,
+            level=level,
+            skipped=self._source.skipped,
+            passes=self._transcriber.passes,
+            recognition_seconds=self._transcriber.recognition_seconds,
+            track=self._track,
+        )
+
+
 def listen(
     source: AudioSource,
     gate: VoiceActivityGate,
@@ -114,46 +190,19 @@ def listen(
     listener: Listener | None = None,
 ) -> Iterator[Transcript]:
     """Yield the transcripts of a source, in order; if the source or the recogniser fails, finish the speech so far."""
-
-    def progress(level: float = 0.0) -> SourceProgress:
-        return SourceProgress(
-            heard=heard,
-            total=source.duration,
-            speaking=speaking,
-            level=level,
-            skipped=source.skipped,
-            passes=transcriber.passes,
-            recognition_seconds=transcriber.recognition_seconds,
-        )
-
+    hearing = Hearing(source, gate, transcriber, publish)
     failure: Exception | None = None
-    heard = 0.0
-    reported = -1.0
-    speaking = False
     try:
         for chunk in _heard(source, listener):
             if on_audio:
                 on_audio(chunk)
-            heard = chunk.end
-            if listener:
-                transcriber.step_factor = listener.pass_factor
-            for speech in gate.feed(chunk):
-                speaking = not speech.pause
-                yield from transcriber.feed(speech)
-            if heard - reported >= PROGRESS_INTERVAL:
-                reported = heard
-                publish(progress(level_of(chunk.samples)))
+            yield from hearing.take(chunk, listener.pass_factor if listener else 1)
     except Exception as error:
         failure = error
     try:
-        for speech in gate.flush():
-            yield from transcriber.feed(speech)
-        yield from transcriber.flush()
+        yield from hearing.finish()
     except Exception as error:
         failure = failure or error
-        yield from transcriber.flush(recognise=False)
-    speaking = False
-    publish(progress())
     if failure:
         raise failure
 

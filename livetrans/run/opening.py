@@ -5,9 +5,12 @@ Listening: source, gate, recogniser, transcriber. Translating: model, prompt, dr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from livetrans.clock import Clock
@@ -16,13 +19,15 @@ from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.events import Notice, Origin, SourceProgress, Transcript
 from livetrans.lm.prompts import Prompt
+from livetrans.models.chosen import spoken_code
 from livetrans.run.lanes import languages, open_draft_model, open_lanes, prepare_prompt
-from livetrans.run.listening import Listener, Listening, OnAudio, PostponedNotices, Stages, listen
+from livetrans.run.listening import Hearing, Listener, Listening, OnAudio, PostponedNotices, Stages, listen
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel, RestartingRecogniser
 from livetrans.run.runner import OpenListening
 from livetrans.run.speedup import SpeedupSampler
 from livetrans.run.spool import SpooledSource
+from livetrans.run.tracks import Track, TrackSource, Turns, listen_to_tracks
 from livetrans.run.translating import Translating
 from livetrans.session.recorder import sessions_folder
 from livetrans.signature import sign
@@ -52,14 +57,55 @@ def from_audio(
 
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         if live:
-            folder = settings.output.session or sessions_folder() if settings.output.record_session else None
-            spooled = SpooledSource(source, folder, on_audio, publish)
+            spooled = SpooledSource(source, _spool_folder(settings), on_audio, publish)
             notices.publish_to(spooled.notify)
             return open_audio(spooled, settings, clock, publish, origin=origin)
         notices.publish_to(publish)
         return open_audio(source, settings, clock, publish, on_audio, origin)
 
     return open_listening
+
+
+def from_tracks(
+    sources: Sequence[tuple[AudioSource, PostponedNotices]], origin: Origin, settings: Settings, clock: Clock
+) -> OpenListening:
+    """Return what loads the listening side of two live sources: what the computer plays, and the microphone."""
+
+    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
+        try:
+            stages = open_track_stages(settings, clock, publish)
+        except BaseException:
+            for source, _ in sources:
+                source.close()
+            raise
+        change, began_at = threading.Condition(), clock.now()
+        tracks: list[Track] = []
+        for (source, notices), (name, language, one) in zip(sources, stages, strict=True):
+            of_track = TrackSource(source, name, began_at)
+            spooled = SpooledSource(of_track, _spool_folder(settings), on_audio, publish, change)
+            notices.publish_to(of_track.notifying(spooled.notify))
+            tracks.append(Track(name, spooled, Hearing(spooled, one.gate, one.transcriber, publish, name, language)))
+        turns, listener = Turns(tracks, change, publish), Listener(clock)
+        listener.waits_from = turns.waits_from
+        listener.pass_began = lambda: stages[0][2].recogniser.began
+
+        def pause(paused: bool) -> None:
+            for track in tracks:
+                track.source.pause(paused)
+
+        def close() -> None:
+            for track in tracks:
+                track.source.close()
+            listener.close()
+
+        transcripts = listen_to_tracks(turns, tracks, listener)
+        return Listening(transcripts, pause, close, listener, stages[0][2].recogniser.listen_for, origin)
+
+    return open_listening
+
+
+def _spool_folder(settings: Settings) -> Path | None:
+    return settings.output.session or sessions_folder() if settings.output.record_session else None
 
 
 def open_audio(
@@ -97,9 +143,43 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish) -> Stages:
     Raises:
         ModelError: the recogniser cannot be used.
     """
+    recogniser = _recogniser_of(settings, clock, publish)
+    return _stages(recogniser, recogniser, settings, clock)
+
+
+def open_track_stages(settings: Settings, clock: Clock, publish: Publish) -> list[tuple[str, str | None, Stages]]:
+    """Load the recogniser, with a gate and a transcriber for each of two tracks; return them with name and language.
+
+    Raises:
+        ModelError: the recogniser cannot be used.
+        UsageError: it does not know a language.
+    """
+    assert settings.meeting is not None
+    shared, ids = _recogniser_of(settings, clock, publish), count()
+    mine, theirs = settings.meeting.names
+    my_language = settings.of_me.source_language
+    my_recogniser = shared.in_language(spoken_code(my_language))
+    return [
+        (theirs, None, _stages(shared, shared, settings, clock, ids)),
+        (mine, my_language, _stages(shared, my_recogniser, settings, clock, ids)),
+    ]
+
+
+def _stages(
+    loaded: RestartingRecogniser,
+    recogniser: Recogniser,
+    settings: Settings,
+    clock: Clock,
+    ids: Iterator[int] | None = None,
+) -> Stages:
     from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.transcriber import Transcriber
 
+    transcriber = Transcriber(recogniser, settings.transcriber, clock, ids)
+    return Stages(VoiceActivityGate(settings.gate), transcriber, loaded)
+
+
+def _recogniser_of(settings: Settings, clock: Clock, publish: Publish) -> RestartingRecogniser:
     if settings.recogniser is None:
         raise UsageError("sound needs a recogniser; name one with --asr")
     publish(Notice("info", f"loading the recogniser {settings.recogniser.model.name} …"))
@@ -109,8 +189,7 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish) -> Stages:
         expected = len(recogniser.hot_words)
         some = f"only the first {expected} terms" if expected else "no hot words"
         publish(Notice("warning", f"The recogniser takes {some} of the glossary, which has {len(wanted)}."))
-    transcriber = Transcriber(recogniser, settings.transcriber, clock)
-    return Stages(VoiceActivityGate(settings.gate), transcriber, recogniser)
+    return recogniser
 
 
 def open_recogniser(settings: RecogniserSettings) -> Recogniser:

@@ -91,9 +91,50 @@ class RestartingRecogniser(_Restarting[Recogniser]):
         self._choose_language(self._wrapped)
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
-        return self._call(
-            lambda stage: _checked(stage.recognise(samples, prompt=prompt, final=final)), self._choose_language
-        )
+        return self.call(lambda stage: stage.recognise(samples, prompt=prompt, final=final))
+
+    def in_language(self, language: str | None) -> TrackRecogniser:
+        """Return this recogniser as a track of one language uses it; None detects the language."""
+        return TrackRecogniser(self, language)
+
+    def call(self, function: Callable[[Recogniser], Hypothesis]) -> Hypothesis:
+        """Call the function of the recogniser in use, and again of a fresh one after a first failure."""
+        return self._call(lambda stage: _checked(function(stage)), self._choose_language)
+
+
+class TrackRecogniser:
+    """A recogniser that several tracks share, with the spoken language of one of them."""
+
+    def __init__(self, shared: RestartingRecogniser, language: str | None) -> None:
+        self._shared = shared
+        self._language = language
+        self._of: Recogniser | None = None
+        self._view: Recogniser | None = None
+
+    @property
+    def maximum_length(self) -> float:
+        return self._shared.maximum_length
+
+    @property
+    def hot_words(self) -> tuple[str, ...]:
+        return self._shared.hot_words
+
+    def listen_for(self, language: str | None) -> None:
+        self._language = language
+        if self._view is not None:
+            self._view.listen_for(language)
+
+    def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
+        return self._shared.call(lambda stage: self._of_track(stage).recognise(samples, prompt=prompt, final=final))
+
+    def in_language(self, language: str | None) -> TrackRecogniser:
+        return TrackRecogniser(self._shared, language)
+
+    def _of_track(self, stage: Recogniser) -> Recogniser:
+        """Return the stage with the track's language; made once, because it remembers what it has detected."""
+        if self._view is None or self._of is not stage:
+            self._of, self._view = stage, stage.in_language(self._language)
+        return self._view
 
 
 def _checked(hypothesis: Hypothesis) -> Hypothesis:

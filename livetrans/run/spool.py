@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -43,6 +44,11 @@ class _Waiting:
     @property
     def end_sample(self) -> int:
         return self.start_sample + self.length
+
+    @property
+    def taken_until(self) -> float:
+        """The sample up to which chunks are taken together with this one."""
+        return self.start_sample + TAKEN_SECONDS * SAMPLE_RATE
 
 
 class _SpoolFile:
@@ -108,9 +114,10 @@ class SpooledSource:
         folder: Path | None = None,
         on_audio: Callable[[AudioChunk], None] = lambda chunk: None,
         publish: Callable[[Notice | Gap], None] = lambda event: None,
+        change: threading.Condition | None = None,
     ) -> None:
         """`folder`: where the spool file goes; None for the system's temporary folder. `on_audio` gets each chunk at
-        once, in the capturing thread.
+        once, in the capturing thread. `change` is notified of each; several sources may share it.
         """
         self._source = source
         self._on_audio = on_audio
@@ -122,9 +129,10 @@ class SpooledSource:
         self._spool = _SpoolFile(folder)
         self._skipped_samples = 0
         self._error: Exception | None = None
+        self._is_started = False
         self._has_ended = False
         self._closed = False
-        self._change = threading.Condition()
+        self._change = change or threading.Condition()
 
     @property
     def duration(self) -> float | None:
@@ -136,7 +144,7 @@ class SpooledSource:
 
     def __iter__(self) -> Iterator[AudioChunk]:
         """Yield what the source gives, after an error of it too; then raise that error."""
-        threading.Thread(target=self._capture, name="capturing", daemon=True).start()
+        self.start()
         try:
             while (chunk := self._take()) is not None:
                 captured_at = (
@@ -153,6 +161,33 @@ class SpooledSource:
                 self._change.notify_all()
         if self._error is not None:
             raise self._error
+
+    def start(self) -> None:
+        """Take the source's sound from now on; the iteration does that too."""
+        if not self._is_started:
+            self._is_started = True
+            threading.Thread(target=self._capture, name="capturing", daemon=True).start()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the source gives no more sound; what waits is still to be taken."""
+        with self._change:
+            return self._has_ended
+
+    def next_part(self) -> tuple[float, float, float | None] | None:
+        """Return start and end, in source time, of what the iteration would yield without waiting, and when the sound
+        at its start was captured; None where nothing waits.
+        """
+        with self._change:
+            if not self._waiting:
+                return None
+            first = last = self._waiting[0]
+            for waiting in islice(self._waiting, 1, None):
+                if waiting.start_sample != last.end_sample or waiting.end_sample > first.taken_until:
+                    break
+                last = waiting
+            captured_at = None if first.captured_at is None else first.captured_at - first.length / SAMPLE_RATE
+            return first.start_sample / SAMPLE_RATE, last.end_sample / SAMPLE_RATE, captured_at
 
     def notify(self, event: Notice | Gap) -> None:
         """Publish what the source has to say; a gap in its place behind the sound that waits."""
@@ -236,11 +271,10 @@ class SpooledSource:
                 return None
             first = last = self._waiting.popleft()
             samples = [self._samples_of(first)]
-            until = first.start_sample + TAKEN_SECONDS * SAMPLE_RATE
             while (
                 self._waiting
                 and self._waiting[0].start_sample == last.end_sample
-                and self._waiting[0].end_sample <= until
+                and self._waiting[0].end_sample <= first.taken_until
             ):
                 last = self._waiting.popleft()
                 samples.append(self._samples_of(last))

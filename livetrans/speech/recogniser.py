@@ -40,6 +40,13 @@ class Recogniser(Protocol):
         A model that does not know it goes on as before.
         """
 
+    def in_language(self, language: str | None) -> Recogniser:
+        """Return the same loaded model with a spoken language of its own, by its code; None detects it.
+
+        Raises:
+            UsageError: the model does not know it.
+        """
+
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         """Recognise the whole buffer.
 

@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from copy import copy
 from itertools import accumulate, pairwise
 from math import ceil
 from pathlib import Path
@@ -108,12 +109,9 @@ class WhisperRecogniser:
         known = (code for code in self._model.supported_languages if pieces.token_to_id(f"<|{code}|>") is not None)
         self.languages = tuple(known)
         """Codes of the languages that the model knows."""
+        self._folder = settings.model
         for language in (settings.language, *settings.other_languages):
-            if language not in (None, *self.languages):
-                raise UsageError(
-                    f"The recogniser in {settings.model} does not know the language '{language}', "
-                    f"only: {', '.join(self.languages)}."
-                )
+            self._check_known(language)
         self._reports = settings.language is None
         self._spoken = SpokenLanguage(settings.language if multilingual else "en")
         self._beam_size = settings.beam_size or self.traits.beam_size
@@ -128,6 +126,20 @@ class WhisperRecogniser:
     def language(self) -> str | None:
         """Code of the language that is spoken; None before it is detected."""
         return self._spoken.code
+
+    def in_language(self, language: str | None) -> WhisperRecogniser:
+        self._check_known(language)
+        other = copy(self)
+        other._reports = language is None
+        other._spoken = SpokenLanguage(language if self._model.model.is_multilingual else "en")
+        return other
+
+    def _check_known(self, language: str | None) -> None:
+        if language not in (None, *self.languages):
+            raise UsageError(
+                f"The recogniser in {self._folder} does not know the language '{language}', "
+                f"only: {', '.join(self.languages)}."
+            )
 
     def listen_for(self, language: str | None) -> None:
         if self._model.model.is_multilingual and language in (None, *self.languages):

@@ -134,6 +134,9 @@ class FaultyRecogniser:
     def listen_for(self, language: str | None) -> None:
         self._recogniser.listen_for(language)
 
+    def in_language(self, language: str | None) -> FaultyRecogniser:
+        return FaultyRecogniser(self._recogniser.in_language(language), self._schedule)
+
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         return self._schedule.call(
             lambda: self._recogniser.recognise(samples, prompt=prompt, final=final),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,11 @@ class ScriptedRecogniser:
 
     def listen_for(self, language: str | None) -> None:
         self.language = language
+
+    def in_language(self, language: str | None) -> ScriptedRecogniser:
+        other = copy(self)
+        other.language = language
+        return other
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         numbers = np.rint(samples * FULL_SCALE).astype(np.int64)
