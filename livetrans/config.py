@@ -256,6 +256,14 @@ class Settings:
         """The code of the captions' language."""
         return self.targets[0]
 
+    def is_mine(self, track: str | None) -> bool:
+        """Return whether the track of this name is the microphone's in a run of two."""
+        return self.meeting is not None and track == self.meeting.names[0]
+
+    def shows(self, track: str | None, language: str | None) -> bool:
+        """Return whether captions of a track in a language are shown; others are recorded only."""
+        return language in (None, self.target_language) or self.is_mine(track)
+
     @property
     def of_me(self) -> Settings:
         """The settings of the microphone's track in a run of two: the languages between which it is translated."""

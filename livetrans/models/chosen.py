@@ -69,7 +69,8 @@ def _with_recogniser(settings: Settings, recogniser: RecogniserSettings, notify:
 def shown_codes(settings: Settings) -> list[str]:
     """Return the languages of the captions that a translator has to know: speech in one of them is shown as heard."""
     first, *others = settings.targets
-    return [first, *(code for code in others if not are_same(settings.source_language, code))]
+    mine = [*settings.of_me.sources, *settings.of_me.targets] if settings.meeting else []
+    return [first, *(code for code in [*others, *mine] if not are_same(settings.source_language, code))]
 
 
 def spoken_code(language: str) -> str | None:
@@ -88,7 +89,8 @@ def spoken_code(language: str) -> str | None:
 
 def hardest_code(settings: Settings) -> str | None:
     """Return the `spoken_code` that the fewest recognisers know; None, a detected language, before all others."""
-    return min(map(spoken_code, settings.sources), key=lambda code: (code is not None, code == "en"))
+    mine = settings.of_me.sources if settings.meeting else ()
+    return min(map(spoken_code, [*settings.sources, *mine]), key=lambda code: (code is not None, code == "en"))
 
 
 def _name(model: Path) -> str | None:

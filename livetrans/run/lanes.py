@@ -6,6 +6,7 @@ All contexts are over the weights of one model.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,8 @@ def open_lanes(
 ) -> list[Lane]:
     """Open a lane for each language of the captions, the first one in the contexts that have evaluated `prompt`.
 
+    In a run of two tracks these are of what the computer plays, and one more is of the microphone.
+
     Raises:
         UsageError: the translator does not know a language.
         ContextError: the context is too small for its prompt.
@@ -60,15 +63,20 @@ def open_lanes(
     pair, notify = languages(settings), _once(publish)
     lanes = [_open_lane(settings, model, prompt, pair, draft_model, notify)]
     has_terms = bool(settings.prompt.glossary) and TEMPLATES[prompt.name].terms
-    for target in map(parse_language, settings.targets[1:]):
-        source = _translated(settings, target)
+    others = [(settings, _translated(settings, target), target) for target in map(parse_language, settings.targets[1:])]
+    if settings.meeting:
+        others.append((settings.of_me, *languages(settings.of_me)))
+    for of_lane, source, target in others:
+        if are_same(source.code, target.code):
+            lanes.append(Lane(None, _presenter(model, of_lane, target), target.code))
+            continue
         context = model.another_context()
         try:
-            prepared = prepare_prompt(context, settings, (source, target))
+            prepared = prepare_prompt(context, of_lane, (source, target))
         except UsageError:
             if source is not UNKNOWN_LANGUAGE:
                 raise
-            lanes.append(Lane(None, _presenter(context, settings, target), target.code))
+            lanes.append(Lane(None, _presenter(context, of_lane, target), target.code))
             continue
         draft_context = draft_model.another_context() if draft_model else None
         if draft_context:
@@ -76,9 +84,12 @@ def open_lanes(
         if has_terms:
             text = f"The glossary is into {pair[1].name}; captions in {target.name} are made without it."
             notify(Notice("warning", text))
-        without_terms = replaced(settings, "prompt.glossary", ())
+        without_terms = replaced(of_lane, "prompt.glossary", ())
         lanes.append(_open_lane(without_terms, context, prepared, (source, target), draft_context, notify))
-    return lanes
+    if not settings.meeting:
+        return lanes
+    mine, theirs = settings.meeting.names
+    return [*(replace(lane, track=theirs) for lane in lanes[:-1]), replace(lanes[-1], track=mine)]
 
 
 def _translated(settings: Settings, target: Language) -> Language:

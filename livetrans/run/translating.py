@@ -78,9 +78,11 @@ class Translating:
 
     def translate(self, transcript: Transcript, settings: Settings, publish: Publish) -> None:
         """Translate and present one update in every lane of its track, first into the language that is shown."""
+        is_mine = settings.is_mine(transcript.track)
+        settings = settings.of_me if is_mine else settings
         shown = settings.target_language
         lanes = (lane for lane in self.lanes if lane.track == transcript.track)
         for lane in sorted(lanes, key=lambda lane: lane.language != shown):
             update = lane.translate(transcript, settings, publish)
-            if self.sampler and update:
+            if self.sampler and update and not is_mine:
                 self.sampler.add(update, is_shown=lane.language in (None, shown))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
@@ -76,7 +77,12 @@ class Meeting:
 
     def _translating(self, publish: Publish) -> Translating:
         model, schedule = ScriptedModel(word_by_word_rule(unsure_of_last=False)), self._schedule("translator")
-        return scripted_translating(RestartingModel(lambda: FaultyModel(model, schedule), self.clock, publish))
+        lanes = [
+            scripted_translating(RestartingModel(lambda: FaultyModel(model, schedule), self.clock, publish))
+            for _ in range(2)
+        ]
+        tracks = [replace(lane.lanes[0], track=track) for lane, track in zip(lanes, ("them", "me"), strict=True)]
+        return Translating(tracks, {}, model.close)
 
     def run(self) -> None:
         self.pipeline.start()
