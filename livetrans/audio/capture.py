@@ -1,11 +1,12 @@
-"""The capture of a device in another process, and the level of its sound.
+"""The capture of a device, or of what the computer plays, in another process; and the level of its sound.
 
 Sound libraries crash or hang when a sound server dies, write lines of their own to standard error, and see a device
 that was plugged in later only when they start anew: none of this reaches the process that shows captions.
 
 The child writes to its standard output: one line of JSON, what was opened or why nothing was; then, after it has read
 one byte, blocks of sound, each with a head: frames lost before it, its frames, and the instant of its capture on the
-system's monotonic clock. It ends when the device does, when its parent is stopped (Ctrl+Z), so that nothing is heard
+system's monotonic clock. A block without frames says that nothing is played now; in place of lost frames it has why.
+The child ends when the device does, when its parent has gone or is stopped (Ctrl+Z), so that nothing is heard
 meanwhile, and when another microphone becomes the default that it follows.
 """
 
@@ -26,7 +27,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from livetrans.audio import portaudio
+from livetrans.audio import portaudio, pulse
 from livetrans.audio.portaudio import ON_A_MAC
 from livetrans.audio.source import AudioChannel, Block
 from livetrans.errors import LivetransError, SourceError, UsageError
@@ -51,6 +52,8 @@ SUSPENDED, CHANGED = "suspended", "changed"
 _ENDINGS = {3: SUSPENDED, 4: CHANGED}
 """By the child's exit code."""
 _NO_ANSWER = "The sound system does not answer: restart it, or plug the microphone in again."
+MICROPHONE, OUTPUT = "microphone", "output"
+"""What is captured: a device that records, or what the computer plays."""
 
 BLOCK_SECONDS = 0.1
 """Sound over which a level is the root mean square."""
@@ -67,19 +70,23 @@ class Captured:
     """Frames that were lost before this block."""
     age: float = 0.0
     """Seconds since its last sample was captured."""
+    absence: str | None = None
+    """Where nothing is played now, why: one of `livetrans.audio.pulse.ABSENCES`; then there are no samples."""
 
 
 class Capture:
-    """A device, captured by a child process."""
+    """A device, or what the computer plays, captured by a child process."""
 
-    def __init__(self, device: str | int | None, number: int | None = None) -> None:
+    def __init__(self, device: str | int | None, number: int | None = None, kind: str = MICROPHONE) -> None:
         """`device`: a number, a name, or None for the system's choice. `number` decides between devices of that name.
+
+        Of the kind `OUTPUT`, `device` is a part of the name of a program, or None for all that the output plays.
 
         Raises:
             UsageError: no device has that name.
             SourceError: the device cannot be opened.
         """
-        wanted = json.dumps([device, number])
+        wanted = json.dumps([kind, device, number])
         self._process = start_python("livetrans.audio.capture", wanted, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin and self._process.stdout
         self._input, self._output = self._process.stdin, self._process.stdout
@@ -100,8 +107,11 @@ class Capture:
             self._input.write(b"\n")
             while len(head := read_all(self._output, _HEAD.size)) == _HEAD.size:
                 lost, frames, captured_at = _HEAD.unpack(head)
-                samples = np.frombuffer(read_all(self._output, 2 * frames), dtype="<i2")
-                yield Captured(samples.astype(np.int16), lost, max(time.monotonic() - captured_at, 0.0))
+                samples = np.frombuffer(read_all(self._output, 2 * frames), dtype="<i2").astype(np.int16)
+                age = max(time.monotonic() - captured_at, 0.0)
+                yield (
+                    Captured(samples, lost, age) if frames else Captured(samples, age=age, absence=pulse.ABSENCES[lost])
+                )
 
     def ending(self) -> str | None:
         """Return `SUSPENDED` or `CHANGED` where that ended the blocks; None where the device did."""
@@ -175,8 +185,23 @@ def decibels(level: float) -> float:
     return 20 * math.log10(level)
 
 
-def capture(wanted: str | int | None, number: int | None, commands: IO[bytes], sound: IO[bytes]) -> None:
-    """Run in the child: open the device, write the line, wait for the byte, write sound until the device ends."""
+def open_stream(
+    kind: str, wanted: str | int | None, number: int | None, on_sound: portaudio.OnSound, on_end: Callable[[], None]
+) -> portaudio.DeviceStream | pulse.PlayedStream:
+    """Open what `Capture` was given; `on_end` is called when a device ends.
+
+    Raises:
+        UsageError, SourceError: as `Capture`.
+    """
+    if kind == OUTPUT and not ON_A_MAC:
+        return pulse.PlayedStream(None if wanted is None else str(wanted), on_sound)
+    devices = portaudio.list_devices()
+    device = portaudio.choose_loopback(devices) if kind == OUTPUT else portaudio.choose_device(devices, wanted, number)
+    return portaudio.DeviceStream(device, on_sound, on_end)
+
+
+def capture(kind: str, wanted: str | int | None, number: int | None, commands: IO[bytes], sound: IO[bytes]) -> None:
+    """Run in the child: open the stream, write the line, wait for the byte, write sound until the stream ends."""
     channel = AudioChannel(QUEUED_FRAMES)
     captured_frames = 0
 
@@ -187,9 +212,8 @@ def capture(wanted: str | int | None, number: int | None, commands: IO[bytes], s
 
     stream = None
     try:
-        device = portaudio.choose_device(portaudio.list_devices(), wanted, number)
-        stream = portaudio.DeviceStream(device, on_sound, channel.end)
-        answer: dict[str, object] = {"device": device.name, "number": device.number, "rate": stream.rate}
+        stream = open_stream(kind, wanted, number, on_sound, channel.end)
+        answer: dict[str, object] = {"device": stream.name, "number": stream.number, "rate": stream.rate}
     except (SourceError, UsageError) as error:
         answer = {"fault": str(error), "usage": isinstance(error, UsageError)}
     sound.write(json.dumps(answer).encode() + b"\n")
@@ -204,26 +228,34 @@ def capture(wanted: str | int | None, number: int | None, commands: IO[bytes], s
             channel.end()
 
     # Daemons: a start that hangs must not keep this process.
-    threading.Thread(target=watch, args=(wanted is None,), name="livetrans-watch", daemon=True).start()
+    follows_default = kind == MICROPHONE and wanted is None
+    threading.Thread(target=watch, args=(follows_default,), name="livetrans-watch", daemon=True).start()
     threading.Thread(target=start, name="livetrans-start", daemon=True).start()
-    patience, written = START_SECONDS, 0
-    while blocks := channel.take(patience):
+    patience, written, absence = START_SECONDS if stream.absence is None else pulse.QUIET_SECONDS, 0, None
+    while (blocks := channel.take(patience)) is not None:
         for block in blocks:
             head = _HEAD.pack(block.start_frame - written, len(block.samples), block.captured_at)
             sound.write(head + block.samples.astype("<i2").tobytes())
             written = block.start_frame + len(block.samples)
+        if not blocks and stream.absence is None:
+            break
+        if not blocks and stream.absence != absence:
+            sound.write(_HEAD.pack(pulse.ABSENCES.index(stream.absence), 0, time.monotonic()))
+        absence = None if blocks else stream.absence
         sound.flush()
-        patience = DEAD_SECONDS
+        patience = DEAD_SECONDS if stream.absence is None else pulse.QUIET_SECONDS
 
 
 def watch(follows_default: bool) -> None:
-    """End this process when its parent is stopped, or when the default device that it follows is another one."""
+    """End this process when its parent has gone or is stopped, or when the default device that it follows changes."""
     import psutil  # type: ignore[import-untyped]
 
     codes = {reason: code for code, reason in _ENDINGS.items()}
     parent, device = os.getppid(), portaudio.default_input() if follows_default else None
     while True:
         time.sleep(WATCH_SECONDS)
+        if os.getppid() != parent:
+            os._exit(0)  # While nothing is played, no write to a closed pipe would end it.
         with suppress(psutil.Error, OSError):
             if psutil.Process(parent).status() == psutil.STATUS_STOPPED:
                 os._exit(codes[SUSPENDED])
@@ -233,9 +265,9 @@ def watch(follows_default: bool) -> None:
 
 def _main() -> None:
     """Capture, and exit without closing the stream or the library: both calls may hang if the device is gone."""
-    wanted, number = json.loads(sys.argv[1])
+    kind, wanted, number = json.loads(sys.argv[1])
     with suppress(OSError):  # the other process has gone
-        capture(wanted, number, open(0, "rb", 0), open(1, "wb"))
+        capture(kind, wanted, number, open(0, "rb", 0), open(1, "wb"))
     os._exit(0)
 
 

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -33,6 +33,11 @@ _TERMINALS = {"Apple_Terminal": "Terminal", "iTerm.app": "iTerm", "vscode": "Vis
 """Names of programs in System Settings, by $TERM_PROGRAM, where they differ."""
 
 NO_MICROPHONE = "There is no microphone: plug one in, or check that the system lets the terminal use it."
+
+_NO_LOOPBACK = (
+    "A Mac records what it plays through a loopback device only: `brew install blackhole-2ch`, restart the Mac, and "
+    "play on a Multi-Output Device of your speakers and BlackHole (Audio MIDI Setup); docs/using.md has the steps."
+)
 
 OnSound = Callable[["NDArray[np.int16]", int], None]
 """Gets its own copy of each mono block, shape (n,), and how many frames the device lost before it; must not wait."""
@@ -89,13 +94,17 @@ def list_devices() -> list[Device]:
 class DeviceStream:
     """An open stream of a device, at `rate` frames per second."""
 
+    absence = None
+    """A device that gives no sound has ended."""
+
     def __init__(self, device: Device, on_sound: OnSound, on_end: Callable[[], None]) -> None:
         """Open the device at 16 kHz in mono, or else at a rate and with channels that it supports.
 
         Raises:
             SourceError: it supports none, or another program has it.
         """
-        self._device, self._on_sound = device, on_sound
+        self._on_sound = on_sound
+        self.name, self.number = device.name, device.number
         self._expected_at: float | None = None
         sounddevice = _sounddevice()
         self._error: type[Exception] = sounddevice.PortAudioError
@@ -130,9 +139,7 @@ class DeviceStream:
         try:
             self._stream.start()
         except self._error as error:
-            raise SourceError(
-                f"The microphone '{self._device.name}' does not start ({error}): plug it in again."
-            ) from error
+            raise SourceError(f"The microphone '{self.name}' does not start ({error}): plug it in again.") from error
 
     def _callback(self, data: NDArray[np.int16], frames: int, time: Any, status: Any) -> None:
         lost = 0
@@ -195,11 +202,16 @@ def is_system_sound(name: str) -> bool:
     return bool(_SYSTEM_SOUND.search(name))
 
 
-def system_sound_advice() -> str:
-    """Return how to get a device of system sound, as a sentence that begins with a small letter."""
-    if ON_A_MAC:
-        return "install BlackHole (https://existential.audio/blackhole), then `livetrans mic --device BlackHole`."
-    return "`PULSE_SOURCE=NAME livetrans mic` with a monitor's name from `pactl list short sources`."
+def choose_loopback(devices: Sequence[Device]) -> Device:
+    """Return the device that gives what the machine plays; the default one of several.
+
+    Raises:
+        SourceError: there is none; the sentence says how to get one.
+    """
+    loopbacks = [device for device in devices if is_system_sound(device.name)]
+    if not loopbacks:
+        raise SourceError(_NO_LOOPBACK)
+    return next((device for device in loopbacks if device.default), loopbacks[0])
 
 
 def zeros_advice() -> str:

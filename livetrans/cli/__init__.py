@@ -27,6 +27,7 @@ from livetrans.text import one_line
 
 COMMANDS = {
     "mic": LazyCommand("livetrans.cli.mic", "Show captions for the microphone."),
+    "listen": LazyCommand("livetrans.cli.listen", "Show captions for what this computer plays."),
     "replay": LazyCommand("livetrans.cli.replay", "Show captions for a recording, a video or a recorded transcript."),
     "sessions": LazyCommand("livetrans.cli.sessions", "List the recorded sessions, print their paths, remove them."),
     "resume": LazyCommand("livetrans.cli.resume", "Finish what a session heard and did not translate."),
@@ -36,7 +37,7 @@ COMMANDS = {
     "config": LazyCommand("livetrans.cli.config", "Show the settings in force, or write a configuration file."),
     "doctor": LazyCommand("livetrans.cli.doctor", "Check this machine, and say how far behind captions will be."),
     "languages": LazyCommand("livetrans.cli.languages", "List the languages for --from and --to."),
-    "devices": LazyCommand("livetrans.cli.devices", "List the microphones."),
+    "devices": LazyCommand("livetrans.cli.devices", "List the microphones, the outputs and what plays."),
     "completion": LazyCommand("livetrans.cli", "Print the completion script of your shell."),
 }
 

@@ -1,4 +1,4 @@
-"""`livetrans devices`: the microphones, and how loud each of them is."""
+"""`livetrans devices`: the microphones and how loud each of them is, the outputs, and the programs that play."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import click
 from rich.live import Live
 from rich.text import Text
 
-from livetrans.audio import portaudio
+from livetrans.audio import portaudio, pulse
 from livetrans.audio.capture import LevelMeter, decibels
-from livetrans.audio.portaudio import Device
+from livetrans.audio.portaudio import ON_A_MAC, Device
 from livetrans.cli.messages import steady_console
 from livetrans.errors import SourceError
 from livetrans.installation import as_started
@@ -38,24 +38,39 @@ _SILENCE = "silence: muted, or not allowed for this terminal"
     help="Show how loud each of them is, for 5 seconds, or SECONDS.",
 )
 def command(listen: float | None) -> None:
-    """List the microphones: number, name, channels and rate; * marks the one used by default.
+    """List the microphones, the outputs and the programs that play; * marks what is used by default.
 
-    `livetrans mic --device` takes the number or a part of the name. What the machine plays (a call, a video) is heard
-    through a device whose line says "system sound".
+    `livetrans mic --device` takes a microphone's number or a part of its name, `livetrans listen --app` a part of a
+    program's name.
     """
     devices = portaudio.list_devices()
-    if not devices:
-        raise SourceError(portaudio.NO_MICROPHONE)
     for device in devices:
         mark = "*" if device.default else " "
         channels = counted(device.channels, "channel")
         played = ", system sound" if portaudio.is_system_sound(device.name) else ""
         click.echo(f"{mark} {device.number:>3}  {visible(device.name)} ({channels}, {device.default_rate} Hz{played})")
-    if not any(portaudio.is_system_sound(device.name) for device in devices):
-        advice = as_started(portaudio.system_sound_advice())
-        click.echo(f"\nFor captions of what this machine plays (a call, a video): {advice}")
+    click.echo("\nWhat this computer plays, for `livetrans listen`:")
+    for line in lines_of_played(devices):
+        click.echo(line)
+    if not devices:
+        raise SourceError(portaudio.NO_MICROPHONE)
     if listen is not None:
+        click.echo()
         show_levels(devices, listen)
+
+
+def lines_of_played(devices: Sequence[Device]) -> list[str]:
+    """Return a line for each output and each program that plays; or one that says what is missing."""
+    try:
+        if ON_A_MAC:
+            return [f"*      {visible(portaudio.choose_loopback(devices).name)}"]
+        outputs, streams = pulse.list_played()
+    except SourceError as error:
+        return [as_started(str(error))]
+    lines = [f"{'*' if output.default else ' '}      {visible(output.name)}" for output in outputs]
+    playing = {stream.program: stream.paused for stream in sorted(streams, key=lambda stream: not stream.paused)}
+    programs = [f"       {visible(name)} ({'paused' if paused else 'playing'})" for name, paused in playing.items()]
+    return lines + (["", "Programs, for `livetrans listen --app`:", *programs] if programs else [])
 
 
 def show_levels(

@@ -19,7 +19,7 @@ import pytest
 
 from livetrans.audio import capture as capturing
 from livetrans.audio import portaudio
-from livetrans.audio.capture import _ENDINGS, _HEAD, QUEUED_FRAMES, SUSPENDED, Capture
+from livetrans.audio.capture import _ENDINGS, _HEAD, MICROPHONE, QUEUED_FRAMES, SUSPENDED, Capture
 from livetrans.audio.portaudio import Device, DeviceStream, choose_device, list_devices
 from livetrans.errors import LivetransError, SourceError, UsageError
 from livetrans.events import SAMPLE_RATE
@@ -82,7 +82,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     ) -> tuple[dict[str, object], bytes]:
         monkeypatch.setitem(sys.modules, "sounddevice", fake)
         output = output or io.BytesIO()
-        capturing.capture(wanted, None, io.BytesIO(start), output)
+        capturing.capture(MICROPHONE, wanted, None, io.BytesIO(start), output)
         line, sound = output.getvalue().split(b"\n", 1)
         return json.loads(line), sound
 

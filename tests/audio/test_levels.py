@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from livetrans.audio import portaudio
+from livetrans.audio import portaudio, pulse
 from livetrans.audio.capture import Captured, LevelMeter
 from livetrans.audio.portaudio import Device
+from livetrans.audio.pulse import Output, PlayingStream
 from livetrans.cli import devices, run
 from livetrans.errors import SourceError
 
@@ -86,10 +87,10 @@ def test_devices_listen_prints_a_line_a_microphone(
     monkeypatch.setattr(
         devices, "show_levels", lambda found, seconds: show(found, seconds, lambda n: LevelMeter(n, opened))
     )
+    monkeypatch.setattr(devices, "lines_of_played", lambda found: ["* Speaker"])
     assert run(["devices", "--listen"]) == 0
-    listed, lines = (part.splitlines() for part in capsys.readouterr().out.split("\n\n"))
-    assert len(listed) == 3
-    assert "captions of what this machine plays" in lines.pop(0)
+    listed, played, lines = (part.splitlines() for part in capsys.readouterr().out.split("\n\n"))
+    assert len(listed) == 3 and played[1:] == ["* Speaker"]
     assert "█" in lines[0] and lines[0].endswith("-6 dB") and len(lines[0]) <= 80
     assert "silence" in lines[1] and "\x1b" not in lines[1] and "…" in lines[1]
     assert "cannot be opened" in lines[2]
@@ -102,5 +103,20 @@ def test_system_sound_is_named(name: str, monkeypatch: pytest.MonkeyPatch, capsy
         portaudio, "list_devices", lambda: [Device(0, "USB", 1, RATE, True), Device(1, name, 2, RATE, False)]
     )
     assert run(["devices"]) == 0
-    first, second = capsys.readouterr().out.splitlines()
+    first, second = capsys.readouterr().out.splitlines()[:2]
     assert "system sound" in second and "system sound" not in first
+
+
+def test_outputs_and_what_plays_are_listed_or_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs = [Output(0, "Speaker", "speaker.monitor", True), Output(1, "HDMI", "hdmi.monitor", False)]
+    streams = [PlayingStream(number, "Fire\x1bfox", "", 0, number == 2) for number in (1, 2)]
+    monkeypatch.setattr(devices, "ON_A_MAC", False)
+    monkeypatch.setattr(pulse, "list_played", lambda: (outputs, streams))
+    lines = devices.lines_of_played([])
+    assert lines[0].startswith("*") and "Speaker" in lines[0] and lines[1].split() == ["HDMI"]
+    assert lines[-1].endswith("(playing)") and "\x1b" not in lines[-1], "one of its streams plays, the other one pauses"
+
+    monkeypatch.setattr(devices, "ON_A_MAC", True)
+    assert devices.lines_of_played([Device(3, "BlackHole 2ch", 2, RATE, False)])[0].endswith("BlackHole 2ch")
+    (missing,) = devices.lines_of_played([Device(0, "USB", 1, RATE, True)])
+    assert "BlackHole" in missing and missing.endswith(".")

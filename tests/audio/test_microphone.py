@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.audio import microphone
+from livetrans.audio import live
 from livetrans.audio.capture import CHANGED, SUSPENDED, Captured
-from livetrans.audio.microphone import BUFFERED_SECONDS, Microphone
+from livetrans.audio.live import BUFFERED_SECONDS
+from livetrans.audio.microphone import Microphone
 from livetrans.clock import ManualClock
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, Gap, Notice
@@ -21,7 +22,7 @@ from livetrans.events import SAMPLE_RATE, AudioChunk, Event, Gap, Notice
 @pytest.fixture(autouse=True, scope="module")
 def no_waits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(microphone, "RETRY_SECONDS", (0.001,))
+        patch.setattr(live, "RETRY_SECONDS", (0.001,))
         yield
 
 
