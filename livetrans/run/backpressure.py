@@ -31,9 +31,9 @@ LEVELS = (
 """
 | level | recogniser | partials |
 |---|---|---|
-| normal | every pass | all |
-| fewer passes | passes half as often | all |
-| few partials | the same | in at most half of the translator's time |
+| normal | every pass | all; in languages that nobody reads while no update waits |
+| fewer passes | passes half as often | in languages that are read |
+| few partials | the same | in these, in at most half of the translator's time |
 | finals only | passes a quarter as often | none |
 | sound waits | waits until the translator is idle | none |
 """

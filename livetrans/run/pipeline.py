@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from livetrans.clock import Clock
@@ -59,6 +59,7 @@ class Pipeline(Run):
         self._source_has_ended = False
         self._is_paused = False
         self._sources_at_first = settings.sources
+        self._read: frozenset[str] = frozenset()
         self._ladder = Ladder()
         self._backlog = Backlog()
         self._has_advised = False
@@ -74,8 +75,8 @@ class Pipeline(Run):
     def change(self, name: str, value: str | float) -> Settings:
         """Set what a key sets, see `livetrans.config.changed`; return the settings that hold from then on.
 
-        Calm, bias and mask-k hold from the next update on, the captions' language from the next segment on, and the
-        spoken language from the next pass on.
+        Calm, bias and mask-k hold from the next update on, which language is shown at once, and the spoken language
+        from the next pass on.
         """
         with self._change:
             self.settings = settings = changed(self.settings, name, value)
@@ -83,6 +84,13 @@ class Pipeline(Run):
                 self._listening.listen_for(spoken_code(settings.source_language))
             self.publish(SettingChanged(name, value))  # Here, so that events have the order of changes.
         return settings
+
+    def readers(self, languages: Iterable[str]) -> None:
+        """Say which languages are read besides the one that is shown; from any thread, as often as that changes.
+
+        Growing captions in others come only while the run keeps up and no update waits; finals always come.
+        """
+        self._read = frozenset(languages)
 
     def start(self, *sinks: Sink) -> None:
         super().start(*sinks)
@@ -149,7 +157,7 @@ class Pipeline(Run):
                 if isinstance(update, Gap):
                     super().publish(update)
                     continue
-                translating.translate(update, self.settings, self.publish)
+                translating.translate(update, self.settings, self.publish, read=self._read, has_time=self._keeps_up)
                 with self._change:
                     self._backlog.done(self._clock.now())
         finally:
@@ -171,6 +179,10 @@ class Pipeline(Run):
                     return update
             if sampler and not self._ladder.level:
                 sampler.work(self._interrupts_sampling)
+
+    def _keeps_up(self) -> bool:
+        with self._change:
+            return not self._ladder.level and self._waiting.first() is None
 
     def _has_work(self) -> bool:
         return self._is_due() or self._source_has_ended or self._is_abandoned

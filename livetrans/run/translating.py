@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from livetrans.config import Settings
@@ -76,13 +76,26 @@ class Translating:
     sampler: SpeedupSampler | None = None
     """What measures the speedup of a live run; None where it is not measured."""
 
-    def translate(self, transcript: Transcript, settings: Settings, publish: Publish) -> None:
-        """Translate and present one update in every lane of its track, first into the language that is shown."""
+    def translate(
+        self,
+        transcript: Transcript,
+        settings: Settings,
+        publish: Publish,
+        *,
+        read: Collection[str] = (),
+        has_time: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Translate and present one update in every lane of its track: first into the language shown, then into those
+        that are `read`. A partial comes into the others only if `has_time` says so before each.
+        """
         is_mine = settings.is_mine(transcript.track)
         settings = settings.of_me if is_mine else settings
         shown = settings.target_language
+        wanted = {None, shown, *read}
         lanes = (lane for lane in self.lanes if lane.track == transcript.track)
-        for lane in sorted(lanes, key=lambda lane: lane.language != shown):
+        for lane in sorted(lanes, key=lambda lane: (lane.language != shown, lane.language not in wanted)):
+            if not (transcript.final or lane.language in wanted or has_time()):
+                return
             update = lane.translate(transcript, settings, publish)
             if self.sampler and update and not is_mine:
                 self.sampler.add(update, is_shown=lane.language in (None, shown))

@@ -181,13 +181,14 @@ class ScriptedRun:
     source: Schedule | None = None
     recogniser: Schedule | None = None
     translator: Schedule | None = None
+    settings: Settings = field(default_factory=Settings)
     collected: Collected = field(default_factory=Collected)
 
     def __post_init__(self) -> None:
         self.source = self.source or Schedule(self.clock)
         self.recogniser = self.recogniser or Schedule(self.clock)
         self.translator = self.translator or Schedule(self.clock)
-        self.pipeline = Pipeline(Settings(), self._listening, self._translating, self.clock, [self.collected])
+        self.pipeline = Pipeline(self.settings, self._listening, self._translating, self.clock, [self.collected])
 
     def run(self) -> None:
         """Run to the end.

@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 
 from livetrans.clock import SystemClock
 from livetrans.config import DecodingSettings, DraftModelSettings, LanguageModelSettings, PromptSettings, Settings
-from livetrans.events import Caption, Event, Notice, Transcript, Translation
+from livetrans.events import BackPressure, Caption, Event, Notice, Transcript, Translation
 from livetrans.run.opening import open_translating
+from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel
 from livetrans.run.translating import Translating
 from tests.lm.scripted import ScriptedModel, hashed_rule
 
-from .faults import FaultyModel, Raise, Schedule
-from .scripted_run import into_languages, scripted_lanes, updates
+from .faults import FaultyModel, Raise, Schedule, Slow
+from .scripted_run import ScriptedRun, into_languages, scripted_lanes, sentences, updates
 
 SENTENCES = ["Two men are talking.", "The children are in the garden."]
+CODES = ("de", "fr", "es")
 SHORT = DecodingSettings(maximum_output_tokens=12)
 
 
@@ -67,7 +69,7 @@ def test_three_languages_get_token_for_token_what_a_run_into_each_gives(
 ) -> None:
     if "draft_model" in settings:
         settings = settings | {"draft_model": DraftModelSettings(translator_path.parent / str(settings["draft_model"]))}
-    codes, stream = ("de", "fr", "es"), updates(SENTENCES)
+    codes, stream = CODES, updates(SENTENCES)
     together = embedded(translator_path, codes, **settings)
     events = translated(*together, stream)
     together[0].close()
@@ -126,6 +128,58 @@ def test_what_is_spoken_is_shown_as_heard_in_its_own_lane_alone() -> None:
         ("de", "un~de deux.~de", False),
         ("fr", "un deux.", True),
     ]
+
+
+@given(st.sets(st.sampled_from(CODES)), st.sampled_from(CODES), st.integers(0, 4))
+def test_partials_that_nobody_reads_go_first_and_no_final_goes(read: set[str], shown: str, spare: int) -> None:
+    """The run has time for `spare` further languages."""
+    lanes = scripted_lanes(ScriptedModel(into_languages), CODES)
+    settings = Settings(targets=(shown, *(code for code in CODES if code != shown)))
+    time = iter([True] * spare)
+    events: list[Event] = []
+    for update in updates(["one two."])[1:]:
+        Translating(lanes, {}, lambda: None).translate(
+            update, settings, events.append, read=read, has_time=lambda: next(time, False)
+        )
+    languages = [
+        [event.language for event in events if isinstance(event, Caption) and event.final is final]
+        for final in (False, True)
+    ]
+    partials, finals = languages
+    wanted = {shown} | read
+    assert partials[0] == finals[0] == shown
+    assert set(partials[: len(wanted)]) == wanted
+    assert len(partials) == len(set(partials)) == min(len(wanted) + spare, len(CODES))
+    assert sorted(finals) == sorted(CODES)
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_run_that_falls_behind_keeps_the_finals_of_every_language(reads: bool) -> None:
+    class InTwoLanguages(ScriptedRun):
+        def _translating(self, publish: Publish) -> Translating:
+            assert self.translator
+            schedule, scripted = self.translator, ScriptedModel(into_languages)
+            model = RestartingModel(lambda: FaultyModel(scripted, schedule), self.clock, publish)
+            return Translating(scripted_lanes(model, ("de", "fr")), {}, model.close)
+
+    run = InTwoLanguages(sentences(6), settings=Settings(targets=("de", "fr")))
+    run.translator = Schedule(run.clock, always=Slow(seconds=0.4))
+    if reads:
+        run.pipeline.readers(["fr"])
+    run.run()
+    finals, partials = (
+        {
+            code: [one.text for one in run.collected.of(Caption) if one.language == code and one.final is final]
+            for code in ("de", "fr")
+        }
+        for final in (True, False)
+    )
+    assert len(finals["de"]) == 6 and finals["fr"] == [text.replace("~de", "~fr") for text in finals["de"]]
+    assert run.collected.of(BackPressure), "it fell behind"
+    if reads:
+        assert len(partials["fr"]) == len(partials["de"])
+    else:
+        assert len(partials["fr"]) < len(partials["de"])
 
 
 def test_the_language_that_is_shown_comes_first() -> None:
