@@ -215,6 +215,10 @@ class OutputSettings:
     speedup: bool = True
     """Whether the speedup is measured while a live run is idle, see `livetrans.run.speedup`."""
     keep_audio: bool = False
+    serve: str | None = None
+    """Where captions are served to browsers, see `livetrans.serve.address`; None for nowhere."""
+    caption_file: Path | None = None
+    """A file that holds the newest caption, for another program."""
     keep_sessions: int | None = None
     """Days after which sessions in the user's data folder are removed; None keeps them."""
 

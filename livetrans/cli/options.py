@@ -67,15 +67,15 @@ def field_of(settings: Settings, field: str) -> Any:
     return value
 
 
-def _option(heading: str, field: str, *declarations: str, **settings: Any) -> Declare:
+def setting_option(heading: str, field: str, *declarations: str, **settings: Any) -> Declare:
     """Declare an option that sets `field`, whose value in `Settings()` is the default."""
     if "default" not in settings and settings.get("show_default") != BY_CALM and not field.startswith("draft_model."):
         settings["default"] = written(field_of(Settings(), field))
     return click.option(*declarations, cls=GroupedOption, heading=heading, field=field, **settings)
 
 
-_language = partial(_option, "Languages")
-_model = partial(_option, "Models")
+_language = partial(setting_option, "Languages")
+_model = partial(setting_option, "Models")
 _file = partial(
     _model,
     metavar="MODEL",
@@ -84,11 +84,11 @@ _file = partial(
     show_default="the one that `livetrans models` marks",
 )
 _threads = partial(_model, metavar="N", type=click.IntRange(0, MOST_THREADS))
-_translation = partial(_option, "Translation")
-_single = partial(_option, "Translation", show_default=BY_CALM)
-_listening = partial(_option, "Listening")
+_translation = partial(setting_option, "Translation")
+_single = partial(setting_option, "Translation", show_default=BY_CALM)
+_listening = partial(setting_option, "Listening")
 _listening_seconds = partial(_listening, metavar="SECONDS", type=NumberRange(0.1, 60))
-_output = partial(_option, "Output")
+_output = partial(setting_option, "Output")
 _without = partial(_output, is_flag=True, default=False, callback=lambda context, option, value: not value)
 """A flag `--no-...`, whose field is true without it."""
 

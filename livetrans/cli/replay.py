@@ -117,6 +117,10 @@ def command(
         settings = replaced(settings, "transcriber.adaptive", False)
     if offline and click.get_current_context().get_parameter_source("step") is ParameterSource.DEFAULT:
         settings = replaced(settings, "transcriber.step", OFFLINE_STEP)
+    if not real_time and was_given("serve"):
+        raise UsageError(
+            "--serve is for captions at the pace of speech; drop it, or --speed max, --offline or --compare"
+        )
     part = Part(start or 0.0, end)
     if end is not None and end <= part.start:
         raise UsageError("--end is not behind --start; choose a later one")

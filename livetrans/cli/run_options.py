@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from livetrans.cli.declarations import GroupedOption
 from livetrans.cli.options import PAIR_TOKENS, SHARED_OPTIONS
+from livetrans.cli.serving import SERVE_OPTIONS
 from livetrans.config import UNNAMED, OutputSettings, Settings, preset_of, replaced
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
@@ -36,7 +37,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
             _refuse_without_effect(settings)
         return function(settings, **{name: value for name, value in values.items() if name not in shared})
 
-    for option in reversed(SHARED_OPTIONS):
+    for option in reversed(SHARED_OPTIONS + SERVE_OPTIONS):
         option(with_settings)
     return with_settings
 

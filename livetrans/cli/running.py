@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from livetrans.cli.messages import LinesAbove, discard_output, progress_bar, say
 from livetrans.cli.run_options import wants_screen
+from livetrans.cli.serving import say_served, serving
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings
 from livetrans.errors import LivetransError, SessionError
@@ -34,6 +35,8 @@ from livetrans.text import counted, duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from livetrans.serve.server import CaptionServer
 
 _HANGUP = getattr(signal, "SIGHUP", None)
 """What a terminal sends when it closes; Windows has no such signal."""
@@ -62,21 +65,26 @@ def run_live(
     `embedded` is the warning of `embedded_notice`: the screen shows its fact throughout, and it is said again after
     the screen has gone.
     """
-    records, heard = open_records(settings.output), Heard()
-    _remove_old(settings.output.keep_sessions)
-    translating = partial(open_translating, settings, clock)
-    with _summary_at_the_end(records, heard):
-        if wants_screen(settings.output):
-            from livetrans.tui.board import Finals
+    with serving(settings.output) as server:
+        records, heard = open_records(settings.output), Heard()
+        sinks: list[Sink] = [heard, server.lines] if server else [heard]
+        _remove_old(settings.output.keep_sessions)
+        translating = partial(open_translating, settings, clock)
+        with _summary_at_the_end(records, heard):
+            if wants_screen(settings.output):
+                from livetrans.tui.board import Finals
 
-            monitor, finals = Monitor(settings), Finals()
-            pipeline = Pipeline(settings, open_listening, translating, clock, [monitor, finals, heard], records)
-            _run_on_screen(pipeline, title, monitor.snapshot, finals.save, embedded)
-            was_stopped = False
-        else:
-            sinks = [open_lines(settings.output, settings.target_language), heard]
-            _say_which_language(settings)
-            was_stopped = _run_as_lines(Pipeline(settings, open_listening, translating, clock, sinks, records))
+                monitor, finals = Monitor(settings), Finals()
+                sinks += [monitor, finals]
+                pipeline = Pipeline(settings, open_listening, translating, clock, sinks, records)
+                _run_on_screen(pipeline, title, monitor.snapshot, finals.save, embedded, server)
+                was_stopped = False
+            else:
+                if server:
+                    say_served(server)
+                sinks.append(open_lines(settings.output, settings.target_language))
+                _say_which_language(settings)
+                was_stopped = _run_as_lines(Pipeline(settings, open_listening, translating, clock, sinks, records))
     return Ended(_session(records), was_stopped)
 
 
@@ -210,6 +218,7 @@ def _run_on_screen(
     snapshot: Callable[[str], Snapshot],
     save: Callable[[], Sequence[Path]],
     embedded: Notice | None,
+    server: CaptionServer | None = None,
 ) -> None:
     from livetrans.tui.app import LivetransApp
 
@@ -221,6 +230,7 @@ def _run_on_screen(
             save=save,
             ending_signals=count,
             limit="synthetic voices only" if embedded else "",
+            server=server,
         )
         failure = app.run()
     if embedded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -199,6 +200,55 @@ class JsonLinesOutput:
                 self._stream.close()
 
 
+class CaptionFile:
+    """A sink that keeps the newest caption of each language in a file, a line each: the file is whole at any moment.
+
+    Programs such as OBS read it again when it changes. It is empty before the first caption and after the run.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Make the file.
+
+        Raises:
+            UsageError: it holds something already.
+            SessionError: it cannot be written.
+        """
+        self._path = Path(os.path.realpath(path.expanduser()))  # A link stays one.
+        self._new = self._path.with_name(f".{self._path.name}.new")
+        self._lines: dict[str | None, str] = {}
+        if self._path.exists() and (not self._path.is_file() or self._path.stat().st_size):
+            raise UsageError(
+                f"{path} exists already and is not an empty file; remove it, or name another --caption-file"
+            )
+        self._replace()
+
+    def write(self, record: Record) -> None:
+        """Replace the file if a caption has come.
+
+        Raises:
+            SessionError: it cannot be written.
+        """
+        match record.event:
+            case Caption(language=language) as caption:
+                self._lines[language] = _text_of(caption)
+                self._replace()
+            case _:
+                pass
+
+    def close(self) -> None:
+        self._lines.clear()
+        with contextlib.suppress(SessionError):
+            self._replace()
+
+    def _replace(self) -> None:
+        try:
+            self._new.write_text("".join(f"{line}\n" for line in self._lines.values() if line), encoding="utf-8")
+            self._new.replace(self._path)
+        except OSError as fault:
+            reason = fault.strerror or str(fault)
+            raise SessionError(f"{self._path} cannot be written ({reason}): name another --caption-file.") from fault
+
+
 def put(stream: LineOutput, text: str, fallback: Callable[[str], str] | None = None) -> None:
     """Write and flush; letters that the stream's encoding lacks are replaced by `fallback(text)`, or by question marks.
 
@@ -237,6 +287,8 @@ def open_records(settings: OutputSettings) -> list[Sink]:
             undo.callback(path.unlink)
             undo.callback(file.close)
             records.append(JsonLinesOutput(file, closes_stream=True))
+        if settings.caption_file:
+            records.append(CaptionFile(settings.caption_file))
         if settings.name is not None:
             check_name(settings.name)
             if settings.session or not settings.record_session:

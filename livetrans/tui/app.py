@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from textual.app import App, ComposeResult, SystemCommand
+from textual.app import ComposeResult, SystemCommand
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import Screen
 from textual.theme import Theme
@@ -25,6 +25,7 @@ from livetrans.tui.captions import Current, History
 from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import COMMANDS, bindings, listed, palette
 from livetrans.tui.numbers import GROUPS
+from livetrans.tui.readers import ReadersBar, Served, ServedApp
 from livetrans.tui.status import ROOMY_HEIGHT, Figures, Loading, Phase, StatusLine, Strip, TopBar
 from livetrans.tui.terminal import copy_text, readable
 
@@ -32,14 +33,12 @@ POLL_SECONDS = 0.25
 """How often numbers and signals are read, in seconds: numbers that change more often cannot be read."""
 
 HAS_ENDED = "the run has ended: this key changes nothing any more"
-
 WIDTHS = [(0, "-narrow"), (76, "-normal"), (120, "-wide")]
 """Widths from which the style sheet's classes hold; below 76 a panel at the side would leave captions no room."""
-
 HEIGHTS = [(0, "-tiny"), (10, "-short"), (ROOMY_HEIGHT, "-tall")]
 
 
-class LivetransApp(App[str]):
+class LivetransApp(ServedApp):
     """Live captions; `run()` returns None after a clean end, or the sentence that explains why the run failed.
 
     The run starts after the first frame. `snapshot` gives the figures of a language. `save` writes the transcript to
@@ -64,12 +63,13 @@ class LivetransApp(App[str]):
         save: Callable[[], Sequence[Path]] | None = None,
         ending_signals: Callable[[], int] = lambda: 0,
         limit: str = "",
+        server: Served | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(server)
         settings, output = run.settings, run.settings.output
         self._title, self._model = title, settings.language_model.model.stem
         self._detected: str | None = None
-        switches = {"spoken": settings.sources, "target": settings.targets}
+        switches = {"spoken": settings.sources, "target": settings.targets, **self.served_switches}
         self._commands = tuple(command for command in COMMANDS if len(switches.get(command.action, "ab")) > 1)
         self._listed = listed(self._commands)
         self._pipeline = run
@@ -105,6 +105,7 @@ class LivetransApp(App[str]):
 
     def compose(self) -> ComposeResult:
         yield self._top
+        yield ReadersBar(self._server)
         with Horizontal(id="body"):
             with Vertical(id="captions"):
                 yield self._history

@@ -77,6 +77,8 @@ COMMANDS = (
     Command("/", "search", "Find", "Find in captions", "Enter goes to the one before, esc back to the end."),
     Command("C", "copy_all", "Copy all", "Copy all captions", "All on the screen, above what is in view too."),
     Command("o", "only", "Captions only", "Captions only", "For a second screen or a recording; the same key ends it."),
+    Command("v", "browse", "View", "View in a browser", "Opens the page that `--serve` gives captions to."),
+    Command("r", "readers", "Readers", "Readers", "The page's address, its QR code for a phone, and how many read it."),
     Command(
         "ctrl+l",
         "clear",

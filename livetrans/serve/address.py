@@ -1,0 +1,138 @@
+"""Where captions are served: what `--serve` takes, the address that it means, and who can reach it."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from dataclasses import dataclass
+
+from livetrans.errors import LivetransError, UsageError
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+LAN = "lan"
+"""The word without which nothing is reachable from outside of this machine."""
+
+_LOOPBACK = ipaddress.IPv4Address("127.0.0.1")
+_ELSEWHERE = ("192.0.2.1", 9)
+"""An address that no machine has (RFC 5737): the system says which of ours it would send from; nothing is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What `--serve` names."""
+
+    address: IPAddress | None
+    """None for the address that this machine has in its local network."""
+    port: int
+    """0 for a free one."""
+    lan: bool
+    """Whether others than this machine can read."""
+
+    def located(self) -> Place:
+        """Return the place with its address.
+
+        Raises:
+            LivetransError: this machine is in no local network.
+        """
+        return self if self.address else Place(_lan_address(), self.port, self.lan)
+
+    def allows(self, host: str) -> bool:
+        """Return whether a request may name `host`: another name could be one that its owner points here.
+
+        A page of another site cannot read captions by such a name (DNS rebinding).
+        """
+        if not self.lan and host.lower() == "localhost":
+            return True
+        address = parse_address(host)
+        return address is not None and (address == self.address if self.lan else address.is_loopback)
+
+    @property
+    def readers(self) -> str:
+        """Where readers can be, in words."""
+        if not self.lan:
+            return "this machine"
+        return "the internet" if self.address is not None and self.address.is_global else "your network"
+
+
+def parse_place(text: str) -> Place:
+    """Return the place of `HOST:PORT`, `HOST`, `:PORT`, `PORT`, or of `lan` with such a text behind a colon.
+
+    Raises:
+        UsageError: no such place, or one that others can reach without the word `lan`.
+    """
+    first, _, rest = text.partition(":")
+    is_lan = first == LAN
+    host, port = _split(rest if is_lan else text)
+    address: IPAddress | None
+    if not host:
+        address = None if is_lan else _LOOPBACK
+    elif host == "localhost" and not is_lan:
+        address = _LOOPBACK
+    else:
+        address = parse_address(host)
+        if address is None:
+            raise UsageError(
+                f"--serve took {text!r} for an address; write --serve, --serve localhost:8765, --serve lan, "
+                "or --serve behind the files"
+            )
+    if address and (address.is_unspecified or address.is_multicast or (is_lan and address.is_loopback)):
+        raise UsageError(f"--serve needs one address of this machine, and {address} is none of them that others reach")
+    if address and not is_lan and not address.is_loopback:
+        raise UsageError(
+            f"{address} can be reached from outside of this machine; write --serve {LAN}:{host} if others are to read"
+        )
+    return Place(address, port, is_lan)
+
+
+def parse_address(host: str) -> IPAddress | None:
+    """Return the address that `host` is, with or without brackets; None for a name."""
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+        if ":" not in host:
+            return None
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def split_port(text: str) -> tuple[str, str]:
+    """Split `HOST:PORT`, `[HOST]:PORT` or `HOST` into host and port, each possibly empty."""
+    host, colon, port = text.rpartition(":")
+    if not colon or port.endswith("]"):
+        return text, ""
+    return host, port
+
+
+def _split(text: str) -> tuple[str, int]:
+    if text.isascii() and text.isdecimal():
+        host, port = "", text
+    elif parse_address(text):
+        host, port = text, ""
+    else:
+        host, port = split_port(text)
+    if not port:
+        return host, 0
+    if not (port.isascii() and port.isdecimal()) or int(port) > 65535:
+        raise UsageError(f"--serve took {port!r} for a port; write a number up to 65535, as in --serve localhost:8765")
+    return host, int(port)
+
+
+def _lan_address() -> IPAddress:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(_ELSEWHERE)
+            address = ipaddress.ip_address(probe.getsockname()[0])
+        except OSError:
+            address = _LOOPBACK
+    if address.is_loopback or address.is_unspecified:
+        raise LivetransError(
+            f"This machine is in no network that --serve {LAN} could serve: join one, or name its address as in "
+            f"--serve {LAN}:192.168.1.20."
+        )
+    if address.is_global:
+        raise LivetransError(
+            f"This machine's address {address} is one of the internet: --serve {LAN}:{address} serves captions there."
+        )
+    return address

@@ -1,0 +1,164 @@
+"""A connection of a reader: one request, then a file, or the stream as long as the reader takes it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import h11
+
+from livetrans.serve.lines import Reached, Wanted
+from livetrans.serve.requests import SAFE_HEADERS, Answer, Refusal, answer_to
+
+if TYPE_CHECKING:
+    from livetrans.serve.server import Serving
+
+LONGEST_HEAD = 8192
+"""Bytes of a request's line and headers together."""
+OPEN_SECONDS = 10.0
+"""Time that a connection has to send its request, and to take a whole answer that is no stream."""
+STALLED_SECONDS = 30.0
+"""Time after which a reader that takes nothing is disconnected."""
+QUIET_SECONDS = 15.0
+"""Time without captions after which something is sent, so that both sides see whether the other is there."""
+BATCH = 16_384
+"""Bytes that wait for a slow reader, about; what it lacks besides is taken from the lines when it can take more."""
+
+
+class ReaderConnection(asyncio.Protocol):
+    """One connection. All its methods run in the server's loop.
+
+    A reader of the stream has no queue: while the system takes no more for it, nothing is written, and then what has
+    changed since.
+    """
+
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=LONGEST_HEAD)
+        self._taken = 0
+        """Bytes of the request that have come."""
+        self._transport: asyncio.Transport
+        self._since = serving.now()
+        """When what is waited for now began: the request, the reader, or a caption."""
+        self._is_answered = False
+        self._is_blocked = False
+        self._wanted: Wanted | None = None
+        self._reached = Reached(0, 0)
+
+    @property
+    def reads(self) -> bool:
+        """Whether it is a reader of the stream."""
+        return self._wanted is not None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(0)
+        if not self._serving.admit(self, str(transport.get_extra_info("peername", ("",))[0])):
+            transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_answered:
+            self._transport.abort()  # A reader has nothing to say, and one request is all that is taken.
+            return
+        self._taken += len(data)
+        try:
+            if self._taken > LONGEST_HEAD:
+                raise Refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "The request is too long.")
+            self._http.receive_data(data)
+            event = self._http.next_event()
+            if event is h11.NEED_DATA:
+                return
+            if not isinstance(event, h11.Request) or event.http_version not in (b"1.0", b"1.1"):
+                raise Refusal(HTTPStatus.BAD_REQUEST, "This is no request.")
+            self._is_answered = True
+            self._answer(answer_to(event.method, event.target, event.headers, self._serving.place, self._serving.token))
+        except h11.RemoteProtocolError as error:
+            self._refuse(Refusal(HTTPStatus(error.error_status_hint), "The request cannot be read."))
+        except Refusal as refusal:
+            self._refuse(refusal)
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self._is_blocked, self._since = True, self._serving.now()
+
+    def resume_writing(self) -> None:
+        self._is_blocked, self._since = False, self._serving.now()
+        self.send_news()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._serving.forget(self)
+
+    def send_news(self) -> None:
+        """Send a reader of the stream what it can take of what has changed."""
+        while self._wanted and not self._is_blocked and not self._transport.is_closing():
+            data, self._reached = self._serving.lines.since(self._reached, self._wanted, BATCH)
+            if not data:
+                return
+            self._since = self._serving.now()
+            self._send(h11.Data(data))
+
+    def look(self, now: float) -> None:
+        """Called every second: end what takes too long, and send something to a reader of a quiet run."""
+        waited = now - self._since
+        if not self._wanted:
+            if waited > OPEN_SECONDS:
+                self._transport.abort()
+        elif self._is_blocked:
+            if waited > STALLED_SECONDS:
+                self._transport.abort()
+        elif waited > QUIET_SECONDS:
+            self._since = now
+            self._send(h11.Data(b":\n\n"))
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def _answer(self, answer: Answer) -> None:
+        if answer.file:
+            self._send_whole(HTTPStatus.OK, answer.content_type, _content(str(answer.file)))
+            return
+        if not self._serving.has_room_for_a_reader:
+            raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "There are too many readers.")
+        assert answer.wanted
+        self._send(_head(HTTPStatus.OK, answer.content_type))
+        state, self._reached = self._serving.lines.begin(answer.wanted)
+        self._send(h11.Data(b"retry: 1000\n\n" + state))
+        self._wanted, self._since = answer.wanted, self._serving.now()
+        self._serving.count_readers()
+        self.send_news()
+
+    def _refuse(self, refusal: Refusal) -> None:
+        self._is_answered = True
+        if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self._send_whole(refusal.status, "text/plain; charset=utf-8", f"{refusal}\n".encode())
+        self._transport.close()
+
+    def _send_whole(self, status: HTTPStatus, content_type: str, content: bytes) -> None:
+        self._send(_head(status, content_type, len(content)))
+        self._send(h11.Data(content))
+        self._send(h11.EndOfMessage())
+        self._transport.close()
+
+    def _send(self, event: h11.Event) -> None:
+        if data := self._http.send(event):
+            self._transport.write(data)
+
+
+def _head(status: HTTPStatus, content_type: str, length: int | None = None) -> h11.Response:
+    headers = {"Content-Type": content_type, **SAFE_HEADERS}
+    if length is not None:
+        headers["Content-Length"] = str(length)
+    if status is HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = "GET"
+    return h11.Response(status_code=status, headers=list(headers.items()), reason=status.phrase)
+
+
+@functools.cache
+def _content(file: str) -> bytes:
+    with open(file, "rb") as opened:
+        return opened.read()

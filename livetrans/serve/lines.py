@@ -1,0 +1,201 @@
+"""The captions that readers see, as numbered lines: what a new reader gets, and what has changed since an event."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from livetrans.events import Caption, Gap, Record, RunEnded, RunStarted, SettingChanged
+from livetrans.session.codec import dump, encode
+from livetrans.text import visible
+
+KEPT = 2000
+"""Lines that a reader who comes back can still get: hours of speech."""
+LAST = 50
+"""Finished lines that a new reader gets, unless its request says otherwise."""
+
+_EVENT_ID = re.compile(r"([0-9a-f]{8})-([0-9]{1,12})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a reader's request asks for."""
+
+    languages: frozenset[str] = frozenset()
+    """Codes of the captions' languages, in lower case; empty for all."""
+    last: int = LAST
+    """Finished lines that a new reader gets; unfinished ones it gets too."""
+    finals: bool = False
+    """Whether lines are sent only once they are final."""
+    after: str = ""
+    """Id of the last event that a reader who comes back has; empty for a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Up to where a reader has everything: numbers of changes."""
+
+    lines: int
+    state: int
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedLine:
+    """The newest state of a line, as it is sent."""
+
+    number: int
+    version: int
+    language: str | None
+    final: bool
+    is_empty: bool
+    frame: bytes
+
+    def is_for(self, wanted: Wanted) -> bool:
+        known = not wanted.languages or self.language is None or self.language.lower() in wanted.languages
+        return known and (self.final or not wanted.finals)
+
+
+class SharedLines:
+    """A sink that keeps the newest state of each line, in the order of changes.
+
+    There is no queue for a reader: it has the number of the last change that it got, and whenever it can take more it
+    gets what has changed since, each line once. Written on the sink's thread, and read on the server's.
+    """
+
+    def __init__(self) -> None:
+        self.run = secrets.token_hex(4)
+        """Part of the events' ids: those of another run are of other lines."""
+        self.on_change: Callable[[], None] = lambda: None
+        self._guard = threading.Lock()
+        self._lines: OrderedDict[tuple[int, str | None], _SharedLine] = OrderedDict()
+        self._version = 0
+        self._count = 0
+        self._state: dict[str, Any] = {"run": self.run, "state": "loading", "sources": [], "targets": []}
+        self._state_version = 0
+
+    def write(self, record: Record) -> None:
+        match record.event:
+            case Caption() as caption:
+                self._put_caption(caption, record.at)
+            case Gap(start=start, end=end, reason=reason, track=track):
+                values = {"at": record.at, "start": start, "end": end, "reason": reason, "track": track}
+                self._put("gap", (-1, str(self._count)), values, None, final=True, is_empty=False)
+            case RunStarted(settings=settings):
+                self._change_state(state="listening", sources=settings.sources, targets=settings.targets)
+            case SettingChanged(name="paused", value=paused):
+                self._change_state(state="paused" if paused else "listening")
+            case RunEnded():
+                self._change_state(state="ended")
+            case _:
+                return
+        self.on_change()
+
+    def close(self) -> None:
+        """Keep everything: readers may still come."""
+
+    def begin(self, wanted: Wanted) -> tuple[bytes, Reached]:
+        """Return what a stream begins with, the state of the run, and what a reader has or is not to get."""
+        with self._guard:
+            return _frame("state", self._state), Reached(self._known(wanted), self._state_version)
+
+    def since(self, reached: Reached, wanted: Wanted, size: int) -> tuple[bytes, Reached]:
+        """Return what has changed, in the order of changes, and up to where that is; empty where nothing has.
+
+        At least one line, and no further one once there are `size` bytes.
+        """
+        changed: list[_SharedLine] = []
+        with self._guard:
+            for line in reversed(self._lines.values()):
+                if line.version <= reached.lines:
+                    break
+                changed.append(line)
+            newest = Reached(self._version, self._state_version)
+            state = _frame("state", self._state) if newest.state > reached.state else b""
+        frames: list[bytes] = []
+        length, version = 0, reached.lines
+        for line in reversed(changed):
+            if line.is_for(wanted):
+                if length >= size:
+                    return b"".join(frames), Reached(version, reached.state)
+                frames.append(line.frame)
+                length += len(line.frame)
+            version = line.version
+        return b"".join([*frames, state]), newest
+
+    def _known(self, wanted: Wanted) -> int:
+        """Return the number of the last change that a reader has, or that is too old for a new one."""
+        known = _EVENT_ID.fullmatch(wanted.after)
+        if known and known[1] != self.run:
+            return 0  # Of a run before: every line is new to it.
+        if known and int(known[2]) <= self._version:
+            return int(known[2])
+        left = wanted.last
+        for line in reversed(self._lines.values()):
+            if line.is_for(wanted) and line.final and not line.is_empty:
+                if not left:
+                    return line.version
+                left -= 1
+        return 0
+
+    def _put_caption(self, caption: Caption, at: float) -> None:
+        key = (caption.segment_id, caption.language)
+        before = self._lines.get(key)
+        text = visible(caption.text).strip()
+        if (before is None and not text) or (before is not None and before.final):
+            return
+        source, committed = visible(caption.source).strip(), visible(caption.transcript.committed).strip()
+        values = {
+            "at": at,
+            "segment_id": caption.segment_id,
+            "revision": caption.revision,
+            "final": caption.final,
+            "track": caption.transcript.track,
+            "language": caption.language,
+            "text": text,
+            "right_to_left": caption.right_to_left,
+            "untranslated": caption.untranslated,
+            "source": source,
+            "committed_source": committed if source.startswith(committed) else "",
+            "start": caption.start,
+            "end": caption.end,
+        }
+        self._put("caption", key, values, caption.language, final=caption.final, is_empty=not text)
+
+    def _put(
+        self,
+        event: str,
+        key: tuple[int, str | None],
+        values: dict[str, Any],
+        language: str | None,
+        *,
+        final: bool,
+        is_empty: bool,
+    ) -> None:
+        before = self._lines.get(key)
+        number = before.number if before else self._count
+        version = self._version + 1
+        frame = _frame(event, {"line": number, **values}, f"{self.run}-{version}")
+        line = _SharedLine(number, version, language, final, is_empty, frame)
+        with self._guard:
+            self._version = version
+            self._count += before is None
+            self._lines[key] = line
+            self._lines.move_to_end(key)
+            while len(self._lines) > KEPT:
+                self._lines.popitem(last=False)
+
+    def _change_state(self, **values: Any) -> None:
+        with self._guard:
+            self._state = {**self._state, **values}
+            self._state_version += 1
+
+
+def _frame(event: str, values: dict[str, Any], number: str = "") -> bytes:
+    """Return an event as the stream has it (HTML Standard, server-sent events): JSON without a line end in it."""
+    identity = f"id: {number}\n" if number else ""
+    return f"event: {event}\n{identity}data: {dump(encode(values))}\n\n".encode()

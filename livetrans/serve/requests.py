@@ -1,0 +1,118 @@
+"""What a request may be: its address, its headers, and its answer, or the reason why it is refused."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from livetrans.languages import LANGUAGES
+from livetrans.serve.address import Place, split_port
+from livetrans.serve.lines import LAST, Wanted
+
+STREAM = "captions"
+"""The path of the stream, below the page's."""
+PAGE = Path(__file__).with_name("page")
+FILES = {
+    "": ("index.html", "text/html; charset=utf-8"),
+    "page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "page.css": ("page.css", "text/css; charset=utf-8"),
+}
+"""The files that are served, by their paths: no path is looked up on the disk."""
+SAFE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Connection": "close",
+}
+_MOST_FIELDS = 16
+_MOST_LAST = 2000
+
+
+class Refusal(Exception):
+    """A request that is not answered: the status, and one sentence."""
+
+    def __init__(self, status: HTTPStatus, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request gets: a file, or the stream where `wanted` is given."""
+
+    file: Path | None = None
+    content_type: str = "text/event-stream; charset=utf-8"
+    wanted: Wanted | None = None
+
+
+def answer_to(method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]], place: Place, token: str) -> Answer:
+    """Return what a request gets.
+
+    Raises:
+        Refusal: it is not one of a reader, or does not know the token.
+    """
+    named: dict[str, str] = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+    _check_where_from(named, place)
+    if method != b"GET":
+        raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "Captions can only be read: send GET.")
+    path, _, query = target.decode("latin-1").partition("?")
+    if not path.startswith("/"):
+        raise Refusal(HTTPStatus.BAD_REQUEST, "The path has to begin with a slash.")
+    path = path[1:]
+    if token:
+        given, slash, path = path.partition("/")
+        # Whatever the path is, as long as the comparison takes.
+        if not hmac.compare_digest(given.encode("latin-1"), token.encode()) or not slash:
+            raise Refusal(HTTPStatus.NOT_FOUND, "There is nothing here: the address lacks its last part, or is old.")
+    if path == STREAM:
+        return Answer(wanted=_wanted(query, named))
+    if path not in FILES:
+        raise Refusal(HTTPStatus.NOT_FOUND, "There is nothing here.")
+    name, content_type = FILES[path]
+    return Answer(PAGE / name, content_type)
+
+
+def _check_where_from(headers: Mapping[str, str], place: Place) -> None:
+    """Refuse what a page of another site can make a browser send."""
+    host = headers.get("host", "")
+    if not place.allows(split_port(host)[0]):
+        raise Refusal(HTTPStatus.FORBIDDEN, "The request names another host than this one.")
+    origin = headers.get("origin")
+    if origin is not None and origin != f"http://{host}":
+        raise Refusal(HTTPStatus.FORBIDDEN, "The request comes from another page.")
+    is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    if headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and not is_link:
+        raise Refusal(HTTPStatus.FORBIDDEN, "The request comes from another page.")
+
+
+def _wanted(query: str, headers: Mapping[str, str]) -> Wanted:
+    """Return what the query of the stream asks for; unknown names in it are ignored.
+
+    Raises:
+        Refusal: a value that is none.
+    """
+    try:
+        fields = parse_qs(query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise Refusal(HTTPStatus.BAD_REQUEST, "The query cannot be read.") from None
+    values = {name: found[-1] for name, found in fields.items()}
+    languages = frozenset(values.get("to", "").lower().split(",")) - {""}
+    if not languages <= LANGUAGES.keys():
+        raise Refusal(HTTPStatus.BAD_REQUEST, "to is a code of a language, as in to=fr.")
+    last = values.get("last", str(LAST))
+    if not re.fullmatch("[0-9]{1,4}", last) or int(last) > _MOST_LAST:
+        raise Refusal(HTTPStatus.BAD_REQUEST, f"last is a number of lines up to {_MOST_LAST}.")
+    finals = values.get("final", "0")
+    if finals not in ("0", "1"):
+        raise Refusal(HTTPStatus.BAD_REQUEST, "final is 0 or 1.")
+    after = headers.get("last-event-id") or values.get("after", "")
+    return Wanted(languages, int(last), finals == "1", after)

@@ -1,0 +1,140 @@
+"""Who reads along: the line with the address of the page and its readers, the QR code, and the keys for them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import ClassVar, Protocol
+
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from livetrans.installation import start_python
+from livetrans.text import counted
+from livetrans.tui.status import StatusLine
+
+COUNT_SECONDS = 0.5
+QUIET_ZONE = 2
+"""Light modules around the code: phones read it with two, and four would not fit in 24 lines."""
+NOT_SERVED = "captions are not served: start with --serve, or --serve lan for your network"
+
+
+class Served(Protocol):
+    """What the screen shows of a server of captions."""
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def who_can_read(self) -> str: ...
+
+    @property
+    def is_open_to_others(self) -> bool: ...
+
+    @property
+    def readers(self) -> int: ...
+
+
+class ReadersBar(Static):
+    """Where captions are served, for whom, and how many read them: shown as long as they are served."""
+
+    def __init__(self, server: Served | None) -> None:
+        super().__init__("", id="readers", markup=False)
+        self._server = server
+        self.display = server is not None
+
+    def on_mount(self) -> None:
+        self._show()
+        self.set_interval(COUNT_SECONDS, self._show)
+
+    def _show(self) -> None:
+        server = self._server
+        if server is None:
+            return
+        text = f"{server.address} · {server.who_can_read} · {counted(server.readers, 'reader')}"
+        if text != self.content:
+            self.update(text)
+
+
+class ReadersScreen(ModalScreen[None]):
+    """The page's address, as a QR code too where other machines can open it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,r,q,enter", "dismiss", "Close")]
+    AUTO_FOCUS = "#served"
+
+    def __init__(self, server: Served) -> None:
+        super().__init__()
+        self._server = server
+        self._count = Static("", markup=False)
+
+    def compose(self) -> ComposeResult:
+        server = self._server
+        with VerticalScroll(id="served") as page:
+            page.border_title = "Readers"
+            page.border_subtitle = "esc closes"
+            if server.is_open_to_others:
+                yield Static(qr_code(server.address), id="code")
+            yield Static(server.address, markup=False)
+            if not server.is_open_to_others:
+                yield Static("Phones and other machines cannot open it: start with --serve lan for them.", markup=False)
+            yield self._count
+
+    def on_mount(self) -> None:
+        self._show()
+        self.set_interval(COUNT_SECONDS, self._show)
+
+    def _show(self) -> None:
+        self._count.update(f"Readers on {self._server.who_can_read}: {self._server.readers} now.")
+
+
+class ServedApp(App[str]):
+    """A screen whose captions may be served."""
+
+    def __init__(self, server: Served | None) -> None:
+        super().__init__()
+        self._server = server
+
+    @property
+    def served_switches(self) -> dict[str, tuple[str, ...]]:
+        """The actions of this class, each with a value too few for a key where captions are not served."""
+        return dict.fromkeys(("browse", "readers"), () if self._server is None else ("off", "on"))
+
+    def action_browse(self) -> None:
+        """Open the page in a browser."""
+        self._say(open_in_browser(self._server.address) if self._server else NOT_SERVED)
+
+    def action_readers(self) -> None:
+        if self._server is None:
+            self._say(NOT_SERVED)
+        elif not isinstance(self.screen, ReadersScreen):
+            self.push_screen(ReadersScreen(self._server))
+
+    def _say(self, sentence: str) -> None:
+        self.screen_stack[0].query_one(StatusLine).show(sentence)
+
+
+def qr_code(text: str) -> Content:
+    """Return a QR code of the text in half blocks, dark on light whatever the theme is."""
+    import segno
+
+    rows = [list(row) for row in segno.make(text, error="m", micro=False).matrix_iter(border=QUIET_ZONE)]
+    rows += [[0] * len(rows[0])] * (len(rows) % 2)
+    blocks = {(0, 0): " ", (1, 0): "▀", (0, 1): "▄", (1, 1): "█"}
+    pairs = zip(rows[::2], rows[1::2], strict=True)
+    lines = ["".join(blocks[upper, lower] for upper, lower in zip(*pair, strict=True)) for pair in pairs]
+    return Content("\n").join(Content.styled(line, "#000000 on #ffffff") for line in lines)
+
+
+def open_in_browser(address: str) -> str:
+    """Open the address in the system's browser; return what to say of that."""
+    has_display = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
+    if sys.platform not in ("darwin", "win32") and not has_display:
+        return f"there is no display to open a browser on: open {address} yourself"
+    # In a session of its own, so that a browser for terminals cannot take this one.
+    start_python("webbrowser", address, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    return f"opened in the browser: {address}"

@@ -1,0 +1,200 @@
+"""What readers get: whole lines in their newest form, each once, also late, slow, interrupted or filtered."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import socket
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.config import Settings
+from livetrans.events import Gap, Record, RunEnded, RunStarted, SettingChanged
+from livetrans.serve import lines as module
+from livetrans.serve.lines import SharedLines, Wanted
+
+from .reader import Reader, caption, connect, request, served
+
+DOC = (Path(__file__).parents[2] / "docs" / "serve.md").read_text(encoding="utf-8")
+
+
+def fed(*records: Record) -> SharedLines:
+    shared = SharedLines()
+    for record in records:
+        shared.write(record)
+    return shared
+
+
+def events_of(data: bytes) -> list[tuple[str, dict[str, object]]]:
+    found = re.findall(r"event: (\w+)\n(?:id: .*\n)?data: (.*)\n\n", data.decode())
+    return [(kind, json.loads(values)) for kind, values in found]
+
+
+def texts(shared: SharedLines, wanted: Wanted | None = None) -> list[object]:
+    wanted = wanted or Wanted()
+    data, _ = shared.since(shared.begin(wanted)[1], wanted, 1_000_000)
+    return [values["text"] for kind, values in events_of(data) if kind == "caption"]
+
+
+def finals(count: int, language: str = "de") -> list[Record]:
+    return [caption(number, f"{language} {number}", final=True, language=language) for number in range(count)]
+
+
+def test_a_late_reader_gets_the_last_lines_and_the_current_one() -> None:
+    shared = fed(*finals(60), caption(60, "it grows"))
+    assert texts(shared, Wanted(last=3)) == ["de 57", "de 58", "de 59", "it grows"]
+    assert len(texts(shared)) == 51
+    assert texts(shared, Wanted(last=0)) == ["it grows"]
+    assert texts(shared, Wanted(last=1, finals=True)) == ["de 59"]
+
+
+def test_a_line_comes_in_its_newest_form_only() -> None:
+    shared = fed(caption(0, "a"), caption(0, "a b"), caption(1, "c"), caption(0, "a b.", final=True))
+    assert texts(shared) == ["c", "a b."]
+    data, _ = shared.since(shared.begin(Wanted())[1], Wanted(), 1_000_000)
+    assert [values["line"] for _, values in events_of(data)] == [1, 0]
+
+
+def test_a_line_that_becomes_empty_is_taken_back_and_one_that_never_had_text_does_not_come() -> None:
+    shared = fed(caption(0, ""), caption(0, "", final=True), caption(1, "word"), caption(1, "", final=True))
+    assert texts(shared) == [""]
+    assert texts(fed(*finals(2), caption(2, "word"), caption(2, "", final=True)), Wanted(last=1))[-2:] == ["de 1", ""]
+
+
+def test_a_final_does_not_change_any_more() -> None:
+    assert texts(fed(caption(0, "a", final=True), caption(0, "b"), caption(0, "c", final=True))) == ["a"]
+
+
+def test_languages_have_lines_of_their_own_and_a_filter() -> None:
+    shared = fed(*itertools.chain(*zip(finals(3), finals(3, "fr"), strict=True)), Record(9.0, Gap(1, 2, "sleep")))
+    assert texts(shared) == ["de 0", "fr 0", "de 1", "fr 1", "de 2", "fr 2"]
+    assert texts(shared, Wanted(frozenset({"fr"}), last=3)) == ["fr 1", "fr 2"]  # the gap is the third
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "KEPT", 5)
+    assert texts(fed(*finals(20))) == [f"de {number}" for number in range(15, 20)]
+
+
+@given(
+    changes=st.lists(
+        st.tuples(st.integers(0, 3), st.text("ab", max_size=2), st.booleans(), st.integers(0, 5)), max_size=30
+    ),
+    size=st.sampled_from([1, 200, 100_000]),
+)
+def test_whoever_reads_when_has_the_same_lines_in_the_end(changes: list[tuple[int, str, bool, int]], size: int) -> None:
+    """A reader that takes what it can get, whenever, loses no line and gets no final twice."""
+    shared, wanted = SharedLines(), Wanted()
+    _, reached = shared.begin(wanted)
+    held: dict[object, dict[str, object]] = {}
+
+    def read(times: int) -> None:
+        nonlocal reached
+        for _ in range(times):
+            data, reached = shared.since(reached, wanted, size)
+            for _, values in events_of(data):
+                assert not held.get(values["line"], {}).get("final")
+                held[values["line"]] = values
+
+    for segment, text, final, reads in changes:
+        shared.write(caption(segment, text, final=final))
+        read(reads)
+    read(len(changes) + 1)
+    whole = events_of(shared.since(shared.begin(Wanted(last=2000))[1], Wanted(last=2000), 1_000_000)[0])
+    assert held == {values["line"]: values for _, values in whole}
+
+
+def test_the_state_follows_the_run() -> None:
+    shared = SharedLines()
+    with served() as server, Reader(server) as reader:
+        shared = server.lines
+        reader.until_state("loading")
+        shared.write(Record(0.0, RunStarted({}, Settings(sources=("en",), targets=("de", "fr")))))
+        assert reader.until_state("listening").state["targets"] == ["de", "fr"]
+        shared.write(Record(0.0, SettingChanged("paused", True)))
+        reader.until_state("paused")
+        shared.write(Record(0.0, RunEnded(1.0, "stopped")))
+        shared.close()
+        reader.until_state("ended")
+        with Reader(server) as late:
+            assert late.until_state("ended").state["run"] == shared.run
+
+
+def test_a_reader_that_was_cut_off_gets_the_rest_and_nothing_twice() -> None:
+    with served() as server:
+        for record in finals(5):
+            server.lines.write(record)
+        reader = Reader(server, "?last=2").until("de 4")
+        assert reader.texts == ["de 3", "de 4"]
+        server.lines.write(caption(5, "half"))
+        reader.until("half").close()
+        for record in [caption(5, "half a sentence", final=True), *(caption(n, f"de {n}", final=True) for n in (6, 7))]:
+            server.lines.write(record)
+        reader.open(server, "?last=2")
+        assert reader.until("de 7").texts == ["de 3", "de 4", "half a sentence", "de 6", "de 7"]
+
+
+def test_a_server_that_was_started_again_loses_no_line_and_doubles_none() -> None:
+    with served() as server:
+        server.lines.write(caption(0, "one", final=True))
+        reader = Reader(server).until("one")
+        server.stop()
+        with pytest.raises((ConnectionError, OSError)):
+            reader.until("never")
+        server.lines.write(caption(1, "two", final=True))
+        server.lines.write(caption(2, "thr"))
+        address = server.address
+        server.start()
+        assert server.address == address
+        reader.open(server)
+        server.lines.write(caption(2, "three", final=True))
+        assert reader.until("three").texts == ["one", "two", "three"]
+
+
+def test_an_id_of_another_run_gets_all_lines_of_this_one() -> None:
+    with served() as server:
+        for record in finals(60):
+            server.lines.write(record)
+        with Reader(server, "?last=1", "00000000-99") as reader:
+            assert len(reader.until("de 59").texts) == 60
+        with Reader(server, f"?last=1&after={server.lines.run}-58") as reader:
+            assert reader.until("de 59").texts == ["de 58", "de 59"]
+        for wrong in (f"{server.lines.run}-999", f"{server.lines.run}-x", "-1", "\u00e4"):
+            with Reader(server, "?last=1", wrong) as reader:
+                assert reader.until("de 59").texts == ["de 59"]
+
+
+def test_a_slow_reader_gets_the_newest_state_and_not_a_queue() -> None:
+    with served() as server:
+        slow = connect(server)
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.sendall(request(server, "captions"))
+        long = "wort " * 400
+        with Reader(server) as prompt:
+            for number in range(1000):
+                server.lines.write(caption(0, f"{long}{number}"))
+            server.lines.write(caption(0, "the end", final=True))
+            prompt.until("the end")
+        slow.settimeout(20)
+        received = b""
+        while b"the end" not in received:
+            received += slow.recv(65536)
+        slow.close()
+        # Of 1000 forms of 2 kB it got what had been on its way, and the last one.
+        assert received.count(b"event: caption") < 250
+
+
+def test_every_field_is_documented() -> None:
+    shared = fed(caption(0, "text"), Record(1.0, Gap(1.0, 2.0, "sleep")))
+    state, reached = shared.begin(Wanted())
+    found = dict(events_of(state + shared.since(reached, Wanted(), 10_000)[0]))
+    sections = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", DOC, re.M | re.S))
+    assert found.keys() == sections.keys()
+    for kind, section in sections.items():
+        assert re.findall(r"^\| `(\w+)` \|", section, re.M) == list(found[kind])
+        (example,) = re.findall(r"^```json\n(.*?)\n```$", section, re.M | re.S)
+        assert list(json.loads(example)) == list(found[kind])
