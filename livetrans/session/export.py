@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -67,26 +67,27 @@ def as_srt(spoken: Iterable[Spoken], which: Which = "target") -> Iterator[str]:
     """Yield the cues as SubRip writes them."""
     for number, cue in enumerate(cues(spoken, which), start=1):
         times = f"{_clock(cue.start, ',')} --> {_clock(cue.end, ',')}"
-        yield "\n".join([str(number), times, *map(_srt_text, cue.lines)]) + "\n\n"
+        yield "\n".join([str(number), times, *map(_srt_text, _labelled(cue.lines, cue.track))]) + "\n\n"
 
 
 def _vtt(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
     yield "WEBVTT\n\n"
     for cue in cues(spoken, which):
         times = f"{_clock(cue.start, '.')} --> {_clock(cue.end, '.')}"
-        yield "\n".join([times, *map(_vtt_text, cue.lines)]) + "\n\n"
+        voice = f"<v {_vtt_text(cue.track)}>" if cue.track else ""
+        yield "\n".join([times, voice + "\n".join(map(_vtt_text, cue.lines))]) + "\n\n"
 
 
 def _txt(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
     for item in spoken:
         lines = [line for text in texts_of(item.caption, which) for line in directed(text, [text]) if line]
-        yield "\n".join(lines) + ("\n\n" if which == "both" else "\n")
+        yield "\n".join(_labelled(lines, item.caption.track)) + ("\n\n" if which == "both" else "\n")
 
 
 def _jsonl(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
     names = ("source", "target") if which == "both" else (which,)
     for caption in (item.caption for item in spoken):
-        head = {"segment_id": caption.segment_id, "start": caption.start, "end": caption.end, "final": caption.final}
+        head = {name: getattr(caption, name) for name in ("segment_id", "track", "start", "end", "final")}
         texts = dict(zip(names, texts_of(caption, which), strict=False))
         yield dump(head | texts) + "\n"
 
@@ -97,6 +98,11 @@ _WRITERS: dict[str, Callable[[Iterable[Spoken], Which], Iterator[str]]] = {
     "txt": _txt,
     "jsonl": _jsonl,
 }
+
+
+def _labelled(lines: Sequence[str], track: str | None) -> Sequence[str]:
+    """Return the lines with the name of their track before the first one."""
+    return [f"{track}: {lines[0]}", *lines[1:]] if track and lines else lines
 
 
 def _srt_text(line: str) -> str:

@@ -206,7 +206,7 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
     """
     found = Unfinished(folder)
     if (folder / AUDIO_FILE).is_file():
-        found.sound = partial(recorded_sound, folder, CHUNK)
+        found.sound = partial(recorded_sound, folder / AUDIO_FILE, CHUNK)
     shown: int | None = None
     began = False
     for record in read_records(folder, notify):

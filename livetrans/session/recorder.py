@@ -18,12 +18,15 @@ from pathlib import Path
 
 import platformdirs
 
+from livetrans.config import Settings
 from livetrans.errors import SessionError, UsageError
-from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Record
+from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Record, RunStarted
 from livetrans.files import private_file, private_folder, read_all, write_all
 from livetrans.session.codec import EVENTS_FILE, to_line
 
 AUDIO_FILE = "audio.wav"
+MICROPHONE_FILE = "microphone.wav"
+"""The sound of the microphone in a run of two tracks; that of the computer is in the other file."""
 
 _HEADER_BYTES = 44
 _SAMPLE_BYTES = 2
@@ -60,7 +63,7 @@ def make_session_folder(sessions: Path, now: datetime, name: str | None = None) 
 
 
 class SessionRecorder:
-    """A sink that records a session in a folder: `events.jsonl`, and `audio.wav` with `keep_audio`.
+    """A sink that records a session in a folder: `events.jsonl`, and with `keep_audio` a WAV file for each track.
 
     Each event is handed to the system before `write` returns. The first error is raised; after it nothing more is
     written.
@@ -80,7 +83,10 @@ class SessionRecorder:
         """Segments with a recorded caption."""
         self._last_segments: dict[str | None, int] = {}
         self._failed = False
-        self._audio: _WaveFile | None = None
+        self._audio: dict[bool, _WaveFile] = {}
+        """By whether it is the microphone's in a run of two tracks."""
+        self._settings = Settings()
+        self._keeps_audio = keep_audio
         if not append and (folder / EVENTS_FILE).exists():
             raise UsageError(f"{folder} holds a session already: choose another folder with --session.")
         if not append and folder.is_dir() and any(folder.iterdir()):
@@ -90,7 +96,7 @@ class SessionRecorder:
             # Unbuffered: what a buffer holds is lost in a crash, and written again by close() after the disk was full.
             self._events = private_file(folder / EVENTS_FILE, "rb+" if append else "xb")
             if keep_audio:
-                self._audio = _WaveFile(folder / AUDIO_FILE)
+                self._audio[False] = _WaveFile(folder / AUDIO_FILE)
         except OSError as error:
             raise _error(folder, error, append=append) from error
         locked = _lock(self._events)
@@ -98,14 +104,15 @@ class SessionRecorder:
             self._events.close()
             raise SessionError(f"{folder} is being recorded: end that run first.")
         self._written = _cut_half_line(self._events) if append else 0
-        if append and (folder / AUDIO_FILE).is_file():
-            with suppress(OSError):  # The header of a run that was killed states up to a second too little.
-                _WaveFile(folder / AUDIO_FILE, append=True).close()
+        for file in (folder / AUDIO_FILE, folder / MICROPHONE_FILE) if append else ():
+            if file.is_file():
+                with suppress(OSError):  # The header of a run that was killed states up to a second too little.
+                    _WaveFile(file, append=True).close()
 
     @property
     def records_sound(self) -> bool:
         """Whether sound is recorded too."""
-        return self._audio is not None
+        return self._keeps_audio
 
     def write(self, record: Record) -> None:
         """Append the record as one line.
@@ -126,6 +133,8 @@ class SessionRecorder:
             raise _error(self.folder, error, append=not self.is_new) from error
         self._written += len(line)
         event = record.event
+        if isinstance(event, RunStarted):
+            self._settings = event.settings
         if isinstance(event, Caption) and event.text.strip():
             if event.segment_id > self._last_segments.get(event.track, -1):
                 self._last_segments[event.track] = event.segment_id
@@ -137,24 +146,30 @@ class SessionRecorder:
         Raises:
             SessionError: it cannot be written; later sound is left out.
         """
-        if self._audio is None:
+        if not self._keeps_audio:
             return
+        is_mine = self._settings.is_mine(chunk.track)
         try:
-            self._audio.write(chunk)
+            if is_mine not in self._audio:
+                self._audio[is_mine] = _WaveFile(self.folder / MICROPHONE_FILE)
+            self._audio[is_mine].write(chunk)
         except OSError as error:
-            audio, self._audio = self._audio, None
-            audio.close()
+            self._keeps_audio = False
+            self._close_audio()
             raise _error(self.folder, error, append=not self.is_new) from error
 
     def close(self) -> None:
         self._events.close()
-        if self._audio is not None:
-            self._audio.close()
-            self._audio = None
+        self._close_audio()
+
+    def _close_audio(self) -> None:
+        for audio in self._audio.values():
+            audio.close()
+        self._audio.clear()
 
 
-def recorded_sound(folder: Path, chunk: int) -> Iterator[AudioChunk]:
-    """Yield the session's sound, `chunk` samples at once, also of a run that was killed before it stated the length.
+def recorded_sound(path: Path, chunk: int) -> Iterator[AudioChunk]:
+    """Yield the sound of a session's file, `chunk` samples at once, also where a killed run did not state its length.
 
     Raises:
         SessionError: it cannot be read.
@@ -162,7 +177,7 @@ def recorded_sound(folder: Path, chunk: int) -> Iterator[AudioChunk]:
     import numpy as np  # Imported here because commands that list sessions need no sound.
 
     try:
-        with FileIO(folder / AUDIO_FILE) as file:
+        with FileIO(path) as file:
             file.seek(_HEADER_BYTES)
             start = 0
             while data := read_all(file, chunk * _SAMPLE_BYTES):
@@ -171,7 +186,7 @@ def recorded_sound(folder: Path, chunk: int) -> Iterator[AudioChunk]:
                 start += len(samples)
     except OSError as error:
         reason = error.strerror or error
-        raise SessionError(f"{folder / AUDIO_FILE} cannot be read ({reason}): check its permissions.") from error
+        raise SessionError(f"{path} cannot be read ({reason}): check its permissions.") from error
 
 
 def is_being_recorded(folder: Path) -> bool:

@@ -12,7 +12,7 @@ from typing import Protocol, TextIO
 
 from livetrans.config import OutputSettings
 from livetrans.errors import SessionError, UsageError
-from livetrans.events import BackPressure, Caption, Gap, Notice, Record
+from livetrans.events import BackPressure, Caption, Gap, Notice, Record, RunStarted
 from livetrans.files import create
 from livetrans.installation import as_started
 from livetrans.session.codec import to_line
@@ -61,6 +61,7 @@ class PlainOutput:
     - `show_source`: the recognised text has a line of its own that begins with `> `, before the final, or behind it
       with `source_line="below"` and where partials grow.
     - Text that was not translated is on a line that begins with `> ` too.
+    - In a run of two tracks the name of the track stands before the text.
     - `language`: of several languages the one whose captions are printed.
     - A segment without a final is printed when the output is closed.
     - A line whose first letter would give it the wrong direction is put into a directional isolate.
@@ -84,9 +85,13 @@ class PlainOutput:
         self._show_partials = show_partials
         self._show_source = show_source
         self._source_first = source_line == "above" and not show_partials
+        self._mine: str | None = None
         self._line = ""
+        self._line_track: str | None = None
+        """Whose caption the line is."""
         self._isolate_end = ""
-        self._unfinished: Caption | None = None
+        self._unfinished: dict[str | None, Caption] = {}
+        """By track."""
         self._level = "normal"
         self._closed = False
 
@@ -98,20 +103,13 @@ class PlainOutput:
             SessionError: the stream cannot be written.
         """
         match record.event:
-            case Caption(language=language) if language is not None and self._language not in (None, language):
-                pass
-            case Caption() as caption:
-                if self._unfinished is not None and self._unfinished.segment_id != caption.segment_id:
-                    self._end_segment(self._unfinished)
-                if caption.final:
-                    self._end_segment(caption)
-                else:
-                    self._unfinished = caption
-                    if self._show_partials:
-                        self._grow(_text_of(caption), caption)
+            case RunStarted(settings=settings) if settings.meeting:
+                self._mine = settings.meeting.names[0]
+            case Caption() as caption if self._is_shown(caption):
+                self._take(caption)
             case Gap() as gap:
                 self._end_line()
-                self._put(f"{gap.caption().text}\n")
+                self._put(f"{_text_of(gap.caption())}\n")
             case Notice(level="warning") as notice:
                 self._notice(visible(as_started(notice.text)))
             case BackPressure(level=level, behind_seconds=behind) if level != self._level:
@@ -123,8 +121,25 @@ class PlainOutput:
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            if self._unfinished is not None:
-                self._end_segment(self._unfinished)
+            for caption in list(self._unfinished.values()):
+                self._end_segment(caption)
+
+    def _is_shown(self, caption: Caption) -> bool:
+        if None in (self._language, caption.language) or caption.language == self._language:
+            return True
+        return caption.track is not None and caption.track == self._mine
+
+    def _take(self, caption: Caption) -> None:
+        """Take a caption. While a line grows, an unfinished one of the other track waits; a final does not."""
+        earlier = self._unfinished.get(caption.track)
+        if earlier is not None and earlier.segment_id != caption.segment_id:
+            self._end_segment(earlier)
+        if caption.final:
+            self._end_segment(caption)
+            return
+        self._unfinished[caption.track] = caption
+        if self._show_partials and (not self._line or self._line_track == caption.track):
+            self._grow(_text_of(caption), caption)
 
     def _notice(self, text: str) -> None:
         if self._stream.isatty():
@@ -132,17 +147,19 @@ class PlainOutput:
         put(self._notices, f"{text}\n")
 
     def _end_segment(self, caption: Caption) -> None:
-        self._unfinished = None
+        self._unfinished.pop(caption.track, None)
+        if self._line_track != caption.track:
+            self._end_line()
         text = _text_of(caption)
         is_shown = self._show_source and text and not caption.untranslated
         source = visible(caption.source).strip() if is_shown else ""
         source = isolated(source, reads_right_to_left(source))
         if source and self._source_first:
-            self._put(f"> {source}\n")
+            self._put(f"> {_label(caption)}{source}\n")
         self._grow(text, caption, whole=True)
         self._end_line()
         if source and not self._source_first:
-            self._put(f"> {source}\n")
+            self._put(f"> {_label(caption)}{source}\n")
 
     def _grow(self, text: str, caption: Caption, *, whole: bool = False) -> None:
         """Bring the current line to `text`; `whole` does so even where `text` only takes words back."""
@@ -154,7 +171,7 @@ class PlainOutput:
             before, _, self._isolate_end = isolated(text, caption.right_to_left).partition(text)
             self._put(before)
         self._put(text[len(self._line) :])
-        self._line = text
+        self._line, self._line_track = text, caption.track
 
     def _end_line(self) -> None:
         if self._line:
@@ -174,7 +191,14 @@ class PlainOutput:
 
 def _text_of(caption: Caption) -> str:
     text = visible(caption.text).strip()
-    return f"> {text}" if caption.untranslated and text else text
+    if not text:
+        return ""
+    return f"> {_label(caption)}{text}" if caption.untranslated else f"{_label(caption)}{text}"
+
+
+def _label(caption: Caption) -> str:
+    """Return what stands before the text of a track, whose name `--names` has checked."""
+    return f"{caption.track}: " if caption.track else ""
 
 
 class JsonLinesOutput:

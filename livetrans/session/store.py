@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -114,7 +115,7 @@ def session_named(name: str) -> Path | None:
 
 def _has_captions(folder: Path) -> bool:
     try:
-        return _last_caption(folder / EVENTS_FILE) is not None
+        return next(_last_captions(folder / EVENTS_FILE), None) is not None
     except OSError:  # Another run removed it meanwhile, or it is not ours to read.
         return False
 
@@ -174,7 +175,7 @@ def summarise(folder: Path) -> SessionSummary:
         if isinstance(event.get("heard"), int | float):
             heard = float(event["heard"])
             break
-    caption = _last_caption(file)
+    captions = list(islice(_last_captions(file), _OVERLAPPING if started and started.settings.meeting else 1))
     return SessionSummary(
         path=folder,
         began=datetime.fromtimestamp(int(_began_at(folder, started))),
@@ -183,20 +184,23 @@ def summarise(folder: Path) -> SessionSummary:
         seconds=round(heard, 3),
         source_language=started.settings.source_language if started else None,
         target_language=started.settings.target_language if started else None,
-        captions=caption["segment_id"] + 1 if caption else 0,
+        captions=max((caption["segment_id"] + 1 for caption in captions), default=0),
         size_bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
         # A run that was killed while models loaded has left nothing to finish.
         state="recording" if is_being_recorded(folder) else "whole" if whole or not started else "unfinished",
     )
 
 
-def _last_caption(file: Path) -> dict[str, Any] | None:
-    """Return the last caption with text in a file of events, as its line says it; read from the end."""
+_OVERLAPPING = 100
+"""Last captions of two tracks among which the newest segment is: the one that began last may end first."""
+
+
+def _last_captions(file: Path) -> Iterator[dict[str, Any]]:
+    """Yield the captions with text in a file of events, as their lines say them; read from the end."""
     for event in _events_backwards(file, having=b'"caption"'):
         if event.get("event") == "caption" and isinstance(event.get("segment_id"), int):
             if str(event.get("text", "")).strip():
-                return event
-    return None
+                yield event
 
 
 def older_than(days: float) -> list[Path]:

@@ -13,6 +13,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import merge
 from itertools import accumulate, chain, pairwise
 from typing import Literal
 
@@ -59,6 +60,8 @@ class Cue:
     start: int
     end: int
     lines: tuple[str, ...]
+    track: str | None = None
+    """Whose text it is, in a session of two tracks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +103,24 @@ def _compared(text: str) -> list[str]:
 
 
 def cues(spoken: Iterable[Spoken], which: Which = "target") -> Iterator[Cue]:
-    """Yield the cues of captions in the order of their speech; they never overlap, and every word is in one."""
+    """Yield the cues of captions in the order of their speech; every word is in one.
+
+    The cues of a track never overlap. Two people who speak at the same time have cues at the same time.
+    """
+    tracks: dict[str | None, list[Spoken]] = {}
+    for segment in spoken:
+        tracks.setdefault(segment.caption.track, []).append(segment)
+    return merge(*(_cues(segments, which, track) for track, segments in tracks.items()), key=lambda cue: cue.start)
+
+
+def _cues(spoken: Iterable[Spoken], which: Which, track: str | None) -> Iterator[Cue]:
     parts = (part for segment in spoken for part in _parts(segment, which))
     free_from = 0
     nothing: tuple[float, float, tuple[str, ...]] = (math.inf, math.inf, ())
     for (begin, spoken_until, lines), (next_begin, _, _) in pairwise(chain(parts, [nothing])):
         following = round(next_begin * 1000) if next_begin < math.inf else math.inf
         start = max(round(begin * 1000), free_from)
-        cue = Cue(start, _end(start, round(spoken_until * 1000), following, characters(lines, which)), lines)
+        cue = Cue(start, _end(start, round(spoken_until * 1000), following, characters(lines, which)), lines, track)
         free_from = cue.end + GAP
         yield cue
 

@@ -75,6 +75,7 @@ def test_text_and_json_lines(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in exported(path, "jsonl", "both").splitlines()]
     assert lines[1] == {
         "segment_id": 1,
+        "track": None,
         "start": 2.0,
         "end": 3.0,
         "final": True,

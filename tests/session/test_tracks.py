@@ -1,0 +1,90 @@
+"""A session of two tracks: every line, cue and file says whose it is, and two people may speak at the same time."""
+
+from __future__ import annotations
+
+import io
+import json
+import wave
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from livetrans.config import MeetingSettings, Settings
+from livetrans.events import AudioChunk, Caption, Event, Gap, Record, RunStarted
+from livetrans.session.export import export
+from livetrans.session.recorder import SessionRecorder
+from livetrans.session.sinks import PlainOutput
+from livetrans.session.store import summarise
+
+from .examples import caption, write_session
+
+STARTED = RunStarted({}, Settings(meeting=MeetingSettings(names=("Ana", "them"))))
+
+
+def of(track: str, shown: Caption, language: str = "de") -> Caption:
+    return replace(shown, transcript=replace(shown.transcript, track=track), language=language)
+
+
+MEETING: tuple[Event, ...] = (
+    STARTED,
+    of("them", caption(0, "Guten", final=False, start=1.0, end=2.0)),
+    of("Ana", caption(1, "Yes", final=False, start=2.0, end=2.5), "en"),
+    of("them", caption(0, "Guten Morgen", revision=1, final=False, start=1.0, end=3.0)),
+    of("Ana", caption(1, "Yes.", revision=1, start=2.0, end=3.0), "en"),
+    Gap(3.0, 5.0, "microphone", "Ana"),
+    of("them", caption(0, "Guten Morgen, alle.", revision=2, start=1.0, end=4.0)),
+)
+
+
+def lines(**options: bool) -> list[str]:
+    stream = io.StringIO()
+    output = PlainOutput(stream, notices=io.StringIO(), language="de", **options)
+    for event in MEETING:
+        output.write(Record(0.0, event))
+    output.close()
+    return stream.getvalue().splitlines()
+
+
+def test_each_line_begins_with_the_name_of_its_track() -> None:
+    assert lines() == ["Ana: Yes.", "Ana: [2 s without sound]", "them: Guten Morgen, alle."]
+    assert lines(show_source=True)[:2] == ["> Ana: said", "Ana: Yes."]
+
+
+def test_a_growing_line_holds_one_track_and_a_final_of_the_other_does_not_wait() -> None:
+    shown = lines(show_partials=True)
+    assert shown == ["them: Guten Morgen", "Ana: Yes.", "Ana: [2 s without sound]", "them: Guten Morgen, alle."]
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("srt", ["1", "00:00:01,000 --> 00:00:04,000", "them: Guten Morgen, alle.", ""]),
+        ("vtt", ["WEBVTT", "", "00:00:01.000 --> 00:00:04.000", "<v them>Guten Morgen, alle."]),
+        ("txt", ["them: Guten Morgen, alle.", "Ana: Yes.", "Ana: [2 s without sound]"]),
+    ],
+)
+def test_exports_name_the_track_in_the_order_of_speech(form: str, expected: list[str], tmp_path: Path) -> None:
+    written = "".join(export(write_session(tmp_path / "s.jsonl", *MEETING), form)).splitlines()  # type: ignore[arg-type]
+    assert written[: len(expected)] == expected
+    cues = [line for line in written if "-->" in line]
+    assert not cues or cues[1].startswith("00:00:02")  # While the other one still speaks.
+
+
+def test_json_lines_have_the_track(tmp_path: Path) -> None:
+    written = export(write_session(tmp_path / "s.jsonl", *MEETING), "jsonl")
+    assert [json.loads(line)["track"] for line in written] == ["them", "Ana", "Ana"]
+
+
+def test_each_track_has_a_file_of_sound_and_each_segment_counts_once(tmp_path: Path) -> None:
+    recorder = SessionRecorder(tmp_path, keep_audio=True)
+    for event in MEETING:
+        recorder.write(Record(0.0, event))
+    recorder.write_audio(AudioChunk(np.full(100, 7, np.int16), 0, track="them"))
+    recorder.write_audio(AudioChunk(np.full(50, 9, np.int16), 50, track="Ana"))
+    recorder.close()
+    for name, expected in {"audio.wav": [7] * 100, "microphone.wav": [0] * 50 + [9] * 50}.items():
+        with wave.open(str(tmp_path / name)) as sound:
+            assert np.frombuffer(sound.readframes(sound.getnframes()), dtype="<i2").tolist() == expected
+    assert recorder.captions == summarise(tmp_path).captions == 2
