@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from livetrans.bench.corpora import Corpus, recorded_corpus
 from livetrans.bench.methods import parse_methods
 from livetrans.bench.run import tasks
-from livetrans.bench.runfile import Header, RunWriter, Segment, Update, read_run, to_line
+from livetrans.bench.runfile import RunWriter, Segment, Update, read_run, to_line
 from livetrans.errors import LivetransError, SessionError, UsageError
 from livetrans.languages import parse_language
 from livetrans.session.codec import without_times
@@ -127,24 +127,6 @@ def test_a_run_cut_anywhere_is_read_up_to_its_last_whole_unit(
     ]
 
 
-def test_another_run_is_not_overwritten_without_being_asked(tmp_path: Path) -> None:
-    corpus = corpus_of(tmp_path)
-    path = tmp_path / "run.jsonl"
-    run_to(path, corpus, header_of(corpus, "rt", 1))
-    before = path.read_bytes()
-    others: list[Header] = [
-        header_of(corpus, "rt,cd", 1),
-        header_of(corpus, "rt", 2),
-        header_of(corpus, "rt", 1, replace(SCRIPTED, size_bytes=8)),
-    ]
-    for other in others:
-        with pytest.raises(UsageError, match="--force"):
-            run_to(path, corpus, other)
-        assert path.read_bytes() == before
-    run_to(path, corpus, others[0], overwrite=True)
-    assert read_run(path).header == others[0]
-
-
 @pytest.mark.parametrize("content", [b"my notes\n", b"{}\n", b"\x00\xff", b'{"line": "update"}\n', b"[1]\n"])
 def test_a_file_of_something_else_is_left_alone(tmp_path: Path, content: bytes) -> None:
     corpus = corpus_of(tmp_path)
@@ -225,17 +207,13 @@ def test_a_newer_format_and_an_absent_file_say_so(tmp_path: Path) -> None:
             read_run(path)
 
 
-def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
-    corpus = corpus_of(tmp_path)
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(SessionError):
-        RunWriter(tmp_path / "file" / "run.jsonl", header_of(corpus), [])
-
-
 @pytest.mark.parametrize("name", ["/dev/full", "/dev/zero"])
-def test_a_device_is_no_run_file_and_is_not_read(name: str, tmp_path: Path) -> None:
+def test_a_device_is_no_run_file_and_no_folder(name: str, tmp_path: Path) -> None:
+    header = header_of(corpus_of(tmp_path))
     with pytest.raises(UsageError, match=f"{name} is not a file"):
-        RunWriter(Path(name), header_of(corpus_of(tmp_path)), [])
+        RunWriter(Path(name), header, [])
+    with pytest.raises(SessionError, match="cannot be written"):
+        RunWriter(Path(name) / "run.jsonl", header, [])
 
 
 def test_a_run_file_of_an_older_version_is_still_read_and_continued(tmp_path: Path) -> None:
@@ -305,18 +283,20 @@ def test_a_stream_that_was_cut_goes_on_with_its_draft(tmp_path: Path, stop_after
         ({"methods": parse_methods("rt,cd")}, f"methods: {METHODS}, not rt,cd"),
     ],
 )
-def test_a_file_of_another_run_is_refused_with_what_differs(
+def test_another_run_is_refused_with_what_differs_and_overwritten_where_that_is_asked_for(
     tmp_path: Path, change: dict[str, object], sentence: str
 ) -> None:
-    corpus = corpus_of(tmp_path)
+    corpus, path = corpus_of(tmp_path), tmp_path / "run.jsonl"
     header = header_of(corpus)
-    run_to(tmp_path / "run.jsonl", corpus, header, stop_after=None)
-    segments = [one.segment for one in corpus.segments]
-    with pytest.raises(UsageError, match=re.escape(f"holds another run ({sentence})")):
-        RunWriter(tmp_path / "run.jsonl", replace(header, **change), segments)
-    shorter = replace(header, corpus=replace(header.corpus, sha256="x", segments=2))
-    with pytest.raises(UsageError, match=re.escape("(corpus segments: 4, not 2)")):
-        RunWriter(tmp_path / "run.jsonl", shorter, segments)
+    other = replace(header, **change)
+    run_to(path, corpus, header)
+    before, segments = path.read_bytes(), [one.segment for one in corpus.segments]
+    with pytest.raises(UsageError, match=re.escape(f"holds another run ({sentence}); ") + ".*--force"):
+        RunWriter(path, other, segments)
+    assert path.read_bytes() == before
+    with RunWriter(path, other, segments, overwrite=True):
+        pass
+    assert read_run(path).header == other
 
 
 def test_every_difference_to_a_run_of_the_same_text_is_named(tmp_path: Path) -> None:
@@ -328,3 +308,6 @@ def test_every_difference_to_a_run_of_the_same_text_is_named(tmp_path: Path) -> 
         RunWriter(tmp_path / "run.jsonl", header_of(bare, "rt,cd", 1), bare_segments)
     with pytest.raises(UsageError, match=r"\(other texts or references\)"):
         RunWriter(tmp_path / "run.jsonl", header_of(bare), bare_segments)
+    shorter = replace(header_of(corpus), corpus=replace(corpus.summary, sha256="x", segments=2))
+    with pytest.raises(UsageError, match=r"\(corpus segments: 4, not 2\)"):
+        RunWriter(tmp_path / "run.jsonl", shorter, bare_segments)

@@ -1,7 +1,8 @@
-"""The case study splits texts without losing a letter; the cost of passes is measured fairly."""
+"""The case study and simulstream's log rebuild every text; the cost of passes is measured fairly."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, measure_cost
 from livetrans.bench.methods import clock_for
 from livetrans.bench.runfile import RunFile
-from livetrans.bench.updates import Piece, as_marks, case_lines, case_of
+from livetrans.bench.updates import Piece, as_marks, case_lines, case_of, simulstream_log
 from livetrans.clock import ProcessorClock
 from livetrans.errors import UsageError
 from livetrans.events import Span
@@ -76,6 +77,9 @@ def test_what_is_not_there_is_refused(run: RunFile) -> None:
     for segment_id, methods in ((99, []), (-1, []), (0, ["ssbd@0.7"])):
         with pytest.raises(UsageError):
             case_of(run, segment_id, methods)
+    for method, unit in (("ssbd@0.7", "word"), ("rt", "furlong")):
+        with pytest.raises(UsageError):
+            list(simulstream_log(run, method, unit))
 
 
 def test_a_pass_costs_what_the_model_says() -> None:
@@ -118,3 +122,36 @@ def test_a_random_model_is_a_gguf_of_its_shape(tmp_path: Path) -> None:
             size *= length
         weights += size
     assert 1.5e9 < weights < 2e9
+
+
+def test_taking_back_and_adding_rebuilds_every_output(run: RunFile) -> None:
+    for method in METHODS.split(","):
+        written: dict[int, list[str]] = {}
+        rebuilt = []
+        for text in simulstream_log(run, method, "char"):
+            assert text.endswith("\n") and text.count("\n") == 1 and text.isascii()
+            line = json.loads(text)
+            if "metadata" in line:
+                assert line["id"] not in written
+                written[line["id"]] = []
+                continue
+            before, deleted = written[line["id"]], line["deleted_tokens"]
+            kept = before[: len(before) - len(deleted)]
+            assert [*kept, *deleted] == before
+            # Nothing is taken back that is written again at once.
+            assert not deleted or deleted[:1] != line["generated_tokens"][:1]
+            written[line["id"]] = kept + line["generated_tokens"]
+            rebuilt.append("".join(written[line["id"]]))
+        outputs = [update.text for units in run.units_of(method, run.segments) for update in units]
+        assert rebuilt == [output.replace(" ", "") for output in outputs]
+
+
+def test_a_recorded_update_is_timed_in_its_segment_and_a_text_by_what_was_read(run: RunFile) -> None:
+    [*_, last] = map(json.loads, simulstream_log(run, "rt", "word"))
+    assert last["total_audio_processed"] == len(run.segments[-1].source.split())
+    [*_, update] = run.units[0, run.segments[-1].segment_id, "rt"]
+    assert last["computation_time"] == update.update_seconds
+    segments = tuple(replace(segment, name="talks/one:3", start=10.0) for segment in run.segments)
+    units = {unit: [replace(one, end=11.5) for one in updates] for unit, updates in run.units.items()}
+    first, second, *_ = map(json.loads, simulstream_log(replace(run, segments=segments, units=units), "rt", "word"))
+    assert first["metadata"] == {"wav_name": "talks_one:3.wav"} and second["total_audio_processed"] == 1.5
