@@ -65,7 +65,8 @@ class DraftModel:
         self.model = model
         self._gamma = gamma
         self._vocabulary_size = vocabulary_size
-        self._worth = Worth()
+        self.worth = Worth()
+        """The decoding loop tells it what each pass of the target accepted and cost."""
 
     def another_context(self) -> DraftModel:
         """Return the model with a second context over the same weights."""
@@ -74,7 +75,7 @@ class DraftModel:
     @property
     def gamma(self) -> int:
         """How many tokens to propose next; 0 where proposing costs more than it saves."""
-        return self._worth.best_gamma() if self._gamma is None else self._gamma
+        return self.worth.best_gamma() if self._gamma is None else self._gamma
 
     def propose(
         self,
@@ -111,12 +112,8 @@ class DraftModel:
                 break
             written.append(token)
         seconds = self.model.clock.now() - started
-        self._worth.add_draft(passes, seconds)
+        self.worth.add_draft(passes, seconds)
         return Proposal(tuple(written[len(output) :]), end, tuple(distributions), unsure, passes, seconds)
-
-    def learn(self, accepted: int, rejected: bool, evaluated_tokens: int, seconds: float) -> None:
-        """Take in one pass of the target: what it accepted, whether it rejected a token, and what it cost."""
-        self._worth.add_pass(accepted, rejected, evaluated_tokens, seconds)
 
 
 class Worth:

@@ -178,7 +178,7 @@ class Decoding:
             evaluation, accepted_proposals=accepted, rejected_proposals=int(rejected), verification_seconds=seconds
         )
         if self.draft_model is not None:
-            self.draft_model.learn(accepted, rejected, evaluation.evaluated_tokens, seconds)
+            self.draft_model.worth.add_pass(accepted, rejected, evaluation.evaluated_tokens, seconds)
 
     def finish(self) -> Decoded:
         """Go on to the end of generation, the length cap or a repetition loop.
@@ -218,7 +218,7 @@ class Decoding:
             seconds = self.model.clock.now() - started
             self.count(evaluation, decoding_steps=1, decoding_seconds=seconds)
             if self.draft_model is not None:
-                self.draft_model.learn(0, False, evaluation.evaluated_tokens, seconds)
+                self.draft_model.worth.add_pass(0, False, evaluation.evaluated_tokens, seconds)
         else:
             self.count_pass(evaluation, (), started)
         return choice
