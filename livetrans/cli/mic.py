@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +19,7 @@ from livetrans.config import Settings
 from livetrans.events import Origin
 from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import PostponedNotices
-from livetrans.run.opening import from_audio
+from livetrans.run.opening import from_audio, from_tracks
 
 if TYPE_CHECKING:
     from livetrans.audio.live import LiveSource
@@ -33,20 +34,29 @@ def command(settings: Settings, yes: bool) -> None:
     from livetrans.audio.microphone import Microphone
 
     clock, notices = SystemClock(), PostponedNotices()
-    run_captured(Microphone(settings.device, clock, notices), settings, clock, notices, yes=yes)
+    run_captured([(Microphone(settings.device, clock, notices), notices)], settings, clock, yes=yes)
 
 
-def run_captured(source: LiveSource, settings: Settings, clock: Clock, notices: PostponedNotices, *, yes: bool) -> None:
-    """Run on a source of live sound, and close it.
+def run_captured(
+    sources: Sequence[tuple[LiveSource, PostponedNotices]], settings: Settings, clock: Clock, *, yes: bool
+) -> None:
+    """Run on live sound, and close its sources: one, or what the computer plays and the microphone.
 
-    It is open before models are chosen, so that no gigabytes are fetched for one that is missing. It captures from the
-    run on.
+    They are open before models are chosen, so that no gigabytes are fetched for one that is missing. They capture from
+    the run on.
     """
-    with contextlib.closing(source):
+    with contextlib.ExitStack() as opened:
+        for source, _ in sources:
+            opened.callback(source.close)
         offer_models(settings, yes=yes)
         settings = choose_models(settings, warn)
         notice = embedded_notice(settings)
+        first, notices = sources[0]
         if notice is not None:
             notices(notice)
-        open_listening = from_audio(source, Origin(source.name), settings, clock, notices, live=True)
-        run_live(settings, clock, source.name, open_listening, notice)
+        origin = Origin(" + ".join(source.name for source, _ in sources))
+        if len(sources) > 1:
+            open_listening = from_tracks(sources, origin, settings, clock)
+        else:
+            open_listening = from_audio(first, origin, settings, clock, notices, live=True)
+        run_live(settings, clock, origin.name, open_listening, notice)

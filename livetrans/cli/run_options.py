@@ -60,6 +60,9 @@ def settings_of(context: click.Context) -> Settings:
     if context.get_parameter_source("context") is ParameterSource.DEFAULT:
         tokens = settings.language_model.context_tokens + PAIR_TOKENS * settings.prompt.history
         settings = replaced(settings, "language_model.context_tokens", tokens)
+    mine = values.get("me")
+    if mine and context.get_parameter_source("to") is ParameterSource.DEFAULT and mine != settings.source_language:
+        settings = replaced(settings, "targets", (mine,))  # Who speaks it reads it.
     check_different(settings.source_language, settings.target_language)
     if settings.draft_model and settings.draft_model.model == UNNAMED:
         if was_given("gamma"):

@@ -1,0 +1,66 @@
+"""`listen --with-mic`: which languages the two tracks have, and options that make no sense together."""
+
+from __future__ import annotations
+
+import pytest
+
+from livetrans.cli import main
+from livetrans.config import Settings
+
+
+def settings_of(options: list[str], monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Return what `listen` would run with."""
+    found: list[Settings] = []
+    for source in ("livetrans.audio.playback.open_playback", "livetrans.audio.microphone.Microphone"):
+        monkeypatch.setattr(source, lambda *_: None)
+    monkeypatch.setattr("livetrans.cli.listen.run_captured", lambda sources, settings, *_, **__: found.append(settings))
+    with pytest.raises(SystemExit) as ended:
+        main(["listen", *options])
+    assert not ended.value.code
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "theirs", "mine"),
+    [
+        ("--from en --me de", ("en", "de"), ("de", "en")),
+        ("--from en --to de", ("en", "de"), ("de", "en")),
+        ("--from de --me en", ("de", "en"), ("en", "de")),
+        ("--from en --me fr --to de", ("en", "de"), ("fr", "en")),
+        ("--from en --me de --me-to none", ("en", "de"), ("de", "de")),
+        ("--from en --me en", ("en", "de"), ("en", "en")),
+        ("--from auto --me de", ("auto", "de"), ("de", "de")),
+        ("--from auto --me de --me-to fr", ("auto", "de"), ("de", "fr")),
+    ],
+)
+def test_what_the_others_say_is_translated_for_me_and_what_i_say_for_them(
+    options: str, theirs: tuple[str, str], mine: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_of(["--with-mic", *options.split()], monkeypatch)
+    assert (settings.source_language, settings.target_language) == theirs
+    assert (settings.of_me.source_language, settings.of_me.target_language) == mine
+    assert settings.meeting is not None
+    assert settings.meeting.names == ("me", "them")
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        (["--me", "de"], "add --with-mic"),
+        (["--names", "a,b"], "add --with-mic"),
+        (["--device", "1"], "add --with-mic"),
+        (["--with-mic", "--names", "a"], "two names"),
+        (["--with-mic", "--names", "a,a"], "two names"),
+        (["--with-mic", "--names", "a,\x1b[2J"], "two names"),
+        (["--with-mic", "--me", "xx"], "xx"),
+    ],
+)
+def test_options_without_sense_are_refused_in_one_sentence(
+    options: list[str], advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["listen", *options])
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert advice in error
+    assert error.count("\n") == 1
