@@ -135,6 +135,7 @@ class Worth:
         self._draft_seconds = _MEMORY * self._draft_seconds + seconds
 
     def add_pass(self, accepted: int, rejected: bool, evaluated_tokens: int, seconds: float) -> None:
+        """Take in one pass of the target: what it accepted, whether it rejected a token, and what it cost."""
         self._accepted = _MEMORY * self._accepted + accepted
         self._judged = _MEMORY * self._judged + accepted + rejected
         if evaluated_tokens > MOST_GAMMA + 1:
