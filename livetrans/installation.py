@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 
 def source_tree() -> Path | None:
@@ -21,6 +21,14 @@ def data_folder(name: str) -> Path:
     """Return the folder `models` or `recordings` of the checkout or of the installed package; it need not exist."""
     tree = source_tree()
     return tree / name if tree else Path(__file__).resolve().parent / "data" / name
+
+
+def user_folder(kind: Literal["data", "config", "cache"]) -> Path:
+    """Return the folder of the user for livetrans's data, configuration or caches; it need not exist."""
+    import platformdirs
+
+    found: Path = getattr(platformdirs, f"user_{kind}_path")("livetrans", appauthor=False)
+    return found
 
 
 def install_command(extra: str) -> str:

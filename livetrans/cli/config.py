@@ -25,7 +25,7 @@ from livetrans.cli.messages import require_yes, say
 from livetrans.config import CALM, Settings, preset_of
 from livetrans.errors import SessionError, UsageError
 from livetrans.files import read_text
-from livetrans.installation import started_as
+from livetrans.installation import started_as, user_folder
 from livetrans.text import nearest, visible
 
 Value = bool | int | float | str
@@ -47,9 +47,7 @@ _INTRODUCTION = """\
 
 def default_config_file() -> Path:
     """Return the file that is read when no other is named; it need not exist."""
-    import platformdirs
-
-    return platformdirs.user_config_path("livetrans", appauthor=False) / "config.toml"
+    return user_folder("config") / "config.toml"
 
 
 def apply_config(context: click.Context, option: click.Parameter, path: Path | None) -> None:

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 
 from livetrans.errors import ModelError
-from livetrans.installation import data_folder
+from livetrans.installation import data_folder, user_folder
 from livetrans.models.catalogue import (
     RECOGNISER,
     STATEFUL_ADVICE,
@@ -136,9 +136,7 @@ def known_models() -> Catalogue:
 
 def pull_folder() -> Path:
     """Return the folder that models are fetched to; it need not exist."""
-    import platformdirs
-
-    return platformdirs.user_data_path("livetrans", appauthor=False) / "models"
+    return user_folder("data") / "models"
 
 
 def search_folders() -> dict[Path, str]:

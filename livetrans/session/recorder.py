@@ -16,12 +16,11 @@ from itertools import count
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
-import platformdirs
-
 from livetrans.config import Settings
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Record, RunStarted
 from livetrans.files import private_file, private_folder, read_all, write_all
+from livetrans.installation import user_folder
 from livetrans.session.codec import EVENTS_FILE, to_line
 
 AUDIO_FILE = "audio.wav"
@@ -36,7 +35,7 @@ _HEADER_INTERVAL = SAMPLE_RATE * _SAMPLE_BYTES
 
 def sessions_folder() -> Path:
     """Return the folder of the sessions that no --session names; it need not exist."""
-    return platformdirs.user_data_path("livetrans", appauthor=False) / "sessions"
+    return user_folder("data") / "sessions"
 
 
 def make_session_folder(sessions: Path, now: datetime, name: str | None = None) -> Path:

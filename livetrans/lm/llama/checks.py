@@ -21,7 +21,7 @@ import llama_cpp
 from livetrans.clock import Clock
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import ModelError, UsageError
-from livetrans.installation import start_python
+from livetrans.installation import start_python, user_folder
 from livetrans.lm.llama.cells import runs_on_cpu
 from livetrans.lm.llama.model import LlamaModel, check_file
 
@@ -61,9 +61,7 @@ def check_model(path: Path) -> None:
 
 
 def _cache_file() -> Path:
-    import platformdirs
-
-    return platformdirs.user_cache_path("livetrans", appauthor=False) / "checked-models.json"
+    return user_folder("cache") / "checked-models.json"
 
 
 def _known_files() -> dict[str, Any]:
