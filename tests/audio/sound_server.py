@@ -1,4 +1,4 @@
-"""A PulseAudio server of a test's own, whose null sink's monitor is the microphone."""
+"""A PulseAudio server of a test's own, whose null sinks are the outputs, and the first one's monitor the microphone."""
 
 from __future__ import annotations
 
@@ -28,19 +28,22 @@ def wait_until(ready: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+def plain(text: str) -> str:
+    """Return a text in small letters without punctuation."""
+    return "".join(letter for letter in text.lower() if letter.isalpha() or letter in " '\n")
+
+
 class SoundServer:
-    """Skips the test where PulseAudio, its tools or PortAudio are not installed."""
+    """Skips the test where PulseAudio or its tools are not installed."""
 
     def __init__(self, folder: Path, rate: int = 16_000) -> None:
         missing = [program for program in PROGRAMS if shutil.which(program) is None]
         if missing:
             pytest.skip(f"needs a sound server: apt install pulseaudio pulseaudio-utils (no {missing[0]})")
-        try:
-            import sounddevice  # noqa: F401
-        except OSError:
-            pytest.skip("needs PortAudio: apt install libportaudio2")
         home = folder / "sound"
-        (home / "pulse").mkdir(parents=True, mode=0o700)
+        for part in (home / "pulse", home / ".config/pulse"):
+            part.mkdir(parents=True, mode=0o700)
+        (home / ".config/pulse/client.conf").write_text("autospawn = no\n", encoding="utf-8")
         names = {"XDG_RUNTIME_DIR": home, "PULSE_RUNTIME_PATH": home / "pulse", "HOME": home}
         self.environment = os.environ | {name: str(path) for name, path in names.items()}
         self._rate = rate
@@ -48,14 +51,16 @@ class SoundServer:
         self.start()
 
     def start(self) -> None:
-        sink = f"module-null-sink sink_name=speaker rate={self._rate} channels=1"
+        sinks = [f"module-null-sink sink_name={name} rate={self._rate} channels=1" for name in ("speaker", "headset")]
+        modules = [option for module in ("module-native-protocol-unix", *sinks) for option in ("-L", module)]
         self._process = subprocess.Popen(
-            ["pulseaudio", "-n", "--exit-idle-time=-1", "-L", "module-native-protocol-unix", "-L", sink],
+            ["pulseaudio", "-n", "--exit-idle-time=-1", *modules],
             env=self.environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         wait_until(lambda: self.control("set-default-source", "speaker.monitor"))
+        self.control("set-default-sink", "speaker")
 
     def kill(self) -> None:
         if self._process is not None:
@@ -69,14 +74,33 @@ class SoundServer:
     def play(self, path: Path, sink: str = "speaker") -> None:
         subprocess.run(["paplay", "--device", sink, str(path)], env=self.environment, check=True, timeout=PATIENCE)
 
+    def start_playing(self, path: Path, program: str, sink: str = "speaker") -> subprocess.Popen[bytes]:
+        """Start a program of this name that plays the file, and return when the server knows it."""
+        command = ["paplay", "--client-name", program, "--device", sink, str(path)]
+        before = self.streams()
+        process = subprocess.Popen(command, env=self.environment, stderr=subprocess.DEVNULL)
+        wait_until(lambda: self.streams() - before != set())
+        return process
+
+    def streams(self) -> set[str]:
+        """Return the numbers of the streams that play."""
+        command = ["pactl", "list", "short", "sink-inputs"]
+        listed = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
+        return {line.split()[0] for line in listed.stdout.splitlines()}
+
 
 class Listener:
-    """`livetrans mic --plain` with a session, listening."""
+    """`livetrans mic --plain`, or another command, with a session, listening."""
 
-    def __init__(self, server: SoundServer, folder: Path, *options: str) -> None:
+    def __init__(self, server: SoundServer, folder: Path, *options: str, command: str = "mic") -> None:
+        if command == "mic":
+            try:
+                import sounddevice  # noqa: F401
+            except OSError:
+                pytest.skip("needs PortAudio: apt install libportaudio2")
         self.session = folder / "session"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "livetrans", "mic", "--plain", "--session", str(self.session), *options],
+            [sys.executable, "-m", "livetrans", command, "--plain", "--session", str(self.session), *options],
             env=server.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -96,8 +120,7 @@ class Listener:
 
     def heard(self) -> str:
         """The source of every final, in small letters without punctuation."""
-        text = " ".join(event["source"] for event in self.events("caption") if event["final"])
-        return "".join(letter for letter in text.lower() if letter.isalpha() or letter in " '")
+        return plain(" ".join(event["source"] for event in self.events("caption") if event["final"]))
 
     def lag(self) -> float:
         """Median seconds from hearing the end of a caption's last word to its caption."""

@@ -1,4 +1,4 @@
-"""`livetrans mic` on a real sound server: through its faults words are heard, and gaps are marked with their length."""
+"""`mic` and `listen` on a real sound server: words come through its faults, and gaps are marked with their length."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from livetrans.audio.file import AudioFile
+from livetrans.audio.portaudio import ON_A_MAC
 from livetrans.clock import SystemClock
 from livetrans.installation import data_folder
-from tests.audio.sound_server import Listener, SoundServer
+from tests.audio.sound_server import Listener, SoundServer, plain, wait_until
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("translator_path", "recogniser_path")]
 
@@ -42,6 +43,18 @@ def sentence(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file.setframerate(16_000)
         file.writeframes(samples[int(3.0 * 16_000) : int(6.6 * 16_000)].tobytes() + bytes(16_000))
     return path
+
+
+def sound_of(recording: str, path: Path) -> set[str]:
+    """Write a recording of the tree as a file that every player takes; return its words."""
+    sound = AudioFile(data_folder("recordings") / f"{recording}.flac", SystemClock(), real_time=False)
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16_000)
+        file.writeframes(np.concatenate([chunk.samples for chunk in sound]).tobytes())
+    text = (data_folder("recordings") / f"{recording}.txt").read_text(encoding="utf-8")
+    return set(plain(text).split())
 
 
 def words_heard(listener: Listener) -> float:
@@ -156,3 +169,45 @@ def test_a_second_program_and_another_rate_do_no_harm(rate: int, sentence: Path,
     print(f"{rate} Hz: heard {words_heard(listener):.0%}, lag {listener.lag():.2f} s")
     assert (code, of_the_microphone(errors)) == (0, [])
     assert words_heard(listener) >= (1.0 if rate >= 16_000 else 0.5), listener.heard()
+
+
+@pytest.mark.skipif(ON_A_MAC, reason="a Mac has no such server")
+def test_of_two_programs_the_words_of_one_are_heard(server: SoundServer, tmp_path: Path) -> None:
+    words = sound_of("demo", tmp_path / "demo.wav")
+    others = sound_of("questions", tmp_path / "questions.wav") - words
+    other = server.start_playing(tmp_path / "questions.wav", "other call")
+    listener = Listener(server, tmp_path, "--app", "meeting", command="listen")
+    try:
+        wait_until(lambda: any("plays nothing yet" in notice["text"] for notice in listener.events("notice")))
+        server.start_playing(tmp_path / "demo.wav", "Meeting").wait(120)
+        time.sleep(2.0)
+        interrupted_at = time.monotonic()
+        code, _, errors = listener.stop()
+        print(f"ended {time.monotonic() - interrupted_at:.1f} s after Ctrl-C")
+    finally:
+        other.kill()
+    heard = set(listener.heard().split())
+    print(f"{len(heard & words)} of {len(words)} words, {len(heard & others)} of {len(others)} of the other program")
+    assert code == 0 and "Traceback" not in errors
+    assert len(heard & words) >= 0.95 * len(words), words - heard
+    assert heard & others == set()
+
+
+@pytest.mark.skipif(ON_A_MAC, reason="a Mac has no such server")
+def test_what_is_played_while_listen_is_suspended_is_a_gap(server: SoundServer, sentence: Path, tmp_path: Path) -> None:
+    listener = Listener(server, tmp_path, command="listen")
+    listener.wait_for_sound()
+    server.play(sentence)
+    time.sleep(1.0)
+    listener.signal(signal.SIGTSTP)
+    for _ in range(2):
+        server.play(sentence)
+    listener.signal(signal.SIGCONT)
+    listener.wait_for("gap")
+    server.play(sentence)
+    time.sleep(2.0)
+    code, _, errors = listener.stop()
+    assert (code, "Traceback" in errors) == (0, False)
+    assert listener.heard().split().count("river") == 2
+    (gap,) = listener.events("gap")
+    assert gap["reason"] == "suspended" and gap["end"] - gap["start"] > 6
