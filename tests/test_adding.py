@@ -135,9 +135,9 @@ def test_a_sink_is_its_class_its_opening_its_field_and_its_option(tmp_path: Path
         before("cli/options.py", "    config_option,\n]", f"    {option.strip()},\n"),
     )
     stream = write_session(tmp_path / "talk.jsonl", transcript(0, 0, "good morning", final=True))
-    words = ["replay", stream, "--mt", translator_path, "--speed", "max", "--no-session", "--current", "now"]
+    words = ["replay", stream, "--mt", translator_path, "--speed", "max", "--no-session", "--count", "count"]
     printed = python(tmp_path, "-m", "livetrans", *words)
-    assert printed and (tmp_path / "now").read_text(encoding="utf-8") == printed
+    assert (tmp_path / "count").read_text(encoding="utf-8") == f"{len(printed.splitlines())}\n" == "1\n"
 
 
 def test_a_figure_of_the_benchmark_is_its_row_and_its_name_in_a_table(tmp_path: Path) -> None:

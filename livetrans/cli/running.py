@@ -77,14 +77,18 @@ def run_live(
                 monitor, finals = Monitor(settings), Finals()
                 sinks += [monitor, finals]
                 pipeline = Pipeline(settings, open_listening, translating, clock, sinks, records)
+                if server:
+                    server.on_read = pipeline.readers
                 _run_on_screen(pipeline, title, monitor.snapshot, finals.save, embedded, server)
                 was_stopped = False
             else:
-                if server:
-                    say_served(server)
                 sinks.append(open_lines(settings.output, settings.target_language))
                 _say_which_language(settings)
-                was_stopped = _run_as_lines(Pipeline(settings, open_listening, translating, clock, sinks, records))
+                pipeline = Pipeline(settings, open_listening, translating, clock, sinks, records)
+                if server:
+                    server.on_read = pipeline.readers
+                    say_served(server)
+                was_stopped = _run_as_lines(pipeline)
     return Ended(_session(records), was_stopped)
 
 

@@ -76,8 +76,10 @@ def parse_place(text: str) -> Place:
                 f"--serve took {text!r} for an address; write --serve, --serve localhost:8765, --serve lan, "
                 "or --serve behind the files"
             )
-    if address and (address.is_unspecified or address.is_multicast or (is_lan and address.is_loopback)):
-        raise UsageError(f"--serve needs one address of this machine, and {address} is none of them that others reach")
+    if address and (address.is_unspecified or address.is_multicast):
+        raise UsageError(f"--serve took {host} for an address of this machine; write --serve {LAN}, and it is found")
+    if address and is_lan and address.is_loopback:
+        raise UsageError(f"others cannot reach {host}; write --serve {LAN}, or --serve {host} for this machine alone")
     if address and not is_lan and not address.is_loopback:
         raise UsageError(
             f"{address} can be reached from outside of this machine; write --serve {LAN}:{host} if others are to read"

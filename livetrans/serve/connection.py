@@ -44,13 +44,9 @@ class ReaderConnection(asyncio.Protocol):
         """When what is waited for now began: the request, the reader, or a caption."""
         self._is_answered = False
         self._is_blocked = False
-        self._wanted: Wanted | None = None
+        self.wanted: Wanted | None = None
+        """What a reader of the stream asks for; None for anything else."""
         self._reached = Reached(0, 0)
-
-    @property
-    def reads(self) -> bool:
-        """Whether it is a reader of the stream."""
-        return self._wanted is not None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -95,8 +91,8 @@ class ReaderConnection(asyncio.Protocol):
 
     def send_news(self) -> None:
         """Send a reader of the stream what it can take of what has changed."""
-        while self._wanted and not self._is_blocked and not self._transport.is_closing():
-            data, self._reached = self._serving.lines.since(self._reached, self._wanted, BATCH)
+        while self.wanted and not self._is_blocked and not self._transport.is_closing():
+            data, self._reached = self._serving.lines.since(self._reached, self.wanted, BATCH)
             if not data:
                 return
             self._since = self._serving.now()
@@ -105,7 +101,7 @@ class ReaderConnection(asyncio.Protocol):
     def look(self, now: float) -> None:
         """Called every second: end what takes too long, and send something to a reader of a quiet run."""
         waited = now - self._since
-        if not self._wanted:
+        if not self.wanted:
             if waited > OPEN_SECONDS:
                 self._transport.abort()
         elif self._is_blocked:
@@ -128,7 +124,7 @@ class ReaderConnection(asyncio.Protocol):
         self._send(_head(HTTPStatus.OK, answer.content_type))
         state, self._reached = self._serving.lines.begin(answer.wanted)
         self._send(h11.Data(b"retry: 1000\n\n" + state))
-        self._wanted, self._since = answer.wanted, self._serving.now()
+        self.wanted, self._since = answer.wanted, self._serving.now()
         self._serving.count_readers()
         self.send_news()
 

@@ -35,6 +35,10 @@ class Wanted:
     after: str = ""
     """Id of the last event that a reader who comes back has; empty for a new one."""
 
+    def takes(self, language: str | None) -> bool:
+        """Return whether captions in a language are wanted; None for one that is not known."""
+        return not self.languages or language is None or language.lower() in self.languages
+
 
 @dataclass(frozen=True, slots=True)
 class Reached:
@@ -56,8 +60,7 @@ class _SharedLine:
     frame: bytes
 
     def is_for(self, wanted: Wanted) -> bool:
-        known = not wanted.languages or self.language is None or self.language.lower() in wanted.languages
-        return known and (self.final or not wanted.finals)
+        return wanted.takes(self.language) and (self.final or not wanted.finals)
 
 
 class SharedLines:
@@ -97,6 +100,11 @@ class SharedLines:
 
     def close(self) -> None:
         """Keep everything: readers may still come."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The captions' languages; none while models load."""
+        return tuple(self._state["targets"])
 
     def begin(self, wanted: Wanted) -> tuple[bytes, Reached]:
         """Return what a stream begins with, the state of the run, and what a reader has or is not to get."""

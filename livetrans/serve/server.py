@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 
 from livetrans.errors import LivetransError
 from livetrans.serve.address import Place
@@ -34,11 +35,17 @@ _LOOK_SECONDS = 1.0
 _STOP_SECONDS = 2.0
 
 
+OnRead = Callable[[frozenset[str]], None]
+"""Takes the languages that are read, whenever they change."""
+
+
 class Serving:
     """What all connections share, in the server's loop."""
 
-    def __init__(self, place: Place, token: str, lines: SharedLines) -> None:
+    def __init__(self, place: Place, token: str, lines: SharedLines, on_read: OnRead) -> None:
         self.place, self.token, self.lines = place, token, lines
+        self._on_read = on_read
+        self._read: frozenset[str] = frozenset()
         self.now = time.monotonic
         self.readers = 0
         """How many read the stream; any thread may look."""
@@ -65,9 +72,15 @@ class Serving:
         self.count_readers()
 
     def count_readers(self) -> None:
-        self.readers = sum(connection.reads for connection in self._connections)
+        wanted = [connection.wanted for connection in self._connections if connection.wanted]
+        self.readers = len(wanted)
+        read = frozenset(code for code in self.lines.targets if any(one.takes(code) for one in wanted))
+        if read != self._read:
+            self._read = read
+            self._on_read(read)
 
     def send_news(self) -> None:
+        self.count_readers()  # The languages are known only once the run has started.
         for connection in tuple(self._connections):
             connection.send_news()
 
@@ -89,7 +102,9 @@ class CaptionServer:
         self.lines = SharedLines()
         """The sink of the run; it outlives a stop."""
         self._token = secrets.token_urlsafe(16) if place.lan else ""
-        self._serving = Serving(self._place, self._token, self.lines)
+        self.on_read: OnRead = lambda languages: None
+        """Called in the server's thread; set before the run starts."""
+        self._serving = self._new_serving()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._has_news = False
@@ -120,7 +135,7 @@ class CaptionServer:
             LivetransError: the place cannot be opened.
         """
         listening = self._open()
-        self._serving = Serving(self._place, self._token, self.lines)
+        self._serving = self._new_serving()
         self._loop = asyncio.new_event_loop()
         takes = threading.Event()
         serve = functools.partial(self._run, self._loop, listening, takes)
@@ -138,6 +153,9 @@ class CaptionServer:
             self._thread.join(_STOP_SECONDS)
         self._loop = self._thread = None
 
+    def _new_serving(self) -> Serving:
+        return Serving(self._place, self._token, self.lines, lambda languages: self.on_read(languages))
+
     def _open(self) -> socket.socket:
         address, port = self._place.address, self._place.port
         family = socket.AF_INET6 if address and address.version == 6 else socket.AF_INET
@@ -151,7 +169,7 @@ class CaptionServer:
             listening.listen(_WAITING)
         except OSError as fault:
             listening.close()
-            raise LivetransError(_cannot_open(f"{address}:{port}", fault)) from None
+            raise LivetransError(_cannot_open(f"{address}:{port}" if port else str(address), fault)) from None
         listening.setblocking(False)
         self._place = Place(address, listening.getsockname()[1], self._place.lan)
         return listening
