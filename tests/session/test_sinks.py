@@ -15,7 +15,7 @@ from livetrans.config import OutputSettings
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import BackPressure, Gap, Notice, Record
 from livetrans.session.codec import from_dict, to_dict
-from livetrans.session.sinks import JsonLinesOutput, OutputClosed, PlainOutput, open_records
+from livetrans.session.sinks import CaptionFile, JsonLinesOutput, OutputClosed, PlainOutput, open_records
 from livetrans.tui.board import Finals
 
 from .examples import EVENTS, caption
@@ -200,6 +200,43 @@ def test_of_several_languages_lines_have_one() -> None:
         output.write(Record(0.0, event))
     output.close()
     assert stream.getvalue() == "Guten Tag.\n"
+
+
+def test_the_caption_file_holds_the_newest_caption_of_each_language_and_nothing_in_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "now.txt"
+    sink = CaptionFile(path)
+    assert path.read_text() == ""
+    for event, held in (
+        (replace(caption(0, "Guten"), language="de"), "Guten\n"),
+        (replace(caption(0, "Bonjour"), language="fr"), "Guten\nBonjour\n"),
+        (replace(caption(0, "Guten\x1b[2J\nTag."), language="de"), "Guten Tag.\nBonjour\n"),
+        (replace(caption(1, ""), language="de"), "Bonjour\n"),
+    ):
+        sink.write(Record(0.0, event))
+        assert path.read_text(encoding="utf-8") == held
+    sink.close()
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("now.txt", "")]
+
+
+def test_a_program_never_reads_half_a_caption(tmp_path: Path) -> None:
+    """Whatever is open of the file is a whole caption, also while it is replaced."""
+    path = tmp_path / "now.txt"
+    sink = CaptionFile(path)
+    sink.write(Record(0.0, caption(0, "one")))
+    with path.open() as held:
+        sink.write(Record(0.0, caption(0, "two, which is longer")))
+        assert held.read() == "one\n"
+    assert path.read_text() == "two, which is longer\n"
+
+
+def test_the_caption_file_overwrites_nothing_and_says_where_it_cannot_be(tmp_path: Path) -> None:
+    path = tmp_path / "thesis.txt"
+    path.write_text("words\n")
+    for place, kind in ((path, UsageError), (tmp_path, UsageError), (tmp_path / "none" / "now.txt", SessionError)):
+        with pytest.raises(kind) as error:
+            open_records(OutputSettings(record_session=False, caption_file=place))
+        assert "--caption-file" in str(error.value)
+    assert path.read_text() == "words\n"
 
 
 def test_where_one_record_cannot_be_opened_nothing_is_left_of_the_other(

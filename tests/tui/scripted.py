@@ -14,6 +14,7 @@ from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
 from livetrans.session.sinks import Sink
 from livetrans.tui.app import LivetransApp
+from livetrans.tui.readers import Served
 
 FULL = Snapshot(
     segments=12,
@@ -175,6 +176,7 @@ def make_app(
     save: Callable[[], Path] | None = None,
     ending_signals: Callable[[], int] = lambda: 0,
     limit: str = "",
+    server: Served | None = None,
 ) -> LivetransApp:
     run = run or ScriptedRun()
     run.screenplay = screenplay
@@ -187,6 +189,7 @@ def make_app(
         save=save,
         ending_signals=ending_signals,
         limit=limit,
+        server=server,
     )
     # The progress bar and scrolling move with the clock; tests and pictures may not.
     app.animation_level = "none"

@@ -1,0 +1,96 @@
+"""Who reads along, on the screen: the address all the time, the QR code and the browser on keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import segno
+
+from livetrans.tui import readers
+from livetrans.tui.readers import NOT_SERVED, qr_code
+from tests.tui.scripted import Screenplay, conversation, make_app, screen_text, settle, started
+
+LAN = "http://192.168.1.20:8765/AbCdEfGhIjKlMnOpQrStUv/"
+
+
+@dataclass
+class ScriptedServer:
+    """A server that opens nothing."""
+
+    address: str
+    who_can_read: str
+    is_open_to_others: bool
+    readers: int = 0
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+async def test_who_can_read_is_on_the_screen_all_the_time(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "COUNT_SECONDS", 0.01)
+    server = ScriptedServer(LAN, "your network", True)
+    app = make_app(Screenplay(started(), *conversation()), server=server)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        for key in ("s", "p", "p", "o"):
+            await pilot.press(key)
+            await settle(pilot)
+            shown = " ".join(screen_text(app).split())
+            assert f"{LAN} · your network · 0 readers" in shown
+        server.readers = 3
+        await pilot.pause(0.1)
+        assert "3 readers" in screen_text(app)
+
+
+@pytest.mark.parametrize("size", [(60, 24), (80, 24)])
+async def test_a_phone_finds_the_address_in_the_code(size: tuple[int, int]) -> None:
+    app = make_app(Screenplay(started()), server=ScriptedServer(LAN, "your network", True, 2))
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("r")
+        await settle(pilot)
+        shown = screen_text(app)
+        assert LAN in shown and "2 now" in shown
+        assert all(line.rstrip() in shown for line in qr_code(LAN).plain.splitlines())
+        await pilot.press("r")
+        await settle(pilot)
+        assert "▀▀▀" not in screen_text(app)
+
+
+async def test_an_address_that_no_phone_can_open_has_no_code() -> None:
+    server = ScriptedServer("http://127.0.0.1:8765/", "this machine", False)
+    app = make_app(Screenplay(started()), server=server)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("r")
+        await settle(pilot)
+        assert "--serve lan" in screen_text(app) and "▀" not in screen_text(app)
+
+
+async def test_a_key_opens_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    started_with: list[tuple[str, ...]] = []
+    monkeypatch.setattr(readers, "start_python", lambda *words, **pipes: started_with.append(words))
+    monkeypatch.setenv("DISPLAY", ":0")
+    app = make_app(Screenplay(started()), server=ScriptedServer(LAN, "your network", True))
+    async with app.run_test(size=(100, 24)) as pilot:
+        await pilot.press("v")
+        await settle(pilot)
+        assert started_with == [("webbrowser", LAN)] and "opened in the browser" in screen_text(app)
+
+
+async def test_without_a_server_the_keys_say_how_to_get_one() -> None:
+    app = make_app(Screenplay(started()))
+    async with app.run_test(size=(150, 24)) as pilot:
+        assert "readers" not in screen_text(app)
+        for key in ("v", "r"):
+            await pilot.press(key)
+            await settle(pilot)
+            assert NOT_SERVED in screen_text(app)
+
+
+def test_the_code_has_the_modules_of_the_address() -> None:
+    matrix = [list(row) for row in segno.make(LAN, error="m", micro=False).matrix_iter(border=readers.QUIET_ZONE)]
+    halves = {" ": (0, 0), "▀": (1, 0), "▄": (0, 1), "█": (1, 1)}
+    drawn: list[list[int]] = []
+    for line in qr_code(LAN).plain.splitlines():
+        drawn += [[halves[block][half] for block in line] for half in (0, 1)]
+    assert drawn[: len(matrix)] == matrix and not any(map(any, drawn[len(matrix) :]))
