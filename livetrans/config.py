@@ -334,7 +334,8 @@ LIVE = {"bias": "decoding.bias", "mask_k": "mask.k", "source": "sources", "targe
 def changed(settings: Settings, name: str, value: Any) -> Settings:
     """Return the settings after a key has set `name`, as `SettingChanged` says; other names (`paused`) change none.
 
-    The chosen one of several languages comes first, then those that follow it in turn.
+    The chosen one of several languages comes first, then those that follow it in turn. A language of captions that is
+    not among them takes their place: runs of before translated into one at a time.
     """
     if name == "calm" and value in CALM:
         return with_preset(settings, CALM[str(value)])
@@ -343,7 +344,7 @@ def changed(settings: Settings, name: str, value: Any) -> Settings:
     if name in ("source", "target"):
         codes: tuple[str, ...] = getattr(settings, LIVE[name])
         if value not in codes:  # a detected language, which is to be kept
-            codes = (codes[0], str(value), *codes[1:])
+            codes = (codes[0], str(value), *codes[1:]) if name == "source" else (str(value),)
         at = codes.index(str(value))
         value = codes[at:] + codes[:at]
     return replaced(settings, LIVE[name], value)

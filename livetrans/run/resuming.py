@@ -9,14 +9,15 @@ the finals equal an uninterrupted run's if its passes fell on the interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from livetrans.events import SAMPLE_RATE, SourceProgress, Transcript, Word
+from livetrans.events import SAMPLE_RATE, Caption, Event, SourceProgress, Transcript, Translation, Word
 from livetrans.run.listening import PROGRESS_INTERVAL, Listening, OnAudio, Stages
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import PlainLoop
@@ -42,13 +43,22 @@ class Resuming(PlainLoop):
     """A plain loop that publishes the finals that were not shown; all other updates only prepare their drafts."""
 
     silent: AbstractSet[int] = frozenset()
-    """Segments whose final was shown before; set before the run starts."""
+    """Segments whose final was shown before in every language; set before the run starts."""
+    shown_in: Mapping[int, AbstractSet[str | None]] = MappingProxyType({})
+    """The languages in which the finals of some other segments were shown; set before too."""
 
     def _take(self, transcript: Transcript, translating: Translating) -> None:
-        if transcript.final and transcript.segment_id not in self.silent:
-            super()._take(transcript, translating)
-        else:
+        if not transcript.final or transcript.segment_id in self.silent:
             translating.translate(transcript, self.settings, lambda event: None)
+            return
+        shown_in = self.shown_in.get(transcript.segment_id, ())
+
+        def publish(event: Event) -> None:
+            if not (isinstance(event, Translation | Caption) and event.language in shown_in):
+                self.publish(event)
+
+        publish(transcript)
+        translating.translate(transcript, self.settings, publish)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +83,8 @@ class Remainder:
         self._closed = False
         self.silent = set(unfinished.captioned)
         """Segments that only prepare the translator."""
+        self.shown_in = dict(unfinished.shown_in)
+        """Of the others, the languages in which their finals were shown."""
         shown = [final for final in unfinished.finals if final.segment_id in unfinished.captioned]
         self._last_shown = shown[-1] if shown else None
         self._next_number = max(unfinished.captioned, default=-1)
@@ -182,5 +194,7 @@ class Remainder:
             self.silent.discard(number)
         else:
             number = self._next_number = max(final.segment_id, self._next_number + 1)
+        if not any((one.segment_id, one.text) == (number, final.text) for one in self._unfinished.finals):
+            self.shown_in.pop(number, None)  # Other words were recognised now: they are shown in every language.
         for update in updates:
             yield replace(update, segment_id=number)

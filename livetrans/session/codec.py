@@ -28,8 +28,9 @@ from livetrans.events import (
 )
 from livetrans.text import UNSEEN
 
-VERSION = 1
-"""Of the format, written into every `run_started` line; raised when an old reader would misread a new file."""
+VERSION = 2
+"""Of the format, written into every `run_started` line; raised when an old reader would misread a new file. In format 1
+a segment has captions in one language only."""
 
 EVENTS_FILE = "events.jsonl"
 
@@ -113,7 +114,11 @@ def from_dict(values: Mapping[str, Any], transcripts: Transcripts | None = None)
     if kind is BackPressure and "step" in values:
         values = {"level": values["step"], **values}  # what it was called before
     if kind not in OF_TRANSCRIPT:
-        return Record(at, decode(kind, values))
+        other = decode(kind, values)
+        if isinstance(other, RunStarted) and values.get("version", 1) == 1:
+            # Such runs translated into one language at a time, at first into the first.
+            other = replace(other, settings=replace(other.settings, targets=other.settings.targets[:1]))
+        return Record(at, other)
     given = {**values, "transcript": _transcript_of(values)}
     if "accepted_characters" in values:
         # Earlier versions wrote the number of leading characters that were accepted.
@@ -221,6 +226,7 @@ def read_records(path: Path, notify: Callable[[Notice], None] | None = None) -> 
     """
     file = events_file(path)
     transcripts: Transcripts = {}
+    finished: dict[str | None, int] = {}
     for number, values in read_lines(file, notify):
         try:
             record = from_dict(values, transcripts)
@@ -229,8 +235,12 @@ def read_records(path: Path, notify: Callable[[Notice], None] | None = None) -> 
         match record.event:
             case Transcript() as transcript:
                 transcripts.setdefault(transcript.segment_id, {})[transcript.revision] = transcript
-            case Caption(transcript=Transcript(segment_id=segment_id, final=True)):
-                transcripts.pop(segment_id, None)
+            case Caption(final=True, segment_id=segment_id, track=track):
+                # The captions in other languages follow, before those of the track's next segment.
+                before = finished.get(track)
+                finished[track] = segment_id
+                if before not in (None, segment_id):
+                    transcripts.pop(before, None)
             case RunStarted():
                 transcripts.clear()
             case _:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from livetrans.config import Settings
 from livetrans.errors import SessionError
-from livetrans.events import Caption, Gap, Notice
+from livetrans.events import Caption, Gap, Notice, RunStarted
 from livetrans.session.codec import dump, read_records
 from livetrans.session.subtitles import Spoken, Which, cues, directed, heard_shares, texts_of
 
@@ -20,15 +22,17 @@ def export(
     format: Format,
     which: Which = "target",
     notify: Callable[[Notice], None] | None = None,
+    language: str | None = None,
 ) -> Iterator[str]:
     """Return the session in the format, as pieces of text with their line ends; it is read before this returns.
 
-    Finals only; where a crash left a segment without one, its last caption stands for it.
+    Finals only; where a crash left a segment without one, its last caption stands for it. `language`: of several
+    languages the one of the captions; None for the first.
 
     Raises:
         SessionError: the session cannot be read or holds no caption.
     """
-    spoken = [item for item in last_captions(session_path, notify) if any(texts_of(item.caption, which))]
+    spoken = [item for item in last_captions(session_path, notify, language) if any(texts_of(item.caption, which))]
     if all(item.caption.segment_id < 0 for item in spoken):
         raise SessionError(
             f"{session_path} holds no caption to export: nothing was recognised, or it is not a session."
@@ -36,8 +40,27 @@ def export(
     return _WRITERS[format](spoken, which)
 
 
-def last_captions(session_path: Path, notify: Callable[[Notice], None] | None = None) -> list[Spoken]:
-    """Return the last caption of every segment and the gaps, in the order of speech.
+def languages_of(session_path: Path) -> tuple[str, ...]:
+    """Return the languages into which each segment of a session was translated, the one shown first.
+
+    Raises:
+        SessionError: the session cannot be read.
+    """
+    settings = (record.event.settings for record in read_records(session_path) if isinstance(record.event, RunStarted))
+    return next(settings, Settings()).targets
+
+
+def language_files(output: Path, languages: Sequence[str]) -> dict[str, Path]:
+    """Return the file of each language: `output`, or of several `talk.de.srt`, `talk.fr.srt` for `talk.srt`."""
+    if len(languages) == 1:
+        return {languages[0]: output}
+    return {code: output.with_name(f"{output.stem}.{code}{output.suffix}") for code in languages}
+
+
+def last_captions(
+    session_path: Path, notify: Callable[[Notice], None] | None = None, language: str | None = None
+) -> list[Spoken]:
+    """Return the last caption of every segment and the gaps, in the order of speech; of several languages in one.
 
     Raises:
         SessionError: the session cannot be read.
@@ -45,9 +68,14 @@ def last_captions(session_path: Path, notify: Callable[[Notice], None] | None = 
     last: dict[int, Spoken] = {}
     gaps: list[Spoken] = []
     updates: dict[int, list[tuple[str, float]]] = {}
+    settings = Settings()
     for record in read_records(session_path, notify):
         match record.event:
-            case Caption() as caption:
+            case RunStarted(settings=started):
+                codes = started.targets
+                chosen = (language or codes[0],) if len(codes) > 1 else codes
+                settings = replace(started, targets=(*chosen, *(code for code in codes if code not in chosen)))
+            case Caption() as caption if len(settings.targets) == 1 or settings.shows(caption.track, caption.language):
                 earlier = updates.setdefault(caption.segment_id, [])
                 last[caption.segment_id] = Spoken(caption, heard_shares(caption, earlier) if caption.final else ())
                 earlier.append((caption.source, caption.end))

@@ -169,9 +169,11 @@ class Unfinished:
     """Whether the run ended in order: the end of what was heard ended the last segment."""
     was_resumed: bool = False
     captioned: set[int] = field(default_factory=set)
-    """Segments whose final was shown."""
+    """Segments whose final was shown in every language."""
+    shown_in: dict[int, set[str | None]] = field(default_factory=dict)
+    """The languages in which the final of each segment was shown."""
     waiting: dict[int, list[Transcript]] = field(default_factory=dict)
-    """The updates of each segment that has no final caption, and of the segment before: what the draft grew from."""
+    """The updates of each segment that lacks a final caption, and of the segment before: what the draft grew from."""
 
     sound: Callable[[], Iterator[AudioChunk]] | None = None
     """Opens the sound that can be recognised, kept or from the file that was replayed; None where there is none."""
@@ -181,6 +183,16 @@ class Unfinished:
     """Length of that, where it is known."""
     heard_all: bool = False
     """Whether the run heard it to its end."""
+
+    def note_final(self, caption: Caption) -> bool:
+        """Note that a final was shown; return whether its segment has now been shown in every language."""
+        shown_in = self.shown_in.setdefault(caption.segment_id, set())
+        shown_in.add(caption.language)
+        targets = self.settings.targets
+        if len(targets) > 1 and not self.settings.is_mine(caption.track) and not shown_in.issuperset(targets):
+            return False
+        self.captioned.add(caption.segment_id)
+        return True
 
     @property
     def unheard(self) -> bool:
@@ -224,11 +236,10 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
             case Coalesced(segment_id=segment_id, revision=revision):
                 updates = found.waiting.get(segment_id, [])
                 found.waiting[segment_id] = [update for update in updates if update.revision != revision]
-            case Caption(final=True) as caption if caption.segment_id >= 0:
+            case Caption(final=True) as caption if caption.segment_id >= 0 and found.note_final(caption):
                 if shown is not None and shown != caption.segment_id:
                     found.waiting.pop(shown, None)
                 shown = caption.segment_id
-                found.captioned.add(shown)
             case SettingChanged(name=name, value=value):
                 if not found.was_resumed:
                     found.settings = changed(found.settings, name, value)

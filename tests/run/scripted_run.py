@@ -92,10 +92,13 @@ def scripted_lanes(model: LanguageModel, languages: Sequence[str]) -> list[Lane]
     return lanes
 
 
-def into_languages(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+def into_languages(
+    model: ScriptedModel, context: Sequence[int], *, certainty: float = 6.0, unsure_of_last: bool = False
+) -> NDArray[np.float32]:
     """A rule for `scripted_lanes`: each word with the code of the language behind it."""
     code = model.word(context[1])
-    return word_by_word_rule(lambda word: f"{word}~{code}", unsure_of_last=False)(model, context)
+    rule = word_by_word_rule(lambda word: f"{word}~{code}", certainty=certainty, unsure_of_last=unsure_of_last)
+    return rule(model, context)
 
 
 class Sound:

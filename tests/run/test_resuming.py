@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,26 +26,30 @@ from livetrans.run.listening import Listening, OnAudio, Stages, listen
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingRecogniser
 from livetrans.run.resuming import Remainder, Resuming
-from livetrans.run.runner import OpenListening, PlainLoop
+from livetrans.run.runner import OpenListening, OpenTranslating, PlainLoop
 from livetrans.run.translating import Translating
 from livetrans.session.codec import EVENTS_FILE, read_records
 from livetrans.session.export import last_captions
 from livetrans.session.recorded import CHUNK, read_unfinished
 from livetrans.session.recorder import SessionRecorder
 from livetrans.speech.transcriber import Transcriber
-from tests.lm.scripted import ScriptedModel, word_by_word_rule
+from tests.lm.scripted import ScriptedModel
 from tests.speech.scripted import ScriptedRecogniser
 
-from .scripted_run import SilenceGate, Sound, scripted_translating, sentences, updates
+from .scripted_run import SilenceGate, Sound, into_languages, scripted_lanes, sentences, updates
 from .sinks import Collected
 
 CLOCK = ManualClock()
 TEXTS = ["the first sentence is here.", "then another one follows it.", "and that was the last of them."]
 
 
-def translating(publish: Publish) -> Translating:
+LANGUAGES = st.sampled_from([("de",), ("de", "fr")])
+
+
+def translating_into(languages: Sequence[str]) -> OpenTranslating:
     # Unsure enough for drafts to decide: a resumed run has to draft as the first one did.
-    return scripted_translating(ScriptedModel(word_by_word_rule(certainty=1.0)))
+    rule = partial(into_languages, certainty=1.0, unsure_of_last=True)
+    return lambda publish: Translating(scripted_lanes(ScriptedModel(rule), languages), {}, lambda: None)
 
 
 def stages(words: list[Word], publish: Publish) -> Stages:
@@ -52,21 +58,23 @@ def stages(words: list[Word], publish: Publish) -> Stages:
     return Stages(SilenceGate(), transcriber, recogniser)  # type: ignore[arg-type]
 
 
-def record(folder: Path, open_listening: OpenListening, *, keep_audio: bool = False) -> None:
-    recorder = SessionRecorder(folder, keep_audio=keep_audio)
-    finish(PlainLoop(Settings(), open_listening, translating, CLOCK, [Collected()], [recorder]))
+def record(
+    folder: Path, open_listening: OpenListening, languages: Sequence[str] = ("de",), *, keep_audio: bool = False
+) -> None:
+    recorder, settings = SessionRecorder(folder, keep_audio=keep_audio), Settings(targets=tuple(languages))
+    finish(PlainLoop(settings, open_listening, translating_into(languages), CLOCK, [Collected()], [recorder]))
 
 
-def record_sound(folder: Path, words: list[Word], length: float) -> None:
+def record_sound(folder: Path, words: list[Word], length: float, languages: Sequence[str]) -> None:
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         source, opened = Sound(words, length, CHUNK), stages(words, publish)
         return Listening(listen(source, opened.gate, opened.transcriber, publish, on_audio), source.pause, source.close)
 
-    record(folder, open_listening, keep_audio=True)
+    record(folder, open_listening, languages, keep_audio=True)
 
 
-def record_transcripts(folder: Path) -> None:
-    record(folder, lambda *_: Listening(iter(updates(TEXTS)), lambda paused: None, lambda: None))
+def record_transcripts(folder: Path, languages: Sequence[str] = ("de",)) -> None:
+    record(folder, lambda *_: Listening(iter(updates(TEXTS)), lambda paused: None, lambda: None), languages)
 
 
 def finish(run: PlainLoop) -> None:
@@ -81,16 +89,17 @@ def remainder_of(folder: Path, words: list[Word]) -> Remainder:
 def resume(folder: Path, words: list[Word]) -> Collected:
     remainder, collected = remainder_of(folder, words), Collected()
     records = [SessionRecorder(folder, append=True)]
-    run = Resuming(Settings(), remainder.open_listening, translating, CLOCK, [collected], records)
-    run.silent = remainder.silent
+    settings = read_unfinished(folder).settings
+    run = Resuming(settings, remainder.open_listening, translating_into(settings.targets), CLOCK, [collected], records)
+    run.silent, run.shown_in = remainder.silent, remainder.shown_in
     finish(run)
     assert read_unfinished(folder).ended
     assert remainder_of(folder, words).is_empty
     return collected
 
 
-def finals(folder: Path) -> list[tuple[int, str, str]]:
-    captions = [spoken.caption for spoken in last_captions(folder) if spoken.caption.final]
+def finals(folder: Path, language: str | None = None) -> list[tuple[int, str, str]]:
+    captions = [spoken.caption for spoken in last_captions(folder, language=language) if spoken.caption.final]
     return [(caption.segment_id, caption.source, caption.text) for caption in captions]
 
 
@@ -103,35 +112,40 @@ def cut(folder: Path, share: float) -> bool:
     return b"run_started" in kept and kept.index(b"run_started") < kept.rfind(b"\n")
 
 
-@given(st.floats(0, 1))
-def test_recognised_sentences_are_translated_as_if_nothing_had_happened(share: float) -> None:
+@given(st.floats(0, 1), LANGUAGES)
+def test_recognised_sentences_are_translated_as_if_nothing_had_happened(share: float, languages: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         whole, broken = Path(name) / "whole", Path(name) / "broken"
         for folder in (whole, broken):
-            record_transcripts(folder)
+            record_transcripts(folder, languages)
         if not cut(broken, share):
             return
         heard = [final.segment_id for final in read_unfinished(broken).finals]
         resume(broken, [])
-        resumed, expected = finals(broken), finals(whole)
-        assert resumed[: len(heard)] == expected[: len(heard)]
-        assert len(resumed) <= len(heard) + 1  # The segment that was still spoken ends as it was last recognised.
+        for language in languages:
+            resumed, expected = finals(broken, language), finals(whole, language)
+            assert all(text.count(f"~{language}") == len(source.split()) for _, source, text in resumed)
+            assert resumed[: len(heard)] == expected[: len(heard)]
+            assert len(resumed) <= len(heard) + 1  # The segment that was still spoken ends as it was last recognised.
 
 
-@given(st.integers(2, 5), st.floats(1.0, 12.0), st.floats(0, 1))
-def test_recorded_sound_is_recognised_as_if_nothing_had_happened(count: int, length: float, share: float) -> None:
+@given(st.integers(2, 5), st.floats(1.0, 12.0), st.floats(0, 1), LANGUAGES)
+def test_recorded_sound_is_recognised_as_if_nothing_had_happened(
+    count: int, length: float, share: float, languages: Sequence[str]
+) -> None:
     words = sentences(count)
     with tempfile.TemporaryDirectory() as name:
         whole, broken = Path(name) / "whole", Path(name) / "broken"
         for folder in (whole, broken):
-            record_sound(folder, words, length)
+            record_sound(folder, words, length, languages)
         if not cut(broken, share):
             return
-        shown = finals(broken)
+        shown = [finals(broken, language) for language in languages]
         collected = resume(broken, words)
-        assert finals(broken) == finals(whole)
-        added = [caption for caption in collected.of(Caption) if caption.final]
-        assert len(added) == len(finals(whole)) - len(shown)  # None is shown twice.
+        for language, before in zip(languages, shown, strict=True):
+            assert finals(broken, language) == finals(whole, language)
+            added = [caption for caption in collected.of(Caption) if caption.final and caption.language == language]
+            assert len(added) == len(finals(whole, language)) - len(before)  # None is shown twice.
 
 
 def test_instants_go_on_and_half_a_line_is_gone(tmp_path: Path) -> None:
