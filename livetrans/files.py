@@ -104,6 +104,13 @@ def write_new(path: Path, pieces: Iterable[str], option: str, *, force: bool) ->
         ) from None
 
 
+def check_new(paths: Iterable[Path], option: str, *, force: bool) -> None:
+    """Raise UsageError where one of several files exists, before the first is written."""
+    for path in paths:
+        if path.exists() and not force:
+            raise UsageError(f"{path} exists already; choose another name for {option}, or --force to overwrite it")
+
+
 def _cannot_write(path: Path, option: str, fault: OSError) -> SessionError:
     return SessionError(f"{path} cannot be written ({fault.strerror}); choose another place for {option}")
 

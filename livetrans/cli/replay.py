@@ -24,13 +24,13 @@ from livetrans.clock import Clock, SystemClock
 from livetrans.config import OutputSettings, Settings, replaced
 from livetrans.errors import LivetransError, SessionError, UsageError, sentence
 from livetrans.events import Notice, Origin
-from livetrans.files import input_path, write_new
+from livetrans.files import check_new, input_path, write_new
 from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices
 from livetrans.run.opening import from_audio, open_recorded
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
-from livetrans.session.export import export
+from livetrans.session.export import export, language_files
 from livetrans.session.store import is_session, origin_of, path_or_session
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ OFFLINE_STEP = 8.0
     "place",
     metavar="FILE",
     help="Write the captions to FILE too, in the format of its ending: srt, vtt, txt or jsonl. {name} in it stands for "
-    "the recording's name; a folder stands for {name}.srt in it.",
+    "the recording's name; a folder stands for {name}.srt in it. Several languages of --to have a file each, as "
+    "talk.de.srt.",
 )
 @click.option("--force", is_flag=True, help="With -o: overwrite FILE if it exists.")
 @click.option(
@@ -127,7 +128,7 @@ def command(
     if len(files) > 1:
         _refuse_for_several(settings.output, real_time, compare)
     files = tuple(file if file == STDIN else str(path_or_session(str(input_path(file)))) for file in files)
-    written = _written(place, files, force) if place is not None else {}
+    written = _written(place, files, settings.targets, force) if place is not None else {}
     if compare is not None and (settings.output.jsonl or settings.output.session or settings.output.keep_audio):
         raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
     if written and (compare is not None or not settings.output.record_session):
@@ -150,7 +151,7 @@ def command(
             else:
                 ended = run_at_once(source.settings, source.clock, source.open_listening)
             if file in written:
-                _write(written[file], ended.session, force)
+                _write(written[file], settings.targets, ended.session, force)
             if source.audio is not None and source.audio.damage:
                 code = 1
                 if real_time and wants_screen(settings.output):
@@ -173,7 +174,7 @@ def _refuse_for_several(output: OutputSettings, real_time: bool, compare: str | 
         raise UsageError("--compare, --session, --name and --jsonl FILE are for one file; drop them, or name one file")
 
 
-def _written(place: str, files: Sequence[str], force: bool) -> dict[str, Path]:
+def _written(place: str, files: Sequence[str], languages: Sequence[str], force: bool) -> dict[str, Path]:
     """Return the file that -o means for each recording, checked before hours of work.
 
     Raises:
@@ -186,8 +187,7 @@ def _written(place: str, files: Sequence[str], force: bool) -> dict[str, Path]:
     written = {file: Path(place.replace("{name}", Path(STDIN_NAME if file == STDIN else file).stem)) for file in files}
     for path in written.values():
         format_of(path)
-        if path.exists() and not force:
-            raise UsageError(f"{path} exists already; choose another name for -o, or --force to overwrite it")
+        check_new(language_files(path, languages).values(), "-o", force=force)
         if not path.parent.is_dir():
             raise UsageError(f"there is no folder {path.parent}; create it, or choose another one for -o")
     if len(set(written.values())) < len(files):
@@ -195,11 +195,12 @@ def _written(place: str, files: Sequence[str], force: bool) -> dict[str, Path]:
     return written
 
 
-def _write(path: Path, session: Path | None, force: bool) -> None:
+def _write(path: Path, languages: Sequence[str], session: Path | None, force: bool) -> None:
     if session is None or not session.exists():
         raise SessionError(f"{path} was not written: there are no captions.")
-    write_new(path, export(session, format_of(path), notify=warn), "-o", force=force)
-    say(f"Written: {path}")
+    for language, file in language_files(path, languages).items():
+        write_new(file, export(session, format_of(path), notify=warn, language=language), "-o", force=force)
+        say(f"Written: {file}")
 
 
 def _refuse_without_compare(compare: str | None) -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import cast, get_args
 
 import click
 
-from livetrans.cli.declarations import AdvisingGroup, complete_session
+from livetrans.cli.declarations import AdvisingGroup, Languages, complete_language, complete_session
 from livetrans.cli.messages import require_yes, say, warn
 from livetrans.errors import SessionError, UsageError
-from livetrans.files import write_new
+from livetrans.files import check_new, write_new
 from livetrans.installation import started_as
 from livetrans.session.codec import dump, encode
-from livetrans.session.export import Format, export, last_captions
+from livetrans.session.export import Format, export, language_files, languages_of, last_captions
 from livetrans.session.recorder import sessions_folder
 from livetrans.session.store import (
     LAST,
@@ -42,6 +43,13 @@ text_option = click.option(
     default="target",
     show_default=True,
     help="The translation, the recognised text, or both.",
+)
+to_option = click.option(
+    "--to",
+    metavar="LANGUAGE",
+    type=Languages(),
+    shell_complete=complete_language,
+    help="Of a session in several languages: the language of the captions, or some of them.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Write each session as a line of JSON.")
 
@@ -86,7 +94,8 @@ def list_command(as_json: bool) -> None:
 @command.command("show", short_help="Show a session's captions.")
 @click.argument("name", default=LAST, shell_complete=complete_session)
 @text_option
-def show_command(name: str, which: Which) -> None:
+@to_option
+def show_command(name: str, which: Which, to: tuple[str, ...] | None) -> None:
     """Show what the session NAME is of, and its captions with their times; without NAME, of the newest session."""
     folder = find_session(name)
     if folder.is_dir():
@@ -97,17 +106,42 @@ def show_command(name: str, which: Which) -> None:
             duration(summary.seconds),
             counted(summary.captions, "caption"),
         ]
-        if summary.source_language and summary.target_language:
-            facts.append(visible(f"{summary.source_language} → {summary.target_language}"))
+        if summary.source_language:
+            facts.append(visible(f"{summary.source_language} → {','.join(summary.target_languages)}"))
         if summary.state != "whole":
             facts.append(summary.state)
         click.echo(f"{visible(folder.name)}: {', '.join(filter(None, facts))}")
         click.echo(visible(str(folder.resolve())) + "\n")
-    for spoken in last_captions(folder, warn):
-        time = duration(spoken.caption.start)
-        for text in filter(None, texts_of(spoken.caption, which)):
-            click.echo(f"{time:>7}  {directed(text, [text])[0]}")
-            time = ""
+    for time, text in _lines(folder, _chosen(folder, to), which):
+        click.echo(f"{time:>7}  {text}")
+
+
+def _lines(path: Path, languages: Sequence[str], which: Which) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a session's captions, a segment's together, with the time before its first."""
+    segments: dict[tuple[float, int], dict[str, None]] = {}
+    for number, language in enumerate(languages):
+        for spoken in last_captions(path, warn if number == 0 else None, language):
+            caption = spoken.caption
+            lines = segments.setdefault((caption.start, caption.segment_id), {})
+            is_named = len(languages) > 1 and which != "source" and caption.language and not caption.untranslated
+            *sources, last = (directed(text, [text])[0] for text in texts_of(caption, which))
+            lines |= dict.fromkeys(filter(None, [*sources, f"{language}: {last}" if last and is_named else last]))
+    for (start, _), lines in sorted(segments.items()):
+        for number, line in enumerate(lines):
+            yield duration(start) if number == 0 else "", line
+
+
+def _chosen(path: Path, to: Sequence[str] | None) -> Sequence[str]:
+    """Return the languages that --to names, or all of the session.
+
+    Raises:
+        UsageError: the session has no captions in one of them.
+    """
+    known = languages_of(path)
+    missing = [code for code in to or () if code not in known]
+    if missing:
+        raise UsageError(f"there are captions in {', '.join(known)} only; choose one of these with --to")
+    return to or known
 
 
 @command.command("rename", short_help="Give a session another name.")
@@ -175,7 +209,7 @@ def _summaries() -> list[SessionSummary]:
 
 
 def _row(summary: SessionSummary) -> str:
-    languages = f"{summary.source_language or '?'} → {summary.target_language or '?'}"
+    languages = f"{summary.source_language or '?'} → {','.join(summary.target_languages) or '?'}"
     state = "empty" if summary.state == "whole" and not summary.captions else summary.state
     begin = (
         f"{visible(summary.path.name):<19}  {duration(summary.seconds):>7}  {visible(languages):<9}  "
@@ -196,14 +230,23 @@ def _row(summary: SessionSummary) -> str:
     help="Output format; by default that of --output's file name, and txt without it.",
 )
 @text_option
+@to_option
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="File to write; without it, the text goes to stdout.",
+    help="File to write; without it, the text goes to stdout. Several languages have a file each: captions.de.srt and "
+    "captions.fr.srt for captions.srt.",
 )
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
-def export_command(session: str, format_: Format | None, which: Which, output: Path | None, force: bool) -> None:
+def export_command(
+    session: str,
+    format_: Format | None,
+    which: Which,
+    to: tuple[str, ...] | None,
+    output: Path | None,
+    force: bool,
+) -> None:
     """Write SESSION as subtitles (srt, vtt), text or JSON lines.
 
     SESSION is a name from `livetrans sessions` or its beginning, or a session's folder or .jsonl file; without it, or
@@ -214,13 +257,22 @@ def export_command(session: str, format_: Format | None, which: Which, output: P
     if output is not None and output.is_dir():
         raise UsageError(f"{output} is a folder: name a file in it, such as {output / 'captions.srt'}")
     path = find_session(session)
-    pieces = export(path, format_ or (format_of(output) if output else "txt"), which, warn)
+    languages = _chosen(path, to)[: 1 if which == "source" or (output is None and to is None) else None]
+    made = format_ or (format_of(output) if output else "txt")
     if output is None:
-        for piece in pieces:
+        if len(languages) > 1:
+            raise UsageError("standard output takes one language; name one with --to, or a file with -o")
+        for piece in export(path, made, which, warn, languages[0]):
             click.echo(piece, nl=False)
+        others = ",".join(code for code in languages_of(path) if code not in languages)
+        if others and to is None and which != "source":
+            say(f"These are the captions in {languages[0]}; --to {others} has others, and -o FILE writes all.")
     else:
-        write_new(output, pieces, "--output", force=force)
-        say(f"Written: {output}")
+        files = language_files(output, languages)
+        check_new(files.values(), "--output", force=force)
+        for language, file in files.items():
+            write_new(file, export(path, made, which, warn, language), "--output", force=force)
+            say(f"Written: {file}")
     if is_session(path) and summarise(path).state == "unfinished":
         say(
             "livetrans: the run of this session was cut off, so its last captions may be missing; to finish it: "

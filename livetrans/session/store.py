@@ -51,8 +51,9 @@ class SessionSummary:
     seconds: float
     """Length of the sound that was heard."""
     source_language: str | None
-    target_language: str | None
-    """Codes; None where the run ended before it started listening."""
+    """Code; None where the run ended before it started listening."""
+    target_languages: tuple[str, ...]
+    """Codes of the languages of the captions; empty then."""
     captions: int
     """Segments up to the last one with a caption."""
     size_bytes: int
@@ -183,7 +184,7 @@ def summarise(folder: Path) -> SessionSummary:
         of=started.origin.name if started and started.origin else None,
         seconds=round(heard, 3),
         source_language=started.settings.source_language if started else None,
-        target_language=started.settings.target_language if started else None,
+        target_languages=started.settings.targets if started else (),
         captions=max((caption["segment_id"] + 1 for caption in captions), default=0),
         size_bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
         # A run that was killed while models loaded has left nothing to finish.

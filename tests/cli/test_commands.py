@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ import pytest
 from livetrans.audio import portaudio
 from livetrans.audio.portaudio import Device
 from livetrans.cli import run
-from livetrans.events import Caption, Notice, Record, RunStarted, Transcript
+from livetrans.config import Settings
+from livetrans.events import Caption, Notice, Record, RunEnded, RunStarted, Transcript
 from livetrans.installation import started_as
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import PlainOutput
+from tests.session.examples import caption, write_session
 
 
 @pytest.fixture
@@ -36,6 +39,40 @@ def test_export_goes_to_stdout_or_to_a_file_whose_name_says_the_format(
     assert capsys.readouterr().out == "Good day.\n"
     assert run(["export", str(session), "-o", str(tmp_path / "out.SRT")]) == 0
     assert "00:00:00,500 --> " in (tmp_path / "out.SRT").read_text()
+
+
+def test_a_session_in_two_languages_is_written_to_a_file_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoken = caption(0, "Guten Tag.")
+    folder = tmp_path / "two"
+    folder.mkdir()
+    write_session(
+        folder / "events.jsonl",
+        RunStarted({}, Settings(targets=("de", "fr"))),
+        replace(spoken, language="de"),
+        replace(spoken, text="Bonjour.", language="fr"),
+        RunEnded(9.0, "end of source"),
+    )
+    assert run(["export", str(folder), "-o", str(tmp_path / "out.txt")]) == 0
+    assert [(tmp_path / f"out.{code}.txt").read_text() for code in ("de", "fr")] == ["Guten Tag.\n", "Bonjour.\n"]
+    assert run(["export", str(folder), "--to", "French", "-o", str(tmp_path / "fr.txt")]) == 0
+    assert (tmp_path / "fr.txt").read_text() == "Bonjour.\n"
+    capsys.readouterr()
+    assert run(["export", str(folder)]) == 0
+    output = capsys.readouterr()
+    assert output.out == "Guten Tag.\n" and "--to fr" in output.err
+    (tmp_path / "out.de.txt").unlink()
+    for refused in (["--to", "es"], ["--to", "de,fr"], ["-o", str(tmp_path / "out.txt")]):
+        assert run(["export", str(folder), *refused]) == 2
+    assert not (tmp_path / "out.de.txt").exists(), "nothing is written where one file exists"
+    capsys.readouterr()
+    assert run(["sessions", "show", str(folder)]) == 0
+    shown = capsys.readouterr().out
+    assert "en → de,fr" in shown and "de: Guten Tag." in shown and "fr: Bonjour." in shown
+    assert run(["sessions", "show", str(folder), "--to", "fr"]) == 0
+    shown = capsys.readouterr().out
+    assert "  Bonjour.\n" in shown and "Guten" not in shown
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 import re
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -14,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.clock import ManualClock
+from livetrans.config import Settings
 from livetrans.errors import SessionError
-from livetrans.events import Caption, Event, Gap, RunStarted, Transcript
+from livetrans.events import Caption, Event, Gap, RunStarted, SettingChanged, Transcript
 from livetrans.session.codec import read_records
-from livetrans.session.export import Format, export, last_captions
-from livetrans.session.recorded import RecordedTranscripts
+from livetrans.session.export import Format, export, languages_of, last_captions
+from livetrans.session.recorded import RecordedTranscripts, read_unfinished
 from livetrans.session.subtitles import Which, heard_shares
 from livetrans.text import display_width
 
@@ -48,6 +50,39 @@ def test_vtt_escapes_and_both_texts(tmp_path: Path) -> None:
     assert exported(path, "vtt", "both") == (
         "WEBVTT\n\n00:00:00.000 --> 00:00:02.000\nGo\nMüller &amp; &lt;i&gt;Sohn&lt;/i&gt; --&gt; los\n\n"
     )
+
+
+def test_a_language_is_exported_without_the_others_and_with_every_gap(tmp_path: Path) -> None:
+    """Also where the run was cut off between the finals of a segment."""
+    first, second = caption(0, "Guten Tag."), caption(1, "Danke.", start=2.0, end=3.0)
+    path = write_session(
+        tmp_path / "s.jsonl",
+        RunStarted({}, Settings(targets=("de", "fr"))),
+        replace(first, language="de"),
+        replace(first, text="Bonjour.", language="fr"),
+        Gap(1.0, 2.0, "sleep"),
+        replace(second, language="de"),
+    )
+    assert languages_of(path) == ("de", "fr")
+    written = ["".join(export(path, "txt", language=language)).split("\n") for language in ("de", "fr", None)]
+    gap = "[1 s without sound]"
+    assert written == [["Guten Tag.", gap, "Danke.", ""], ["Bonjour.", gap, ""], ["Guten Tag.", gap, "Danke.", ""]]
+
+
+def test_a_session_of_before_with_several_languages_had_one_at_a_time(tmp_path: Path) -> None:
+    """And is exported and finished as that."""
+    events = [
+        RunStarted({}, Settings(targets=("de", "fr"))),
+        replace(caption(0, "Guten Tag."), language="de"),
+        SettingChanged("target", "fr"),
+        replace(caption(1, "Merci.", start=2.0, end=3.0), language="fr"),
+    ]
+    path = write_session(tmp_path / "events.jsonl", *events)
+    path.write_text(path.read_text().replace('"version": 2', '"version": 1'))
+    assert languages_of(path) == ("de",)
+    assert exported(path, "txt") == "Guten Tag.\nMerci.\n"
+    unfinished = read_unfinished(tmp_path)
+    assert (unfinished.settings.targets, unfinished.captioned) == (("fr",), {0, 1})
 
 
 @given(text=TEXTS, which=st.sampled_from(get_args(Which)))

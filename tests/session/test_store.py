@@ -84,7 +84,7 @@ def test_a_summary_is_the_same_however_long_the_file_is(sessions: Path, monkeypa
     first = summaries[0]
     assert all(summary == first for summary in summaries)
     assert (first.captions, first.seconds, first.state) == (2, 199.0, "unfinished")
-    assert (first.source_language, first.target_language) == ("en", "de")
+    assert (first.source_language, first.target_languages) == ("en", ("de",))
 
 
 def test_a_summary_reads_the_ends_of_a_long_file_only(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
