@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from livetrans.config import Settings
+from livetrans.config import Settings, changed
 from livetrans.errors import SessionError
 from livetrans.events import Caption, Gap, Notice, RunStarted
 from livetrans.session.codec import dump, read_records
@@ -68,14 +67,15 @@ def last_captions(
     last: dict[int, Spoken] = {}
     gaps: list[Spoken] = []
     updates: dict[int, list[tuple[str, float]]] = {}
-    settings = Settings()
+    shows: Callable[[str | None, str | None], bool] | None = None
     for record in read_records(session_path, notify):
         match record.event:
-            case RunStarted(settings=started):
-                codes = started.targets
-                chosen = (language or codes[0],) if len(codes) > 1 else codes
-                settings = replace(started, targets=(*chosen, *(code for code in codes if code not in chosen)))
-            case Caption() as caption if len(settings.targets) == 1 or settings.shows(caption.track, caption.language):
+            case RunStarted(settings=settings) if shows is None:  # What resumes it may have them in another order.
+                if len(settings.targets) > 1:
+                    shows = changed(settings, "target", language or settings.target_language).shows
+                else:
+                    shows = lambda track, code: True  # noqa: E731
+            case Caption() as caption if shows is None or shows(caption.track, caption.language):
                 earlier = updates.setdefault(caption.segment_id, [])
                 last[caption.segment_id] = Spoken(caption, heard_shares(caption, earlier) if caption.final else ())
                 earlier.append((caption.source, caption.end))

@@ -62,6 +62,7 @@ def test_a_language_is_exported_without_the_others_and_with_every_gap(tmp_path: 
         replace(first, text="Bonjour.", language="fr"),
         Gap(1.0, 2.0, "sleep"),
         replace(second, language="de"),
+        RunStarted({}, Settings(targets=("fr", "de"))),  # It was resumed, and French was shown last.
     )
     assert languages_of(path) == ("de", "fr")
     written = ["".join(export(path, "txt", language=language)).split("\n") for language in ("de", "fr", None)]
