@@ -30,9 +30,10 @@ HEAVY = {
     "webrtcvad",
 }
 OWNERS = {
+    "_pywhispercpp": "livetrans.speech.whisper_cpp_process",
     "av": "livetrans.audio",
     "ctranslate2": "livetrans.speech.whisper",
-    "faster_whisper": "livetrans.speech.whisper",
+    "faster_whisper": "livetrans.speech",
     "h11": "livetrans.serve.connection",
     "httpx2": "livetrans.models.hub",
     "huggingface_hub": "livetrans.models.hub",

@@ -199,6 +199,10 @@ def open_recogniser(settings: RecogniserSettings) -> Recogniser:
         ModelError: the model is absent or cannot be loaded.
         UsageError: the model does not know the language.
     """
+    if settings.model.is_file():
+        from livetrans.speech.whisper_cpp import WhisperCppRecogniser
+
+        return WhisperCppRecogniser(settings)
     from livetrans.speech.whisper import WhisperRecogniser
 
     return WhisperRecogniser(settings)

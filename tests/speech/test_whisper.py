@@ -21,16 +21,9 @@ from livetrans.events import SAMPLE_RATE, AudioChunk, Transcript
 from livetrans.speech import whisper
 from livetrans.speech.gate import VoiceActivityGate
 from livetrans.speech.transcriber import Transcriber
-from livetrans.speech.whisper import (
-    FULL_WINDOW,
-    SMALL_MODEL_BYTES,
-    WhisperRecogniser,
-    _keep_freed_memory,
-    most_tokens,
-    split_at_timestamps,
-    usual_threads,
-)
+from livetrans.speech.whisper import WhisperRecogniser, _keep_freed_memory, usual_threads
 from livetrans.speech.whisper_model import AGREEING_PASSES, CERTAIN, ModelTraits, model_traits
+from livetrans.speech.whisper_pass import FULL_WINDOW, SMALL_MODEL_BYTES, most_tokens, split_at_timestamps
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 

@@ -1,0 +1,217 @@
+"""A pass of a Whisper model, whichever engine computes it: the window, the prompt, and words out of tokens.
+
+A pass is one window: encoded once, decoded once, aligned once. faster-whisper's own `transcribe` pads every window to
+30 s, and where the last segment is unfinished, as in a growing buffer it nearly always is, it recognises the rest of
+the sound again in a second window; so does whisper.cpp's program. Here a pass ends with its window.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from copy import copy
+from itertools import accumulate, pairwise
+from math import ceil
+from typing import TYPE_CHECKING, Any, Self
+
+from livetrans.config import RecogniserSettings
+from livetrans.errors import ModelError, UsageError
+from livetrans.events import Word
+from livetrans.speech.recogniser import Hypothesis
+from livetrans.speech.whisper_model import SpokenLanguage, as_clause, model_traits
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SMALL_MODEL_BYTES = 50_000_000
+FRAME = 0.01
+"""Seconds of a frame of features."""
+FULL_WINDOW = 3000
+"""Frames of a full window."""
+WINDOW_STEP = 50
+"""Short windows are multiples of this many frames, which divides neither 160 nor 256: CTranslate2 would take the result
+of a window of twice as many frames as the model has bands (80, 128) for features, and encode it again."""
+LEAST_WINDOW = 100
+OPENAI_REST = 2.56
+"""Seconds of silence behind the sound in short windows of other models: 128 positions, as in whisper.cpp (#1855)."""
+
+TOKENS_PER_SECOND, SPARE_TOKENS = 7.5, 20
+"""Limit of new tokens in a pass, for each second and besides: OpenAI's is 224 for 30 s; clear speech needs 2/3."""
+HOT_WORD_TOKENS = 96
+"""Most tokens of hot words in a prompt."""
+
+NO_SPEECH, UNLIKELY = 0.6, -1.0
+"""There is no speech where its absence is likelier than this and a token's mean log-probability is no more (OpenAI)."""
+TIME_STEP = 0.02
+OPENING, CLOSING = "\"'“¿([{-", "\"'.。,，!！?？:：”)]}、"
+"""Punctuation that belongs to the word after it, and to the word before it (OpenAI)."""
+
+
+class WhisperPasses(ABC):
+    """A Whisper model as a recogniser. An engine states how a window is encoded, decoded and aligned."""
+
+    def __init__(
+        self,
+        settings: RecogniserSettings,
+        config: dict[str, Any],
+        pieces: int,
+        languages: tuple[str, ...],
+        tokenizer: Callable[[str], Any],
+    ) -> None:
+        """`config`: the model's config.json; `pieces`: its vocabulary's; `tokenizer`: faster-whisper's, of a language.
+
+        Raises:
+            UsageError: the model does not know a language of the settings.
+        """
+        self.traits = model_traits(config, pieces)
+        self.maximum_length = self.traits.maximum_length
+        self.languages = languages
+        """Codes of the languages that the model knows."""
+        self._path = settings.model
+        for language in (settings.language, *settings.other_languages):
+            self._check_known(language)
+        self._multilingual = len(languages) > 1
+        self._reports = settings.language is None
+        self._spoken = SpokenLanguage(settings.language if self._multilingual else "en")
+        self._beam_size = settings.beam_size or self.traits.beam_size
+        self._window = settings.window or ("full" if self.traits.rest is None else "always")
+        self._tokenizer = tokenizer
+        self.hot_words = self._fitting(settings.hot_words)
+
+    @property
+    def language(self) -> str | None:
+        """Code of the language that is spoken; None before it is detected."""
+        return self._spoken.code
+
+    def in_language(self, language: str | None) -> Self:
+        self._check_known(language)
+        other = copy(self)
+        other._reports = language is None
+        other._spoken = SpokenLanguage(language if self._multilingual else "en")
+        return other
+
+    def _check_known(self, language: str | None) -> None:
+        if language not in (None, *self.languages):
+            raise UsageError(
+                f"The recogniser in {self._path} does not know the language '{language}', "
+                f"only: {', '.join(self.languages)}."
+            )
+
+    def listen_for(self, language: str | None) -> None:
+        if self._multilingual and language in (None, *self.languages):
+            self._reports = True
+            self._spoken.fix(language)
+
+    def _fitting(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the first of the words that leave room for the other text of the prompt and for the output."""
+        if not self.traits.takes_prompt:
+            return ()
+        encode = self._tokenizer(self.language or "en").encode
+        lengths = accumulate(len(encode(f" {word},")) for word in words)
+        return tuple(word for word, length in zip(words, lengths, strict=True) if length <= HOT_WORD_TOKENS)
+
+    def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
+        """Recognise the buffer once, without a retry at a higher temperature: the next pass corrects a bad partial.
+
+        A hypothesis that reaches the limit of new tokens is a loop, and is dropped.
+        """
+        if len(samples) == 0:
+            return Hypothesis(())
+        try:
+            return self._pass(samples, prompt, final)
+        except RuntimeError as error:
+            raise ModelError(f"The recogniser failed ({as_clause(error)}); try a smaller model.") from error
+
+    def _pass(self, samples: NDArray[np.float32], prompt: str, final: bool) -> Hypothesis:
+        features = self._features(samples)[:, :-1]
+        frames = features.shape[-1]
+        length = frames * FRAME
+        encoded = self._encode(features, self._window_frames(frames, final))
+        spoken = self._spoken
+        language, probability = spoken.code or "en", 1.0
+        if spoken.is_detected:
+            detected, probability = self._detected(encoded)
+            language = spoken.choose(detected, probability)
+        tokenizer = self._tokenizer(language)
+        previous = tokenizer.encode(f" {prompt.strip()}") if prompt and self.traits.takes_prompt else []
+        tokens = self._decode(encoded, tokenizer, previous, most_tokens(length))
+        segments = split_at_timestamps(tokens, tokenizer.eot, tokenizer.timestamp_begin, length)
+        if not segments:
+            return Hypothesis(())
+        self._time_words(segments, tokenizer, encoded, frames)
+        # A segment without duration has no sound to come from.
+        segments = [segment for segment in segments if segment["end"] > segment["start"]]
+        found = [word for segment in segments for word in segment["words"]]
+        if found:
+            spoken.found_words(language, probability)
+        words = tuple(
+            Word(word["word"].strip(), float(word["start"]), float(word["end"]))
+            for word in found
+            if word["word"].strip()
+        )
+        ends = tuple(min(float(segment["end"]), length) for segment in segments)
+        return Hypothesis(words, ends, self.language if self._reports and words else None)
+
+    def _window_frames(self, frames: int, final: bool) -> int:
+        """Return how many frames to encode for `frames` of sound; 30 s until the language is detected."""
+        if self._window == "full" or (self._window == "partials" and final) or self.language is None:
+            return FULL_WINDOW
+        rest = OPENAI_REST if self.traits.rest is None else self.traits.rest
+        wanted = ceil((frames + rest / FRAME) / WINDOW_STEP) * WINDOW_STEP
+        return min(max(wanted, LEAST_WINDOW), FULL_WINDOW)
+
+    @abstractmethod
+    def _features(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return faster-whisper's features of the sound, shape (bands, frames + 1)."""
+
+    @abstractmethod
+    def _encode(self, features: NDArray[np.float32], window: int) -> Any:
+        """Return the encoded features, shape (bands, frames), with zeros behind them up to `window` frames.
+
+        Zeros are what faster-whisper pads with, hence what recognisers know as silence behind the sound.
+        """
+
+    @abstractmethod
+    def _detected(self, encoded: Any) -> tuple[str, float]:
+        """Return the likeliest language and its probability."""
+
+    @abstractmethod
+    def _decode(self, encoded: Any, tokenizer: Any, previous: Sequence[int], limit: int) -> Sequence[int]:
+        """Return the tokens of text and of times; none for silence, and none for `limit` tokens or more."""
+
+    @abstractmethod
+    def _time_words(self, segments: list[dict[str, Any]], tokenizer: Any, encoded: Any, frames: int) -> None:
+        """Put `words` with their times into the segments, as faster-whisper's `add_word_timestamps` does."""
+
+
+def performance_cores() -> int:
+    """Return the number of a Mac's physical performance cores, or 4 where the system does not tell."""
+    with suppress(OSError, ValueError, subprocess.SubprocessError):
+        command = ["sysctl", "-n", "hw.perflevel0.physicalcpu"]
+        return max(int(subprocess.run(command, capture_output=True, timeout=5, check=True).stdout), 1)
+    return 4
+
+
+def most_tokens(length: float) -> int:
+    """Return the limit of new tokens in a pass over `length` seconds of sound."""
+    return SPARE_TOKENS + round(TOKENS_PER_SECOND * length)
+
+
+def split_at_timestamps(tokens: Sequence[int], end: int, timestamp_begin: int, length: float) -> list[dict[str, Any]]:
+    """Split a pass into segments between two timestamps, in the form of faster-whisper's `add_word_timestamps`.
+
+    Tokens below `end` are text, those from `timestamp_begin` on are times in steps of 0.02 s. A segment without a time
+    at its end lasts as long as the sound, `length` seconds.
+    """
+    cuts = [at for at in range(1, len(tokens)) if min(tokens[at - 1 : at + 1]) >= timestamp_begin]
+    segments: list[dict[str, Any]] = []
+    for first, last in pairwise([0, *cuts, len(tokens)]):
+        piece = list(tokens[first:last])
+        if any(token < end for token in piece):
+            start = (piece[0] - timestamp_begin) * TIME_STEP if piece[0] >= timestamp_begin else 0.0
+            stop = (piece[-1] - timestamp_begin) * TIME_STEP if piece[-1] >= timestamp_begin else length
+            segments.append({"seek": 0, "start": start, "end": stop, "tokens": piece})
+    return segments
