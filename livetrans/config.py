@@ -49,18 +49,22 @@ class TranscriberSettings:
     """Committed text given to the recogniser as its prompt; 0 for a recogniser that was not trained with prompts."""
 
 
+ENGINES = ("auto", "faster-whisper", "whisper.cpp")
+"""What computes the recogniser; `auto` takes whisper.cpp where it has a GPU, and faster-whisper elsewhere."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecogniserSettings:
-    """The faster-whisper adapter (`livetrans.speech.whisper`)."""
+    """The adapters of Whisper (`livetrans.speech.whisper_pass`)."""
 
     model: Path = UNNAMED
-    """A folder, or before it is found the name of a model."""
+    """A folder for faster-whisper, a file for whisper.cpp, or before it is found the name of a model."""
     language: str | None = "en"
     """Whisper language code, or None to let the recogniser detect it."""
     beam_size: int | None = None
     """Beams of a pass; None takes the number that the model states, or else 1."""
     threads: int = 0
-    """0: one for a small model, a Mac's performance cores, else CTranslate2's own choice."""
+    """0: one for a small model, a Mac's performance cores, else the engine's own choice."""
     window: str | None = None
     """What a pass encodes: `full` 30 s, `always` the sound and a short rest, `partials` the latter except for finals;
     None takes what the model was trained for."""
@@ -71,6 +75,8 @@ class RecogniserSettings:
     compute_type: str | None = None
     """CTranslate2's name of how weights are computed with; None takes the stored form for a model of our own, and the
     fastest one here for others, which are published in float16: no CPU computes that fast."""
+    engine: str = "auto"
+    """Which engine's models are taken, see `ENGINES`; the model that is found decides for its engine."""
 
 
 @dataclass(frozen=True, slots=True)

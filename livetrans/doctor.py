@@ -124,6 +124,17 @@ def check_ctranslate2(types: Sequence[str], cuda_devices: int) -> Finding:
     return Finding("CTranslate2", OK, text)
 
 
+def check_whisper_cpp(info: str | None, on_apple_silicon: bool, install: str) -> Finding | None:
+    """Check the other engine of recognition; `info` is what it says of its build, None where it is not installed."""
+    if info is None:
+        text = "not installed: the recogniser uses the processor alone"
+        return Finding("whisper.cpp", WARNING, text, f"it uses the GPU: {install}") if on_apple_silicon else None
+    devices = [name for name in re.findall(r"(\w+) : ", info) if name not in ("WHISPER", "CPU")]
+    if devices:
+        return Finding("whisper.cpp", OK, f"built for {', '.join(devices)}")
+    return Finding("whisper.cpp", OK, "runs on the processor, where it is slower: taken only with --engine whisper.cpp")
+
+
 def check_microphone(listen: Callable[[], tuple[str, float]]) -> Finding:
     """Check the microphone. `listen` returns its name and its highest level, 0..1, or raises SourceError.
 
@@ -291,7 +302,7 @@ def _expecting_english(settings: Settings) -> Settings:
 
 def trial_finding(trial: Trial) -> Finding:
     """Return whether the machine keeps up and how late captions are, with advice."""
-    busy = f"the recogniser is busy {trial.recogniser:.0%} of the time, the translator {trial.translator:.0%}"
+    busy = _busy(trial)
     lag = "no word of the recording was recognised, so how late captions are is unknown"
     if trial.lag is not None and trial.lag_95 is not None:
         lag = f"half of the words are shown within {trial.lag:.1f} s, 95 of 100 within {trial.lag_95:.1f} s"
@@ -306,6 +317,16 @@ def trial_finding(trial: Trial) -> Finding:
         return Finding("captions", WARNING, f"this machine just keeps up: {lag}; {busy}", _advice(trial))
     state = OK if trial.lag is not None else WARNING
     return Finding("captions", state, f"this machine keeps up: {lag}; {busy}")
+
+
+def other_finding(model: str, trial: Trial) -> Finding:
+    """Return whether the machine keeps up with another recogniser, which was not chosen."""
+    verdict = "keeps up" if trial.keeps_up else "does not keep up"
+    return Finding("other engine", OK, f"with {model} this machine {verdict}; {_busy(trial)}")
+
+
+def _busy(trial: Trial) -> str:
+    return f"the recogniser is busy {trial.recogniser:.0%} of the time, the translator {trial.translator:.0%}"
 
 
 def _advice(trial: Trial) -> str:

@@ -7,8 +7,13 @@ import shlex
 import shutil
 import subprocess
 import sys
+import weakref
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, Literal
+
+_started: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
+"""The processes that `start_python` has started."""
 
 
 def source_tree() -> Path | None:
@@ -69,7 +74,21 @@ def start_python(module: str, *arguments: str, **pipes: IO[Any] | int | None) ->
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
     command = [sys.executable, "-P", "-m", module, *arguments]
     options: dict[str, Any] = {"stderr": subprocess.DEVNULL, **pipes}
-    return subprocess.Popen(command, env=environment, start_new_session=True, bufsize=0, **options)
+    process: subprocess.Popen[bytes] = subprocess.Popen(
+        command, env=environment, start_new_session=True, bufsize=0, **options
+    )
+    _started.add(process)
+    return process
+
+
+def started_processes() -> list[int]:
+    """Return the ids of the processes that `start_python` has started and that have not been seen to end."""
+    return [process.pid for process in list(_started) if process.returncode is None]
+
+
+def is_installed(module: str) -> bool:
+    """Return whether a module of another package could be imported."""
+    return find_spec(module) is not None
 
 
 def _packages(extra: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import runpy
 import shutil
 import tempfile
 from pathlib import Path
@@ -69,6 +70,25 @@ def translator_path() -> Path:
 def double_path() -> Path:
     """The double-token translator of the tree."""
     return installation.data_folder("models") / "double" / "livetrans-double-en-de.q8_0.gguf"
+
+
+@pytest.fixture(scope="session")
+def cpp_recogniser_path(recogniser_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The embedded recogniser as a file for whisper.cpp."""
+    pytest.importorskip("_pywhispercpp", reason="whisper.cpp is not installed: the extra `metal`")
+    path = installation.data_folder("models") / "recipes" / "recogniser" / "ggml.py"
+    recipe = runpy.run_path(str(path))
+    file = tmp_path_factory.mktemp("ggml") / f"{recogniser_path.name}.bin"
+    recipe["convert"](recogniser_path, file)
+    return file
+
+
+@pytest.fixture(scope="session", params=["faster-whisper", "whisper.cpp"])
+def either_path(request: pytest.FixtureRequest) -> Path:
+    """The embedded recogniser for each of the two engines."""
+    name = "recogniser_path" if request.param == "faster-whisper" else "cpp_recogniser_path"
+    path: Path = request.getfixturevalue(name)
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -24,8 +24,9 @@ from livetrans.clock import SystemClock
 from livetrans.config import Settings
 from livetrans.doctor import BROKEN, OK, WARNING, Finding
 from livetrans.errors import LivetransError, ModelError, SourceError
-from livetrans.installation import as_started
-from livetrans.models.chosen import EMBEDDED, choose_models, embedded_notice
+from livetrans.installation import as_started, install_command
+from livetrans.models.chosen import EMBEDDED, choose_models, embedded_notice, with_other_engine
+from livetrans.models.engines import on_apple_silicon
 from livetrans.text import file_size, visible
 
 WIDTH = 80
@@ -79,6 +80,7 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     from livetrans.models.find import size_on_disk
     from livetrans.session.recorder import sessions_folder
     from livetrans.speech.whisper import engine as recogniser_engine
+    from livetrans.speech.whisper_cpp import engine as gpu_engine
 
     missing: ModelError | None = None
     try:
@@ -90,6 +92,8 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
         llama, recogniser = llama_engine(), recogniser_engine()
     yield doctor.check_llama(llama, not runs_on_cpu(), doctor.processor_flags(), platform.system())
     yield doctor.check_ctranslate2(*recogniser)
+    if finding := doctor.check_whisper_cpp(gpu_engine(), on_apple_silicon(), install_command("metal")):
+        yield finding
     _show_progress("listening to the microphone …")
     yield doctor.check_microphone(_listen)
     yield doctor.check_disk(sessions_folder())
@@ -119,6 +123,19 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
         return
     measured |= asdict(trial) | {"keeps_up": trial.keeps_up}
     yield doctor.trial_finding(trial)
+    other = with_other_engine(settings)
+    if other is None or other.recogniser is None:
+        return
+    name = other.recogniser.model.name
+    _show_progress(f"playing it through {name}, with the other engine …")
+    try:
+        with _quiet():
+            trial = doctor.run_trial(other, SystemClock())
+    except LivetransError as error:
+        yield Finding("other engine", WARNING, str(error))
+        return
+    measured["other"] = asdict(trial) | {"recogniser_model": name, "keeps_up": trial.keeps_up}
+    yield doctor.other_finding(name, trial)
 
 
 def _listen() -> tuple[str, float]:

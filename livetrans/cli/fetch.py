@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import platform
 import sys
 from collections.abc import Iterable, Mapping
 from itertools import chain
@@ -15,6 +14,7 @@ from livetrans.config import UNNAMED, Settings
 from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.models.catalogue import RECOGNISER, Entry
 from livetrans.models.chosen import chosen_recogniser, chosen_translator, hardest_code, shown_codes
+from livetrans.models.engines import engines_of, on_apple_silicon
 from livetrans.models.find import (
     FoundModel,
     find_elsewhere,
@@ -61,7 +61,7 @@ def pull_all(entries: tuple[Entry, ...], *, yes: bool, offered: bool = False) ->
         restriction = f" ({entry.restriction})" if entry.restriction else ""
         size = file_size(entry.size or 0)
         say(f"{entry.name} from {entry.repository}: {size}, licence: {entry.licence}{restriction}")
-        if entry.mac_speed and (platform.system(), platform.machine()) == ("Darwin", "arm64"):
+        if entry.mac_speed and on_apple_silicon():
             say(f"  published speed: {entry.mac_speed}")
     if not yes and _is_at_a_terminal():
         question = f"Fetch {file_size(sum(entry.size or 0 for entry in missing))} into {pull_folder()}?"
@@ -82,7 +82,10 @@ def offer_models(settings: Settings, *, yes: bool) -> None:
     """
     assert settings.recogniser is not None
     try:
-        recogniser, translator = known_models().pair(OFFERED, hardest_code(settings), *shown_codes(settings))
+        engines = engines_of(settings.recogniser.engine)
+        recogniser, translator = known_models().pair(
+            OFFERED, hardest_code(settings), *shown_codes(settings), engines=engines
+        )
     except UsageError:
         return  # Nothing is known for these languages; what is missing is said when the models are searched.
     wanted: dict[Entry, FoundModel | None] = {}

@@ -12,12 +12,13 @@ import click
 
 from livetrans.cli.declarations import AdvisingGroup, Languages, complete_language
 from livetrans.cli.messages import say
-from livetrans.config import Settings
+from livetrans.config import ENGINES, Settings
 from livetrans.errors import ModelError, UsageError
 from livetrans.installation import started_as
 from livetrans.languages import check_different
 from livetrans.models.catalogue import RECOGNISER, Entry
 from livetrans.models.chosen import hardest_code, shown_codes
+from livetrans.models.engines import engines_of
 from livetrans.models.find import (
     FoundModel,
     find_elsewhere,
@@ -102,13 +103,14 @@ def list_command(as_json: bool) -> None:
 @click.argument("name", metavar="NAME")
 @_language("--from", "sources", type=Languages(auto=True), default="en", help="For a purpose: spoken.")
 @_language("--to", "targets", type=Languages(), default="de", help="For a purpose: captions.")
+@click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], help="For a purpose: as in `livetrans mic`.")
 @click.option("--yes", is_flag=True, help="Fetch without asking, also where the licence restricts the use.")
-def pull_command(name: str, sources: tuple[str, ...], targets: tuple[str, ...], yes: bool) -> None:
+def pull_command(name: str, sources: tuple[str, ...], targets: tuple[str, ...], engine: str, yes: bool) -> None:
     """Fetch NAME: small, good or best, which are a recogniser and a translator for --from and --to; or one model.
 
     A model is a name of the list, owner/repository:file.gguf or owner/repository:Q4_K_M (a translator),
-    owner/repository (a recogniser in faster-whisper's format), or the address of its page on the hub. A fetch that was
-    cut goes on where it was cut when it is run again.
+    owner/repository (a recogniser in faster-whisper's format), owner/repository:file.bin (in whisper.cpp's), or the
+    address of its page on the hub. A fetch that was cut goes on where it was cut when it is run again.
     """
     from livetrans.cli.fetch import pull_all
 
@@ -117,7 +119,8 @@ def pull_command(name: str, sources: tuple[str, ...], targets: tuple[str, ...], 
     if name in catalogue.purposes:
         check_different(sources[0], targets[0])
         settings = Settings(sources=sources, targets=targets)
-        wanted = catalogue.pair(name, hardest_code(settings), *shown_codes(settings))
+        engines = engines_of(engine)
+        wanted = catalogue.pair(name, hardest_code(settings), *shown_codes(settings), engines=engines)
     else:
         wanted = (catalogue.wanted(name),)
     if not pull_all(wanted, yes=yes):
@@ -205,7 +208,7 @@ def _print_fetchable(found: list[FoundModel], memory: int) -> None:
     click.echo(f"This machine has {file_size(memory)} of memory.")
     click.echo(f"\nPairs to fetch, with `{started_as()} models pull small --from en --to de`:")
     for purpose in catalogue.purposes:
-        recogniser, translator = catalogue.pair(purpose, "en", "de")
+        recogniser, translator = catalogue.pair(purpose, "en", "de", engines=engines_of("auto"))
         size = file_size((recogniser.size or 0) + (translator.size or 0))
         click.echo(f"  {purpose:<5} {size:>8}  {recogniser.name} and {translator.name}")
 

@@ -23,6 +23,7 @@ from livetrans.cli.declarations import (
     checked_jsonl,
     complete_language,
 )
+from livetrans.cli.engine_option import engine_option
 from livetrans.config import (
     CALM,
     FINALS,
@@ -117,7 +118,7 @@ _MODELS = [
         "--asr",
         example="whisper-small",
         envvar=RECOGNISER_VARIABLE,
-        help="Recogniser: a faster-whisper folder, or a name from `livetrans models`.",
+        help="Recogniser: a faster-whisper folder, a whisper.cpp file, or a name from `livetrans models`.",
     ),
     _file(
         "language_model.model",
@@ -160,11 +161,7 @@ _MODELS = [
         help=f"Tokens that the draft model proposes at a time, 1 to {MOST_GAMMA}; auto chooses by measured times.",
     ),
     _threads("language_model.threads", "--threads", help="Threads of the translator; 0 takes half of the cores."),
-    _threads(
-        "recogniser.threads",
-        "--asr-threads",
-        help="Threads of the recogniser; 0: one for a small model, a Mac's fast cores, else CTranslate2's default.",
-    ),
+    _threads("recogniser.threads", "--asr-threads", help="Threads of the recogniser; 0 chooses by model and machine."),
 ]
 
 _TRANSLATION = [
@@ -366,5 +363,5 @@ device_option = _listening(
 )
 """Of `mic` alone."""
 
-SHARED_OPTIONS = [*_LANGUAGES, *_MODELS, *_TRANSLATION, *_LISTENING, *_OUTPUT]
+SHARED_OPTIONS = [*_LANGUAGES, *_MODELS, engine_option, *_TRANSLATION, *_LISTENING, *_OUTPUT]
 """In the order of the help; each adds itself to a command's function."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from livetrans.events import (
     Transcript,
     Translation,
 )
+from livetrans.installation import started_processes
 from livetrans.metrics.latency import Distribution, SeenLag, TimeToStability, caption_lag
 from livetrans.metrics.rates import DecodingRates, NormalizedErasure, ScreenErasure, Speedup
 
@@ -134,18 +136,23 @@ class Snapshot:
     skipped_seconds: float = 0.0
     paused: bool = False
     memory_bytes: int | None = None
-    """Resident memory of the process."""
+    """Resident memory of all processes of livetrans."""
 
 
 def resident_memory() -> int | None:
-    """Return the resident memory of this process in bytes; None if the system does not tell."""
+    """Return the resident memory of this process and of those that it started, in bytes; None if it is not told."""
     # Imported here because only a running panel asks, and psutil costs start-up time.
     import psutil  # type: ignore[import-untyped]
 
-    try:
-        return int(psutil.Process().memory_info().rss)
-    except psutil.Error:
-        return None
+    total = 0
+    for process in (os.getpid(), *started_processes()):
+        try:
+            total += int(psutil.Process(process).memory_info().rss)
+        except psutil.NoSuchProcess:
+            continue  # it has ended meanwhile
+        except psutil.Error:
+            return None
+    return total
 
 
 class Monitor:

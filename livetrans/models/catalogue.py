@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import LANGUAGES, parse_language
 from livetrans.lm.families import TEMPLATES
+from livetrans.models.engines import FASTER_WHISPER, WHISPER_CPP
 from livetrans.session.codec import decode
 from livetrans.text import nearest
 
@@ -46,8 +47,8 @@ class Entry:
     repository: str
     """`owner/name`."""
     file: str = WEIGHTS
-    """The weights: a translator's GGUF file, or the largest file of a recogniser's folder. Of a translator that a user
-    named also its quantisation (`Q4_K_M`), until the hub has listed the files."""
+    """The weights: a translator's GGUF file, a recogniser's file for whisper.cpp, or the largest file of a recogniser's
+    folder. Of a translator that a user named also its quantisation (`Q4_K_M`), until the hub has listed the files."""
     revision: str = "main"
     """A commit, or a branch whose commit is looked up at the pull."""
     size: int | None = None
@@ -69,14 +70,24 @@ class Entry:
     """What is published of a recogniser's speed on Apple Silicon, with the source."""
 
     @property
+    def is_one_file(self) -> bool:
+        """Whether it is a file; a recogniser for faster-whisper is a folder."""
+        return self.kind == TRANSLATOR or self.file != WEIGHTS
+
+    @property
+    def engine(self) -> str:
+        """The engine that computes a recogniser."""
+        return WHISPER_CPP if self.is_one_file else FASTER_WHISPER
+
+    @property
     def local_name(self) -> str:
         """The name of its file or folder on this machine."""
-        return PurePosixPath(self.file if self.kind == TRANSLATOR else self.repository).name
+        return PurePosixPath(self.file if self.is_one_file else self.repository).name
 
     @property
     def address(self) -> str:
-        """The name that any model on the hub has: `owner/repository`, before `:file` for a translator."""
-        return f"{self.repository}:{self.file}" if self.kind == TRANSLATOR else self.repository
+        """The name that any model on the hub has: `owner/repository`, before `:file` for one that is a file."""
+        return f"{self.repository}:{self.file}" if self.is_one_file else self.repository
 
     def is_called(self, name: str) -> bool:
         """Return whether a name means this model: its own, its file's or folder's, or its address."""
@@ -148,14 +159,19 @@ class Catalogue:
             raise UsageError(f"there is no model {name!r} in the catalogue; {advice}")
         return entry
 
-    def pair(self, purpose: str, source: str | None, *targets: str) -> tuple[Entry, Entry]:
+    def pair(
+        self, purpose: str, source: str | None, *targets: str, engines: tuple[str, ...] = (FASTER_WHISPER,)
+    ) -> tuple[Entry, Entry]:
         """Return the recogniser and the translator of a purpose for languages; None is a language to be detected.
+
+        The recogniser is one for the first of the `engines` that has one.
 
         Raises:
             UsageError: none of them knows the languages.
         """
         choice = self.purposes.get(purpose, Purpose((), ()))
-        recogniser = self._first(choice.recognisers, source)
+        of_engines = ([name for name in choice.recognisers if self.wanted(name).engine == engine] for engine in engines)
+        recogniser = self._first(tuple(chain(*of_engines)), source)
         translator = self._first(choice.translators, source, *targets)
         if recogniser is None or translator is None:
             pair = f"{source or 'any'} to {' and '.join(targets)}"
@@ -176,7 +192,9 @@ def knows_pair(family: str | None, *codes: str | None) -> bool:
 
 def names_of(file: str) -> tuple[str, ...]:
     """Return the names by which a model's file or folder may be called: of a file also those without its endings."""
-    return (file, file.removesuffix(".gguf"), file.partition(".")[0]) if file.endswith(".gguf") else (file,)
+    if file.endswith(".gguf"):
+        return (file, file.removesuffix(".gguf"), file.partition(".")[0])
+    return tuple(dict.fromkeys((file, file.removesuffix(".bin"))))
 
 
 def entry_of(wanted: str) -> Entry:
@@ -200,7 +218,10 @@ def entry_of(wanted: str) -> Entry:
     if not file:
         return Entry(repository, RECOGNISER, repository, revision=revision)
     parts = PurePosixPath(file).parts
-    is_file = file.endswith(".gguf") and ".." not in parts and not file.startswith("/") and parts[-1][0] != "."
+    is_inside = ".." not in parts and not file.startswith("/") and parts[-1][0] != "."
+    is_file = is_inside and file.endswith((".gguf", ".bin"))
+    if is_file and file.endswith(".bin"):
+        return Entry(f"{repository}:{file}", RECOGNISER, repository, file, revision=revision)
     if not is_file and not _QUANTISATION.fullmatch(file):
         raise UsageError(f"{file} is not a GGUF file; name one, as owner/repository:file.gguf")
     if _PART.search(file):

@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from livetrans.config import UNNAMED, RecogniserSettings, Settings
-from livetrans.errors import UsageError
+from livetrans.errors import ModelError, UsageError
 from livetrans.events import Notice
-from livetrans.installation import data_folder
+from livetrans.installation import data_folder, is_installed
 from livetrans.languages import AUTO, are_same, parse_language
+from livetrans.models.engines import FASTER_WHISPER, LIBRARY, WHISPER_CPP
 from livetrans.models.find import FoundModel, find_draft_model, find_recogniser, find_translator, is_embedded
 
 EMBEDDED = "the embedded recogniser understands synthetic voices only, not people"
@@ -40,7 +41,12 @@ def chosen_translator(settings: Settings) -> FoundModel:
 
 def chosen_recogniser(settings: Settings, recogniser: RecogniserSettings) -> FoundModel:
     """Return the recogniser that the settings name, else the first for their languages, as `find_recogniser` does."""
-    return find_recogniser(_name(recogniser.model), language=hardest_code(settings))
+    model = find_recogniser(_name(recogniser.model), language=hardest_code(settings), engine=recogniser.engine)
+    if recogniser.engine not in ("auto", model.engine):
+        raise UsageError(
+            f"{model.name} is a model of {model.engine}; drop --engine, or name one of {recogniser.engine} with --asr"
+        )
+    return model
 
 
 def _with_recogniser(settings: Settings, recogniser: RecogniserSettings, notify: Callable[[Notice], None]) -> Settings:
@@ -64,6 +70,25 @@ def _with_recogniser(settings: Settings, recogniser: RecogniserSettings, notify:
         hot_words=tuple(term for term, _ in settings.prompt.glossary),
     )
     return replace(settings, recogniser=recogniser)
+
+
+def with_other_engine(settings: Settings) -> Settings | None:
+    """Return the settings of a run with a recogniser of another engine; None where no such model is here.
+
+    An embedded one does not count, nor an engine that is not installed.
+    """
+    recogniser = settings.recogniser
+    assert recogniser is not None
+    other = FASTER_WHISPER if recogniser.model.is_file() else WHISPER_CPP
+    if other == WHISPER_CPP and not is_installed(LIBRARY):
+        return None
+    try:
+        model = find_recogniser(language=hardest_code(settings), engine=other)
+    except ModelError:
+        return None
+    if model.embedded or model.engine != other:
+        return None
+    return replace(settings, recogniser=replace(recogniser, model=model.path))
 
 
 def shown_codes(settings: Settings) -> list[str]:

@@ -31,6 +31,7 @@ from livetrans.models.catalogue import (
     names_of,
     read_catalogue,
 )
+from livetrans.models.engines import FASTER_WHISPER, WHISPER_CPP, engines_of, is_whisper_cpp
 from livetrans.models.gguf import family, is_gguf, is_stateful, is_translator
 from livetrans.models.hub import cached_files
 from livetrans.models.pulls import Receipt, read_receipt, receipt_path
@@ -40,7 +41,7 @@ RECOGNISER_VARIABLE = "LIVETRANS_ASR_MODEL"
 TRANSLATOR_VARIABLE = "LIVETRANS_MT_MODEL"
 
 _PATHS = {
-    RECOGNISER: "give the path of a faster-whisper folder (it holds model.bin) with --asr",
+    RECOGNISER: "give the path of a faster-whisper folder (it holds model.bin) or of a whisper.cpp file with --asr",
     TRANSLATOR: "give the path of a GGUF file with --mt",
 }
 _DOUBLE = "double"
@@ -53,7 +54,7 @@ class FoundModel:
     """A model on disk."""
 
     path: Path
-    """A GGUF file, or the folder of a recogniser."""
+    """A GGUF file, or the folder or file of a recogniser."""
     kind: str
     """`recogniser` or `translator`."""
     place: str
@@ -73,6 +74,11 @@ class FoundModel:
     def pulled(self) -> bool:
         """Whether it was fetched by livetrans."""
         return receipt_path(self.path).exists()
+
+    @property
+    def engine(self) -> str:
+        """The engine that computes a recogniser."""
+        return WHISPER_CPP if self.path.is_file() else FASTER_WHISPER
 
     @property
     def embedded(self) -> bool:
@@ -168,13 +174,15 @@ def find_named(name: str, models: Iterable[FoundModel]) -> FoundModel | None:
     return next((model for model in models if model.is_called(name)), None)
 
 
-def find_recogniser(name: str | None = None, *, language: str | None = None) -> FoundModel:
+def find_recogniser(name: str | None = None, *, language: str | None = None, engine: str = "auto") -> FoundModel:
     """Return the recogniser `name` (path or name), else that of LIVETRANS_ASR_MODEL, else the first for `language`.
+
+    `engine` is one of `livetrans.config.ENGINES`: the engines whose models are looked at where none is named.
 
     Raises:
         ModelError: there is none; the sentence lists what was found.
     """
-    return _find(RECOGNISER, name or os.environ.get(RECOGNISER_VARIABLE), language)
+    return _find(RECOGNISER, name or os.environ.get(RECOGNISER_VARIABLE), language, engines=engines_of(engine))
 
 
 def find_translator(name: str | None = None, *, source: str | None = None, targets: Sequence[str] = ()) -> FoundModel:
@@ -209,20 +217,32 @@ def _models_apart(name: str) -> list[FoundModel]:
     return [model for folder, place in search_folders().items() for model in _models_in(folder / name, place)]
 
 
-def _find(kind: str, name: str | None, source: str | None, *targets: str) -> FoundModel:
+def _find(kind: str, name: str | None, source: str | None, *targets: str, engines: tuple[str, ...] = ()) -> FoundModel:
     found = find_models(kind)
     if name:
         return _named(kind, name, found + (_models_apart(_DOUBLE) if kind == TRANSLATOR else []))
     others = [model for model in found if not model.embedded]
     # The caches are searched only if nothing before them fits.
-    for model in chain(others, _known_elsewhere(kind), found[len(others) :]):
-        if model.fits(source, *targets):
-            return model
+    fitting = (
+        model
+        for model in chain(others, _known_elsewhere(kind), found[len(others) :])
+        if (not engines or model.engine in engines) and model.fits(source, *targets)
+    )
+    if best := _first(fitting, engines):
+        return best
     if source or targets:
         fault = f"no {kind} here knows {source or 'any language'}" + (f" to {' and '.join(targets)}" if targets else "")
     else:
         fault = f"there is no {kind} here"
     raise _missing(kind, fault, found, f"small --from {source or 'en'} --to {','.join(targets) or 'de'}")
+
+
+def _first(models: Iterator[FoundModel], engines: tuple[str, ...]) -> FoundModel | None:
+    """Return the first model of the first engine that has one; an embedded one only where there is no other."""
+    first = next(models, None)
+    if first is None or len(engines) < 2 or first.engine == engines[0]:
+        return first
+    return next((model for model in models if model.engine == engines[0] and not model.embedded), first)
 
 
 def _known_elsewhere(kind: str) -> Iterator[FoundModel]:
@@ -293,6 +313,8 @@ def _cached_models() -> Iterator[FoundModel]:
         for repository, file, sha256 in cached_files(folder):
             if file.name == WEIGHTS and (file.parent / "config.json").is_file():
                 yield _describe(file.parent, RECOGNISER, place, repository, sha256)
+            elif is_whisper_cpp(file):
+                yield _describe(file, RECOGNISER, place, sha256=sha256)
             elif file.suffix == ".gguf" and is_translator(file):
                 yield _describe(file, TRANSLATOR, place, sha256=sha256)
     for file in sorted(llama.glob("*.gguf")):
@@ -304,6 +326,6 @@ def _kind_of(path: Path) -> str | None:
     """Return the kind of the model at a path, by its name and files alone; None if there is no model."""
     if path.suffix == ".gguf" and path.is_file():
         return TRANSLATOR
-    if (path / WEIGHTS).is_file():
+    if (path / WEIGHTS).is_file() or is_whisper_cpp(path):
         return RECOGNISER
     return None

@@ -109,7 +109,7 @@ def pull(entry: Entry, folder: Path, progress: Progress) -> Path:
             source.mkdir(parents=True, exist_ok=True)
             receipt = _fetch_all(entry, revision, source, progress)
             receipt_path(target).write_text(json.dumps(encode(receipt), indent=2) + "\n", encoding="utf-8")
-            (source / target.name if entry.kind == TRANSLATOR else source).rename(target)
+            (source / target.name if entry.is_one_file else source).rename(target)
             shutil.rmtree(unfinished, ignore_errors=True)
             return target
     except Timeout:
@@ -171,6 +171,10 @@ def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:
         # Of Q8_0 and UD-Q8_0, which both end in Q8_0, the first is meant.
         if len(named) == 1 or (named and len(named[0].path) < len(named[1].path)):
             return named[:1]
+    elif entry.is_one_file:
+        if files := [file for file in revision.files if file.path == entry.file]:
+            return files
+        raise UsageError(f"{entry.repository} has no {entry.file}; choose another from `livetrans models`")
     else:
         files = [file for file in revision.files if _OF_RECOGNISER.fullmatch(file.path)]
         if any(file.path == WEIGHTS for file in files):

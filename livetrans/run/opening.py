@@ -236,7 +236,8 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
             opened.callback(draft_model.model.close)
         lanes = open_lanes(settings, model, prompt, draft_model, publish)
         sampler = open_sampler(settings, model, prompt, clock, publish)
-        packages = ["faster-whisper"] if settings.recogniser else []
+        recogniser = settings.recogniser
+        packages = [("pywhispercpp" if recogniser.model.is_file() else "faster-whisper")] if recogniser else []
         signature = sign(model.loaded, settings.language_model.model, prompt, model.loaded.threads, *packages)
         return Translating(lanes, signature.flat(), opened.pop_all().close, sampler)
 

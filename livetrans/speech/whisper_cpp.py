@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -30,13 +29,15 @@ from faster_whisper.tokenizer import Tokenizer
 
 from livetrans.config import RecogniserSettings
 from livetrans.errors import ModelError
-from livetrans.installation import install_command, start_python
+from livetrans.installation import install_command, is_installed, start_python
 from livetrans.speech.whisper_model import as_clause
 from livetrans.speech.whisper_pass import CLOSING, OPENING, SMALL_MODEL_BYTES, WhisperPasses, performance_cores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+LIBRARY = "_pywhispercpp"
+_PROCESS = "livetrans.speech.whisper_cpp_process"
 MAGIC = 0x67676D6C
 """First four bytes of the format: `ggml`, least byte first."""
 MULTILINGUAL = 51_865
@@ -95,6 +96,8 @@ def read_head(path: Path) -> WhisperFile:
                 raise ValueError
             file.seek(4 * rows * columns, io.SEEK_CUR)
             pieces = tuple(_piece(file) for _ in range(*struct.unpack("<i", file.read(4))))
+            if not pieces:
+                raise ValueError
     except FileNotFoundError:
         raise ModelError(f"There is no recogniser at {path}; give a Whisper model in whisper.cpp's format.") from None
     except (OSError, ValueError, struct.error) as error:
@@ -150,7 +153,7 @@ class WhisperCppRecogniser(WhisperPasses):
 
     def __init__(self, settings: RecogniserSettings) -> None:
         head, stated = read_head(settings.model), settings.model.with_suffix(".json")
-        if not is_installed():
+        if not is_installed(LIBRARY):
             raise ModelError(
                 f"The recogniser {settings.model.name} needs whisper.cpp, which is not installed; "
                 f"install it with: {install_command('metal')}"
@@ -233,8 +236,8 @@ class _Alignment:
         borders = pairwise(accumulate(map(len, pieces[:-1]), initial=0))
         return [
             [
-                {"word": word, "tokens": own, "start": times[first], "end": times[last], "probability": 1.0}
-                for word, own, (first, last) in zip(words[:-1], pieces[:-1], borders, strict=True)
+                {"word": word, "tokens": part, "start": times[first], "end": times[last], "probability": 1.0}
+                for word, part, (first, last) in zip(words[:-1], pieces[:-1], borders, strict=True)
             ]
         ]
 
@@ -245,7 +248,7 @@ class _Process:
     def __init__(self, model: Path, options: dict[str, Any]) -> None:
         self._model = model
         process = start_python(
-            "livetrans.speech.whisper_cpp_process",
+            _PROCESS,
             str(model.resolve()),
             json.dumps(options),
             stdin=subprocess.PIPE,
@@ -290,9 +293,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def is_installed() -> bool:
-    """Return whether whisper.cpp is installed."""
-    return find_spec("_pywhispercpp") is not None
+def engine() -> str | None:
+    """Return what whisper.cpp says of its build; None where it is not installed."""
+    if not is_installed(LIBRARY):
+        return None
+    with start_python(_PROCESS, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        return process.stdout.read().decode(errors="replace")
 
 
 def usual_threads(model: Path, system: str = sys.platform) -> int:

@@ -7,7 +7,8 @@ It reads requests from standard input, a line of JSON each, and writes a line of
 - `{"language", "positions", "prompt", "limit", "beam_size"}`: the tokens, and the ends of those of text in seconds.
 
 The first line that it writes has the codes of the languages; `fault` in a line says what failed. It ends when its
-standard input does. The package's own class takes sound, not features, and gives no times of tokens.
+standard input does. Started without a model, it writes what the library says of its build. The package's own class
+takes sound, not features, and gives no times of tokens.
 """
 
 from __future__ import annotations
@@ -124,6 +125,10 @@ def _main() -> None:
     # What the library prints must not come between the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    if len(sys.argv) == 1:
+        answers.write(cpp.whisper_print_system_info())
+        answers.flush()
+        os._exit(0)
     serve(sys.argv[1], json.loads(sys.argv[2]), open(0, "rb"), answers)
     # Without teardown: ggml's aborts where a device is in use.
     os._exit(0)

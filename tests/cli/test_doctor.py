@@ -43,8 +43,8 @@ def test_the_report_fits_a_terminal_and_names_what_it_measured(
     lines = printed.splitlines()
     assert max(map(len, lines)) <= 80
     named = [line[8:22].strip() for line in lines if line[:8].strip() in (OK, WARNING, BROKEN)]
-    expected = ["versions", "llama.cpp", "CTranslate2", "microphone", "disk", "models", "memory", "captions"]
-    assert [name for name in named if name != "other load"] == expected
+    expected = ["versions", "llama.cpp", "CTranslate2", "whisper.cpp", "microphone", "disk", "models", "memory"]
+    assert [name for name in named if name != "other load"] == [*expected, "captions"]
     assert "understands synthetic voices only" in " ".join(printed.split())
     assert lines[-1].startswith("Ready")
 

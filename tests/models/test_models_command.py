@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,9 +20,9 @@ import click
 import pytest
 
 from livetrans.cli import fetch, mic, models, run
-from livetrans.config import UNNAMED, LanguageModelSettings, RecogniserSettings, Settings
+from livetrans.config import ENGINES, UNNAMED, LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.errors import ModelError, SourceError
-from livetrans.models import find
+from livetrans.models import engines, find
 from livetrans.models.catalogue import Catalogue, Entry, entry_of, read_catalogue
 from livetrans.models.chosen import embedded_notice
 from livetrans.models.pulls import Progress
@@ -167,16 +168,34 @@ def test_what_does_not_fit_the_memory_is_marked(
     assert {"hy-mt2-7b", "eurollm-9b"} <= marked and not {"whisper-small", "hy-mt2-1.8b"} & marked
 
 
-@pytest.mark.parametrize(("machine", "is_known"), [("arm64", True), ("x86_64", False)])
-def test_a_pull_says_beforehand_how_fast_the_pair_is_on_apple_silicon(
-    machine: str, is_known: bool, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("machine", "installed", "recogniser", "speed"),
+    [
+        ("arm64", True, "ggml-small", "0.13 to 0.16"),
+        ("arm64", False, "whisper-small", "0.59 to 0.76"),
+        ("x86_64", True, "whisper-small", None),
+    ],
+)
+def test_a_pull_chooses_by_machine_and_engine_and_says_beforehand_how_fast_it_is_on_apple_silicon(
+    machine: str,
+    installed: bool,
+    recogniser: str,
+    speed: str | None,
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(fetch, "platform", SimpleNamespace(system=lambda: "Darwin", machine=lambda: machine))
-    monkeypatch.setattr(fetch, "_pull_one", lambda entry: fetch.say("fetched"))
+    monkeypatch.setattr(engines, "platform", SimpleNamespace(system=lambda: "Darwin", machine=lambda: machine))
+    library = SimpleNamespace(origin=str(tmp_path / "library.so")) if installed else None
+    monkeypatch.setattr(engines, "find_spec", lambda name: library)
+    monkeypatch.setattr(fetch, "_pull_one", lambda entry: fetch.say(f"fetched {entry.name}"))
     assert run(["models", "pull", "small"]) == 0
-    before, _, after = capsys.readouterr().err.partition("fetched")
-    assert ("0.59 to 0.76 s of computing for 1 s of speech" in before and "WhisperLiveKit" in before) == is_known
-    assert "doctor` measures" in after
+    before, _, after = capsys.readouterr().err.partition("fetched ")
+    assert after.startswith(f"{recogniser}\n") and "doctor` measures" in after
+    assert (f"{speed} s of computing for 1 s of speech" in before and "WhisperLiveKit" in before) == bool(speed)
+    assert run(["models", "pull", "small", "--engine", "whisper.cpp"]) == 0
+    assert "fetched ggml-small\n" in capsys.readouterr().err
 
 
 def test_the_catalogue_is_whole() -> None:
@@ -190,9 +209,10 @@ def test_the_catalogue_is_whole() -> None:
         assert entry.codes or entry.prompt == "gemma4", "no list is published"
     for name, purpose in CATALOGUE.purposes.items():
         assert {*purpose.recognisers, *purpose.translators} <= set(names)
-        for target in ("de", "fr", "sv", "zh-Hant", "pt-BR", "ja", "sw"):
-            recogniser, translator = CATALOGUE.pair(name, "en", target)
+        for target, engine in product(("de", "fr", "sv", "zh-Hant", "pt-BR", "ja", "sw"), ENGINES[1:]):
+            recogniser, translator = CATALOGUE.pair(name, "en", target, engines=(engine,))
             assert recogniser.knows("en") and translator.knows("en", target)
+            assert recogniser.engine == engine
 
 
 @pytest.mark.parametrize(

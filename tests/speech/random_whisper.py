@@ -1,4 +1,4 @@
-"""Whisper models of OpenAI's shapes with random weights, in CTranslate2's format: no training, no download, no torch.
+"""Whisper models of OpenAI's shapes with random weights, in either engine's format: no training, no download, no torch.
 
 A pass costs what one of a real model of that shape does. What it writes does not depend on the sound: a phrase, or
 letters without sense. The vocabulary has Whisper's sizes and special tokens, but byte pairs are not merged: the package
@@ -8,6 +8,7 @@ that carries Whisper's merges (openai-whisper) needs torch.
 from __future__ import annotations
 
 import json
+import runpy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import tokenizers
 from ctranslate2.specs import WhisperSpec
+from faster_whisper.feature_extractor import FeatureExtractor
 from faster_whisper.tokenizer import _LANGUAGE_CODES
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
@@ -165,3 +167,53 @@ def _specification(
             linear(block.ffn.linear_0, 4 * width, width)
             linear(block.ffn.linear_1, width, 4 * width)
     return spec
+
+
+def write_random_ggml(path: Path, *, shape: Shape = Shape(), spoken: str = "de", seed: int = 3) -> Path:
+    """A multilingual model in whisper.cpp's format: it detects `spoken`, and writes letters until it is stopped.
+
+    The output layer has the embeddings' weights, so what is likely is said by the last normalisation: its mean is 1,
+    and rows that are larger by `NUMBER / width` give a score that is higher by the number.
+    """
+    tokens, first = 51_865, 50_257
+    recipe = runpy.run_path(str(Path(__file__).parents[2] / "models/recipes/recogniser/ggml.py"))
+    rng, width = np.random.default_rng(seed), shape.width
+
+    def weights(*sizes: int) -> np.ndarray:
+        return rng.normal(0, 0.02, sizes).astype(np.float32)
+
+    rows = weights(tokens, width)
+    rows -= rows.mean(axis=1, keepdims=True)
+    rows[:256] += 8 / width
+    rows[first:] -= 8 / width
+    # OpenAI's order of the languages begins so.
+    rows[first + 2 + ["en", "zh", "de", "es"].index(spoken)] += 40 / width
+    named = {"encoder.positional_embedding": weights(1500, width), "decoder.positional_embedding": weights(448, width)}
+    named["decoder.token_embedding.weight"] = rows
+
+    def norm(name: str, mean: float = 0.0) -> None:
+        named[f"{name}.weight"], named[f"{name}.bias"] = np.ones(width), np.full(width, mean)
+
+    def linear(name: str, outputs: int, inputs: int) -> None:
+        named[f"{name}.weight"] = weights(outputs, inputs)
+        if not name.endswith("key"):
+            named[f"{name}.bias"] = np.zeros(outputs)
+
+    for conv, inputs in (("encoder.conv1", 80), ("encoder.conv2", width)):
+        named[f"{conv}.weight"], named[f"{conv}.bias"] = weights(width, inputs, 3), np.zeros((width, 1))
+    norm("encoder.ln_post")
+    norm("decoder.ln", 1.0)
+    decoder_layers = shape.decoder_layers or shape.layers
+    for side, layers in (("encoder", shape.layers), ("decoder", decoder_layers)):
+        for block in (f"{side}.blocks.{layer}" for layer in range(layers)):
+            for attention in ("attn", "cross_attn")[: 1 + (side == "decoder")]:
+                norm(f"{block}.{attention}_ln")
+                for part in ("query", "key", "value", "out"):
+                    linear(f"{block}.{attention}.{part}", width, width)
+            norm(f"{block}.mlp_ln")
+            linear(f"{block}.mlp.0", 4 * width, width)
+            linear(f"{block}.mlp.2", width, 4 * width)
+    sizes = (tokens, 1500, width, shape.heads, shape.layers, 448, width, shape.heads, decoder_layers, 80)
+    pieces = [bytes([byte]) for byte in range(256)] + [b"[unused %d]" % number for number in range(256, first)]
+    recipe["write_file"](path, sizes, FeatureExtractor().mel_filters, pieces, named)
+    return path
