@@ -130,7 +130,7 @@ class DecodingSettings:
     window: int = 7
     """Last tokens of the draft that are verified; those before them are frozen (`window` only)."""
     margin: float = 1.5
-    """Log-probability, in nats for each shown token taken back, that a change has to gain (`window` only)."""
+    """Log-probability, in nats for each shown word taken back, that a change has to gain (`window` only)."""
     final: str = "worth"
     """How a segment's last update is decoded, see `FINALS`."""
     final_window: int = 15

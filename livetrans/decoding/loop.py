@@ -105,14 +105,13 @@ class Decoding:
         *,
         forced_tokens: int = 0,
         to_end: bool = False,
-        shown_tokens: int = 0,
-        margin: float = 0.0,
+        cost: Callable[[int], float] | None = None,
     ) -> None:
         """Evaluate what the cache lacks of prompt and output, and the draft, in one pass; accept up to the divergence.
 
         The first `forced_tokens` are accepted whatever the model prefers; with `to_end`, exactly the tokens before the
-        first at which it would rather end, if there is one. `shown_tokens` and `margin` are those of
-        `accepted_length`. The model's own choice behind the accepted tokens comes from the same pass.
+        first at which it would rather end, if there is one. `cost` is that of `accepted_length`, by the token's
+        place in `draft`. The model's own choice behind the accepted tokens comes from the same pass.
         """
         draft = draft[: max(self.maximum_tokens - len(self.output), 0)]
         started = self.model.clock.now()
@@ -123,8 +122,8 @@ class Decoding:
         ends = (at for at, choice in enumerate(choices) if to_end and self.model.is_end_of_generation(int(choice)))
         length = next(ends, None)
         if length is None:
-            undecided = draft[unread:]
-            length = unread + accepted_length(logits, choices, undecided, bias, shown_tokens - unread, margin)
+            from_here = cost and (lambda at: cost(unread + at))
+            length = unread + accepted_length(logits, choices, draft[unread:], bias, from_here)
         self._accept(draft, length)
         self._choose(logits[length - unread])
         self.count_pass(evaluation, draft, started)

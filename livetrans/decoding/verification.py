@@ -6,7 +6,7 @@ which is (5) in the first version, and Algorithm 1, lines 4 to 12. The margin fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,29 +22,28 @@ def accepted_length(
     choices: NDArray[np.intp],
     draft: Sequence[int],
     bias: float,
-    shown_tokens: int = 0,
-    margin: float = 0.0,
+    cost: Callable[[int], float] | None = None,
 ) -> int:
     """Return how many draft tokens come before the divergence; all where there is none.
 
     `logits` has shape (at least len(draft), vocabulary), row i predicting draft token i; `choices` are their argmaxes.
     A token that is neither the choice nor kept under the bias is a divergence. The paper takes the first.
 
-    With a `margin`, ours: the *regret* of a token is log p of the choice less log p of the token, which is the
-    difference of their logits. To rewrite the draft from a divergence on gains about the regrets from there on, and
-    costs `margin` nats for each of the first `shown_tokens` that it takes back; hidden tokens cost nothing. The
-    divergence with the largest gain less cost is taken, or none where that is below 0.
+    With a `cost`, ours: the *regret* of a token is log p of the choice less log p of the token, which is the difference
+    of their logits. To write the draft anew from token i on gains about the regrets from there on, and costs `cost(i)`
+    nats. The divergence with the largest gain less cost is taken, or none where that is below 0.
     """
     divergences = (
         at for at, token in enumerate(draft) if choices[at] != token and not is_kept(logits[at], token, bias)
     )
-    if margin <= 0.0 or shown_tokens <= 0:
+    if cost is None:
         return next(divergences, len(draft))
     places = np.arange(len(draft))
     regrets = logits[places, choices[places]] - logits[places, list(draft)]
-    worth = regrets[::-1].cumsum()[::-1] - margin * np.maximum(shown_tokens - places, 0)
-    best = max(divergences, key=worth.__getitem__, default=len(draft))
-    return best if best < len(draft) and worth[best] >= 0.0 else len(draft)
+    gains = regrets[::-1].cumsum()[::-1]
+    worth = {at: float(gains[at]) - cost(at) for at in divergences}
+    best = max(worth, key=worth.__getitem__, default=len(draft))
+    return best if best in worth and worth[best] >= 0.0 else len(draft)
 
 
 def is_kept(row: NDArray[np.float32], token: int, bias: float) -> bool:

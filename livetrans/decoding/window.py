@@ -9,14 +9,21 @@ in docs/decoders.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from livetrans.config import DecodingSettings
 from livetrans.decoding.loop import Decoded, Decoding, Draft
+from livetrans.lm.prompts import TextOf, text_of_tokens
+from livetrans.metrics.rates import screen_units
 from livetrans.sequences import common_prefix_length
+from livetrans.text import has_unspaced_script
 
 REWRITTEN_TOKENS = 16
 """A source that changed further back than this many tokens was rewritten: the whole draft is verified then."""
 SPLIT_TOKENS = 4
 """A source that is shorter by more than this many tokens was split."""
+WORDS_A_CHARACTER = 0.6
+"""What a character of a script without spaces counts as: five of them say about as much as three words."""
 MOVED_AT_LEAST = 8
 """Fewer tokens are evaluated again instead of moved. A move costs as much as evaluating 2 tokens (1.4 billion weights)
 to 9 (5 million) on a 2-core AMD EPYC; a constant, because what is frozen may not depend on the machine."""
@@ -25,7 +32,7 @@ to 9 (5 million) on a 2-core AMD EPYC; a constant, because what is frozen may no
 def live_window(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
     """Keep the draft but for its last `settings.window` tokens, decide on those, decode the rest.
 
-    A shown token is taken back only where the model's regret exceeds `settings.margin` nats for each (see
+    Shown words are taken back only where the model's regret reaches `settings.margin` nats for each (see
     `livetrans.decoding.verification.accepted_length`). With a window as long as the draft and no margin this is SSBD,
     token for token. Where the recogniser rewrote the source further back than its tail, the window is the whole draft.
     """
@@ -41,15 +48,32 @@ def _decode(decoding: Decoding, draft: Draft, settings: DecodingSettings, window
     standing, split = _standing_tokens(decoding, draft)
     kept = max(standing - window, 0)
     frozen = _freeze(decoding, draft, kept)
+    words = words_taken_back(draft, text_of_tokens(decoding.model))
     decoding.verify(
         draft.tokens[frozen:],
         settings.bias,
         forced_tokens=kept - frozen,
         to_end=split,
-        shown_tokens=len(draft.tokens) - draft.hidden_tokens - frozen,
-        margin=settings.margin,
+        cost=(lambda at: settings.margin * words(frozen + at)) if settings.margin > 0.0 else None,
     )
     return decoding.finish()
+
+
+def words_taken_back(draft: Draft, text_of: TextOf) -> Callable[[int], float]:
+    """Return how many shown words are taken back where the draft is written anew from a token on.
+
+    They are counted as the screen's erasure is (`screen_units`), a character of a script without spaces as
+    `WORDS_A_CHARACTER`. A word whose last token is hidden was not shown, and one that is cut through changes.
+    """
+
+    def whole_units(tokens: int) -> int:
+        return common_prefix_length(screen_units(text_of(draft.tokens[:tokens])), units)
+
+    units = screen_units(text_of(draft.tokens))
+    shown = whole_units(len(draft.tokens) - draft.hidden_tokens)
+    return lambda at: sum(
+        WORDS_A_CHARACTER if has_unspaced_script(unit) else 1.0 for unit in units[whole_units(at) : shown]
+    )
 
 
 def _standing_tokens(decoding: Decoding, draft: Draft) -> tuple[int, bool]:

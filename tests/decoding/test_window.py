@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -14,7 +15,15 @@ from numpy.typing import NDArray
 
 from livetrans.config import DecodingSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft
-from livetrans.decoding.window import MOVED_AT_LEAST, REWRITTEN_TOKENS, final_by_worth, live_window
+from livetrans.decoding.window import (
+    MOVED_AT_LEAST,
+    REWRITTEN_TOKENS,
+    WORDS_A_CHARACTER,
+    final_by_worth,
+    live_window,
+    words_taken_back,
+)
+from livetrans.lm.prompts import text_of_tokens
 from livetrans.sequences import common_prefix_length
 from tests.lm.scripted import BEGIN, END, SOURCE, TARGET, ScriptedModel, hashed_rule, word_by_word_rule
 
@@ -159,6 +168,13 @@ def _long_rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float
     return logits
 
 
+class _Pieces(ScriptedModel):
+    """Tokens are words, the ends of words, or two characters of a script without spaces."""
+
+    def detokenize(self, tokens: Sequence[int]) -> bytes:
+        return "".join(("", " end", "研究")[token % 3] + str(token) for token in tokens if token > TARGET).encode()
+
+
 def _reordering(seed: int) -> ScriptedModel:
     """A model whose whole output depends on the source's last word, and which is unsure of itself."""
     noise = hashed_rule(seed)
@@ -170,7 +186,15 @@ def _reordering(seed: int) -> ScriptedModel:
         logits[END if written >= len(source) + 2 else 4 + (source[-1] + written) % 17] += 2.0
         return logits
 
-    return ScriptedModel(rule, vocabulary_size=24)
+    return _Pieces(rule, vocabulary_size=24)
+
+
+def _whole_units(model: ScriptedModel, tokens: Sequence[int], count: int) -> list[str]:
+    """Return the words and characters that are wholly in the first `count` tokens, as a viewer sees them."""
+    text, begun = (text_of_tokens(model)(part) for part in (tokens, tokens[:count]))
+    ends = [match.end() for match in re.finditer(r"[研究]|[a-z0-9]+(?=[研究]|\b)", text)]
+    units = re.findall(r"[研究]|[a-z0-9]+", text)
+    return [unit for unit, end in zip(units, ends, strict=True) if end <= len(begun)]
 
 
 @given(
@@ -186,13 +210,25 @@ def test_shown_words_are_taken_back_only_where_the_regret_is_above_the_margin(
     longer = [*source, 7]
     decode = final_by_worth if final else live_window
     after = decode(Decoding(model, _prompt(longer), 24), draft, settings)
-    shown = len(before.tokens) - draft.hidden_tokens
-    erased = shown - common_prefix_length(before.tokens[:shown], after.tokens)
-    assert erased <= max(settings.final_window if final else 0, window)
-    if erased > 0:
+    kept = common_prefix_length(before.tokens, after.tokens)
+    assert kept >= len(before.tokens) - max(settings.final_window if final else 0, window)
+    shown = _whole_units(model, before.tokens, len(before.tokens) - draft.hidden_tokens)
+    taken_back = shown[len(_whole_units(model, before.tokens, kept)) :]
+    words = sum(WORDS_A_CHARACTER if unit in "研究" else 1.0 for unit in taken_back)
+    if words:
         rows = model.evaluate([*_prompt(longer), *before.tokens], len(before.tokens) + 1).logits[:-1]
         regrets = [float(row.max() - row[token]) for row, token in zip(rows, before.tokens, strict=True)]
-        assert sum(regrets[shown - erased :]) >= margin * erased - 1e-3
+        assert sum(regrets[kept:]) >= margin * words - 1e-3
+
+
+def test_words_that_are_taken_back_are_whole_ones_on_the_screen() -> None:
+    texts = ["", "Er", " geht", "t", " 研究", "の", "."]
+    draft = Draft((1, 2, 3, 4, 5, 6), hidden_tokens=1)
+    words = words_taken_back(draft, lambda tokens: "".join(texts[token] for token in tokens))
+    three, one = 3 * WORDS_A_CHARACTER, WORDS_A_CHARACTER
+    assert [words(at) for at in range(6)] == pytest.approx([2 + three, 1 + three, 1 + three, three, one, 0])
+    cut = words_taken_back(replace(draft, hidden_tokens=4), lambda tokens: "".join(texts[token] for token in tokens))
+    assert [cut(at) for at in range(6)] == [1, 0, 0, 0, 0, 0]
 
 
 @given(_sources, st.integers(0, 99), st.booleans())
@@ -202,5 +238,6 @@ def test_an_infinite_margin_keeps_what_is_shown(source: list[int], seed: int, fi
     before = _stream(model, [source], settings)[-1]
     draft = Draft(before.tokens, tuple(_prompt(source)), 1, hidden_tokens=min(3, len(before.tokens)))
     after = (final_by_worth if final else live_window)(Decoding(model, _prompt([*source, 7]), 60), draft, settings)
-    shown = before.tokens[: len(before.tokens) - draft.hidden_tokens]
-    assert after.tokens[: len(shown)] == shown
+    shown = _whole_units(model, before.tokens, len(before.tokens) - draft.hidden_tokens)
+    kept = common_prefix_length(before.tokens, after.tokens)
+    assert _whole_units(model, before.tokens, kept)[: len(shown)] == shown
