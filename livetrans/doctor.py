@@ -152,6 +152,14 @@ def check_microphone(listen: Callable[[], tuple[str, float]]) -> Finding:
     return Finding("microphone", OK, text)
 
 
+def check_output(open_output: Callable[[], str]) -> Finding:
+    """Check what `listen` takes. `open_output` returns the name of what it would listen to, or raises SourceError."""
+    try:
+        return Finding("output", OK, f"what {open_output()} plays can be heard by `livetrans listen`")
+    except SourceError as error:
+        return Finding("output", WARNING, str(error))
+
+
 def check_disk(folder: Path) -> Finding:
     """Check the room for sessions on the disk of `folder`, which need not exist."""
     there = next((parent for parent in (folder, *folder.parents) if parent.is_dir()), Path("/"))

@@ -41,9 +41,9 @@ ZEROS_SECONDS = 30 if ON_A_MAC else 3
 def command(settings: Settings, as_json: bool) -> int:
     """Check whether captions will run on this machine, and say how far behind the speech they will be.
 
-    Checks versions, builds, the microphone, memory and disk, then plays half a minute of speech through the models that
-    `mic` would take with the same options. Nothing is fetched. If something that every run needs is broken, the exit
-    code is 1.
+    Checks versions, builds, the microphone, the output, memory and disk, then plays half a minute of speech through the
+    models that `mic` would take with the same options. Nothing is fetched. If something that every run needs is broken,
+    the exit code is 1.
     """
     findings: list[Finding] = []
     measured: dict[str, Any] = {}
@@ -96,6 +96,7 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
         yield finding
     _show_progress("listening to the microphone …")
     yield doctor.check_microphone(_listen)
+    yield doctor.check_output(_open_output)
     yield doctor.check_disk(sessions_folder())
     if missing:
         yield Finding("models", BROKEN, str(missing))
@@ -162,6 +163,19 @@ def _listen() -> tuple[str, float]:
     return meter.name, meter.loudest
 
 
+def _open_output() -> str:
+    """Return the name of what `listen` would listen to, and release it.
+
+    Raises:
+        SourceError: there is nothing.
+    """
+    from livetrans.audio.capture import OUTPUT, Capture
+
+    capture = Capture(None, None, OUTPUT)
+    capture.close()
+    return capture.device
+
+
 def _show_progress(text: str) -> None:
     """Print on a terminal what is being measured."""
     if sys.stderr.isatty():
@@ -183,8 +197,8 @@ def _quiet() -> Iterator[None]:
 
 
 def _show(finding: Finding) -> None:
-    lines = [finding.text, *([f"-> {as_started(finding.advice)}"] if finding.advice else [])]
-    wrapped = [textwrap.wrap(visible(line), WIDTH - _INDENT, break_on_hyphens=False) for line in lines]
+    lines = [finding.text, *([f"-> {finding.advice}"] if finding.advice else [])]
+    wrapped = [textwrap.wrap(visible(as_started(line)), WIDTH - _INDENT, break_on_hyphens=False) for line in lines]
     first = f"{finding.state:<8}{finding.name:<{_INDENT - 8}}"
     click.echo(first + f"\n{' ' * _INDENT}".join(chain.from_iterable(wrapped)))
 

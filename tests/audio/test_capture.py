@@ -19,7 +19,7 @@ import pytest
 
 from livetrans.audio import capture as capturing
 from livetrans.audio import portaudio
-from livetrans.audio.capture import _ENDINGS, _HEAD, MICROPHONE, QUEUED_FRAMES, SUSPENDED, Capture
+from livetrans.audio.capture import _ENDINGS, _HEAD, MICROPHONE, OUTPUT, QUEUED_FRAMES, SUSPENDED, Capture
 from livetrans.audio.portaudio import Device, DeviceStream, choose_device, list_devices
 from livetrans.errors import LivetransError, SourceError, UsageError
 from livetrans.events import SAMPLE_RATE
@@ -46,11 +46,13 @@ class FakeSoundDevice:
     ) -> None:
         self.accepted, self._gives = accepted, gives
         self.default = SimpleNamespace(device=[1, 0])
+        self.names: tuple[tuple[str, int], ...] = (("Speaker", 0), ("USB Headset", 2), ("Camera", 1))
         self.tried: list[tuple[int, int]] = []
 
     def query_devices(self) -> list[dict[str, object]]:
-        names = (("Speaker", 0), ("USB Headset", 2), ("Camera", 1))
-        return [{"name": name, "max_input_channels": count, "default_samplerate": 32_000.0} for name, count in names]
+        return [
+            {"name": name, "max_input_channels": count, "default_samplerate": 32_000.0} for name, count in self.names
+        ]
 
     def InputStream(self, *, samplerate: int, channels: int, callback: object, finished_callback: object, **_: object):
         self.tried.append((samplerate, channels))
@@ -78,11 +80,15 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(capturing, "watch", lambda follows_default: None)
 
     def run(
-        fake: FakeSoundDevice, wanted: str | None = None, start: bytes = b"\n", output: io.BytesIO | None = None
+        fake: FakeSoundDevice,
+        wanted: str | None = None,
+        start: bytes = b"\n",
+        output: io.BytesIO | None = None,
+        kind: str = MICROPHONE,
     ) -> tuple[dict[str, object], bytes]:
         monkeypatch.setitem(sys.modules, "sounddevice", fake)
         output = output or io.BytesIO()
-        capturing.capture(MICROPHONE, wanted, None, io.BytesIO(start), output)
+        capturing.capture(kind, wanted, None, io.BytesIO(start), output)
         line, sound = output.getvalue().split(b"\n", 1)
         return json.loads(line), sound
 
@@ -162,6 +168,16 @@ def test_why_nothing_was_opened_is_said_in_one_sentence(run: Run) -> None:
     for wanted, usage in (("webcam", True), ("camera", False)):
         head, sound = run(FakeSoundDevice(), wanted)
         assert (head["usage"], sound) == (usage, b"") and wanted in str(head["fault"]).lower()
+
+
+def test_on_a_mac_what_is_played_comes_from_a_loopback_device(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capturing, "ON_A_MAC", True)
+    fake = FakeSoundDevice((SAMPLE_RATE, 1), gives=lambda fake: fake.play(np.ones((1, 1), np.int16), 0.0))
+    missing, _ = run(fake, kind=OUTPUT)
+    assert "BlackHole" in str(missing["fault"]) and not missing["usage"]
+    fake.names = (*fake.names, ("BlackHole 2ch", 2))
+    head, sound = run(fake, kind=OUTPUT)
+    assert (head["device"], blocks_in(sound)) == ("BlackHole 2ch", [(0, [1])])
 
 
 def test_the_process_prints_nothing_of_its_own(capfd: pytest.CaptureFixture[str]) -> None:

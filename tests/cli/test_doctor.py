@@ -24,6 +24,7 @@ GOOD = Trial(True, 24.0, 0.6, 1.9, 0.3, 0.2, "normal", 0.0)
 @pytest.fixture(autouse=True)
 def microphone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_listen", lambda: ("USB Headset", 0.05))
+    monkeypatch.setattr(doctor, "_open_output", lambda: "Speaker")
     monkeypatch.setattr(portaudio, "portaudio_version", lambda: "PortAudio V19.7.0")
 
 
@@ -43,8 +44,8 @@ def test_the_report_fits_a_terminal_and_names_what_it_measured(
     lines = printed.splitlines()
     assert max(map(len, lines)) <= 80
     named = [line[8:22].strip() for line in lines if line[:8].strip() in (OK, WARNING, BROKEN)]
-    expected = ["versions", "llama.cpp", "CTranslate2", "whisper.cpp", "microphone", "disk", "models", "memory"]
-    assert [name for name in named if name != "other load"] == [*expected, "captions"]
+    expected = "versions llama.cpp CTranslate2 whisper.cpp microphone output disk models memory captions"
+    assert " ".join(name for name in named if name != "other load") == expected
     assert "understands synthetic voices only" in " ".join(printed.split())
     assert lines[-1].startswith("Ready")
 
@@ -114,6 +115,18 @@ def test_no_microphone_leaves_the_machine_ready(
     monkeypatch.setattr(doctor, "_listen", listen)
     assert run(["doctor"]) == 0
     assert "warning microphone    There is no microphone: plug one in." in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("run_before")
+def test_no_sound_server_leaves_the_machine_ready(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def open_output() -> str:
+        raise SourceError("No sound server answers.")
+
+    monkeypatch.setattr(doctor, "_open_output", open_output)
+    assert run(["doctor"]) == 0
+    assert "warning output        No sound server answers." in capsys.readouterr().out
 
 
 def test_a_microphone_that_waits_for_permission_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
