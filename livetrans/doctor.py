@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +23,7 @@ from livetrans.audio.source import Part
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import ModelError, SourceError, UsageError
-from livetrans.events import BackPressure, Record, RunStarted, Transcript, Translation
+from livetrans.events import BackPressure, Caption, Record, RunStarted, Transcript, Translation
 from livetrans.installation import data_folder
 from livetrans.languages import AUTO
 from livetrans.metrics.monitor import Monitor
@@ -175,10 +176,14 @@ def check_disk(folder: Path) -> Finding:
     return Finding("disk", OK, text)
 
 
-def check_memory(needed: int, free: int) -> Finding:
-    """Compare the bytes of the models' files, which are less than a run needs, with the free memory."""
-    text = f"{file_size(free)} is free; the models' files have {file_size(needed)}, and a run needs more than that"
-    if needed > free:
+def check_memory(files: int, free: int, contexts: Sequence[int] = ()) -> Finding:
+    """Compare the bytes of the models' files and of the translator's contexts with the free memory.
+
+    A run needs more than these.
+    """
+    cells = f", the translator's {len(contexts)} contexts {file_size(sum(contexts))}" if sum(contexts) else ""
+    text = f"{file_size(free)} is free; the models' files have {file_size(files)}{cells}, and a run needs more"
+    if files + sum(contexts) > free:
         return Finding("memory", BROKEN, text, "close other programs, or choose smaller models with --asr and --mt")
     return Finding("memory", OK, text)
 
@@ -206,6 +211,8 @@ class Trial:
     recogniser: float
     translator: float
     """Share of the time that a stage was busy."""
+    languages: dict[str, float]
+    """The translator's share for each language of the captions; empty with one."""
     left_out: str
     """The level of back-pressure that left out most, see `livetrans.run.backpressure`; `normal` if nothing was."""
     behind: float
@@ -221,29 +228,33 @@ class _Load:
 
     def __init__(self) -> None:
         self.began_at: float | None = None
-        self._seconds, self._translated_at = 0.0, 0.0
-        self._waiting: set[int] = set()
-        """Segments whose final is not translated yet."""
+        self._targets: tuple[str, ...] = ()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        """Of translation, by language."""
+        self._translated_at = 0.0
+        self._waiting: set[tuple[int, str]] = set()
+        """Segments whose final is not shown yet, with the language."""
         self.left_out, self.behind = 0, 0.0
 
     def write(self, record: Record) -> None:
         match record.event:
-            case RunStarted():
+            case RunStarted(settings=settings):
                 self.began_at = self._translated_at = record.at
+                self._targets = settings.targets
             case Transcript(segment_id=segment, final=True):
-                self._waiting.add(segment)
-            case Translation() as translation:
-                self._seconds += translation.stats.total_seconds
+                self._waiting |= {(segment, code) for code in self._targets}
+            case Translation(language=code) as translation:
+                self.seconds[str(code)] += translation.stats.total_seconds
                 self._translated_at = record.at
-                if translation.final:
-                    self._waiting.discard(translation.segment_id)
+            case Caption(segment_id=segment, final=True, language=code):
+                self._waiting.discard((segment, str(code)))
             case BackPressure(level=name, behind_seconds=behind):
                 self.left_out = max(self.left_out, [level.name for level in LEVELS].index(name))
                 self.behind = max(self.behind, behind)
 
     def translating_seconds(self, now: float) -> float:
         """Return the time that updates took, with the one that is being made while finals wait."""
-        return self._seconds + (now - self._translated_at if self._waiting else 0.0)
+        return sum(self.seconds.values()) + (now - self._translated_at if self._waiting else 0.0)
 
     def close(self) -> None:
         """Do nothing: the sums stay readable."""
@@ -295,6 +306,7 @@ def _run(settings: Settings, clock: Clock) -> Trial:
         lag_95=figures.seen_lag_p95,
         recogniser=(figures.real_time_factor or 0.0) * heard / seconds,
         translator=load.translating_seconds(now) / seconds,
+        languages={code: load.seconds[code] / seconds for code in settings.targets} if settings.targets[1:] else {},
         left_out=LEVELS[load.left_out].name,
         behind=load.behind,
     )
@@ -334,10 +346,13 @@ def other_finding(model: str, trial: Trial) -> Finding:
 
 
 def _busy(trial: Trial) -> str:
-    return f"the recogniser is busy {trial.recogniser:.0%} of the time, the translator {trial.translator:.0%}"
+    shares = ", ".join(f"{code} {share:.0%}" for code, share in trial.languages.items())
+    busy = f"the recogniser is busy {trial.recogniser:.0%} of the time, the translator {trial.translator:.0%}"
+    return f"{busy} ({shares})" if shares else busy
 
 
 def _advice(trial: Trial) -> str:
     if trial.recogniser >= trial.translator:
         return "choose a smaller recogniser with --asr, give it --window partials, or a longer --step"
-    return "choose a smaller translator with --mt, or give a longer --step"
+    fewer = "fewer languages with --to, " if trial.languages else ""
+    return f"choose a smaller translator with --mt, {fewer}or give a longer --step"

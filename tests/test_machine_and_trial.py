@@ -13,12 +13,13 @@ from livetrans.clock import SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.doctor import BROKEN, OK, WARNING, Trial, run_trial, trial_finding
 from livetrans.errors import ModelError, SourceError, UsageError
+from livetrans.models.gguf import context_bytes
 from livetrans.run import opening
 from tests.run.faults import FaultyModel, ScaledClock, Schedule, Slow
 from tests.run.scripted_run import no_thread_left
 
 LLAMA = "CPU : SSE3 = 1 | AVX2 = 1 | FMA = 1 | F16C = 1 | OPENMP = 1 | "
-GOOD = Trial(True, 24.0, 0.6, 1.9, 0.3, 0.2, "normal", 0.0)
+GOOD = Trial(True, 24.0, 0.6, 1.9, 0.3, 0.2, {}, "normal", 0.0)
 
 
 @pytest.fixture
@@ -140,6 +141,20 @@ def test_room_on_disk_and_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert (found.state, found.advice is None) == (state, state == OK)
     assert doctor.check_memory(10**9, 2 * 10**9).state == OK
     assert doctor.check_memory(3 * 10**9, 2 * 10**9).state == BROKEN
+    assert doctor.check_memory(10**9, 2 * 10**9, [6 * 10**8] * 2).state == BROKEN
+
+
+def test_the_contexts_of_several_languages_count_as_memory(translator_path: Path, tmp_path: Path) -> None:
+    """Layers x (keys and values) x heads x width x two bytes, for each token."""
+    assert context_bytes(translator_path, 512) == 4 * 2 * 8 * 32 * 2 * 512
+    (tmp_path / "none.gguf").write_bytes(b"GGUF")
+    assert context_bytes(tmp_path / "none.gguf", 512) == 0
+
+
+def test_each_language_is_shown_with_its_share_of_the_time() -> None:
+    found = trial_finding(replace(GOOD, translator=0.9, languages={"de": 0.5, "fr": 0.4}))
+    assert "de 50%, fr 40%" in found.text and "fewer languages" in str(found.advice)
+    assert "de " not in trial_finding(GOOD).text
 
 
 def test_a_busy_machine_is_said_before_it_is_measured() -> None:

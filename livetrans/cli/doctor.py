@@ -78,6 +78,7 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     from livetrans.lm.llama.cells import runs_on_cpu
     from livetrans.lm.llama.model import engine as llama_engine
     from livetrans.models.find import size_on_disk
+    from livetrans.models.gguf import context_bytes
     from livetrans.session.recorder import sessions_folder
     from livetrans.speech.whisper import engine as recogniser_engine
     from livetrans.speech.whisper_cpp import engine as gpu_engine
@@ -109,7 +110,10 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("models", WARNING, f"{named}; {EMBEDDED}", advice)
     else:
         yield Finding("models", OK, named)
-    memory = doctor.check_memory(sum(map(size_on_disk, paths)), psutil.virtual_memory().available)
+    # Each language has a context; the speedup takes two more, of which `livetrans.run.speedup` says why.
+    contexts = len(settings.targets) + 2 * settings.output.speedup
+    cells = [context_bytes(paths[1], settings.language_model.context_tokens)] * contexts
+    memory = doctor.check_memory(sum(map(size_on_disk, paths)), psutil.virtual_memory().available, cells)
     yield memory
     if busy := doctor.check_load_average(psutil.getloadavg()[0], os.cpu_count() or 1):
         yield busy

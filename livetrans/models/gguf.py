@@ -2,7 +2,7 @@
 
 The header is little-endian: magic, version (uint32), number of tensors and of key-value pairs (uint64), then the pairs:
 key (a string: uint64 length and UTF-8), type (uint32) and value (docs/gguf.md of ggml). The general keys come first in
-every file that llama.cpp's converter writes; reading stops at the first array, which is the tokenizer's.
+every file that llama.cpp's converter writes, then the architecture's; reading stops at the tokenizer's long arrays.
 docs/architecture.md says why the `gguf` package is not used.
 """
 
@@ -16,7 +16,9 @@ from livetrans.lm.families import family_of
 
 _MAGIC = b"GGUF"
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-_STRING = 8
+_STRING, _ARRAY = 8, 9
+_MOST_ELEMENTS = 1000
+"""Of an array that is skipped: tags and languages of a model have fewer, its pieces more."""
 _LONGEST = 1 << 20
 _MOST_PAIRS = 1000
 
@@ -41,7 +43,7 @@ def is_gguf(path: Path) -> bool:
 
 
 def read_metadata(path: Path) -> dict[str, object]:
-    """Return the scalar and string values before the first array; none if the file is no GGUF."""
+    """Return the scalar and string values before the first long array; none if the file is no GGUF."""
     metadata: dict[str, object] = {}
     if not is_gguf(path):
         return metadata
@@ -51,13 +53,14 @@ def read_metadata(path: Path) -> dict[str, object]:
             for _ in range(min(pairs, _MOST_PAIRS)):
                 key = _string(stream)
                 (kind,) = struct.unpack("<I", stream.read(4))
-                if kind == _STRING:
-                    metadata[key] = _string(stream)
-                elif kind in _SCALARS:
-                    form = f"<{_SCALARS[kind]}"
-                    (metadata[key],) = struct.unpack(form, stream.read(struct.calcsize(form)))
+                if kind == _ARRAY:
+                    kind, count = struct.unpack("<IQ", stream.read(12))
+                    if count > _MOST_ELEMENTS:
+                        break
+                    for _ in range(count):
+                        _value(stream, kind)
                 else:
-                    break
+                    metadata[key] = _value(stream, kind)
     except (OSError, ValueError, struct.error):
         pass  # what came before the fault
     return metadata
@@ -85,6 +88,30 @@ def family(path: Path) -> str | None:
     """Return the family of a translator's prompt, as far as the first metadata tells; None if the file is no GGUF."""
     metadata = {key: value for key, value in read_metadata(path).items() if isinstance(value, str)}
     return family_of(metadata.get) if metadata else None
+
+
+def context_bytes(path: Path, tokens: int) -> int:
+    """Return the size of a context's cache, whose keys and values llama.cpp keeps in two bytes each; 0 if unknown."""
+    metadata = read_metadata(path)
+
+    def number(key: str) -> int:
+        value = metadata.get(f"{_architecture(metadata)}.{key}", 0)
+        return value if isinstance(value, int) else 0
+
+    heads = number("attention.head_count")
+    width = number("embedding_length") // heads if heads else 0
+    key, value = (number(f"attention.{name}_length") or width for name in ("key", "value"))
+    return 2 * tokens * number("block_count") * (number("attention.head_count_kv") or heads) * (key + value)
+
+
+def _value(stream: BinaryIO, kind: int) -> object:
+    if kind == _STRING:
+        return _string(stream)
+    if kind not in _SCALARS:
+        raise ValueError("a type that is unknown")
+    form = f"<{_SCALARS[kind]}"
+    value: object = struct.unpack(form, stream.read(struct.calcsize(form)))[0]
+    return value
 
 
 def _string(stream: BinaryIO) -> str:
