@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import socket
+import sys
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -22,9 +24,12 @@ OPEN_SECONDS = 10.0
 STALLED_SECONDS = 30.0
 """Time after which a reader that takes nothing is disconnected."""
 QUIET_SECONDS = 15.0
-"""Time without captions after which something is sent, so that both sides see whether the other is there."""
+"""Time without captions after which the state is sent again, so that both sides see whether the other is there."""
 BATCH = 16_384
 """Bytes that wait for a slow reader, about; what it lacks besides is taken from the lines when it can take more."""
+
+_CONNECTION_DROP_TIME = 0x80
+"""`TCP_RXT_CONNDROPTIME` of macOS (netinet/tcp.h), which Python has no name for."""
 
 
 class ReaderConnection(asyncio.Protocol):
@@ -52,6 +57,7 @@ class ReaderConnection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.set_write_buffer_limits(0)
+        end_if_unanswered(transport.get_extra_info("socket"), STALLED_SECONDS)
         if not self._serving.admit(self, str(transport.get_extra_info("peername", ("",))[0])):
             transport.abort()
 
@@ -109,7 +115,7 @@ class ReaderConnection(asyncio.Protocol):
                 self._transport.abort()
         elif waited > QUIET_SECONDS:
             self._since = now
-            self._send(h11.Data(b":\n\n"))
+            self._send(h11.Data(self._serving.lines.state_frame))
 
     def abort(self) -> None:
         self._transport.abort()
@@ -122,8 +128,8 @@ class ReaderConnection(asyncio.Protocol):
             raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "There are too many readers.")
         assert answer.wanted
         self._send(_head(HTTPStatus.OK, answer.content_type))
-        state, self._reached = self._serving.lines.begin(answer.wanted)
-        self._send(h11.Data(b"retry: 1000\n\n" + state))
+        self._reached = self._serving.lines.begin(answer.wanted)
+        self._send(h11.Data(b"retry: 1000\n\n" + self._serving.lines.state_frame))
         self.wanted, self._since = answer.wanted, self._serving.now()
         self._serving.count_readers()
         self.send_news()
@@ -143,6 +149,14 @@ class ReaderConnection(asyncio.Protocol):
     def _send(self, event: h11.Event) -> None:
         if data := self._http.send(event):
             self._transport.write(data)
+
+
+def end_if_unanswered(connection: socket.socket, seconds: float) -> None:
+    """Let the system end a connection whose other side has not confirmed for so long what was sent: it has vanished."""
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * seconds))
+    elif sys.platform == "darwin":
+        connection.setsockopt(socket.IPPROTO_TCP, _CONNECTION_DROP_TIME, round(seconds))
 
 
 def _head(status: HTTPStatus, content_type: str, length: int | None = None) -> h11.Response:

@@ -106,10 +106,15 @@ class SharedLines:
         """The captions' languages; none while models load."""
         return tuple(self._state["targets"])
 
-    def begin(self, wanted: Wanted) -> tuple[bytes, Reached]:
-        """Return what a stream begins with, the state of the run, and what a reader has or is not to get."""
+    @property
+    def state_frame(self) -> bytes:
+        """The state of the run, with which a stream begins, and which says in a quiet one that it goes on."""
+        return _frame("state", self._state)
+
+    def begin(self, wanted: Wanted) -> Reached:
+        """Return what a reader has or is not to get, besides the state."""
         with self._guard:
-            return _frame("state", self._state), Reached(self._known(wanted), self._state_version)
+            return Reached(self._known(wanted), self._state_version)
 
     def since(self, reached: Reached, wanted: Wanted, size: int) -> tuple[bytes, Reached]:
         """Return what has changed, in the order of changes, and up to where that is; empty where nothing has.
@@ -123,7 +128,7 @@ class SharedLines:
                     break
                 changed.append(line)
             newest = Reached(self._version, self._state_version)
-            state = _frame("state", self._state) if newest.state > reached.state else b""
+            state = self.state_frame if newest.state > reached.state else b""
         frames: list[bytes] = []
         length, version = 0, reached.lines
         for line in reversed(changed):

@@ -36,7 +36,7 @@ def events_of(data: bytes) -> list[tuple[str, dict[str, object]]]:
 
 def texts(shared: SharedLines, wanted: Wanted | None = None) -> list[object]:
     wanted = wanted or Wanted()
-    data, _ = shared.since(shared.begin(wanted)[1], wanted, 1_000_000)
+    data, _ = shared.since(shared.begin(wanted), wanted, 1_000_000)
     return [values["text"] for kind, values in events_of(data) if kind == "caption"]
 
 
@@ -55,7 +55,7 @@ def test_a_late_reader_gets_the_last_lines_and_the_current_one() -> None:
 def test_a_line_comes_in_its_newest_form_only() -> None:
     shared = fed(caption(0, "a"), caption(0, "a b"), caption(1, "c"), caption(0, "a b.", final=True))
     assert texts(shared) == ["c", "a b."]
-    data, _ = shared.since(shared.begin(Wanted())[1], Wanted(), 1_000_000)
+    data, _ = shared.since(shared.begin(Wanted()), Wanted(), 1_000_000)
     assert [values["line"] for _, values in events_of(data)] == [1, 0]
 
 
@@ -89,7 +89,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_whoever_reads_when_has_the_same_lines_in_the_end(changes: list[tuple[int, str, bool, int]], size: int) -> None:
     """A reader that takes what it can get, whenever, loses no line and gets no final twice."""
     shared, wanted = SharedLines(), Wanted()
-    _, reached = shared.begin(wanted)
+    reached = shared.begin(wanted)
     held: dict[object, dict[str, object]] = {}
 
     def read(times: int) -> None:
@@ -104,7 +104,7 @@ def test_whoever_reads_when_has_the_same_lines_in_the_end(changes: list[tuple[in
         shared.write(caption(segment, text, final=final))
         read(reads)
     read(len(changes) + 1)
-    whole = events_of(shared.since(shared.begin(Wanted(last=2000))[1], Wanted(last=2000), 1_000_000)[0])
+    whole = events_of(shared.since(shared.begin(Wanted(last=2000)), Wanted(last=2000), 1_000_000)[0])
     assert held == {values["line"]: values for _, values in whole}
 
 
@@ -190,7 +190,7 @@ def test_a_slow_reader_gets_the_newest_state_and_not_a_queue() -> None:
 
 def test_every_field_is_documented() -> None:
     shared = fed(caption(0, "text"), Record(1.0, Gap(1.0, 2.0, "sleep")))
-    state, reached = shared.begin(Wanted())
+    state, reached = shared.state_frame, shared.begin(Wanted())
     found = dict(events_of(state + shared.since(reached, Wanted(), 10_000)[0]))
     sections = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", DOC, re.M | re.S))
     assert found.keys() == sections.keys()

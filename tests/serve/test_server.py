@@ -206,12 +206,10 @@ def test_a_reader_that_takes_nothing_is_disconnected(monkeypatch: pytest.MonkeyP
 def test_a_quiet_stream_shows_that_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_module, "QUIET_SECONDS", 0.2)
     monkeypatch.setattr(server_module, "_LOOK_SECONDS", 0.05)
-    with served() as server, connect(server) as reader:
-        reader.sendall(request(server, "captions"))
-        received = b""
-        while received.count(b"\n:\n\n") < 2 and (part := reader.recv(1000)):
-            received += part
-        assert received.count(b"\n:\n\n") == 2
+    with served() as server, Reader(server) as reader:
+        while len(reader.events) < 3:
+            reader.read_event()
+        assert [kind for kind, _ in reader.events] == ["state"] * 3
 
 
 def test_readers_and_connections_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
