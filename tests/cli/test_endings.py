@@ -365,6 +365,6 @@ import sys, time
 from livetrans.cli import main
 from livetrans.run.translating import Translating
 
-Translating.translate = lambda *_: time.sleep(3600)
+Translating.translate = lambda *_, **__: time.sleep(3600)
 main(sys.argv[1:])
 """
