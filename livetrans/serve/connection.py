@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import socket
 import sys
@@ -57,7 +58,7 @@ class ReaderConnection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.set_write_buffer_limits(0)
-        end_if_unanswered(transport.get_extra_info("socket"), STALLED_SECONDS)
+        end_if_vanished(transport.get_extra_info("socket"), STALLED_SECONDS)
         if not self._serving.admit(self, str(transport.get_extra_info("peername", ("",))[0])):
             transport.abort()
 
@@ -77,8 +78,8 @@ class ReaderConnection(asyncio.Protocol):
                 raise Refusal(HTTPStatus.BAD_REQUEST, "This is no request.")
             self._is_answered = True
             self._answer(answer_to(event.method, event.target, event.headers, self._serving.place, self._serving.token))
-        except h11.RemoteProtocolError as error:
-            self._refuse(Refusal(HTTPStatus(error.error_status_hint), "The request cannot be read."))
+        except h11.RemoteProtocolError:
+            self._refuse(Refusal(HTTPStatus.BAD_REQUEST, "The request cannot be read."))
         except Refusal as refusal:
             self._refuse(refusal)
 
@@ -151,12 +152,13 @@ class ReaderConnection(asyncio.Protocol):
             self._transport.write(data)
 
 
-def end_if_unanswered(connection: socket.socket, seconds: float) -> None:
-    """Let the system end a connection whose other side has not confirmed for so long what was sent: it has vanished."""
-    if hasattr(socket, "TCP_USER_TIMEOUT"):
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * seconds))
-    elif sys.platform == "darwin":
-        connection.setsockopt(socket.IPPROTO_TCP, _CONNECTION_DROP_TIME, round(seconds))
+def end_if_vanished(connection: socket.socket, seconds: float) -> None:
+    """Let the system end a connection whose other side has not confirmed for so long what was sent."""
+    with contextlib.suppress(OSError):  # A Mac refuses it where the other side has left already.
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * seconds))
+        elif sys.platform == "darwin":
+            connection.setsockopt(socket.IPPROTO_TCP, _CONNECTION_DROP_TIME, round(seconds))
 
 
 def _head(status: HTTPStatus, content_type: str, length: int | None = None) -> h11.Response:

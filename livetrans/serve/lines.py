@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from livetrans.config import Settings, changed
 from livetrans.events import Caption, Gap, Record, RunEnded, RunStarted, SettingChanged
 from livetrans.session.codec import dump, encode
 from livetrans.text import visible
@@ -78,7 +79,8 @@ class SharedLines:
         self._lines: OrderedDict[tuple[int, str | None], _SharedLine] = OrderedDict()
         self._version = 0
         self._count = 0
-        self._state: dict[str, Any] = {"run": self.run, "state": "loading", "sources": [], "targets": []}
+        self._settings: Settings | None = None
+        self._state = "loading"
         self._state_version = 0
 
     def write(self, record: Record) -> None:
@@ -89,11 +91,13 @@ class SharedLines:
                 values = {"at": record.at, "start": start, "end": end, "reason": reason, "track": track}
                 self._put("gap", (-1, str(self._count)), values, None, final=True, is_empty=False)
             case RunStarted(settings=settings):
-                self._change_state(state="listening", sources=settings.sources, targets=settings.targets)
+                self._change_state("listening", settings)
             case SettingChanged(name="paused", value=paused):
-                self._change_state(state="paused" if paused else "listening")
+                self._change_state("paused" if paused else "listening", self._settings)
+            case SettingChanged(name=name, value=value) if self._settings:
+                self._change_state(self._state, changed(self._settings, name, value))
             case RunEnded():
-                self._change_state(state="ended")
+                self._change_state("ended", self._settings)
             case _:
                 return
         self.on_change()
@@ -104,12 +108,14 @@ class SharedLines:
     @property
     def targets(self) -> tuple[str, ...]:
         """The captions' languages; none while models load."""
-        return tuple(self._state["targets"])
+        return self._settings.targets if self._settings else ()
 
     @property
     def state_frame(self) -> bytes:
         """The state of the run, with which a stream begins, and which says in a quiet one that it goes on."""
-        return _frame("state", self._state)
+        settings = self._settings
+        values = {"sources": settings.sources if settings else (), "targets": settings.targets if settings else ()}
+        return _frame("state", {"run": self.run, "state": self._state, **values})
 
     def begin(self, wanted: Wanted) -> Reached:
         """Return what a reader has or is not to get, besides the state."""
@@ -121,17 +127,17 @@ class SharedLines:
 
         At least one line, and no further one once there are `size` bytes.
         """
-        changed: list[_SharedLine] = []
+        news: list[_SharedLine] = []
         with self._guard:
             for line in reversed(self._lines.values()):
                 if line.version <= reached.lines:
                     break
-                changed.append(line)
+                news.append(line)
             newest = Reached(self._version, self._state_version)
             state = self.state_frame if newest.state > reached.state else b""
         frames: list[bytes] = []
         length, version = 0, reached.lines
-        for line in reversed(changed):
+        for line in reversed(news):
             if line.is_for(wanted):
                 if length >= size:
                     return b"".join(frames), Reached(version, reached.state)
@@ -202,9 +208,9 @@ class SharedLines:
             while len(self._lines) > KEPT:
                 self._lines.popitem(last=False)
 
-    def _change_state(self, **values: Any) -> None:
+    def _change_state(self, state: str, settings: Settings | None) -> None:
         with self._guard:
-            self._state = {**self._state, **values}
+            self._state, self._settings = state, settings
             self._state_version += 1
 
 

@@ -32,7 +32,8 @@ _WAITING = 64
 _SENT_AHEAD = 32_768
 """Bytes that the system keeps for a reader: what waits there cannot be replaced by a newer state."""
 _LOOK_SECONDS = 1.0
-_STOP_SECONDS = 2.0
+_THREAD_SECONDS = 2.0
+"""Time for the thread to take connections, and to end."""
 
 
 OnRead = Callable[[frozenset[str]], None]
@@ -138,11 +139,11 @@ class CaptionServer:
         self._serving = self._new_serving()
         self._loop = asyncio.new_event_loop()
         takes = threading.Event()
-        serve = functools.partial(self._run, self._loop, listening, takes)
+        serve = functools.partial(self._run, self._loop, listening, takes.set)
         self._thread = threading.Thread(target=serve, name="serving", daemon=True)
         self.lines.on_change = self._announce
         self._thread.start()
-        takes.wait()
+        takes.wait(_THREAD_SECONDS)
 
     def stop(self) -> None:
         """End all connections and close the place."""
@@ -150,7 +151,7 @@ class CaptionServer:
         if self._loop and self._thread:
             with contextlib.suppress(RuntimeError):  # It has ended.
                 self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(_STOP_SECONDS)
+            self._thread.join(_THREAD_SECONDS)
         self._loop = self._thread = None
 
     def _new_serving(self) -> Serving:
@@ -185,7 +186,7 @@ class CaptionServer:
         self._has_news = False
         self._serving.send_news()
 
-    def _run(self, loop: asyncio.AbstractEventLoop, listening: socket.socket, takes: threading.Event) -> None:
+    def _run(self, loop: asyncio.AbstractEventLoop, listening: socket.socket, ready: Callable[[], None]) -> None:
         serving = self._serving
 
         def look() -> None:
@@ -198,7 +199,7 @@ class CaptionServer:
             loop.create_server(lambda: ReaderConnection(serving), sock=listening, backlog=_WAITING)
         )
         look()
-        takes.set()
+        ready()
         try:
             loop.run_forever()
         finally:

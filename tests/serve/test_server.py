@@ -130,6 +130,7 @@ BYTES = [
     b"GET / HTTP/9.9\r\nHost: 127.0.0.1\r\n\r\n",
     b"POST /captions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{\"a\": 1}\n",
     b"DELETE / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: gzip\r\n\r\n",
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     b"GET / HTTP/1.1\nHost 127.0.0.1\n\n",
     b"GET /\r\nX: y HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
@@ -210,6 +211,13 @@ def test_a_quiet_stream_shows_that_it_is_there(monkeypatch: pytest.MonkeyPatch) 
         while len(reader.events) < 3:
             reader.read_event()
         assert [kind for kind, _ in reader.events] == ["state"] * 3
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="this system has another option, or none")
+def test_the_system_ends_a_connection_to_a_reader_that_vanished() -> None:
+    with socket.socket() as connection:
+        connection_module.end_if_vanished(connection, 30.0)
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 30_000
 
 
 def test_readers_and_connections_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
