@@ -94,9 +94,11 @@ def parse_address(host: str) -> IPAddress | None:
         if ":" not in host:
             return None
     try:
-        return ipaddress.ip_address(host)
+        address = ipaddress.ip_address(host)
     except ValueError:
         return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
 
 
 def split_port(text: str) -> tuple[str, str]:

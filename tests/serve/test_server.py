@@ -309,8 +309,9 @@ def test_places_are_parsed(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["0.0.0.0", "192.168.1.20", "192.168.1.20:8765", "::", "[fd00::1]:80", "10.0.0.1", "8.8.8.8", "example.com",
-     "example.com:80", "demo.flac", "localhost:65536", "localhost:x", "localhost:-1", "127.1", "lan:0.0.0.0",
-     "lan:127.0.0.1", "lan:localhost", "lan:example.com", "LAN", "lanx", "lan:224.0.0.1", "\u0661"],
+     "example.com:80", "demo.flac", "localhost:65536", "localhost:x", "localhost:-1", "127.1", "::ffff:10.0.0.1",
+     "lan:0.0.0.0", "lan:[::ffff:0.0.0.0]", "lan:127.0.0.1", "lan:localhost", "lan:example.com",
+     "LAN", "lanx", "lan:224.0.0.1", "\u0661"],
 )  # fmt: skip
 def test_without_the_word_lan_nothing_but_loopback_is_served(text: str) -> None:
     with pytest.raises(UsageError) as error:
