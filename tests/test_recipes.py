@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import random
 import re
@@ -97,6 +98,18 @@ def test_the_grown_model_writes_the_small_ones_text_token_for_token(translator_p
     grow(translator_path, grown, Shape(width=512, layers=5, feed_forward=1024, queries=1024, keys=512))
     assert grown.stat().st_size > 2 * translator_path.stat().st_size
     assert check(translator_path, grown, ["Where did you buy that book?", "Surgeons in Łódź are on strike since"], 1)
+
+
+def test_a_card_says_which_file_it_is_of_and_what_it_scores(tmp_path: Path) -> None:
+    from models.recipes.translator.evaluate import card
+
+    model = tmp_path / "small.gguf"
+    model.write_bytes(b"GGUF")
+    keys = ("name", "description", "license", "author")
+    text = card(model, {f"general.{key}": f"its {key}" for key in keys}, [{"set": "talk", "chrf": 51.5}], [])
+    assert all(f"its {key}" in text for key in keys)
+    assert hashlib.sha256(b"GGUF").hexdigest() in text
+    assert "| talk | 51.5 |" in text
 
 
 @pytest.mark.parametrize("shape", [{"width": 300}, {"layers": 2}, {"keys": 768}, {"feed_forward": 64}])

@@ -1,6 +1,7 @@
 """Score a GGUF through llama.cpp: whole sentences (chrF, BLEU) and how much re-translation flickers on word streams."""
 
 import argparse
+import hashlib
 import json
 import time
 from pathlib import Path
@@ -74,6 +75,26 @@ def score_streams(runner: Runner, pair: Pair, name: str, limit: int, words: int)
     }
 
 
+def card(
+    model: Path, metadata: dict[str, str], sentences: list[dict[str, object]], streams: list[dict[str, object]]
+) -> str:
+    """What the file is, and its scores, in Markdown."""
+    data = model.read_bytes()
+    tables = []
+    for rows in (sentences, streams):
+        columns = [name for name in (rows[0] if rows else ()) if name != "signatures"]
+        lines = (columns, ["---"] * len(columns), *([row[name] for name in columns] for row in rows))
+        tables.append("\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines if line))
+    facts = (
+        f"{len(data):,} bytes, SHA-256 `{hashlib.sha256(data).hexdigest()}`",
+        f"{metadata['general.license']}, {metadata['general.author']}",
+        "An instrument to measure decoders with. Do not report Tatoeba-Challenge test scores for it, which are of the "
+        "training's kind.",
+    )
+    title = f"# {metadata['general.name']}: {metadata['general.description']}"
+    return "\n\n".join((title, *facts, *tables)) + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, required=True, help="the GGUF to score")
@@ -82,14 +103,20 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=300, help="sentences of each set that are streamed")
     parser.add_argument("--words", type=int, default=3, help="words an update of a stream")
     parser.add_argument("--hypotheses", type=Path, help="folder for the translations")
+    parser.add_argument("--card", type=Path, help="a Markdown file to write about the model and its scores")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     runner = Runner(options.model, options.threads)
     pair = PAIRS[options.pair]
+    sentences, streams = [], []
     for name in pair.test_sets:
-        print(json.dumps(score_sentences(runner, pair, name, options.limit, options.hypotheses)), flush=True)
+        sentences.append(score_sentences(runner, pair, name, options.limit, options.hypotheses))
+        print(json.dumps(sentences[-1]), flush=True)
     for name in pair.test_sets if options.streams else ():
-        print(json.dumps(score_streams(runner, pair, name, options.streams, options.words)), flush=True)
+        streams.append(score_streams(runner, pair, name, options.streams, options.words))
+        print(json.dumps(streams[-1]), flush=True)
+    if options.card:
+        options.card.write_text(card(options.model, runner.llama.metadata, sentences, streams), encoding="utf-8")
 
 
 if __name__ == "__main__":
