@@ -102,6 +102,8 @@ class Transcript:
     """Code of the spoken language, where the recogniser detects it or the track has a language of its own."""
     track: str | None = None
     """Name of its track, such as `me`; None in a run of one. Ids of segments are unique over all tracks."""
+    ended: bool = False
+    """Whether the next segment has begun while this one is not final yet; it then waits for its final."""
 
     @property
     def text(self) -> str:

@@ -26,6 +26,7 @@ class SourceUpdate:
     end: float | None = None
     captured: float | None = None
     due: float | None = None
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,9 @@ def _segments(
         updates = waiting.setdefault(transcript.segment_id, [])
         end = transcript.end or None if due is not None else None
         if transcript.text:
-            updates.append(SourceUpdate(transcript.text, transcript.final, end, transcript.captured_at, due))
+            updates.append(
+                SourceUpdate(transcript.text, transcript.final, end, transcript.captured_at, due, transcript.ended)
+            )
         if transcript.final:
             del waiting[transcript.segment_id]
             if updates and updates[-1].final:

@@ -40,12 +40,6 @@ class Task:
     def unit(self) -> Unit:
         return self.repeat, self.segment.segment.segment_id, self.method.label
 
-    @property
-    def stream(self) -> tuple[int, str | int, str]:
-        """Repeat, stream and method, within which drafts go on; a sentence of a text is a stream by itself."""
-        segment = self.segment.segment
-        return self.repeat, segment.stream or segment.segment_id, self.method.label
-
 
 def tasks(corpus: Corpus, header: Header) -> Iterator[Task]:
     """Yield every unit of a run: methods take turns segment by segment, another one first each time.
@@ -76,27 +70,20 @@ class Bench:
         self._models = models
         self._header = header
         self._clock = clock
-        self._translators: dict[str, tuple[tuple[int, str | int, str], Translator]] = {}
         self._ends: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._texts_of = {label: text_of_tokens(models.model) for label, models in models.items()}
 
     def run(self, corpus: Corpus, writer: RunWriter, on_unit: OnUnit = lambda: None) -> None:
         """Run what the writer's file lacks; `on_unit` is called for each unit that was written.
 
-        A stream that an interruption cut is translated again from its beginning, without being written, so that its
-        next segment finds the draft that a split left.
-
         Raises:
             ContextError: a sentence is too long for the model's context.
             SessionError: the file cannot be written.
         """
-        lacking = {task.stream for task in tasks(corpus, self._header) if task.unit not in writer.done}
         for task in tasks(corpus, self._header):
-            if task.stream in lacking:
-                updates = self.translate(task)
-                if task.unit not in writer.done:
-                    writer.write_unit(updates)
-                    on_unit()
+            if task.unit not in writer.done:
+                writer.write_unit(self.translate(task))
+                on_unit()
 
     def run_in_memory(self, corpus: Corpus, on_unit: OnUnit = lambda: None) -> dict[Unit, Sequence[Update]]:
         """Run all of it; a segment that is too long for the model's context is left out for all methods."""
@@ -113,21 +100,19 @@ class Bench:
         return {unit: updates for unit, updates in done.items() if unit[1] not in left_out}
 
     def translate(self, task: Task) -> list[Update]:
-        """Translate one segment by one method; what a split left of the draft goes on from segment to segment."""
+        """Translate one segment by one method."""
         label = task.method.label
         models = self._models[label]
-        stream, translator = self._translators.get(label, (None, None))
-        if translator is None or stream != task.stream:
-            settings = settings_of(task.method, self._header.maximum_output_tokens, self._header.sampling)
-            translator = Translator(models.model, models.prompt, *settings, models.draft_model)
-            self._translators[label] = task.stream, translator
+        settings = settings_of(task.method, self._header.maximum_output_tokens, self._header.sampling)
+        translator = Translator(models.model, models.prompt, *settings, models.draft_model)
         # Caches start from the template alone, whichever unit came before: a resumed run equals a whole one.
         for model in (models.model, *([models.draft_model.model] if models.draft_model else [])):
             model.evaluate((*models.prompt.before, *models.prompt.after))
         identity = task.segment.segment.segment_id
         updates = []
         for number, source in enumerate(task.segment.updates):
-            transcript = Transcript(identity, number, source.source, "", source.final, 0.0, source.end or 0.0)
+            end, ended = source.end or 0.0, source.ended
+            transcript = Transcript(identity, number, source.source, "", source.final, 0.0, end, ended=ended)
             started = self._clock.now()
             translation = translator.translate(transcript)
             seconds = self._clock.now() - started
@@ -148,6 +133,7 @@ class Bench:
                     captured=source.captured,
                     due=source.due,
                     accepted=translation.accepted,
+                    ended=source.ended,
                 )
             )
         return updates

@@ -119,6 +119,7 @@ class Update:
     captured: float | None = None
     due: float | None = None
     accepted: tuple[Span, ...] = ()
+    ended: bool = False
 
     @property
     def unit(self) -> Unit:

@@ -136,7 +136,8 @@ class _Viewer:
     def caption(self, segment: Segment, update: Update) -> Caption:
         self._update = update
         moments = segment.start or 0.0, update.end or 0.0, _heard(update)
-        transcript = Transcript(segment.segment_id, update.update, update.source, "", update.final, *moments)
+        identity = segment.segment_id, update.update
+        transcript = Transcript(*identity, update.source, "", update.final, *moments, ended=update.ended)
         return self._presenter.present(Translation(transcript, update.text, update.tokens, update.stats))
 
     def _render(self, tokens: Sequence[int]) -> str:

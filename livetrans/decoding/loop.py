@@ -38,11 +38,13 @@ class Draft:
 
     tokens: tuple[int, ...] = ()
     prompt: tuple[int, ...] = ()
-    """The prompt that it was written for; empty where its cells are not in the model's cache."""
+    """The prompt that it was written for."""
     template_tokens: int = 0
     """Last tokens of the prompt that are the template's end, behind the source."""
     hidden_tokens: int = 0
     """Last tokens that were not shown: to change them erases nothing."""
+    is_cached: bool = True
+    """Whether the cells of prompt and draft are in the model's cache."""
 
 
 @dataclass(frozen=True, slots=True)

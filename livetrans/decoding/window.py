@@ -96,4 +96,4 @@ def _freeze(decoding: Decoding, draft: Draft, count: int) -> int:
     The draft's last token never is: it may not have been evaluated, where the length cap ended the output.
     """
     count = min(count, len(draft.tokens) - 1)
-    return count if count >= MOVED_AT_LEAST and decoding.freeze(draft, count) else 0
+    return count if draft.is_cached and count >= MOVED_AT_LEAST and decoding.freeze(draft, count) else 0

@@ -136,22 +136,19 @@ class SeenLag:
     """
 
     def __init__(self) -> None:
-        self._segment_id: int | None = None
-        self._hidden: list[tuple[float, int]] = []
-        self._heard = 0.0
+        self._growing: dict[int, tuple[float, list[tuple[float, int]]]] = {}
+        """Of each segment that grows: how far it was heard, and what is hidden: captured when, from which token on."""
 
     def add(self, caption: Caption, at: float) -> list[float]:
         """Take a caption published at `at`; return the lags that end with it, oldest first."""
-        if caption.segment_id != self._segment_id:
-            self._segment_id, self._hidden, self._heard = caption.segment_id, [], caption.start
+        heard, hidden = self._growing.pop(caption.segment_id, (caption.start, []))
         shown = len(caption.tokens)
-        if caption.captured_at is not None and caption.end > self._heard:
-            self._heard = caption.end
-            self._hidden.append((caption.captured_at, shown + caption.masked_tokens))
-        seen = [captured for captured, needed in self._hidden if caption.final or needed <= shown]
-        self._hidden = (
-            [] if caption.final else [(captured, needed) for captured, needed in self._hidden if needed > shown]
-        )
+        if caption.captured_at is not None and caption.end > heard:
+            heard = caption.end
+            hidden.append((caption.captured_at, shown + caption.masked_tokens))
+        seen = [captured for captured, needed in hidden if caption.final or needed <= shown]
+        if not caption.final:
+            self._growing[caption.segment_id] = heard, [item for item in hidden if item[1] > shown]
         return [at - captured for captured in seen]
 
 
@@ -163,20 +160,20 @@ class TimeToStability:
     """
 
     def __init__(self) -> None:
-        self._segment_id: int | None = None
-        self._units: list[str] = []
-        self._changed_at: list[float] = []
+        self._growing: dict[int, tuple[list[str], list[float]]] = {}
+        """The units of each segment that grows, and when each changed last."""
 
     def add(self, caption: Caption, at: float) -> list[float]:
         """Take a caption published at `at`; at a final, return the times of the segment's units, in order."""
-        if caption.segment_id != self._segment_id:
-            self._segment_id, self._units, self._changed_at = caption.segment_id, [], []
+        before, changed_at = self._growing.pop(caption.segment_id, ([], []))
         units = screen_units(caption.text)
-        kept = common_prefix_length(self._units, units)
-        self._units = units
-        self._changed_at = [*self._changed_at[:kept], *[at] * (len(units) - kept)]
-        if not caption.final or caption.captured_at is None:
+        kept = common_prefix_length(before, units)
+        changed_at = [*changed_at[:kept], *[at] * (len(units) - kept)]
+        if not caption.final:
+            self._growing[caption.segment_id] = units, changed_at
+            return []
+        if caption.captured_at is None:
             return []
         begin = caption.captured_at - (caption.end - caption.start)
         pace = (caption.end - caption.start) / max(len(units), 1)
-        return [changed - (begin + (index + 1) * pace) for index, changed in enumerate(self._changed_at)]
+        return [changed - (begin + (index + 1) * pace) for index, changed in enumerate(changed_at)]

@@ -89,8 +89,7 @@ def screen_units(text: str) -> list[str]:
 class ScreenErasure:
     """Normalized erasure of the screen: units taken back / units of the end.
 
-    A unit is erased when it, or one before it, changes. Units that the very next caption shows again at the same place
-    were moved from one segment to the next, and are not erased. Memory is constant: old segments are only counted.
+    A unit is erased when it, or one before it, changes. Memory is constant: old segments are only counted.
     """
 
     def __init__(self) -> None:
@@ -99,21 +98,15 @@ class ScreenErasure:
         """Captions that took something back."""
         self._segments: dict[int, list[str]] = {}
         self._settled_units = 0
-        self._lost: tuple[int, list[str]] = (0, [])
 
     def add(self, caption: Caption) -> None:
         """Take the segment's newest caption."""
         before = self._tail(caption.segment_id)
         self._segments[caption.segment_id] = screen_units(caption.text)
         after = self._tail(caption.segment_id)
-        place = self.units - len(after)
-        self._uncount(place, after)
-        kept = common_prefix_length(before, after)
-        lost = before[kept:]
-        if lost:
-            self.erased_units += len(lost)
-            self.changes += 1
-        self._lost = (place + kept, lost)
+        erased = erasure(before, after)
+        self.erased_units += erased
+        self.changes += erased > 0
         if len(self._segments) > OPEN_SEGMENTS:
             self._settled_units += len(self._segments.pop(min(self._segments)))
 
@@ -130,14 +123,6 @@ class ScreenErasure:
     def _tail(self, segment_id: int) -> list[str]:
         """Return the units on the screen from the segment on."""
         return [unit for key in sorted(self._segments) if key >= segment_id for unit in self._segments[key]]
-
-    def _uncount(self, place: int, shown: list[str]) -> None:
-        """Subtract the units that the last caption took back and that are `shown` again, from `place` on."""
-        begin, lost = self._lost
-        if lost and begin == place:
-            back = common_prefix_length(lost, shown)
-            self.erased_units -= back
-            self.changes -= back == len(lost)
 
 
 class MovedRows:

@@ -86,8 +86,8 @@ class Backlog:
         self._in_hand: Transcript | None = None
         self._came = 0.0
         self._rests_until = 0.0
-        self._latest: dict[str | None, tuple[Transcript, float]] = {}
-        """The newest update of each track, and when its sound came."""
+        self._latest: dict[int, tuple[Transcript, float]] = {}
+        """The newest update of each segment whose final is not translated, and when its sound came."""
         self._spoken = self._spent = 0.0
         self.began: float | None = None
         """When the translation began that is not done yet."""
@@ -111,7 +111,7 @@ class Backlog:
         """Note an update that was recognised in sound that came at the instant `came`."""
         if transcript.final:
             self._finals[transcript.segment_id] = came
-        self._latest[transcript.track] = transcript, came
+        self._latest[transcript.segment_id] = transcript, came
 
     def take(self, transcript: Transcript, now: float) -> None:
         """Note that the translator begins with an update."""
@@ -119,7 +119,7 @@ class Backlog:
         if transcript.final:
             self._came = self._finals[transcript.segment_id]
         else:
-            latest, came = self._latest[transcript.track]
+            latest, came = self._latest[transcript.segment_id]
             self._came = came if latest is transcript else now
 
     def done(self, now: float) -> None:
@@ -127,7 +127,7 @@ class Backlog:
         assert self._in_hand is not None and self.began is not None
         taken = now - self.began
         if self._in_hand.final:
-            del self._finals[self._in_hand.segment_id]
+            del self._finals[self._in_hand.segment_id], self._latest[self._in_hand.segment_id]
             self._spoken += max(self._in_hand.end - self._in_hand.start, 0.0)
             self._spent += taken
         self._rests_until = now + taken
@@ -147,7 +147,7 @@ class LatestPerSegment:
     """Coalescing: a newer update of a segment takes the place of its waiting partial; all finals and gaps are kept.
 
     The place is kept, so that updates of one track do not put off those of another. Bounded by one partial for each
-    track, and the finals and gaps. The pipeline guards it with a lock.
+    segment, and the finals and gaps. The pipeline guards it with a lock.
     """
 
     def __init__(self) -> None:

@@ -140,7 +140,7 @@ class Remainder:
         return _Beginning(open_from, previous_end, context_from)
 
     def _recognised(self, beginning: _Beginning, publish: Publish) -> Iterator[Transcript]:
-        """Yield the updates of the sound from there on, a segment's together: its final says whether it was shown."""
+        """Yield the updates of the sound from there on, as soon as finals say which of their segments were shown."""
         stages = self._open_stages(publish)
         before = [final for final in self._unfinished.finals if final.end * SAMPLE_RATE <= beginning.sample]
         words = [
@@ -152,10 +152,13 @@ class Remainder:
         first_id = max((final.segment_id for final in before), default=-1) + 1
         stages.transcriber.restore(count(first_id), words, beginning.previous_end)
         updates: list[Transcript] = []
+        numbers: dict[int, int] = {}
         for transcript in self._heard_again(stages.gate, stages.transcriber, beginning.sample, publish):
             updates.append(transcript)
             if transcript.final:
-                yield from self._numbered(updates)
+                numbers[transcript.segment_id] = self._number(transcript)
+            if all(update.segment_id in numbers for update in updates):
+                yield from (replace(update, segment_id=numbers[update.segment_id]) for update in updates)
                 updates = []
 
     def _heard_again(
@@ -182,9 +185,9 @@ class Remainder:
         passes, seconds = transcriber.passes, transcriber.recognition_seconds
         return SourceProgress(heard, self._unfinished.total, False, 0.0, 0.0, passes, seconds)
 
-    def _numbered(self, updates: list[Transcript]) -> Iterator[Transcript]:
-        """Yield a segment's updates under the number that its final gets: a new one where it was not shown before."""
-        final, last = updates[-1], self._last_shown
+    def _number(self, final: Transcript) -> int:
+        """Return the id of a segment that was recognised again: a new one where it was not shown before."""
+        last = self._last_shown
         if last is not None and final.end <= last.end + _SAME_END:
             number = min(final.segment_id, last.segment_id)
             self.silent.add(number)
@@ -196,5 +199,4 @@ class Remainder:
             number = self._next_number = max(final.segment_id, self._next_number + 1)
         if not any((one.segment_id, one.text) == (number, final.text) for one in self._unfinished.finals):
             self.shown_in.pop(number, None)  # Other words were recognised now: they are shown in every language.
-        for update in updates:
-            yield replace(update, segment_id=number)
+        return number

@@ -17,7 +17,7 @@ from livetrans.config import DecodingSettings, MaskSettings
 from livetrans.events import Caption, Comparison, Transcript, Translation
 from livetrans.lm.port import Evaluation, LanguageModel, ModelWrapper
 from livetrans.lm.prompts import Prompt, TextOf, text_of_tokens
-from livetrans.metrics.rates import ScreenErasure
+from livetrans.metrics.rates import OPEN_SEGMENTS, ScreenErasure
 from livetrans.run.publisher import Publish
 from livetrans.sequences import common_prefix_length
 from livetrans.translation.presenter import Presenter
@@ -38,11 +38,11 @@ class ShownUpdate:
     prompt: Prompt
     decoding: DecodingSettings
     mask: MaskSettings
-    captions: tuple[Caption, ...]
+    caption: Caption
 
     @property
     def language(self) -> str | None:
-        return self.captions[-1].language
+        return self.caption.language
 
 
 class Interrupted(Exception):
@@ -144,20 +144,21 @@ class SpeedupSampler:
         self._repetitions: tuple[Repetition, Repetition] | None = None
         """By re-translation and by the run's method; opened for the first sample, as is the presenter."""
         self._presenter: Presenter
-        self._growing: dict[str | None, list[ShownUpdate]] = {}
-        """By language."""
+        self._growing: dict[tuple[str | None, int], list[ShownUpdate]] = {}
+        """By language and segment."""
         self._finished: list[ShownUpdate] = []
         self._segment: list[ShownUpdate] = []
         self._screen = ScreenErasure()
 
     def add(self, update: ShownUpdate, *, is_shown: bool = True) -> None:
         """Take an update of the run; a final in the language that is shown makes its segment the next one."""
-        growing = self._growing.setdefault(update.language, [])
-        if growing and growing[0].transcript.segment_id != update.transcript.segment_id:
-            growing.clear()
-        growing.append(update)
-        if update.transcript.final and is_shown:
-            self._finished = growing.copy()
+        key = update.language, update.transcript.segment_id
+        self._growing.setdefault(key, []).append(update)
+        if update.transcript.final:
+            updates = self._growing.pop(key)
+            self._finished = updates if is_shown else self._finished
+        elif len(self._growing) > OPEN_SEGMENTS:
+            self._growing.pop(next(iter(self._growing)))
 
     def rest(self) -> float | None:
         """Return the seconds until the next sample may begin; None where there is nothing to translate again."""
@@ -202,8 +203,7 @@ class SpeedupSampler:
     def _compared(self, retranslation_seconds: float, update_seconds: float) -> Comparison:
         shown = ScreenErasure()
         for update in self._segment:
-            for caption in update.captions:
-                shown.add(caption)
+            shown.add(update.caption)
         return Comparison(
             segment_id=self._segment[0].transcript.segment_id,
             updates=len(self._segment),

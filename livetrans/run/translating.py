@@ -35,21 +35,16 @@ class Lane:
         """Translate and present one update, or show it as it was heard; return what was translated.
 
         It is shown as it was heard where the captions' language is spoken, and a final also where it does not fit in
-        the model's context. What a split left to a new segment is shown until the model has translated it there.
+        the model's context.
         """
         translator, decoding, mask = self.translator, settings.decoding, settings.mask
         if translator is None:
             publish(self._as_heard(transcript))
             return None
         translator.settings, translator.mask, self.presenter.mask = decoding, mask, mask
-        carried = translator.carried(transcript)
         if self.language and are_same(transcript.language or settings.source_language, self.language):
             publish(self._as_heard(transcript))
             return None
-        captions: list[Caption] = []
-        if carried:
-            captions.append(self.presenter.present(carried))
-            publish(captions[0])
         try:
             translation = translator.translate(transcript)
         except ContextError as error:
@@ -58,9 +53,9 @@ class Lane:
                 publish(self._as_heard(transcript))
             return None
         publish(translation)
-        captions.append(self.presenter.present(translation))
-        publish(captions[-1])
-        return ShownUpdate(transcript, translator.prompt, decoding, mask, tuple(captions))
+        caption = self.presenter.present(translation)
+        publish(caption)
+        return ShownUpdate(transcript, translator.prompt, decoding, mask, caption)
 
     def _as_heard(self, transcript: Transcript) -> Caption:
         return Caption(transcript, transcript.text, untranslated=True, language=self.language)

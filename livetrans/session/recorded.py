@@ -172,8 +172,8 @@ class Unfinished:
     """Segments whose final was shown in every language."""
     shown_in: dict[int, set[str | None]] = field(default_factory=dict)
     """The languages in which the final of each segment was shown."""
-    waiting: dict[int, list[Transcript]] = field(default_factory=dict)
-    """The updates of each segment that lacks a final caption, and of the segment before: what the draft grew from."""
+    waiting: list[Transcript] = field(default_factory=list)
+    """The updates of segments that lack a final caption, and of the segment before, in order."""
 
     sound: Callable[[], Iterator[AudioChunk]] | None = None
     """Opens the sound that can be recognised, kept or from the file that was replayed; None where there is none."""
@@ -201,12 +201,10 @@ class Unfinished:
 
     def updates(self, until: float) -> Iterator[Transcript]:
         """Yield what has to be translated of the segments that end before `until`, with the updates before it."""
-        for segment_id, updates in sorted(self.waiting.items()):
-            last = updates[-1]
-            if last.end > until:
-                continue
-            yield from updates
-            if not last.final and segment_id not in self.captioned:
+        newest = {update.segment_id: update for update in self.waiting}
+        yield from (update for update in self.waiting if newest[update.segment_id].end <= until)
+        for segment_id, last in sorted(newest.items()):
+            if last.end <= until and last.text and not last.final and segment_id not in self.captioned:
                 yield _as_final(last)
 
 
@@ -230,15 +228,15 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
                     began, found.settings, found.origin = True, settings, origin
                     found.lacks_glossary = bool(signature.get("glossary_terms")) and not settings.prompt.glossary
             case Transcript() as transcript:
-                found.waiting.setdefault(transcript.segment_id, []).append(transcript)
+                found.waiting.append(transcript)
                 if transcript.final:
                     found.finals.append(transcript)
             case Coalesced(segment_id=segment_id, revision=revision):
-                updates = found.waiting.get(segment_id, [])
-                found.waiting[segment_id] = [update for update in updates if update.revision != revision]
+                replaced = segment_id, revision
+                found.waiting = [one for one in found.waiting if (one.segment_id, one.revision) != replaced]
             case Caption(final=True) as caption if caption.segment_id >= 0 and found.note_final(caption):
                 if shown is not None and shown != caption.segment_id:
-                    found.waiting.pop(shown, None)
+                    found.waiting = [one for one in found.waiting if one.segment_id != shown]
                 shown = caption.segment_id
             case SettingChanged(name=name, value=value):
                 if not found.was_resumed:
@@ -255,9 +253,6 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
                 pass
     if not began:
         raise SessionError(f"{folder} holds nothing to finish: its run ended before it began to listen.")
-    found.waiting = {
-        segment_id: updates
-        for segment_id, updates in found.waiting.items()
-        if updates and (segment_id == shown or segment_id not in found.captioned)
-    }
+    done = found.captioned - {shown}
+    found.waiting = [update for update in found.waiting if update.segment_id not in done]
     return found

@@ -63,6 +63,7 @@ class PlainOutput:
     - Text that was not translated is on a line that begins with `> ` too.
     - In a run of two tracks the name of the track stands before the text.
     - `language`: of several languages the one whose captions are printed.
+    - A segment that begins before another one is final grows on the line behind it.
     - A segment without a final is printed when the output is closed.
     - A line whose first letter would give it the wrong direction is put into a directional isolate.
     - Warnings go to `notices` (standard error), so that a file holds captions only. Progress is not printed, and
@@ -87,11 +88,10 @@ class PlainOutput:
         self._source_first = source_line == "above" and not show_partials
         self._mine: str | None = None
         self._line = ""
-        self._line_track: str | None = None
+        self._line_segment: int | None = None
         """Whose caption the line is."""
         self._isolate_end = ""
-        self._unfinished: dict[str | None, Caption] = {}
-        """By track."""
+        self._unfinished: dict[int, Caption] = {}
         self._level = "normal"
         self._closed = False
 
@@ -121,8 +121,8 @@ class PlainOutput:
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            for caption in list(self._unfinished.values()):
-                self._end_segment(caption)
+            for segment in sorted(self._unfinished):
+                self._end_segment(self._unfinished[segment])
 
     def _is_shown(self, caption: Caption) -> bool:
         if None in (self._language, caption.language) or caption.language == self._language:
@@ -130,16 +130,16 @@ class PlainOutput:
         return caption.track is not None and caption.track == self._mine
 
     def _take(self, caption: Caption) -> None:
-        """Take a caption. While a line grows, an unfinished one of the other track waits; a final does not."""
-        earlier = self._unfinished.get(caption.track)
-        if earlier is not None and earlier.segment_id != caption.segment_id:
-            self._end_segment(earlier)
+        """Take a caption. While a line grows, unfinished ones of later segments wait; a final does not."""
+        growing = min(self._unfinished, default=caption.segment_id)
         if caption.final:
             self._end_segment(caption)
-            return
-        self._unfinished[caption.track] = caption
-        if self._show_partials and (not self._line or self._line_track == caption.track):
-            self._grow(_text_of(caption), caption)
+        else:
+            self._unfinished[caption.segment_id] = caption
+        if self._show_partials and self._unfinished and not (caption.final and caption.segment_id != growing):
+            first = self._unfinished[min(self._unfinished)]
+            if not self._line or self._line_segment == first.segment_id:
+                self._grow(_text_of(first), first)
 
     def _notice(self, text: str) -> None:
         if self._stream.isatty():
@@ -147,8 +147,8 @@ class PlainOutput:
         put(self._notices, f"{text}\n")
 
     def _end_segment(self, caption: Caption) -> None:
-        self._unfinished.pop(caption.track, None)
-        if self._line_track != caption.track:
+        self._unfinished.pop(caption.segment_id, None)
+        if self._line_segment != caption.segment_id:
             self._end_line()
         text = _text_of(caption)
         is_shown = self._show_source and text and not caption.untranslated
@@ -171,7 +171,7 @@ class PlainOutput:
             before, _, self._isolate_end = isolated(text, caption.right_to_left).partition(text)
             self._put(before)
         self._put(text[len(self._line) :])
-        self._line, self._line_track = text, caption.track
+        self._line, self._line_segment = text, caption.segment_id
 
     def _end_line(self) -> None:
         if self._line:

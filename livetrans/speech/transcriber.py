@@ -14,7 +14,7 @@ from livetrans.config import TranscriberSettings
 from livetrans.events import FULL_SCALE, SAMPLE_RATE, SpeechChunk, Transcript, Word
 from livetrans.speech.agreement import LocalAgreement
 from livetrans.speech.recogniser import Hypothesis, Recogniser
-from livetrans.speech.words import OpenSegment, drop_loops, is_spoken, words_text
+from livetrans.speech.words import OpenSegments, drop_loops, is_spoken, words_text
 from livetrans.stats import RecognitionStats
 from livetrans.text import one_line
 
@@ -39,7 +39,7 @@ class Transcriber:
         self._clock = clock
         self._buffer = SoundBuffer(recogniser.maximum_length)
         self._agreement = LocalAgreement()
-        self._segment = OpenSegment(ids or count())
+        self._segments = OpenSegments(ids or count(), settings)
         self._prompt = PromptText(settings.prompt_characters)
         self._new_samples = 0
         self._last_pass_seconds = 0.0
@@ -52,7 +52,7 @@ class Transcriber:
 
     def restore(self, ids: Iterator[int], words: Sequence[Word], end_sample: int) -> None:
         """Continue an earlier run at a pause: with the ids to come, the last words and the end of their sound."""
-        self._segment.ids = ids
+        self._segments.ids = ids
         self._prompt.extend(words)
         self._buffer.restart(end_sample)
 
@@ -85,7 +85,7 @@ class Transcriber:
         `recognise=False` is for a recogniser that has failed: the words of its last pass become final.
         """
         transcripts = self._pass(final=True) if recognise and len(self._buffer) else []
-        transcripts += self._segment.finish(self._captured)
+        transcripts += self._segments.finish(self._captured)
         self._prompt.extend(self._agreement.forget_before(math.inf))
         self._buffer.drop_before(self._buffer.end_sample)
         self._agreement = LocalAgreement()
@@ -125,12 +125,12 @@ class Transcriber:
         self._last_pass_seconds = self._clock.now() - began
         self.passes += 1
         self.recognition_seconds += self._last_pass_seconds
-        before, now = self._segment.language, hypothesis.language or self._segment.language
-        self._segment.language = now
+        before, now = self._segments.language, hypothesis.language or self._segments.language
+        self._segments.language = now
         if before not in (None, now):
-            self._segment.language = before
+            self._segments.language = before
             ended = self._end_committed()
-            self._segment.language = now
+            self._segments.language = now
             return ended + (self._pass(final) if len(self._buffer) else [])
         stats = RecognitionStats(len(samples) / SAMPLE_RATE, self._last_pass_seconds)
         self._new_samples = 0
@@ -139,13 +139,13 @@ class Transcriber:
             newly += self._agreement.commit(len(self._agreement.tail))
         elif self._buffer.full or self._buffer.length > self._settings.trim_after or self._stalled():
             newly += self._trim(hypothesis.segment_ends)
-        self._segment.take(newly, self._agreement.tail, stats)
-        return self._segment.update(self._settings, self._captured, final)
+        self._segments.take(newly, self._agreement.tail, stats)
+        return self._segments.update(self._captured, final)
 
     def _end_committed(self) -> list[Transcript]:
         """End the segment of another language with its committed words; the sound after them is recognised again."""
         end = self._agreement.committed_end
-        transcripts = self._segment.finish_committed(self._captured)
+        transcripts = self._segments.finish_committed(self._captured)
         self._agreement = LocalAgreement()
         self._prompt.clear()
         if end is not None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import reduce
-from itertools import accumulate, groupby
+from itertools import groupby, pairwise
 
 from livetrans.config import TranscriberSettings
 from livetrans.events import Transcript, Word
@@ -25,6 +25,8 @@ PHRASE_WORDS = range(2, 9)
 
 LETTERS_PER_WORD = 3
 """Letters of a script without spaces that count as one word against the cap: about as much speech."""
+NEARLY = 0.75
+"""Share of the caps from which on a segment ends at a clause boundary."""
 
 _CLOSING = "\"'”’»›)]}」』"
 _STRONG = (".", "!", "?", "…", "。", "！", "？")
@@ -84,36 +86,23 @@ def _drop_phrase_loop(words: Sequence[Word]) -> tuple[Word, ...]:
     return tuple(words)
 
 
-def find_endpoint(
-    committed: Sequence[Word], partial: Sequence[Word], maximum_words: int, maximum_length: float, shown_words: int = 0
-) -> int | None:
-    """Return how many leading committed words end the segment, or None if it goes on; `maximum_length` in seconds.
+def find_endpoint(words: Sequence[Word], maximum_words: int, maximum_length: float, least: int = 1) -> int | None:
+    """Return how many leading words are a segment, or None if it goes on with the next word; `maximum_length`: seconds.
 
-    It ends at the first sentence end that more words follow; past the caps at the last clause boundary of its latter
-    half, or else at the last committed word there. It goes on while its latter half is not yet committed; the limit of
-    the buffer ends that. `shown_words` were already shown as committed to this segment and stay in it.
+    It ends at the first sentence end that more words follow; from `NEARLY` of the caps on at a clause boundary too, and
+    at the caps anywhere. So an end is known as soon as the first word behind it is. The first `least` words stay in it.
     """
-    words = [*committed, *partial]
-    if not words or not committed:
-        return None
-    # A recogniser's words are single letters where no spaces are written.
-    sizes = accumulate(1 if has_unspaced_script(word.text) else LETTERS_PER_WORD for word in words)
-    most = maximum_words * LETTERS_PER_WORD
-    within = sum(
-        size <= most and word.end - words[0].start <= maximum_length for word, size in zip(words, sizes, strict=True)
-    )
-    limit = max(within, shown_words, 1)
-    reach = min(limit, len(committed))
-    for count in range(max(shown_words, 1), min(reach, len(words) - 1) + 1):
-        if ends_sentence(words[count - 1].text, words[count].text):
+    size = 0
+    for count, (word, following) in enumerate(pairwise(words), start=1):
+        # A recogniser's words are single letters where no spaces are written.
+        size += 1 if has_unspaced_script(word.text) else LETTERS_PER_WORD
+        if count < least:
+            continue
+        reached = max(size / (maximum_words * LETTERS_PER_WORD), (word.end - words[0].start) / maximum_length)
+        at_clause = word.text.rstrip(_CLOSING).endswith(_CLAUSE)
+        if ends_sentence(word.text, following.text) or reached >= (NEARLY if at_clause else 1.0):
             return count
-    if len(words) <= limit:
-        return None
-    earliest = max((limit + 1) // 2, shown_words)
-    for count in range(reach, earliest - 1, -1):
-        if words[count - 1].text.rstrip(_CLOSING).endswith(_CLAUSE):
-            return count
-    return reach if reach >= earliest else None
+    return None
 
 
 def ends_sentence(text: str, following: str) -> bool:
@@ -131,21 +120,32 @@ def ends_sentence(text: str, following: str) -> bool:
     return not (abbreviated or _ORDINAL.fullmatch(bare))
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """An open segment as its last transcript showed it."""
+
+    segment_id: int
+    words: tuple[Word, ...] = ()
+    committed: int = 0
+    """How many of them it showed as committed: they cannot go to another segment."""
+    revisions: int = 0
+    ended: bool = False
+
+
 @dataclass
-class OpenSegment:
-    """The segment that is being spoken: its words, its id and its next revision."""
+class OpenSegments:
+    """The segments that are being spoken: one, or several where sentences end in words that are not yet committed.
+
+    A hypothesis is divided at its sentence ends. A segment becomes final when all its words are committed and another
+    word follows. Where the recogniser takes a sentence end back, the words behind it go back to the segment before.
+    """
 
     ids: Iterator[int]
     """Gives the ids; tracks share one, so that the segment that begins first has the smaller one."""
-    segment_id: int | None = None
-    """None before the segment has a transcript."""
-    revision: int = 0
+    settings: TranscriberSettings
     committed: tuple[Word, ...] = ()
     partial: tuple[Word, ...] = ()
-    shown: tuple[Word, ...] = ()
-    shown_text: str = ""
-    shown_committed: int = 0
-    """Words that a transcript of this segment showed as committed: they cannot go to another segment."""
+    shown: list[_Shown] = field(default_factory=list)
     stats: RecognitionStats | None = None
     language: str | None = None
 
@@ -154,62 +154,88 @@ class OpenSegment:
         self.partial = tail
         self.stats = stats
 
-    def update(
-        self, settings: TranscriberSettings, captured: tuple[float, float] | None, final: bool
-    ) -> list[Transcript]:
-        """Return finals of the segments that end within the words, then the update of the open one, if it changed."""
+    def update(self, captured: tuple[float, float] | None, final: bool) -> list[Transcript]:
+        """Return finals of the segments that end within the words, then the updates of the open ones that changed."""
+        parts = self._parts()
         transcripts: list[Transcript] = []
-        caps = (settings.maximum_words, settings.maximum_length)
-        while count := find_endpoint(self.committed, self.partial, *caps, self.shown_committed):
-            rest = self.committed[count:]
-            transcripts.append(self._final(self.committed[:count], captured))
-            self.committed = rest
-        words = (*self.committed, *self.partial)
-        if not final and words and words_text(words) != self.shown_text:
-            transcripts.append(self._transcript(self.committed, self.partial, False, captured))
-            self.shown, self.shown_text = words, words_text(words)
-            self.shown_committed = len(self.committed)
-            self.revision += 1
+        while len(parts) > 1 and len(parts[0]) <= len(self.committed):
+            transcripts.append(self._final(parts.pop(0), captured))
+        if final or self._lost_its_end(parts):
+            return transcripts
+        for place in reversed(range(len(parts), len(self.shown))):
+            transcripts += self._partial(place, (), False, captured)
+        for place, words in enumerate(parts):
+            transcripts += self._partial(place, words, place < len(parts) - 1, captured)
         return transcripts
 
     def finish(self, captured: tuple[float, float] | None) -> list[Transcript]:
-        """Return the final of the remaining words.
+        """Return the finals of the remaining words, and empty ones of segments whose words went to another.
 
-        A segment whose words have all disappeared ends as it was last shown: its caption is on the screen, and an empty
-        one would mean that nobody spoke.
+        Where all words have disappeared, segments end as they were last shown: their captions are on the screen, and
+        empty ones would mean that nobody spoke.
         """
-        words = (*self.committed, *self.partial) or self.shown
+        self.committed += self.partial
         self.partial = ()
-        return [self._final(words, captured)] if words else []
+        parts = self._parts() or [shown.words for shown in self.shown]
+        return [self._final(words, captured) for words in (*parts, *[()] * (len(self.shown) - len(parts)))]
 
     def finish_committed(self, captured: tuple[float, float] | None) -> list[Transcript]:
-        """Return the final of the committed words; the others are recognised again."""
+        """Return the finals of the committed words; the others are recognised again."""
         self.partial = ()
-        return [self._final(self.committed, captured)] if self.committed else []
+        return [self._final(words, captured) for words in self._parts()]
+
+    def _parts(self) -> list[tuple[Word, ...]]:
+        """Return the words of each open segment."""
+        parts: list[tuple[Word, ...]] = []
+        rest = (*self.committed, *self.partial)
+        while rest:
+            least = self.shown[len(parts)].committed if len(parts) < len(self.shown) else 1
+            count = find_endpoint(rest, self.settings.maximum_words, self.settings.maximum_length, least) or len(rest)
+            parts.append(rest[:count])
+            rest = rest[count:]
+        return parts
+
+    def _lost_its_end(self, parts: Sequence[tuple[Word, ...]]) -> bool:
+        """Return whether the words are those shown without the last ones, which often come again with the next pass."""
+        shown = [comparison_form(word.text) for one in self.shown for word in one.words]
+        words = [comparison_form(word.text) for part in parts for word in part]
+        return len(words) < len(shown) and shown[: len(words)] == words
+
+    def _partial(
+        self, place: int, words: tuple[Word, ...], ended: bool, captured: tuple[float, float] | None
+    ) -> list[Transcript]:
+        """Return the update of the open segment at that place, if there is one.
+
+        A sentence behind which the next one is shown waits for its final: to follow each rewrite would move what comes
+        behind it.
+        """
+        if place == len(self.shown):
+            self.shown.append(_Shown(next(self.ids)))
+        before = self.shown[place]
+        if ended == before.ended and (ended or words_text(words) == words_text(before.words)):
+            return []
+        committed = min(len(self.committed), len(words)) if place == 0 else 0
+        self.shown[place] = _Shown(before.segment_id, words, committed, before.revisions + 1, ended)
+        return [replace(self._transcript(before, words, committed, captured), ended=ended)]
 
     def _final(self, words: tuple[Word, ...], captured: tuple[float, float] | None) -> Transcript:
-        transcript = self._transcript(words, (), True, captured)
-        self.segment_id = None
-        self.revision = 0
-        self.committed, self.shown, self.shown_text, self.shown_committed = (), (), "", 0
-        return transcript
+        before = self.shown.pop(0) if self.shown else _Shown(next(self.ids))
+        self.committed = self.committed[len(words) :]
+        return replace(self._transcript(before, words, len(words), captured), final=True)
 
     def _transcript(
-        self, committed: tuple[Word, ...], partial: tuple[Word, ...], final: bool, captured: tuple[float, float] | None
+        self, before: _Shown, words: tuple[Word, ...], committed: int, captured: tuple[float, float] | None
     ) -> Transcript:
-        words = (*committed, *partial)
-        end = words[-1].end
-        if self.segment_id is None:
-            self.segment_id = next(self.ids)
+        spoken = words or before.words
         return Transcript(
-            segment_id=self.segment_id,
-            revision=self.revision,
-            committed=words_text(committed),
-            partial=words_text(partial),
-            final=final,
-            start=words[0].start,
-            end=end,
-            captured_at=None if captured is None else captured[1] - (captured[0] - end),
+            segment_id=before.segment_id,
+            revision=before.revisions,
+            committed=words_text(words[:committed]),
+            partial=words_text(words[committed:]),
+            final=False,
+            start=spoken[0].start if spoken else 0.0,
+            end=spoken[-1].end if spoken else 0.0,
+            captured_at=None if captured is None or not words else captured[1] - (captured[0] - words[-1].end),
             recognition=self.stats,
             language=self.language,
         )

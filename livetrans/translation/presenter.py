@@ -32,20 +32,19 @@ class Presenter:
         self._text_of = text_of
         self.mask = mask
         self._spaced = spaced
-        self._segment_id: int | None = None
-        self._shown_text = ""
+        self._shown: dict[int, str] = {}
+        """What is shown of the segments that grow."""
 
     def present(self, translation: Translation) -> Caption:
         """Return the caption of an update; updates come in order."""
-        if translation.segment_id != self._segment_id:
-            self._segment_id, self._shown_text = translation.segment_id, ""
+        before = self._shown.pop(translation.segment_id, "")
         language = LANGUAGES.get((translation.language or "").lower())
         spaced = language.spaced if language else self._spaced
-        text, shown_tokens = self._shown(translation, spaced)
+        text, shown_tokens = self._visible(translation, spaced)
         accepted = self._spans(translation, text)
         if not translation.final:
-            text, accepted = _with_shown_forms(self._shown_text, text, accepted, spaced)
-        self._shown_text = text
+            text, accepted = _with_shown_forms(before, text, accepted, spaced)
+            self._shown[translation.segment_id] = text
         return Caption(
             transcript=translation.transcript,
             text=text,
@@ -64,11 +63,11 @@ class Presenter:
         spans = (Span(characters(span.begin), characters(span.end), span.draft) for span in translation.accepted)
         return tuple(span for span in spans if span.begin < span.end)
 
-    def _shown(self, translation: Translation, spaced: bool) -> tuple[str, int]:
+    def _visible(self, translation: Translation, spaced: bool) -> tuple[str, int]:
         """Return the visible text and the number of tokens wholly in it."""
         tokens = translation.tokens
         mask = self.mask
-        masked = 0 if translation.final or mask.mode == "none" else mask.k
+        masked = 0 if translation.final or translation.transcript.ended or mask.mode == "none" else mask.k
         kept = max(len(tokens) - max(masked, loop_length(tokens)), 0)
         if kept == len(tokens):
             return translation.text, kept

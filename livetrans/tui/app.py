@@ -221,7 +221,7 @@ class LivetransApp(ServedApp):
         board = self._boards.shown
         if not board.has_shown_text:
             waiting = {Phase.RUNNING: "listening …", Phase.ENDED: "no speech was heard"}.get(self._phase, "")
-        self._current.show(board.current, board.source(), waiting)
+        self._current.show(board.captions, board.source(), waiting)
 
     def _snapshot(self) -> Snapshot:
         snapshot = self._read_monitor(self._pipeline.settings.target_language)
@@ -295,14 +295,11 @@ class LivetransApp(ServedApp):
         self._status.show(sentence)
 
     def _shown_captions(self) -> list[str]:
-        captions = list(self._history.captions)
-        if self._boards.shown.current is not None:
-            captions.append(self._boards.shown.current)
+        captions = [*self._history.captions, *self._boards.shown.captions]
         return [text for text in (visible(caption.text) for caption in captions) if text]
 
     def action_save(self) -> None:
-        current = self._boards.shown.current
-        is_growing = current is not None and not current.final
+        is_growing = any(not caption.final for caption in self._boards.shown.captions)
         self._status.show(*keys.save_transcript(self._save, is_growing=is_growing))
 
     def action_clear(self) -> None:

@@ -20,7 +20,7 @@ from livetrans.errors import SessionError
 from livetrans.events import Caption, Event, Gap, Notice, Record, RunEnded, RunStarted, Transcript
 from livetrans.session.export import as_srt
 from livetrans.session.subtitles import Spoken
-from livetrans.text import one_line
+from livetrans.text import join_text, one_line
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump
@@ -32,16 +32,18 @@ REMEMBERED_FINALS = 1000
 class Board:
     """Follows captions of one language and transcripts; returns the captions that become history, each final once.
 
-    A final stays current until the next segment has text, so that the last line is there through a pause.
+    Several captions are current where a sentence began before the one before it was final. A final that is the only
+    current caption stays until another segment has text, so that the last line is there through a pause.
     """
 
     def __init__(self) -> None:
-        self.current: Caption | None = None
+        self._current: dict[int, Caption] = {}
         self.has_shown_text = False
         """Whether there ever was a caption, cleared or not."""
         self.history: deque[Caption] = deque(maxlen=REMEMBERED_FINALS)
         """The captions that became history."""
-        self._transcript: Transcript | None = None
+        self._transcripts: dict[int, Transcript] = {}
+        """The newest of each segment without a final caption."""
         self._finished: deque[int] = deque(maxlen=REMEMBERED_FINALS)
 
     def feed(self, event: Caption | Transcript | Gap) -> list[Caption]:
@@ -56,75 +58,68 @@ class Board:
         self.history.extend(finished)
         return finished
 
+    @property
+    def captions(self) -> list[Caption]:
+        """The current captions, in the order of their segments."""
+        return [self._current[segment] for segment in sorted(self._current)]
+
     def feed_caption(self, caption: Caption) -> list[Caption]:
         """Take a segment's newer caption; returns the captions that became history."""
         if caption.segment_id in self._finished:
             return []
         if caption.final:
             self._finished.append(caption.segment_id)
+            self._transcripts.pop(caption.segment_id, None)
         empty = not caption.text.strip()
         self.has_shown_text = self.has_shown_text or not empty
-        current = self.current
-        if current is None or caption.segment_id == current.segment_id:
-            self.current = None if empty and caption.final else caption
-            return []
         if empty:
-            # Nothing to show yet: the line before stays.
+            # Nothing to show: a line of another segment stays.
+            self._current.pop(caption.segment_id, None)
             return []
-        if caption.segment_id < current.segment_id:
-            return [caption] if caption.final else []
-        self.current = caption
-        # An unfinished caption is not history: its own final is still to come and then goes there directly.
-        return [current] if current.final else []
+        self._current[caption.segment_id] = caption
+        return self._take_finals(keep_last=all(one.final for one in self._current.values()))
 
     def feed_transcript(self, transcript: Transcript) -> list[Caption]:
         """Take a newer hypothesis; returns the captions that became history."""
-        if self._transcript is not None and transcript.segment_id < self._transcript.segment_id:
+        if transcript.segment_id in self._finished:
             return []
-        self._transcript = transcript
-        current = self.current
-        if current is None or not current.final or transcript.segment_id <= current.segment_id:
-            return []
-        if not transcript.text.strip():
-            return []
-        self.current = None
-        return [current]
+        self._transcripts[transcript.segment_id] = transcript
+        return self._take_finals() if transcript.text.strip() else []
 
     def feed_gap(self, gap: Gap) -> list[Caption]:
         """Take a gap; returns what became history: a final that was current, and what stands for the gap."""
-        current = self.current
-        if current is None or not current.final:
-            return [gap.caption()]
-        self.current = None
-        return [current, gap.caption()]
+        return [*self._take_finals(), gap.caption()]
 
     @property
     def sentence(self) -> int | None:
-        """The segment that is shown as current, or heard where nothing of it is shown yet."""
-        shown = self.current or self._transcript
-        return None if shown is None else shown.segment_id
+        """The first segment that is shown as current, or heard where nothing of it is shown yet."""
+        return min((*self._current, *self._transcripts), default=None)
 
     def source(self) -> tuple[str, str]:
-        """The source of the current caption in two parts: what will not change, and what may."""
-        current, transcript = self.current, self._transcript
-        if current is not None and current.untranslated:
-            if transcript is None or transcript.segment_id == current.segment_id:
-                return "", ""  # The caption says it.
-        if transcript is not None and transcript.segment_id not in self._finished:
-            if current is None or transcript.segment_id == current.segment_id:
-                return transcript.committed, transcript.text[len(transcript.committed) :]
-        if current is None:
-            return "", ""
-        if current.final:
-            return current.source, ""
-        cut = len(current.transcript.committed)
-        return current.source[:cut], current.source[cut:]
+        """The source of the current captions in two parts: what will not change, and what may."""
+        committed = whole = ""
+        for segment in sorted({*self._current, *self._transcripts}):
+            caption, transcript = self._current.get(segment), self._transcripts.get(segment)
+            if caption is not None and caption.untranslated:
+                continue  # The caption says it.
+            newest = transcript or (caption.transcript if caption else None)
+            if newest is not None:
+                unchanging = newest.text if newest.final else newest.committed
+                committed = join_text(whole, unchanging) if committed == whole else committed
+                whole = join_text(whole, newest.text)
+        return committed, whole[len(committed) :]
 
     def clear(self) -> None:
-        """Remove the history and a final that is still current; an unfinished caption stays."""
+        """Remove the history and a final that is still current; unfinished captions stay."""
         self.history.clear()
-        if self.current is not None and self.current.final:
-            self.current = None
+        self._take_finals()
+
+    def _take_finals(self, keep_last: bool = False) -> list[Caption]:
+        finals = [caption for caption in self.captions if caption.final]
+        finals = finals[:-1] if keep_last else finals
+        for caption in finals:
+            del self._current[caption.segment_id]
+        return finals
 
 
 class Boards:

@@ -22,6 +22,7 @@ from livetrans.text import (
     END_ISOLATE,
     RIGHT_TO_LEFT,
     display_width,
+    join_text,
     line_spans,
     reads_right_to_left,
     visible,
@@ -243,7 +244,7 @@ class FixedRows(Static):
 
 
 class Current(Vertical):
-    """The current caption: source and translation, each in rows of its own."""
+    """The current captions: source and translation, each in rows of its own."""
 
     def __init__(self, show_source: bool, source_line: str) -> None:
         super().__init__(id="current", classes=f"-{source_line}")
@@ -261,14 +262,19 @@ class Current(Vertical):
         self._source.take(source)
         self._caption.take(min(max(ceil(SENTENCE_CELLS / width), 3), rows - source))
 
-    def show(self, caption: Caption | None, source: tuple[str, str], waiting: str = "") -> None:
-        """Draw the current caption, or the sentence `waiting` where there is none."""
+    def show(self, captions: Sequence[Caption], source: tuple[str, str], waiting: str = "") -> None:
+        """Draw the current captions as one text, or the sentence `waiting` where there is none."""
         self._source.show(source_content(*source), reads_right_to_left("".join(source)))
-        if caption is None:
+        if not captions:
             self._caption.show(Content.styled(waiting, PARTIAL_SOURCE))
-        else:
-            new_style = NEW_WITHOUT_COLOUR if self.app.no_color else NEW
-            self._caption.show(caption_content(caption, new_style), caption.right_to_left)
+            return
+        new_style = NEW_WITHOUT_COLOUR if self.app.no_color else NEW
+        text = Content("")
+        for caption in captions:
+            content = caption_content(caption, new_style)
+            between = join_text(text.plain, content.plain)[len(text) : -len(content) or None]
+            text = Content.assemble(text, between, content)
+        self._caption.show(text, captions[0].right_to_left)
 
     def rows(self) -> dict[int, str]:
         """Return the text of the rows in view, by their row on the screen."""

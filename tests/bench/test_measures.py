@@ -335,10 +335,16 @@ def screen(units: MethodUnits, mask_k: int = 0) -> Any:
 
 
 def test_the_screen_is_all_captions_of_a_stream_as_one_text() -> None:
-    split = [unit_of(0, "a b c d", "a b"), unit_of(1, "c d", "c d e")]
-    # What a split moves to the next segment of its stream is not taken back; in another stream it is lost.
-    assert screen(split).erasure == 0.0
-    assert screen([split[0], unit_of(1, "c d", "c d e", stream="other")]).erasure == pytest.approx(2 / 5)
+    units = [unit_of(0, "a b c d", "a b"), unit_of(1, "c d", "c d e")]
+    assert screen(units).erasure == pytest.approx(2 / 5)
+    again = replace(units[0][1][-1], update=2, source="x", text="x")
+    assert screen([*units, (units[0][0], [again])]).erasure == pytest.approx((2 + 5) / 4)
+
+
+def test_the_mask_hides_nothing_of_a_sentence_that_has_ended() -> None:
+    segment, (growing, final) = unit_of(0, "a b", "a b")
+    assert screen([(segment, [growing, final])], mask_k=1).hidden_tokens == 0.5
+    assert screen([(segment, [replace(growing, ended=True), final])], mask_k=1).hidden_tokens == 0
 
 
 def test_shown_words_keep_their_forms_as_in_a_live_run() -> None:

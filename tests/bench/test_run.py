@@ -12,12 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from livetrans.bench.corpora import Corpus, recorded_corpus
 from livetrans.bench.methods import parse_methods
 from livetrans.bench.run import tasks
 from livetrans.bench.runfile import RunWriter, Segment, Update, read_run, to_line
 from livetrans.errors import LivetransError, SessionError, UsageError
-from livetrans.languages import parse_language
 from livetrans.session.codec import without_times
 from livetrans.stats import DecodingStats
 from tests.bench.runs import METHODS, SCRIPTED, SENTENCES, corpus_of, header_of, run_to
@@ -237,40 +235,6 @@ def test_a_run_file_of_an_older_version_is_still_read_and_continued(tmp_path: Pa
         assert update.stats.evaluated_tokens == 0
     run_to(old, corpus, header)
     assert read_run(old).complete
-
-
-def _split_streams(folder: Path) -> Corpus:
-    """Two streams, in each of which the end of a segment becomes the next one."""
-    for name in ("one", "two"):
-        hypotheses = [(0, "a b . c d .", False), (0, "a b .", True), (1, "c d .", False), (1, "c d . e .", True)]
-        lines = [
-            {"segment_id": segment, "revision": number, "committed": text, "partial": "", "final": final}
-            for number, (segment, text, final) in enumerate(hypotheses)
-        ]
-        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    return recorded_corpus(folder, None, (parse_language("en"), parse_language("de")))
-
-
-def test_what_a_split_leaves_of_the_draft_goes_on_within_a_stream(tmp_path: Path) -> None:
-    (tmp_path / "streams").mkdir()
-    corpus = _split_streams(tmp_path / "streams")
-    run_to(tmp_path / "run.jsonl", corpus, header_of(corpus, "rt,ssbd@0"))
-    run = read_run(tmp_path / "run.jsonl")
-    drafts = [run.units[1, segment, "ssbd@0"][0].stats.draft_tokens for segment in range(4)]
-    assert drafts == [0, 3, 0, 3]
-
-
-@pytest.mark.parametrize("stop_after", [1, 11])
-def test_a_stream_that_was_cut_goes_on_with_its_draft(tmp_path: Path, stop_after: int) -> None:
-    (tmp_path / "streams").mkdir()
-    corpus = _split_streams(tmp_path / "streams")
-    header = header_of(corpus, "rt,ssbd@0")
-    whole, parts = tmp_path / "whole.jsonl", tmp_path / "parts.jsonl"
-    run_to(whole, corpus, header)
-    with pytest.raises(KeyboardInterrupt):
-        run_to(parts, corpus, header, stop_after=stop_after)
-    run_to(parts, corpus, header)
-    assert _untimed(parts) == _untimed(whole)
 
 
 @pytest.mark.parametrize(

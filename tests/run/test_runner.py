@@ -136,11 +136,11 @@ def test_gaps_behind_a_translator_that_failed_are_published_before_the_end() -> 
     gaps = [Gap(30.0, 40.0, "microphone"), Gap(50.0, 55.0, "sleep")]
 
     def failing(publish: Publish) -> Translating:
-        def carried(transcript: Transcript) -> Translation | None:
+        def translate(transcript: Transcript) -> Translation:
             raise RuntimeError("out of memory")
 
         side = translating(publish)
-        side.lanes[0].translator.carried = carried  # type: ignore[method-assign]
+        side.lanes[0].translator.translate = translate  # type: ignore[method-assign]
         return side
 
     task, collected = start(Pipeline, Stream(gaps=gaps), translate=failing)

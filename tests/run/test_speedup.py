@@ -62,7 +62,7 @@ class Scene:
             assert translator
             caption = self.lane.presenter.present(translator.translate(transcript))
             self.seconds += self.clock.now() - started
-            self.sampler.add(ShownUpdate(transcript, PROMPT, translator.settings, translator.mask, (caption,)))
+            self.sampler.add(ShownUpdate(transcript, PROMPT, translator.settings, translator.mask, caption))
 
 
 def retranslated(transcripts: list[Transcript]) -> tuple[float, ScreenErasure]:

@@ -93,7 +93,7 @@ def test_the_source_stands_where_the_screen_has_it() -> None:
 
 def test_a_segment_without_a_final_is_printed() -> None:
     assert plain(caption(0, "Guten", final=False)) == "Guten\n"
-    assert plain(caption(0, "Guten", final=False), caption(1, "Tag.")) == "Guten\nTag.\n"
+    assert plain(caption(0, "Guten", final=False), caption(1, "Tag.", final=False)) == "Guten\nTag.\n"
     assert plain(caption(0, "Guten", final=False), show_partials=True) == "Guten\n"
 
 

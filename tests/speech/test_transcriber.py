@@ -94,8 +94,8 @@ def test_updates_keep_the_rules_of_their_segment(
     segments: dict[int, list[Transcript]] = {}
     for transcript in transcripts:
         segments.setdefault(transcript.segment_id, []).append(transcript)
-    assert [t.segment_id for t in transcripts] == sorted(t.segment_id for t in transcripts)
     assert list(segments) == list(range(len(segments)))
+    assert [t.segment_id for t in transcripts if t.final] == list(segments)
     for updates in segments.values():
         assert [t.revision for t in updates] == list(range(len(updates)))
         assert [t.final for t in updates] == [False] * (len(updates) - 1) + [True]
@@ -103,12 +103,11 @@ def test_updates_keep_the_rules_of_their_segment(
         assert len(updates[-1].text.split()) <= options.maximum_words
         for earlier, later in pairwise(updates):
             assert later.committed.startswith(earlier.committed)
-            assert later.final or later.text != earlier.text
-            assert later.text
+            assert later.final or later.text != earlier.text or later.ended != earlier.ended
         for update in updates:
             assert update.start < update.end
             # Every chunk says when its end was heard, at the pace of source time.
-            assert update.captured_at is not None and abs(update.captured_at - update.end) < 1e-6
+            assert not update.text or (update.captured_at and abs(update.captured_at - update.end) < 1e-6)
             assert update.recognition is not None and update.recognition.audio_seconds_in_pass <= LIMIT
 
 
@@ -190,17 +189,63 @@ def test_a_slow_machine_makes_fewer_passes() -> None:
     assert [round(length, 6) for length in recogniser.lengths] == [1.0, 3.5, 6.0]
 
 
-def test_words_that_disappear_leave_the_committed_ones() -> None:
-    transcriber = Transcriber(Answering("one two", "one two three", ""), STEADY, ManualClock())
+def test_words_that_disappear_at_the_end_stay_shown_until_others_come() -> None:
+    transcriber = Transcriber(Answering("one two", "one two three", "", "one two tree"), STEADY, ManualClock())
     hear(transcriber, 1.0)
     assert hear(transcriber, 1.0, 1.0)[-1].partial == "three"
-    vanished = hear(transcriber, 1.0, 2.0)[-1]
-    assert (vanished.committed, vanished.partial, vanished.final) == ("one two", "", False)
-    assert [t.text for t in transcriber.flush()] == ["one two"]
+    assert hear(transcriber, 1.0, 2.0) == []
+    assert hear(transcriber, 1.0, 3.0)[-1].text == "one two tree"
+    gone = Transcriber(Answering("one two", "one two three", ""), STEADY, ManualClock())
+    hear(gone, 3.0)
+    assert [t.text for t in gone.flush()] == ["one two"], "what nobody heard again is not in the final"
     shown = Transcriber(Answering("one two", ""), STEADY, ManualClock())
     assert [t.text for t in hear(shown, 1.0)] == ["one two"]
     finals = hear(shown, 0.5, 1.0, pause=True)
     assert [(t.text, t.final, t.revision) for t in finals] == [("one two", True, 1)], "what was shown has a final"
+
+
+def told(transcripts: list[Transcript]) -> list[tuple[int, str, str, bool, bool]]:
+    return [(t.segment_id, t.committed, t.partial, t.ended, t.final) for t in transcripts]
+
+
+def test_a_sentence_has_a_segment_of_its_own_as_soon_as_the_next_one_has_a_word() -> None:
+    transcriber = Transcriber(
+        Answering("It rains.", "It rains. We", "It rained. We stay", "It rained. We stay in"), STEADY, ManualClock()
+    )
+    assert told(hear(transcriber, 1.0)) == [(0, "", "It rains.", False, False)]
+    # The words are the same, but the caption need hide nothing any more; "We" is not known by two passes yet.
+    assert told(hear(transcriber, 1.0, 1.0)) == [(0, "It rains.", "", False, True), (1, "", "We", False, False)]
+
+
+def test_a_sentence_that_has_ended_waits_for_its_final() -> None:
+    answers = ("It reigns. We", "It rains. We stay", "It pours. We stay here", "It pours. We stay here now")
+    transcriber = Transcriber(Answering(*answers), STEADY, ManualClock())
+    assert told(hear(transcriber, 1.0)) == [(0, "", "It reigns.", True, False), (1, "", "We", False, False)]
+    assert told(hear(transcriber, 1.0, 1.0)) == [(1, "", "We stay", False, False)]
+    assert told(hear(transcriber, 1.0, 2.0)) == [(1, "", "We stay here", False, False)]
+    final, following = hear(transcriber, 1.0, 3.0)
+    assert (final.segment_id, final.text, final.final) == (0, "It pours.", True)
+    assert (following.segment_id, following.text) == (1, "We stay here now")
+
+
+def test_the_words_behind_a_sentence_end_that_was_none_go_back() -> None:
+    answers = ("By bus. Every", "By the bus every day", "By the bus every day. Then", "By the bus every day. Then we")
+    transcriber = Transcriber(Answering(*answers), STEADY, ManualClock())
+    assert told(hear(transcriber, 1.0)) == [(0, "", "By bus.", True, False), (1, "", "Every", False, False)]
+    assert told(hear(transcriber, 1.0, 1.0)) == [
+        (1, "", "", False, False),
+        (0, "By", "the bus every day", False, False),
+    ]
+    assert told(hear(transcriber, 1.0, 2.0))[-1] == (1, "", "Then", False, False)
+
+
+def test_a_segment_whose_words_went_to_another_gets_an_empty_final() -> None:
+    transcriber = Transcriber(Answering("By bus. Every", "By the bus every day"), STEADY, ManualClock())
+    hear(transcriber, 1.0)
+    assert told(hear(transcriber, 1.0, 1.0, pause=True))[-2:] == [
+        (0, "By the bus every day", "", False, True),
+        (1, "", "", False, True),
+    ]
 
 
 def test_sound_without_words_gives_nothing_and_uses_no_id() -> None:

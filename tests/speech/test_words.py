@@ -68,10 +68,8 @@ def spoken(text: str, length: float = 0.3) -> list[Word]:
     return [Word(piece, i * length, (i + 1) * length) for i, piece in enumerate(text.split())]
 
 
-def endpoint(committed: str, partial: str = "", maximum_words: int = 40, maximum_length: float = 20.0) -> int | None:
-    words = spoken(f"{committed} {partial}")
-    count = len(committed.split())
-    return find_endpoint(words[:count], words[count:], maximum_words, maximum_length)
+def endpoint(text: str, maximum_words: int = 40, maximum_length: float = 20.0, least: int = 1) -> int | None:
+    return find_endpoint(spoken(text), maximum_words, maximum_length, least)
 
 
 ENDS = ["done. Then", "really? yes", "stop!” He", "です。 次", "well… Yes", "1990. The", "I. Then", "(so.) Now"]
@@ -88,31 +86,32 @@ def test_sentence_ends(pair: str, ends: bool) -> None:
 
 def test_a_sentence_ends_its_segment_only_when_more_follows() -> None:
     assert endpoint("This is it.") is None
-    assert endpoint("This is it.", "And") == 3
     assert endpoint("This is it. And") == 3
-    assert endpoint("This is", "it. And more") is None
+    assert endpoint("This is it. And more. Then", least=4) == 5
 
 
-def test_a_segment_over_its_cap_is_cut_at_a_clause_of_its_latter_half_once_it_is_committed() -> None:
-    assert endpoint("a b, c d e f, g h i j k", "l", maximum_words=10) == 6
-    assert endpoint("a b, c d e f g h i j k", "l", maximum_words=10) == 10
-    assert endpoint("a b c d e f g", "h i j k", maximum_words=10) == 7
-    assert endpoint("a b", "c d e f g h i j k", maximum_words=10) is None
+def test_a_segment_near_its_cap_ends_at_a_clause_and_at_the_cap_anywhere() -> None:
+    assert endpoint("a b, c d e f g, h i j k", maximum_words=10) == 10
+    assert endpoint("a b, c d e f g h, i j k", maximum_words=10) == 8
+    assert endpoint("a b c d e f g h i j", maximum_words=10) is None
 
 
 def test_the_length_cap_counts_seconds() -> None:
-    assert endpoint("a b c d e f g h", maximum_length=1.6) == 5
+    assert endpoint("a b c d e f g h", maximum_length=1.6) == 6
 
 
-@given(st.lists(st.sampled_from(["a", "b,", "c.", "Mr.", "D"]), max_size=30), st.integers(0, 30), st.integers(1, 12))
-def test_a_cut_is_within_the_committed_words_and_the_cap(texts: list[str], committed: int, maximum: int) -> None:
+@given(st.lists(st.sampled_from(["a", "b,", "c.", "Mr.", "D"]), max_size=30), st.integers(1, 12))
+def test_an_end_is_known_from_the_first_word_behind_it_on(texts: list[str], maximum: int) -> None:
+    """So words that are shown never go to another segment because more words come."""
     words = spoken(" ".join(texts))
-    count = find_endpoint(words[:committed], words[committed:], maximum, 1e9)
-    assert count is None or 1 <= count <= min(committed, len(words) - 1, maximum)
+    count = find_endpoint(words, maximum, 1e9)
+    assert count is None or 1 <= count <= min(len(words) - 1, maximum)
+    for shorter in range(len(words)):
+        assert find_endpoint(words[:shorter], maximum, 1e9) == (count if count and shorter > count else None)
 
 
 @pytest.mark.parametrize(("letter", "most"), [("字", 12), ("ก", 12), ("a", 4)])
 def test_letters_of_a_script_without_spaces_count_less_than_words(letter: str, most: int) -> None:
     words = [Word(letter, number * 0.1, number * 0.1 + 0.1) for number in range(30)]
-    assert find_endpoint(words, [], 4, 1e9) == most
-    assert find_endpoint(words[:most], [], 4, 1e9) is None
+    assert find_endpoint(words, 4, 1e9) == most
+    assert find_endpoint(words[:most], 4, 1e9) is None

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from livetrans.config import CALM, DecodingSettings, MaskSettings, Settings
+from livetrans.config import DecodingSettings, MaskSettings, Settings
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
 from livetrans.lm.prompts import Prompt, text_of_tokens
-from livetrans.metrics.rates import ScreenErasure
 from livetrans.run.translating import Lane, Translating
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
@@ -43,18 +40,28 @@ def test_the_draft_is_the_previous_output_also_where_the_source_was_rewritten() 
     assert rewritten.stats.accepted_tokens == 2
 
 
-def test_what_a_split_leaves_of_the_draft_is_the_next_segments_draft() -> None:
-    rest = " ".join(f"word{number}" for number in range(20))
-    translator = _translator()
-    whole, final, following = _feed(
-        translator,
-        _update(f"one two. {rest}"),
-        _update("one two.", revision=1, final=True),
-        _update(rest, segment=1),
+def test_two_segments_grow_in_turn_each_from_its_own_draft() -> None:
+    updates = (
+        _update("one two three."),
+        _update("four five", segment=1),
+        _update("one too three.", revision=1, final=True),
+        _update("four five six", segment=1, revision=1),
     )
-    assert final.text == "ONE TWO."
-    assert following.stats.draft_tokens == len(whole.tokens) - len(final.tokens)
-    assert following.stats.accepted_tokens >= 19
+    together = _feed(_translator(), *updates)
+    apart = [_feed(_translator(), *(one for one in updates if one.segment_id == segment)) for segment in (0, 1)]
+    assert [one.text for one in together] == [one.text for pair in zip(*apart, strict=True) for one in pair]
+    assert [one.stats.draft_tokens for one in together] == [0, 0, 3, 2]
+
+
+@pytest.mark.parametrize("final", ["worth", "exact"])
+def test_a_sentence_that_has_ended_is_shown_whole_and_its_final_changes_nothing(final: str) -> None:
+    grown = _update("one two three four")
+    ended = replace(_update("one two three four five.", revision=1), ended=True)
+    whole = _update("one two three four five.", revision=2, final=True)
+    translator = _translator(final=final, **({} if final == "exact" else {"method": "window"}))
+    captions = _run(translator, grown, ended, _update("six", segment=1), whole, k=2)
+    assert len(captions[0].text.split()) == 2
+    assert captions[1].text == captions[3].text == "ONE TWO THREE FOUR FIVE."
 
 
 def test_the_draft_ends_with_its_segment() -> None:
@@ -134,61 +141,9 @@ def _run(translator: Translator, *updates: Transcript, k: int = 1) -> list[Capti
     return [event for event in events if isinstance(event, Caption)]
 
 
-SPLIT = (
-    _update("it rains we stay home"),
-    _update("it rains", revision=1, final=True),
-    _update("We stay home now", segment=1),
-)
-
-
-def test_a_split_keeps_its_words_on_the_screen_and_erases_nothing() -> None:
-    model = ScriptedModel(word_by_word_rule(unsure_of_last=False))
-    translator = Translator(model, PROMPT, DecodingSettings(final="exact"), MaskSettings(k=1))
-    captions = _run(translator, *SPLIT)
-    assert [caption.text for caption in captions] == ["IT RAINS WE STAY", "IT RAINS", "WE STAY", "WE STAY HOME"]
-    carried = captions[2]
-    assert (carried.segment_id, carried.final, carried.captured_at) == (1, False, None)
-    screen = ScreenErasure()
-    for caption in captions:
-        screen.add(caption)
-    assert screen.erased_units == 0
-
-
-@pytest.mark.parametrize(
-    "updates",
-    [
-        (*SPLIT[:2], _update("something else", segment=1)),
-        (_update("it rains we stay home"), _update("it rains hard", revision=1, final=True), SPLIT[2]),
-        (SPLIT[0], SPLIT[2]),
-    ],
-)
-def test_what_no_split_left_is_not_carried(updates: tuple[Transcript, ...]) -> None:
-    model = ScriptedModel(word_by_word_rule(unsure_of_last=False))
-    translator = Translator(model, PROMPT, DecodingSettings(final="exact"), MaskSettings(k=1))
-    assert len(_run(translator, *updates)) == len(updates)
-
-
 def test_settings_hold_from_the_next_update_on() -> None:
     translator = _translator(method="ssbd", bias=0.5, final="partial")
     _feed(translator, _update("one two"))
     translator.settings = DecodingSettings(method="rt")
     [other] = _feed(translator, _update("one two three", revision=1))
     assert (other.method, other.stats.draft_tokens) == ("rt", 0)
-
-
-def test_the_sentence_that_a_split_leaves_is_not_decoded_anew() -> None:
-    """Its source lost a tail, which is no rewriting: what is frozen stays, whatever the shorter source asks for."""
-    usual = word_by_word_rule(unsure_of_last=False)
-
-    def rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
-        logits = usual(model, context)
-        if context[-1] == TARGET and context.index(TARGET) - context.index(SOURCE) < 8:
-            logits[:] = 0.0
-            logits[model.token("OTHER")] = 6.0
-        return logits
-
-    translator = Translator(ScriptedModel(rule), PROMPT, CALM["still"].decoding, MaskSettings(k=1))
-    whole, first = _update("a b c d. e f g h i j k l m n"), _update("a b c d.", revision=1, final=True)
-    captions = _run(translator, whole, first, _update("E f g h i j k l m n", segment=1))
-    assert [caption.text for caption in captions[1:]] == ["A B C D.", "E F G H I J K L M", "E F G H I J K L M"]
-    assert _feed(translator, _update("a b c d.", segment=2, final=True))[0].text.startswith("OTHER")
