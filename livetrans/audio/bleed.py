@@ -1,0 +1,228 @@
+"""Sound of the loudspeaker in the microphone: what the computer plays must not be heard a second time as the user's speech.
+
+The levels of a few bands, 50 times a second, rise and fall in the microphone as they did in what was played, if that is
+what the microphone hears: their correlation does not depend on loudness, and little on the room. Where they correlate
+and the microphone is no louder than the learned gain of the room explains, its sound is replaced by silence. The
+user's own speech does not correlate, and is louder than the bleed where both come together: that sound is kept whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log10
+
+import numpy as np
+from numpy.typing import NDArray
+
+from livetrans.events import FULL_SCALE, SAMPLE_RATE, AudioChunk
+
+FRAME = 320
+"""Samples of a frame of levels: 20 ms."""
+BANDS = 16
+LOWEST, HIGHEST = 150.0, 5000.0
+"""Hertz of the bands."""
+FLOOR = 1e-7
+"""Power, of full scale, that is added to each band: what is below it is no speech."""
+SILENCE = 10 * log10(FLOOR)
+BACK, AHEAD = 20, 8
+"""Frames before and behind a frame over which levels are compared."""
+SHORTEST = 5
+"""Frames that the user's speech lasts at least."""
+BEFORE, AFTER = 6, 15
+"""Frames before and behind it that pass too: the weak beginnings and ends of words."""
+SMOOTH = 6
+"""Frames on each side over which the power of bleed is averaged."""
+EARLIEST, LATEST = -6, 26
+"""Frames by which bleed may follow what was played: the two capture devices have latencies of their own."""
+DECAY = 0.6
+"""Share of the power of a room's echo that is left a frame later: a reverberation of half a second."""
+CORRELATED = 0.5
+"""Correlation from which sound in the microphone is what was played."""
+UNKNOWN_PENALTY = 0.05
+"""What is added to that for a delay that is not the usual one."""
+LOUDER = 6.0
+"""Decibels above the expected bleed from which a level is the user's."""
+USER_SHARE = 0.17
+"""Share of such levels around a frame in which the user speaks."""
+TRUSTED = 0.3
+"""Mean correlation from which what the microphone hears is expected to be bleed."""
+AUDIBLE = 10.0
+"""Decibels above the floor from which something was played."""
+LEARNING = 0.03
+"""Weight of a frame in the learned delay and gains."""
+
+
+class _Levels:
+    """Levels of bands in decibels, a row for each frame of source time."""
+
+    def __init__(self) -> None:
+        edges = np.geomspace(LOWEST, HIGHEST, BANDS + 1)
+        frequencies = np.fft.rfftfreq(512, 1 / SAMPLE_RATE)
+        self._bands = np.stack(
+            [(frequencies >= low) & (frequencies < high) for low, high in zip(edges, edges[1:], strict=False)]
+        ).astype(np.float64)
+        self._window = np.hanning(FRAME)
+        self._rest = np.zeros(0, np.int16)
+        self._rows = np.zeros((0, BANDS))
+        self.first = 0
+        """Number of the first frame that is kept."""
+
+    @property
+    def next(self) -> int:
+        return self.first + len(self._rows)
+
+    def feed(self, chunk: AudioChunk) -> None:
+        """Take sound; what was lost before it counts as silence."""
+        begin = self.next * FRAME + len(self._rest)
+        samples = chunk.samples
+        if chunk.start_sample > begin:
+            silence = min(chunk.start_sample - begin, 60 * SAMPLE_RATE)
+            if silence < chunk.start_sample - begin:
+                self.first, self._rows, self._rest = (chunk.start_sample - silence) // FRAME, self._rows[:0], self._rest[:0]
+                silence = chunk.start_sample - self.first * FRAME
+            samples = np.concatenate([np.zeros(silence, np.int16), samples])
+        samples = np.concatenate([self._rest, samples])
+        count = len(samples) // FRAME
+        frames = samples[: count * FRAME].reshape(count, FRAME) / FULL_SCALE * self._window
+        power = np.abs(np.fft.rfft(frames, 512)) ** 2 / FRAME**2 * 8
+        self._rows = np.concatenate([self._rows, 10 * np.log10(power @ self._bands.T + FLOOR)])
+        self._rest = samples[count * FRAME :]
+
+    def rows(self, begin: int, end: int) -> NDArray[np.float64]:
+        """Return the levels of frames; silence where there are none."""
+        rows = np.full((end - begin, BANDS), SILENCE)
+        low, high = max(begin, self.first), min(end, self.next)
+        if high > low:
+            rows[low - begin : high - begin] = self._rows[low - self.first : high - self.first]
+        return rows
+
+    def forget(self, before: int) -> None:
+        if before > self.first:
+            cut = min(before, self.next)
+            self._rows = self._rows[cut - self.first :]
+            self.first = cut
+
+
+class BleedFilter:
+    """Silences what the microphone hears of the loudspeaker."""
+
+    def __init__(self) -> None:
+        self._played = _Levels()
+        self._heard = _Levels()
+        self._held = np.zeros(0, np.int16)
+        self._next_sample = 0
+        self._last: AudioChunk | None = None
+        self._gains = np.zeros(BANDS)
+        """Decibels of the bleed less those of what was played."""
+        self._is_known = False
+        self._delays = np.zeros(LATEST - EARLIEST)
+        """Mean correlation at each delay."""
+        self._first_judged = 0
+        self._judged: list[bool] = []
+        """Whether the user is heard, for each frame from `_first_judged` on."""
+        self.trace: list = []
+        self.silenced = 0
+        """Samples that were silenced so far."""
+
+    def play(self, chunk: AudioChunk) -> None:
+        """Take what the computer plays; ahead of what the microphone hears at the same time."""
+        self._played.feed(chunk)
+
+    def hear(self, chunk: AudioChunk) -> Iterator[AudioChunk]:
+        """Take sound of the microphone; yield what is ready of it, which is some 0.3 s behind."""
+        if chunk.start_sample != self._next_sample or not len(chunk.samples):
+            yield from self.flush()
+            self._next_sample = chunk.start_sample
+        self._last = chunk
+        self._heard.feed(chunk)
+        self._held = np.concatenate([self._held, chunk.samples])
+        self._next_sample += len(chunk.samples)
+        if not len(chunk.samples):
+            yield chunk
+            return
+        yield from self._give(self._heard.next - AHEAD)
+
+    def flush(self) -> Iterator[AudioChunk]:
+        """Yield what is held back: the sound ends here."""
+        if len(self._held):
+            yield from self._give(self._heard.next + 1 + SHORTEST + BEFORE)
+
+    def _give(self, judged: int) -> Iterator[AudioChunk]:
+        """Judge the frames before `judged`; yield the held sound that they decide about."""
+        begin = self._next_sample - len(self._held)
+        if not self._judged:
+            self._first_judged = begin // FRAME
+        for frame in range(self._first_judged + len(self._judged), judged):
+            self._judged.append(self._is_user(frame))
+        count = min((judged - SHORTEST - BEFORE) * FRAME - begin, len(self._held))
+        if count <= 0:
+            return
+        samples, self._held = self._held[:count].copy(), self._held[count:]
+        frames = range(begin // FRAME, -(-(begin + count) // FRAME))
+        passed = self._passed()
+        for frame in frames:
+            if not passed[frame - self._first_judged]:
+                low, high = max(frame * FRAME - begin, 0), min((frame + 1) * FRAME - begin, count)
+                samples[low:high] = 0
+                self.silenced += high - low
+        self._forget(frames[-1])
+        assert self._last is not None
+        at = self._last.captured_at
+        at = None if at is None else at - (self._last.end - (begin + count) / SAMPLE_RATE)
+        yield AudioChunk(samples, begin, at, self._last.track)
+
+    def _passed(self) -> NDArray[np.bool_]:
+        """Return which judged frames pass: those of the user's speech, with a few frames around it."""
+        judged = np.array(self._judged)
+        lasting = np.convolve(judged, np.ones(SHORTEST), "valid") == SHORTEST
+        inside = np.convolve(lasting, np.ones(SHORTEST)) > 0
+        around = np.convolve(inside, np.ones(BEFORE + AFTER + 1)) > 0
+        return around[BEFORE : BEFORE + len(judged)]
+
+    def _forget(self, last: int) -> None:
+        kept = max(last - AFTER - SHORTEST - BEFORE, self._first_judged)
+        del self._judged[: kept - self._first_judged]
+        self._first_judged = kept
+        self._heard.forget(kept - BACK)
+        self._played.forget(kept - BACK - LATEST - 1)
+
+    def _is_user(self, frame: int) -> bool:
+        heard = self._heard.rows(frame - BACK, frame + AHEAD + 1)
+        played = self._played.rows(frame - BACK - LATEST, frame + AHEAD + 1 - EARLIEST)
+        if played.max() < SILENCE + AUDIBLE:
+            return True
+        power = 10 ** (played / 10)
+        for row in range(1, len(power)):
+            power[row] = np.maximum(power[row], DECAY * power[row - 1])
+        played = 10 * np.log10(power)
+        # Window l is what was played LATEST - l frames before; shape (delay, frame, band).
+        windows = np.lib.stride_tricks.sliding_window_view(played, BACK + AHEAD + 1, axis=0).transpose(0, 2, 1)
+        mine = heard - heard.mean(axis=0)
+        theirs = windows - windows.mean(axis=1, keepdims=True)
+        scale = np.sqrt((mine**2).sum() * (theirs**2).sum(axis=(1, 2))) + 1e-9
+        correlation = ((theirs * mine).sum(axis=(1, 2)) / scale)[: len(self._delays)]
+        usual = int(self._delays.argmax())
+        now = windows[:, BACK] > SILENCE + AUDIBLE
+        if now.any() and heard[BACK].max() > SILENCE + AUDIBLE:
+            self._delays += LEARNING * (correlation - self._delays)
+        near = abs(np.arange(len(correlation)) - usual) <= 2
+        best = int(np.where(near, correlation + UNKNOWN_PENALTY, correlation).argmax())
+        threshold = CORRELATED if near[best] else CORRELATED + UNKNOWN_PENALTY
+        is_correlated = bool(now[best].any()) and correlation[best] >= threshold
+        if is_correlated:
+            self._learn(heard[BACK] - windows[best, BACK], now[best])
+        if self._delays.max() < TRUSTED:
+            return not is_correlated
+        around = slice(BACK - SMOOTH, BACK + SMOOTH + 1)
+        expected = windows[max(usual - 1, 0) : usual + 2, around].max(axis=0) + self._gains
+        excess = heard[around] - np.maximum(expected, SILENCE)
+        audible = heard[around] > SILENCE + AUDIBLE / 2
+        share = float((excess[audible] > LOUDER).mean()) if audible.any() else 0.0
+        self.trace.append((frame, share, float(correlation[best]), float(self._delays.max())))
+        return share > USER_SHARE
+
+    def _learn(self, difference: NDArray[np.float64], is_audible: NDArray[np.bool_]) -> None:
+        if not self._is_known:
+            self._gains = np.where(is_audible, difference, difference[is_audible].mean())
+            self._is_known = True
+        self._gains = np.where(is_audible, self._gains + LEARNING * (difference - self._gains), self._gains)
