@@ -1,4 +1,4 @@
-"""Sound of the loudspeaker in the microphone: what the computer plays must not be heard a second time as the user's speech.
+"""Sound of the loudspeaker in the microphone, which must not be heard a second time as the user's speech.
 
 The levels of a few bands, 50 times a second, rise and fall in the microphone as they did in what was played, if that is
 what the microphone hears: their correlation does not depend on loudness, and little on the room. Where they correlate
@@ -9,6 +9,7 @@ user's own speech does not correlate, and is louder than the bleed where both co
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from math import log10
 
 import numpy as np
@@ -48,6 +49,8 @@ TRUSTED = 0.3
 """Mean correlation from which what the microphone hears is expected to be bleed."""
 AUDIBLE = 10.0
 """Decibels above the floor from which something was played."""
+UNSURE = 25
+"""Frames of the first sound that is played, in which nothing is known of the room: the microphone is silenced."""
 LEARNING = 0.03
 """Weight of a frame in the learned delay and gains."""
 
@@ -58,9 +61,9 @@ class _Levels:
     def __init__(self) -> None:
         edges = np.geomspace(LOWEST, HIGHEST, BANDS + 1)
         frequencies = np.fft.rfftfreq(512, 1 / SAMPLE_RATE)
-        self._bands = np.stack(
-            [(frequencies >= low) & (frequencies < high) for low, high in zip(edges, edges[1:], strict=False)]
-        ).astype(np.float64)
+        self._bands = np.stack([(frequencies >= low) & (frequencies < high) for low, high in pairwise(edges)]).astype(
+            np.float64
+        )
         self._window = np.hanning(FRAME)
         self._rest = np.zeros(0, np.int16)
         self._rows = np.zeros((0, BANDS))
@@ -78,7 +81,11 @@ class _Levels:
         if chunk.start_sample > begin:
             silence = min(chunk.start_sample - begin, 60 * SAMPLE_RATE)
             if silence < chunk.start_sample - begin:
-                self.first, self._rows, self._rest = (chunk.start_sample - silence) // FRAME, self._rows[:0], self._rest[:0]
+                self.first, self._rows, self._rest = (
+                    (chunk.start_sample - silence) // FRAME,
+                    self._rows[:0],
+                    self._rest[:0],
+                )
                 silence = chunk.start_sample - self.first * FRAME
             samples = np.concatenate([np.zeros(silence, np.int16), samples])
         samples = np.concatenate([self._rest, samples])
@@ -117,16 +124,18 @@ class BleedFilter:
         self._is_known = False
         self._delays = np.zeros(LATEST - EARLIEST)
         """Mean correlation at each delay."""
+        self._compared = 0
+        """Frames in which something was played."""
         self._first_judged = 0
         self._judged: list[bool] = []
         """Whether the user is heard, for each frame from `_first_judged` on."""
-        self.trace: list = []
         self.silenced = 0
         """Samples that were silenced so far."""
 
-    def play(self, chunk: AudioChunk) -> None:
-        """Take what the computer plays; ahead of what the microphone hears at the same time."""
+    def play(self, chunk: AudioChunk) -> tuple[AudioChunk]:
+        """Take what the computer plays, before what the microphone hears at the same time; return it."""
         self._played.feed(chunk)
+        return (chunk,)
 
     def hear(self, chunk: AudioChunk) -> Iterator[AudioChunk]:
         """Take sound of the microphone; yield what is ready of it, which is some 0.3 s behind."""
@@ -205,12 +214,15 @@ class BleedFilter:
         now = windows[:, BACK] > SILENCE + AUDIBLE
         if now.any() and heard[BACK].max() > SILENCE + AUDIBLE:
             self._delays += LEARNING * (correlation - self._delays)
+        self._compared += bool(now.any())
         near = abs(np.arange(len(correlation)) - usual) <= 2
         best = int(np.where(near, correlation + UNKNOWN_PENALTY, correlation).argmax())
         threshold = CORRELATED if near[best] else CORRELATED + UNKNOWN_PENALTY
         is_correlated = bool(now[best].any()) and correlation[best] >= threshold
         if is_correlated:
             self._learn(heard[BACK] - windows[best, BACK], now[best])
+        if self._compared < UNSURE:
+            return False
         if self._delays.max() < TRUSTED:
             return not is_correlated
         around = slice(BACK - SMOOTH, BACK + SMOOTH + 1)
@@ -218,7 +230,6 @@ class BleedFilter:
         excess = heard[around] - np.maximum(expected, SILENCE)
         audible = heard[around] > SILENCE + AUDIBLE / 2
         share = float((excess[audible] > LOUDER).mean()) if audible.any() else 0.0
-        self.trace.append((frame, share, float(correlation[best]), float(self._delays.max())))
         return share > USER_SHARE
 
     def _learn(self, difference: NDArray[np.float64], is_audible: NDArray[np.bool_]) -> None:

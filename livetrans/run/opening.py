@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from livetrans.audio.bleed import BleedFilter
 from livetrans.clock import Clock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.decoding import DECODERS
@@ -27,7 +28,7 @@ from livetrans.run.restarting import RestartingModel, RestartingRecogniser
 from livetrans.run.runner import OpenListening
 from livetrans.run.speedup import SpeedupSampler
 from livetrans.run.spool import SpooledSource
-from livetrans.run.tracks import Track, TrackSource, Turns, listen_to_tracks
+from livetrans.run.tracks import Passing, Rest, Track, TrackSource, Turns, listen_to_tracks
 from livetrans.run.translating import Translating
 from livetrans.session.recorder import sessions_folder
 from livetrans.signature import sign
@@ -80,11 +81,14 @@ def from_tracks(
             raise
         change, began_at = threading.Condition(), clock.now()
         tracks: list[Track] = []
-        for (source, notices), (name, language, one) in zip(sources, stages, strict=True):
+        bleed = BleedFilter()
+        passing: list[tuple[Passing, Rest]] = [(bleed.play, tuple), (bleed.hear, bleed.flush)]
+        for (source, notices), (name, language, one), passes in zip(sources, stages, passing, strict=True):
             of_track = TrackSource(source, name, began_at)
             spooled = SpooledSource(of_track, _spool_folder(settings), on_audio, publish, change)
             notices.publish_to(of_track.notifying(spooled.notify))
-            tracks.append(Track(name, spooled, Hearing(spooled, one.gate, one.transcriber, publish, name, language)))
+            hearing = Hearing(spooled, one.gate, one.transcriber, publish, name, language)
+            tracks.append(Track(name, spooled, hearing, *passes))
         turns, listener = Turns(tracks, change, publish), Listener(clock)
         listener.waits_from = turns.waits_from
         listener.pass_began = lambda: stages[0][2].recogniser.began

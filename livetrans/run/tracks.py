@@ -1,13 +1,13 @@
 """Two tracks in one run: what the computer plays and the microphone, each with its gate and transcriber.
 
 One recogniser and one thread serve both. The sound that waits longest is taken first, so that neither track waits for
-more than a pass of the other.
+more than a pass of the other. What the microphone hears of the loudspeaker is silenced (`livetrans.audio.bleed`).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 0.3
 """Sound of one track waits so long for earlier sound of the other: a program that is silent may give none."""
+
+
+Passing = Callable[[AudioChunk], Iterable[AudioChunk]]
+"""Takes the sound of a track, and returns what goes on to the gate by now."""
+Rest = Callable[[], Iterable[AudioChunk]]
+"""Returns what has not gone on at the end."""
 
 
 class TrackSource:
@@ -79,8 +85,8 @@ class Track:
     name: str
     source: SpooledSource
     hearing: Hearing
-    filter: Callable[[AudioChunk], AudioChunk] = lambda chunk: chunk
-    """What its sound passes before the gate; called in the listening thread."""
+    passed: Passing
+    rest: Rest
 
 
 class Turns:
@@ -159,18 +165,25 @@ def listen_to_tracks(turns: Turns, tracks: Sequence[Track], listener: Listener) 
         for track, chunk in turns:
             if chunk is None:
                 unfinished.remove(track)
-                yield from track.hearing.finish()
+                yield from _finished(track)
                 continue
             listener.begin_chunk(chunk)
-            yield from track.hearing.take(track.filter(chunk), listener.pass_factor)
+            for passed in track.passed(chunk):
+                yield from track.hearing.take(passed, listener.pass_factor)
             listener.end_chunk(chunk)
             listener.await_chunk()
     except Exception as error:
         failure = error
     for track in unfinished:
         try:
-            yield from track.hearing.finish()
+            yield from _finished(track)
         except Exception as error:
             failure = failure or error
     if failure:
         raise failure
+
+
+def _finished(track: Track) -> Iterator[Transcript]:
+    for rest in track.rest():
+        yield from track.hearing.take(rest)
+    yield from track.hearing.finish()

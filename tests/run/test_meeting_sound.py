@@ -1,0 +1,106 @@
+"""A meeting of synthetic voices, recognised: no word comes twice, and none of the user is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from livetrans.clock import SystemClock
+from livetrans.config import MeetingSettings, OutputSettings, RecogniserSettings, Settings, TranscriberSettings
+from livetrans.events import SAMPLE_RATE, AudioChunk, Origin, Transcript
+from livetrans.run.listening import PostponedNotices
+from livetrans.run.opening import from_tracks
+from livetrans.speech.words import comparison_form
+from tests.audio.rooms import Sound, as_samples, bleed, chunks, microphone, recording
+
+MODEL = Path(__file__).parents[2] / "models" / "livetrans-recogniser-en"
+SETTINGS = Settings(
+    recogniser=RecogniserSettings(MODEL),
+    meeting=MeetingSettings(spoken="en"),
+    transcriber=TranscriberSettings(adaptive=False),
+    output=OutputSettings(record_session=False),
+)
+
+
+class Played:
+    """A source of samples, as fast as they are taken."""
+
+    skipped = 0.0
+
+    def __init__(self, sound: Sound) -> None:
+        self._sound = sound
+        self.duration = len(sound) / SAMPLE_RATE
+
+    def __iter__(self) -> Iterator[AudioChunk]:
+        return chunks(self._sound)
+
+    def pause(self, paused: bool) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def meeting(played: Sound, heard: Sound) -> dict[str | None, list[Transcript]]:
+    """Return the finals of both tracks."""
+    sources = [(Played(sound), PostponedNotices()) for sound in (played, heard)]
+    listening = from_tracks(sources, Origin("a meeting"), SETTINGS, SystemClock())(
+        lambda event: None, lambda chunk: None
+    )
+    finals = [transcript for transcript in listening.transcripts if transcript.final]
+    return {track: [final for final in finals if final.track == track] for track in ("me", "them")}
+
+
+def words(finals: list[Transcript]) -> list[str]:
+    return [comparison_form(word) for final in finals for word in final.text.split()]
+
+
+def lost(expected: list[str], found: list[str]) -> int:
+    """Return how many of the expected words are not found, in their order."""
+    kept = np.zeros((len(expected) + 1, len(found) + 1), int)
+    for row, word in enumerate(expected):
+        for column, other in enumerate(found):
+            same = kept[row, column] + (word == other)
+            kept[row + 1, column + 1] = max(same, kept[row, column + 1], kept[row + 1, column])
+    return len(expected) - int(kept[-1, -1])
+
+
+def test_bleed_gives_no_words_and_the_others_keep_theirs() -> None:
+    played = recording("dialogue")[: 30 * SAMPLE_RATE]
+    finals = meeting(played, as_samples(bleed(played, -12, 0.04) + microphone(len(played))))
+    assert words(finals["me"]) == []
+    alone = meeting(played, np.zeros(len(played), np.int16))
+    assert [final.text for final in finals["them"]] == [final.text for final in alone["them"]]
+
+
+@pytest.mark.long
+def test_at_most_a_hundredth_of_what_is_played_comes_twice() -> None:
+    doubled = total = 0
+    for name, decibels, delay in product(("dialogue", "long", "pauses"), (-6, -12, -20), (0.005, 0.02, 0.06, 0.12)):
+        played = recording(name)[: 60 * SAMPLE_RATE]
+        finals = meeting(
+            played, as_samples(bleed(played, decibels, delay, seed=round(delay * 1000)) + microphone(len(played)))
+        )
+        doubled += len(words(finals["me"]))
+        total += len(words(finals["them"]))
+        print(name, decibels, delay, words(finals["me"]), len(words(finals["them"])), flush=True)
+    print(doubled, total, flush=True)
+    assert doubled <= 0.01 * total
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("decibels", [-6, -12, -20, None])
+def test_in_double_talk_at_most_a_twentieth_of_the_words_is_lost(decibels: float | None) -> None:
+    """None: headphones. The others' words are compared with a run of theirs alone, the user's with one of mine."""
+    played, own = recording("dialogue")[: 60 * SAMPLE_RATE], recording("numbers")[: 50 * SAMPLE_RATE]
+    heard = microphone(len(played), own=own, at=5 * SAMPLE_RATE)
+    silence = np.zeros(len(played), np.int16)
+    alone = words(meeting(silence, as_samples(heard))["me"]), words(meeting(played, silence)["them"])
+    finals = meeting(played, as_samples(heard if decibels is None else heard + bleed(played, decibels, 0.04)))
+    for expected, found in zip(alone, (words(finals["me"]), words(finals["them"])), strict=True):
+        print(decibels, len(expected), len(found), lost(expected, found), flush=True)
+    mine, theirs = (lost(expected, words(finals[track])) for expected, track in zip(alone, ("me", "them"), strict=True))
+    assert mine <= 0.05 * len(alone[0])
+    assert theirs <= 0.05 * len(alone[1])
