@@ -130,8 +130,9 @@ def check_whisper_cpp(info: str | None, on_apple_silicon: bool, install: str) ->
     if info is None:
         text = "not installed: the recogniser uses the processor alone"
         return Finding("whisper.cpp", WARNING, text, f"it uses the GPU: {install}") if on_apple_silicon else None
-    devices = [name for name in re.findall(r"(\w+) : ", info) if name not in ("WHISPER", "CPU")]
-    if devices:
+    # Each library of devices stands with its features; Metal's is called MTL.
+    names = [name.replace("MTL", "Metal") for name in re.findall(r"(\w+) : ", info)]
+    if devices := [name for name in names if name not in ("WHISPER", "CPU", "BLAS")]:
         return Finding("whisper.cpp", OK, f"built for {', '.join(devices)}")
     return Finding("whisper.cpp", OK, "runs on the processor, where it is slower: taken only with --engine whisper.cpp")
 

@@ -12,13 +12,14 @@ import pytest
 
 from livetrans.audio import portaudio
 from livetrans.cli import doctor, run
-from livetrans.doctor import BROKEN, OK, WARNING, Trial
+from livetrans.doctor import BROKEN, OK, WARNING, Trial, check_whisper_cpp
 from livetrans.errors import SourceError
+from livetrans.models.find import MODELS_VARIABLE
 
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
 
 
-GOOD = Trial(True, 24.0, 0.6, 1.9, 0.3, 0.2, "normal", 0.0)
+GOOD = Trial(True, 24.0, 0.6, 1.9, 0.3, 0.2, {}, "normal", 0.0)
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +58,35 @@ def test_json_holds_the_findings_and_the_figures(capfd: pytest.CaptureFixture[st
     assert report["ok"] is True
     assert all(found["state"] in (OK, WARNING) for found in report["findings"])
     assert report["measured"] == {**asdict(GOOD), "keeps_up": True}
+
+
+@pytest.mark.usefixtures("run_before")
+def test_a_model_of_the_other_engine_is_measured_too(
+    cpp_recogniser_path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copyfile(cpp_recogniser_path, tmp_path / "ggml-own.bin")
+    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path))
+    assert run(["doctor", "--json"]) == 0
+    report = json.loads(capfd.readouterr().out)
+    assert report["measured"]["other"] == {**asdict(GOOD), "recogniser_model": "ggml-own.bin", "keeps_up": True}
+    assert report["findings"][-1]["name"] == "other engine" and "keeps up" in report["findings"][-1]["text"]
+
+
+@pytest.mark.parametrize(
+    ("info", "on_a_mac", "state", "said"),
+    [
+        (None, False, None, ""),
+        (None, True, WARNING, "not installed"),
+        ("WHISPER : COREML = 0 | MTL : EMBED_LIBRARY = 1 | CPU : NEON = 1 | ", True, OK, "built for Metal"),
+        ("WHISPER : COREML = 0 | CPU : AVX2 = 1 | ", False, OK, "runs on the processor"),
+    ],
+)
+def test_the_gpu_engine_is_reported_by_its_build(
+    info: str | None, on_a_mac: bool, state: str | None, said: str
+) -> None:
+    finding = check_whisper_cpp(info, on_a_mac, "pip install it")
+    assert (finding.state if finding else None) == state
+    assert finding is None or said in finding.text
 
 
 def damaged(translator: Path) -> bytes:

@@ -103,6 +103,19 @@ def test_full_speed_repeats_itself_and_real_time_gives_the_same_finals(
     assert all(instant is not None for instant in captured)
 
 
+def test_the_other_engine_hears_the_same_words(
+    played: Played, cpp_recogniser_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    named = ["--asr", str(cpp_recogniser_path)]
+    assert run(["replay", *SHORT, *named, "--offline", "--no-session", "--jsonl=-"]) == 0
+    lines = _lines(capfd.readouterr().out)
+    assert _finals(lines, "source") == _finals(played.events, "source") != []
+    [started] = [line for line in lines if line["event"] == "run_started"]
+    assert started["signature"]["pywhispercpp"] and "faster-whisper" not in started["signature"]
+    assert run(["replay", *SHORT, *named, "--engine", "faster-whisper", "--no-session"]) == 2
+    assert "is a model of whisper.cpp; drop --engine" in capfd.readouterr().err
+
+
 def test_a_session_is_kept_exported_and_replayed(played: Played, capfd: pytest.CaptureFixture[str]) -> None:
     session = str(played.session)
     assert summarise(played.session).of == DEMO.name

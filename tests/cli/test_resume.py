@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from livetrans.cli import run
+from livetrans.models.find import MODELS_VARIABLE
 from livetrans.session.export import last_captions
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.store import summarise
@@ -78,13 +79,16 @@ def test_a_language_of_a_session_that_is_not_known_is_named(tmp_path: Path, caps
     assert "unknown language 'klingon'" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("translator_path", "recogniser_path")
+@pytest.mark.usefixtures("translator_path")
 def test_a_replay_that_was_killed_goes_on_with_its_file_while_that_is_the_same(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    either_path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A session has the names of its models, not where they are.
+    monkeypatch.setenv(MODELS_VARIABLE, str(either_path.parent))
     recording, session, killed = tmp_path / "talk.flac", tmp_path / "session", tmp_path / "killed"
     shutil.copyfile(DEMO, recording)
-    assert run(["replay", str(recording), "--offline", "--end", "0:18", "--session", str(session)]) == 0
+    part = ["--asr", either_path.name, "--offline", "--end", "0:18", "--session", str(session)]
+    assert run(["replay", str(recording), *part]) == 0
     whole = [(item.caption.source, item.caption.text) for item in last_captions(session)]
     events = (session / "events.jsonl").read_text().splitlines(keepends=True)
     cut = next(number for number, line in enumerate(events) if '"heard": 9.' in line)

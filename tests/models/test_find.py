@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -16,9 +17,9 @@ from hypothesis import strategies as st
 from platformdirs import user_cache_path
 
 from livetrans.cli import run
-from livetrans.config import LanguageModelSettings, Settings
+from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.errors import ModelError, UsageError
-from livetrans.models import find
+from livetrans.models import engines, find
 from livetrans.models.catalogue import read_catalogue
 from livetrans.models.chosen import choose_models
 from livetrans.models.gguf import is_translator
@@ -128,6 +129,48 @@ def test_what_is_not_a_model_is_reported_as_such(home: Path) -> None:
         find.find_recogniser(str(home))
 
 
+def test_the_engine_decides_between_models_of_two_formats(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(find.pull_folder() / "faster-whisper-small/model.bin").parent
+    file = write(find.pull_folder() / "ggml-small.bin", b"lmgg")
+    write(find.pull_folder() / "other.bin", b"no model")
+    assert {model.name: model.engine for model in find.find_models("recogniser") if not model.embedded} == {
+        "faster-whisper-small": "faster-whisper",
+        "ggml-small.bin": "whisper.cpp",
+    }
+
+    def chosen(engine: str, language: str = "fr") -> Path:
+        return find.find_recogniser(language=language, engine=engine).path
+
+    monkeypatch.setattr(engines, "has_gpu_engine", lambda: False)
+    assert chosen("auto") == folder and chosen("whisper.cpp") == file and chosen("faster-whisper") == folder
+    monkeypatch.setattr(engines, "has_gpu_engine", lambda: True)
+    assert chosen("auto") == file and chosen("faster-whisper") == folder
+    assert find.find_recogniser("ggml-small", engine="faster-whisper").path == file
+    file.unlink()
+    assert chosen("auto") == folder
+    with pytest.raises(ModelError, match=r"no recogniser here knows fr; .*pull small .* --engine whisper\.cpp`"):
+        chosen("whisper.cpp")
+    settings = Settings(recogniser=RecogniserSettings(Path("faster-whisper-small"), engine="whisper.cpp"))
+    with pytest.raises(UsageError, match=r"is a model of faster-whisper; drop --engine"):
+        choose_models(settings)
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "library", "expected"),
+    [("Darwin", "arm64", "", True), ("Linux", "x86_64", "", False), ("Linux", "x86_64", "libggml-vulkan.so", True)],
+)
+def test_a_gpu_build_is_known_by_the_machine_or_its_libraries(
+    system: str, machine: str, library: str, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "platform", SimpleNamespace(system=lambda: system, machine=lambda: machine))
+    for name in ("libggml-cpu.so", *([library] if library else [])):
+        write(tmp_path / name)
+    monkeypatch.setattr(engines, "find_spec", lambda name: SimpleNamespace(origin=str(tmp_path / "_pywhispercpp.so")))
+    assert engines.has_gpu_engine() == expected
+    monkeypatch.setattr(engines, "find_spec", lambda name: None)
+    assert not engines.has_gpu_engine()
+
+
 def test_a_double_token_model_is_taken_only_where_it_is_named(home: Path) -> None:
     path = write(find.pull_folder() / "double/other-double.gguf", b"GGUF")
     assert to_german() != path and path not in [model.path for model in find.find_models()]
@@ -148,6 +191,7 @@ def fetched(home: Path) -> dict[str, Path]:
     hub = home / ".cache/huggingface/hub"
     llama = user_cache_path("llama.cpp", appauthor=False)
     found = {
+        "ggml-base.bin": hub_repository(hub, "ggerganov/whisper.cpp", {"ggml-base.bin": b"lmgg"}) / "ggml-base.bin",
         "Systran/faster-whisper-small": hub_repository(hub, "Systran/faster-whisper-small", RECOGNISER_FILES),
         "deep.gguf": hub_repository(hub, "owner/deep", {"Q4/deep.gguf": gguf("llama")}) / "Q4/deep.gguf",
         "renamed.gguf": hub_repository(hub, "owner/copy", {"renamed.gguf": gguf("hunyuan-dense")}, HY_MT2)

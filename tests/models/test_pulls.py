@@ -76,6 +76,19 @@ def test_a_recogniser_arrives_without_what_it_does_not_need_and_nothing_is_writt
     assert others <= {"whisper.pull.json", "whisper.lock"}
 
 
+def test_a_recogniser_of_one_file_arrives_alone(hub: Hub, folder: Path) -> None:
+    hub.files["owner/whisper"] = {"ggml-small.bin": b"lmgg1", "ggml-base.bin": b"lmgg2", "config.json": b"{}"}
+    entry = entry_of("owner/whisper:ggml-small.bin")
+    path = fetch(entry, folder)
+    assert (path, path.read_bytes()) == (folder / "ggml-small.bin", b"lmgg1")
+    receipt = read_receipt(path)
+    assert receipt is not None and list(receipt.files) == ["ggml-small.bin"] and verify(path, receipt) == []
+    found = find_recogniser("ggml-small")
+    assert (found.path, found.engine, found.receipt) == (path, "whisper.cpp", receipt)
+    with pytest.raises(UsageError, match=r"has no ggml-none\.bin"):
+        fetch(entry_of("owner/whisper:ggml-none.bin"), folder)
+
+
 def test_a_pull_that_was_cut_for_good_goes_on_where_it_was_cut_or_is_removed(
     hub: Hub, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

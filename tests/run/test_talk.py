@@ -37,9 +37,20 @@ class SlowTranslator(FaultyModel):
     threads = 1
 
 
-@pytest.mark.parametrize("seconds", [30.0, pytest.param(83.0, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("seconds", "recogniser"),
+    [
+        (30.0, "recogniser_path"),
+        pytest.param(30.0, "cpp_recogniser_path", marks=pytest.mark.long),
+        pytest.param(83.0, "recogniser_path", marks=pytest.mark.long),
+    ],
+)
 def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_panel(
-    seconds: float, recogniser_path: Path, translator_path: Path, monkeypatch: pytest.MonkeyPatch
+    seconds: float,
+    recogniser: str,
+    request: pytest.FixtureRequest,
+    translator_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = ScaledClock(SystemClock(), SPEED)
     open_model = opening.open_model
@@ -51,7 +62,8 @@ def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_pane
     # This machine may stand still for a moment, which is long on the run's clock.
     monkeypatch.setattr(live, "STANDSTILL_SECONDS", live.STANDSTILL_SECONDS * SPEED)
     settings = Settings(
-        RecogniserSettings(recogniser_path, threads=1), LanguageModelSettings(translator_path, threads=1)
+        RecogniserSettings(request.getfixturevalue(recogniser), threads=1),
+        LanguageModelSettings(translator_path, threads=1),
     )
 
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:

@@ -7,6 +7,8 @@ import os
 import runpy
 import signal
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -175,6 +177,58 @@ def test_a_published_model_has_languages_hot_words_and_bounded_passes(random_mod
     assert len(written["tokens"]) == request["limit"] == SPARE_TOKENS + 15
     with pytest.raises(UsageError, match="tlh"):
         WhisperCppRecogniser(RecogniserSettings(random_model, "tlh", threads=1))
+
+
+def test_the_language_that_is_set_is_the_language_of_the_next_pass(random_model: Path) -> None:
+    recogniser = WhisperCppRecogniser(RecogniserSettings(random_model, "de", threads=1, other_languages=("fr",)))
+    track = recogniser.in_language("ja")
+    asked: list[str] = []
+
+    def answer(request: dict[str, object], *features: np.ndarray) -> dict[str, object]:
+        asked.append(str(request.get("language", "")))
+        return {"tokens": [], "ends": []}
+
+    recogniser._process.ask = answer  # type: ignore[method-assign]
+    for listening in (recogniser, track):
+        listening.recognise(hiss(1.0))
+    recogniser.listen_for("fr")
+    recogniser.recognise(hiss(1.0))
+    assert [code for code in asked if code] == ["de", "ja", "fr"]
+    with pytest.raises(UsageError, match="tlh"):
+        recogniser.in_language("tlh")
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_its_process_ends_with_the_run(end: signal.Signals, cpp_recogniser_path: Path) -> None:
+    recording = ROOT / "recordings" / "demo.flac"
+    command = [sys.executable, "-m", "livetrans", "replay", str(recording), "--asr", str(cpp_recogniser_path)]
+    with subprocess.Popen(
+        [*command, "--plain", "--no-session", "--jsonl=-"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as run:
+        assert run.stdout
+        next(line for line in run.stdout if '"transcript"' in line)
+        children = psutil.Process(run.pid).children()
+        assert any("whisper_cpp_process" in " ".join(child.cmdline()) for child in children)
+        run.send_signal(end)
+        last = run.stdout.read().rpartition("{")[2]
+        assert ('"stopped"' in last) == (end == signal.SIGINT)
+    _, living = psutil.wait_procs(children, timeout=20)
+    assert not living
+
+
+@pytest.mark.long
+def test_the_seven_recordings_are_recognised_as_well_as_by_the_other_engine(
+    recogniser: WhisperCppRecogniser, other: WhisperRecogniser
+) -> None:
+    benchmark = runpy.run_path(str(ROOT / "tests/benchmarks/recognisers.py"), run_name="benchmark")
+    wrong, spoken = {"mine": 0, "theirs": 0}, 0
+    for file in sorted((ROOT / "recordings").glob("*.flac")):
+        reference = benchmark["words"](file.with_suffix(".txt").read_text(encoding="utf-8"))
+        spoken += len(reference)
+        for name, engine in (("mine", recogniser), ("theirs", other)):
+            finals = benchmark["stream"](engine, file)[1]
+            wrong[name] += benchmark["errors"](reference, benchmark["words"](" ".join(finals)))
+    assert abs(wrong["mine"] - wrong["theirs"]) / spoken < 0.003
 
 
 def test_files_that_cannot_be_used_are_one_sentence(random_model: Path, tmp_path: Path) -> None:
