@@ -1,4 +1,6 @@
-"""What verification costs on this machine: the time of one pass over n new tokens, against one over a single token."""
+"""What costs what on this machine: a pass over n new tokens against one over a single token (what verifying costs), and
+an update in n languages against one in a single language.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from livetrans.bench.table import Column, Table
+from livetrans.config import DecodingSettings, MaskSettings
+from livetrans.events import Transcript
 from livetrans.lm.port import LanguageModel
+from livetrans.lm.prompts import Prompt
 from livetrans.metrics.latency import spread_of
+from livetrans.translation.translator import Translator
 
 SIZES = (*range(1, 41), 48, 64)
 """Every length that a draft of a sentence has, and two of long ones."""
@@ -21,6 +27,11 @@ COLUMNS = (
     Column("to one", "median / the median of a pass over one token", 2),
     Column("ms a token", "median / new tokens", 3),
     Column("least to one", "the fastest round / the fastest over one token", 2),
+)
+LANGUAGES = (
+    Column("languages", "into which each update is translated"),
+    Column("update ms", "mean of the updates, median of the rounds (least-most)", 2),
+    Column("to one", "update time / that into one language in the same round, median (least-most)", 2),
 )
 
 
@@ -50,6 +61,49 @@ def measure_cost(
                 seconds[size].append(model.clock.now() - started)
             on_pass()
     return seconds
+
+
+def measure_languages(
+    model: LanguageModel,
+    prompt: Prompt,
+    updates: Sequence[Transcript],
+    most: int,
+    rounds: int,
+    on_pass: Callable[[], None] = lambda: None,
+) -> dict[int, list[float]]:
+    """Return the mean seconds of an update into 1 to `most` languages, by the default method, one a round.
+
+    As in a run each language has a context over the same weights, and an update goes through one after the other. The
+    prompt is the same in all, because which language it names does not matter for time. Numbers take turns as sizes do.
+    """
+    contexts = [model, *(model.another_context() for _ in range(most - 1))]
+    seconds: dict[int, list[float]] = {count: [] for count in range(1, most + 1)}
+    for number in range(rounds + 1):
+        turn = number % most
+        for count in (*range(turn + 1, most + 1), *range(1, turn + 1)):
+            translators = [Translator(one, prompt, DecodingSettings(), MaskSettings()) for one in contexts[:count]]
+            started = model.clock.now()
+            for update in updates:
+                for translator in translators:
+                    translator.translate(update)
+            if number:
+                seconds[count].append((model.clock.now() - started) / len(updates))
+            on_pass()
+    return seconds
+
+
+def languages_table(seconds: Mapping[int, Sequence[float]], note: str) -> Table:
+    """Return the times as a table, a row a number of languages."""
+    one = seconds[1]
+    rows = tuple(
+        (
+            count,
+            spread_of(1000 * each for each in taken),
+            spread_of(each / single for each, single in zip(taken, one, strict=True)),
+        )
+        for count, taken in seconds.items()
+    )
+    return Table("languages", "an update, by the number of its languages", LANGUAGES, rows, signature=(note,))
 
 
 def cost_table(seconds: Mapping[int, Sequence[float]], note: str) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, measure_cost
+from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, languages_table, measure_cost, measure_languages
 from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
 from livetrans.bench.methods import clock_for, parse_method, split_methods
 from livetrans.bench.runfile import read_run
@@ -20,8 +21,12 @@ from livetrans.cli.bench import page_options, possible_tables, put, step_bar, th
 from livetrans.cli.messages import say
 from livetrans.config import LanguageModelSettings, MaskSettings
 from livetrans.files import write_new
+from livetrans.installation import data_folder
+from livetrans.languages import parse_language
+from livetrans.lm.prompts import build_prompt
 from livetrans.metrics.quality import UNITS
 from livetrans.models.find import find_translator
+from livetrans.session.recorded import RecordedTranscripts
 from livetrans.signature import machine, quantisation
 from livetrans.text import counted
 
@@ -166,8 +171,14 @@ def export_command(file: Path, method: str, unit: str, output: Path, force: bool
     show_default=True,
     help="Passes of each length; figures are medians.",
 )
+@click.option(
+    "--languages",
+    metavar="N",
+    type=click.IntRange(2, 16),
+    help="Measure updates into 1 to N languages at once instead, on the recorded transcripts in the tree.",
+)
 @page_options("new tokens,to one")
-def cost_command(mt: str | None, threads: int, time: str, rounds: int, **page: Any) -> None:
+def cost_command(mt: str | None, threads: int, time: str, rounds: int, languages: int | None, **page: Any) -> None:
     """Measure one pass over 1 to 40, 48 and 64 new tokens: what verifying a draft costs on this machine."""
     from livetrans.lm.llama.checks import check_model
     from livetrans.lm.llama.model import LlamaModel
@@ -175,16 +186,28 @@ def cost_command(mt: str | None, threads: int, time: str, rounds: int, **page: A
     clock = clock_for(time, threads)
     file = find_translator(mt).path
     check_model(file)
-    settings = LanguageModelSettings(file, 2 * (CONTEXT_TOKENS + max(SIZES)), threads)
-    model = LlamaModel(settings, maximum_rows=max(SIZES), clock=clock)
-    try:
-        with step_bar((rounds + 1) * len(SIZES)) as advance:
-            seconds = measure_cost(model, rounds, on_pass=advance)
+    if languages:
+        model = LlamaModel(LanguageModelSettings(file, threads=threads), clock=clock)
+    else:
+        settings = LanguageModelSettings(file, 2 * (CONTEXT_TOKENS + max(SIZES)), threads)
+        model = LlamaModel(settings, maximum_rows=max(SIZES), clock=clock)
+    with closing(model):
+        if languages:
+            place = data_folder("recordings") / "demo.jsonl"
+            updates = list(RecordedTranscripts(place, clock, real_time=False))
+            # A model of one pair says which; others know these two.
+            codes = [model.metadata(f"livetrans.{key}_language") for key in ("source", "target")]
+            prompt = build_prompt(model, None, parse_language(codes[0] or "en"), parse_language(codes[1] or "de"))
+            with step_bar((rounds + 1) * languages) as advance:
+                table = partial(languages_table, measure_languages(model, prompt, updates, languages, rounds, advance))
+            what = f"{rounds} rounds of the {len(updates)} updates of {place.name}"
+        else:
+            with step_bar((rounds + 1) * len(SIZES)) as advance:
+                table = partial(cost_table, measure_cost(model, rounds, on_pass=advance))
+            what = f"{rounds} passes after {CONTEXT_TOKENS} tokens, logits at every new one"
         stored = quantisation(model)
-    finally:
-        model.close()
     note = (
-        f"{rounds} passes after {CONTEXT_TOKENS} tokens, logits at every new one; {file.name} ({stored}, "
-        f"{file.stat().st_size / 1e6:.1f} MB), {counted(threads, 'thread')}, {time} time, {machine()['processor']}."
+        f"{what}; {file.name} ({stored}, {file.stat().st_size / 1e6:.1f} MB), {counted(threads, 'thread')}, "
+        f"{time} time, {machine()['processor']}."
     )
-    write_tables([cost_table(seconds, note)], **page)
+    write_tables([table(note)], **page)

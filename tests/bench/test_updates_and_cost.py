@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, measure_cost
+from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, languages_table, measure_cost, measure_languages
 from livetrans.bench.methods import clock_for
 from livetrans.bench.runfile import RunFile
 from livetrans.bench.updates import Piece, as_marks, case_lines, case_of, simulstream_log
@@ -17,7 +17,8 @@ from livetrans.clock import ProcessorClock
 from livetrans.errors import UsageError
 from livetrans.events import Span
 from tests.bench.runs import METHODS
-from tests.lm.scripted import ScriptedModel, hashed_rule
+from tests.lm.scripted import ScriptedModel, hashed_rule, word_by_word_rule
+from tests.run.scripted_run import PROMPT, updates
 
 
 def test_pieces_make_the_whole_and_the_kept_part_was_there_before(run: RunFile) -> None:
@@ -97,6 +98,13 @@ def test_a_pass_costs_what_the_model_says() -> None:
         assert spread == pytest.approx((10 + size,) * 3) and each == pytest.approx((10 + size) / size)
         assert (ratio, least) == pytest.approx(((10 + size) / 11,) * 2)
     assert CONTEXT_TOKENS + max(SIZES) <= model.context_tokens
+
+
+def test_an_update_in_several_languages_costs_as_much_as_in_each() -> None:
+    model = ScriptedModel(word_by_word_rule(), seconds_per_pass=0.01, seconds_per_token=0.001)
+    seconds = measure_languages(model, PROMPT, updates(["one two three.", "four five."]), 3, 2)
+    for count, spread, ratio in languages_table(seconds, "").rows:
+        assert spread is not None and ratio == pytest.approx((count,) * 3, rel=0.1)
 
 
 def test_processor_time_is_of_one_thread() -> None:
