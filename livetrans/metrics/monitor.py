@@ -173,6 +173,8 @@ class Monitor:
         self._shown = Snapshot(settings or Settings())
         self._figures: defaultdict[str | None, _LanguageFigures] = defaultdict(_LanguageFigures)
         """By language; under None in a run into one language, whatever captions say."""
+        self._mine = _LanguageFigures()
+        """Those of the microphone's track in a run of two, which are not shown."""
         self._pass_seconds = 0.0
         self._listened = 0.0
         """Seconds of sound heard, without pauses and gaps, in which source time goes on."""
@@ -201,13 +203,16 @@ class Monitor:
                 memory_bytes=memory_bytes,
             )
 
-    def _of(self, language: str | None) -> _LanguageFigures:
-        return self._figures[language if len(self._shown.settings.targets) > 1 else None]
+    def _of(self, language: str | None, track: str | None = None) -> _LanguageFigures:
+        settings = self._shown.settings
+        if settings.is_mine(track):
+            return self._mine
+        return self._figures[language if len(settings.targets) > 1 else None]
 
     def _fold(self, record: Record) -> None:
         match record.event:
             case Translation() | Caption() as event:
-                self._of(event.language).add(event, record)
+                self._of(event.language, event.track).add(event, record)
             case Transcript(recognition=stats) if stats is not None:
                 self._shown = replace(self._shown, pass_seconds_last=stats.pass_seconds)
             case Comparison() as comparison:

@@ -85,7 +85,7 @@ class LivetransApp(ServedApp):
         self._failure: str | None = None
         self._found: int | None = None
         self._below = 0
-        self._boards = Boards(settings.targets)
+        self._boards = Boards(settings.targets, settings.is_mine)
         self._sink = ScreenSink(self)
         self._top = TopBar(self._full_title(), limit)
         self._history = History(self._show_source, output.source_line)

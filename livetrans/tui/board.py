@@ -7,7 +7,7 @@ are not posted: their numbers reach the panel through the snapshot.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, count
@@ -123,9 +123,13 @@ class Board:
 
 
 class Boards:
-    """A board for each language of the captions, of which one is `shown`."""
+    """A board for each language of the captions, of which one is `shown`.
 
-    def __init__(self, languages: Sequence[str]) -> None:
+    Captions of a track that `is_mine`, the microphone's in a run of two, are on all.
+    """
+
+    def __init__(self, languages: Sequence[str], is_mine: Callable[[str | None], bool] = lambda track: False) -> None:
+        self._is_mine = is_mine
         self._of = {language: Board() for language in languages}
         self.shown = self._of[languages[0]]
 
@@ -136,7 +140,8 @@ class Boards:
         """Take an event in the languages that it is of; returns what became history in the shown one."""
         finished: list[Caption] = []
         for language, board in self._of.items():
-            if len(self._of) == 1 or not isinstance(event, Caption) or event.language == language:
+            is_other = isinstance(event, Caption) and event.language != language and not self._is_mine(event.track)
+            if len(self._of) == 1 or not is_other:
                 new = board.feed(event)
                 finished = new if board is self.shown else finished
         return finished

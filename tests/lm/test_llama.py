@@ -181,6 +181,16 @@ def test_a_rewind_past_the_window_gives_the_logits_of_a_fresh_cache(sliding_wind
     np.testing.assert_allclose(rewound, expected, atol=0.02 * float(np.std(expected)))
 
 
+def test_a_context_of_a_closed_model_refuses_every_call(translator_path: Path) -> None:
+    """llama.cpp would read freed memory, and end the process."""
+    model = LlamaModel(LanguageModelSettings(translator_path, threads=1))
+    other = model.another_context()
+    model.close()
+    for call in (lambda: other.tokenize("word"), lambda: other.evaluate([5])):
+        with pytest.raises(ModelError, match="is closed"):
+            call()
+
+
 def test_files_that_are_not_models_are_refused_in_one_sentence(tmp_path: Path, translator_path: Path) -> None:
     text = tmp_path / "notes.gguf"
     text.write_text("hello")

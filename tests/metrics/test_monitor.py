@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from livetrans.config import CALM, DecodingSettings, MaskSettings, Settings
@@ -148,6 +150,30 @@ def test_time_without_sound_is_in_no_rate(missing: list[Event]) -> None:
 
 def test_coalesced_updates_are_counted() -> None:
     assert watch(Coalesced(0, 1), Coalesced(0, 2)).coalesced_updates == 2
+
+
+def test_figures_of_one_language_are_those_of_a_run_into_it_alone() -> None:
+    settings = Settings(targets=("de", "fr"))
+    outputs = {"de": [(1,), (1, 2, 3), (1, 2, 4)], "fr": [(5, 6), (7, 8, 9), (7, 8, 9, 6)]}
+    events: list[Event] = [RunStarted({}, settings)]
+    for segment_id in range(3):
+        for revision in range(3):
+            for code, tokens in outputs.items():
+                translated = translation(segment_id, tokens[revision], final=revision == 2)
+                shown = caption(segment_id, tokens[revision][:2], final=revision == 2, captured_at=5.0 + revision)
+                events += [replace(translated, language=code), replace(shown, language=code)]  # type: ignore[type-var]
+    both = Monitor(memory=lambda: None)
+    for number, event in enumerate(events):
+        both.write(Record(10.0 + number // 4, event))
+    for code in outputs:
+        alone = Monitor(memory=lambda: None)
+        for number, event in enumerate(events):
+            if getattr(event, "language", code) == code:
+                alone.write(Record(10.0 + number // 4, event))
+        assert both.snapshot(code) == alone.snapshot(code)
+    assert both.snapshot() == both.snapshot("de") != both.snapshot("fr")
+    both.write(Record(99.0, SettingChanged("target", "fr")))
+    assert both.snapshot().ne_raw == both.snapshot("fr").ne_raw
 
 
 def test_a_long_run_leaves_no_segments_behind() -> None:

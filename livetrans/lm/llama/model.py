@@ -129,6 +129,8 @@ class LlamaModel:
         return buffer.value.decode("utf-8", "replace")
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
+        if self._model is None:
+            raise ModelError(f"{self._path} is closed")
         data = text.encode("utf-8", "replace")
         room = len(data) + 8
         tokens = (llama_cpp.llama_token * room)()
