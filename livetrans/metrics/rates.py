@@ -134,11 +134,11 @@ class MovedRows:
 
     def __init__(self) -> None:
         self.count = 0
-        self._sentence: int | None = None
+        self._sentence: Hashable = None
         self._rows: Mapping[int, str] = {}
 
-    def add(self, sentence: int | None, rows: Mapping[int, str]) -> None:
-        """Take the text of every row while the sentence with this id is the current one."""
+    def add(self, sentence: Hashable, rows: Mapping[int, str]) -> None:
+        """Take the text of every row while this sentence is the current one."""
         if sentence == self._sentence:
             for row, text in self._rows.items():
                 stays = rows.get(row, "").startswith(text)

@@ -21,7 +21,7 @@ from livetrans.run.pipeline import Pipeline
 from livetrans.text import counted, visible
 from livetrans.tui import keys
 from livetrans.tui.board import Boards, Posted, ScreenSink
-from livetrans.tui.captions import Current, History
+from livetrans.tui.captions import History, Panes
 from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import COMMANDS, bindings, listed, palette
 from livetrans.tui.numbers import GROUPS
@@ -85,11 +85,12 @@ class LivetransApp(ServedApp):
         self._failure: str | None = None
         self._found: int | None = None
         self._below = 0
-        self._boards = Boards(settings.targets, settings.is_mine)
+        self._boards = Boards(settings)
         self._sink = ScreenSink(self)
         self._top = TopBar(self._full_title(), limit)
         self._history = History(self._show_source, output.source_line)
-        self._current = Current(self._show_source, output.source_line)
+        tracks = settings.meeting.names[::-1] if settings.meeting else (None,)
+        self._current = Panes(tracks, self._show_source, output.source_line)
         self._loading_bar = Loading()
         self._search = Input(placeholder="find in captions", compact=True, id="search")
         self._status = StatusLine()
@@ -157,7 +158,7 @@ class LivetransApp(ServedApp):
                 self._extend(self._boards.feed(event))
             case Transcript() as transcript:
                 self._extend(self._boards.feed(transcript))
-                self._show_language(transcript.language)
+                self._show_language(transcript)
             case Notice() as notice:
                 self._show_notice(notice)
             case RunStarted(origin=origin):
@@ -175,11 +176,12 @@ class LivetransApp(ServedApp):
         self.call_after_refresh(self._count_moved_rows)
 
     def _count_moved_rows(self) -> None:
-        self._moved_rows.add(self._boards.shown.sentence, self._history.rows() | self._current.rows())
+        self._moved_rows.add(self._boards.sentences, self._history.rows() | self._current.rows())
 
-    def _show_language(self, language: str | None) -> None:
-        if language not in (None, self._detected):
-            self._detected = language
+    def _show_language(self, transcript: Transcript) -> None:
+        is_mine = self._pipeline.settings.is_mine(transcript.track)
+        if not is_mine and transcript.language not in (None, self._detected):
+            self._detected = transcript.language
             self._top.rename(self._full_title())
 
     def _show_notice(self, notice: Notice) -> None:
@@ -217,11 +219,8 @@ class LivetransApp(ServedApp):
         self._show_state()
 
     def _show_current(self) -> None:
-        waiting = ""
-        board = self._boards.shown
-        if not board.has_shown_text:
-            waiting = {Phase.RUNNING: "listening …", Phase.ENDED: "no speech was heard"}.get(self._phase, "")
-        self._current.show(board.captions, board.source(), waiting)
+        waiting = {Phase.RUNNING: "listening …", Phase.ENDED: "no speech was heard"}.get(self._phase, "")
+        self._current.show(self._boards.shown, waiting)
 
     def _snapshot(self) -> Snapshot:
         snapshot = self._read_monitor(self._pipeline.settings.target_language)
@@ -247,7 +246,7 @@ class LivetransApp(ServedApp):
     def action_source(self) -> None:
         self._show_source = not self._show_source
         self._history.show_source(self._show_source)
-        self._current.show_source = self._show_source
+        self._current.show_source(self._show_source)
         self._fit()
         self._status.show(f"source {'shown' if self._show_source else 'hidden'}")
 
@@ -258,7 +257,7 @@ class LivetransApp(ServedApp):
         """Show the captions in the next language, also after the end."""
         self._status.show(keys.next_target(self._pipeline))
         self._boards.show(self._pipeline.settings.target_language)
-        self._history.replace(list(self._boards.shown.history))
+        self._history.replace(self._boards.history)
         self._top.rename(self._full_title())
         self._show_current()
         self._show_numbers()
@@ -295,11 +294,11 @@ class LivetransApp(ServedApp):
         self._status.show(sentence)
 
     def _shown_captions(self) -> list[str]:
-        captions = [*self._history.captions, *self._boards.shown.captions]
+        captions = [*self._history.captions, *self._boards.captions]
         return [text for text in (visible(caption.text) for caption in captions) if text]
 
     def action_save(self) -> None:
-        is_growing = any(not caption.final for caption in self._boards.shown.captions)
+        is_growing = any(not caption.final for caption in self._boards.captions)
         self._status.show(*keys.save_transcript(self._save, is_growing=is_growing))
 
     def action_clear(self) -> None:

@@ -7,7 +7,6 @@ are not posted: their numbers reach the panel through the snapshot.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, count
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
+from livetrans.config import Settings
 from livetrans.errors import SessionError
 from livetrans.events import Caption, Event, Gap, Notice, Record, RunEnded, RunStarted, Transcript
 from livetrans.session.export import as_srt
@@ -90,6 +90,14 @@ class Board:
         """Take a gap; returns what became history: a final that was current, and what stands for the gap."""
         return [*self._take_finals(), gap.caption()]
 
+    def end_before(self, start: float) -> list[Caption]:
+        """Make finals history that are still current, if they began before `start`; returns them."""
+        finals = [caption for caption in self.captions if caption.final and caption.start < start]
+        for caption in finals:
+            del self._current[caption.segment_id]
+        self.history.extend(finals)
+        return finals
+
     @property
     def sentence(self) -> int | None:
         """The first segment that is shown as current, or heard where nothing of it is shown yet."""
@@ -123,31 +131,57 @@ class Board:
 
 
 class Boards:
-    """A board for each language of the captions, of which one is `shown`.
-
-    Captions of a track that `is_mine`, the microphone's in a run of two, are on all.
+    """The boards of a run: for each language of the captions, of which one is shown, and in a run of two tracks for the
+    microphone's.
     """
 
-    def __init__(self, languages: Sequence[str], is_mine: Callable[[str | None], bool] = lambda track: False) -> None:
-        self._is_mine = is_mine
-        self._of = {language: Board() for language in languages}
-        self.shown = self._of[languages[0]]
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._of = {language: Board() for language in settings.targets}
+        self._mine = [Board()] if settings.meeting else []
+        self._language = settings.target_language
+
+    @property
+    def shown(self) -> list[Board]:
+        """Those that are shown, of each track in its place."""
+        return [self._of[self._language], *self._mine]
 
     def show(self, language: str) -> None:
-        self.shown = self._of[language]
+        self._language = language
+
+    @property
+    def history(self) -> list[Caption]:
+        """The captions that became history on the shown boards, in the order of speech where there are two."""
+        found = list(chain.from_iterable(board.history for board in self.shown))
+        return sorted(found, key=lambda caption: caption.start) if self._mine else found
+
+    @property
+    def captions(self) -> list[Caption]:
+        """The captions that are shown as current."""
+        return list(chain.from_iterable(board.captions for board in self.shown))
+
+    @property
+    def sentences(self) -> tuple[int | None, ...]:
+        """The first segment of each track that is shown as current, or heard where nothing of it is shown yet."""
+        return tuple(board.sentence for board in self.shown)
 
     def feed(self, event: Caption | Transcript | Gap) -> list[Caption]:
-        """Take an event in the languages that it is of; returns what became history in the shown one."""
+        """Take an event in the languages that it is of; returns what became history on the shown boards."""
         finished: list[Caption] = []
-        for language, board in self._of.items():
-            is_other = isinstance(event, Caption) and event.language != language and not self._is_mine(event.track)
-            if len(self._of) == 1 or not is_other:
-                new = board.feed(event)
-                finished = new if board is self.shown else finished
+        if self._settings.is_mine(event.track):
+            finished = self._mine[0].feed(event)
+        else:
+            for language, board in self._of.items():
+                if len(self._of) == 1 or not isinstance(event, Caption) or event.language == language:
+                    new = board.feed(event)
+                    finished = new if language == self._language else finished
+        if finished and self._mine:
+            # A final of the other track that began earlier goes before it.
+            finished = [final for board in self.shown for final in board.end_before(finished[-1].start)] + finished
         return finished
 
     def clear(self) -> None:
-        for board in self._of.values():
+        for board in (*self._of.values(), *self._mine):
             board.clear()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from math import ceil
 
 from textual.app import ComposeResult
@@ -27,6 +28,7 @@ from livetrans.text import (
     reads_right_to_left,
     visible,
 )
+from livetrans.tui.board import Board
 
 HISTORY_CAPTIONS = 500
 """Most captions in the history: memory must not grow with the hours, and the session has them all."""
@@ -54,9 +56,10 @@ def caption_content(caption: Caption, new_style: str) -> Content:
     What a draft model proposed and the translator accepted is new to the reader too; it is in italics.
     """
     text = visible(caption.text)
+    label = [(f"{caption.track}: ", SOURCE)] if caption.track and text else []
     if caption.untranslated and text:
-        return Content.assemble((f"{UNTRANSLATED} ", SOURCE), text)
-    parts: list[str | tuple[str, str]] = []
+        return Content.assemble((f"{UNTRANSLATED} ", SOURCE), *label, text)
+    parts: list[str | tuple[str, str]] = [*label]
     shown = 0
     for span in (*caption.accepted, Span(len(caption.text), len(caption.text))):
         # A span that ends inside an escape sequence must not repeat what an earlier one has shown.
@@ -106,6 +109,10 @@ class FinishedCaption(Static):
         self._width = 0
         super().__init__(self._content(), markup=False)
 
+    def is_before(self, other: FinishedCaption) -> bool:
+        """Return whether it is of another track than `other`, and began before it."""
+        return self.caption.track != other.caption.track and self.caption.start < other.caption.start
+
     def show_source(self, shown: bool) -> None:
         self._show_source = shown
         self.update(self._content())
@@ -151,11 +158,14 @@ class History(VerticalScroll):
         return [line.caption for line in self._lines]
 
     def extend(self, captions: Iterable[Caption]) -> None:
+        """Add captions, those of two tracks in the order in which their speech began."""
         new = [FinishedCaption(caption, self._show_source, self._source_line) for caption in captions]
         if new and not self._is_at_end:
             self._count_below(self._below + len(new))
-        self._lines += new
-        self.mount(*new)
+        for line in new:
+            later = list(takewhile(line.is_before, reversed(self._lines)))
+            self.mount(line, before=later[-1] if later else None)
+            self._lines.insert(len(self._lines) - len(later), line)
         for line in self._lines[:-HISTORY_CAPTIONS]:
             line.remove()
         self._lines = self._lines[-HISTORY_CAPTIONS:]
@@ -244,20 +254,21 @@ class FixedRows(Static):
 
 
 class Current(Vertical):
-    """The current captions: source and translation, each in rows of its own."""
+    """The current captions of a track: source and translation, each in rows of its own."""
 
-    def __init__(self, show_source: bool, source_line: str) -> None:
-        super().__init__(id="current", classes=f"-{source_line}")
+    def __init__(self, show_source: bool, source_line: str, track: str | None) -> None:
+        super().__init__(classes=f"current -{source_line}")
+        self._track = track
         self.show_source, self._source_line = show_source, source_line
         self._source, self._caption = FixedRows("source"), FixedRows("caption")
 
     def compose(self) -> ComposeResult:
         yield from (self._source, self._caption)[:: 1 if self._source_line == "above" else -1]
 
-    def fit(self, room: Size) -> None:
-        """Divide the rows; `room` is that of captions and history together."""
+    def fit(self, room: Size, share: float) -> None:
+        """Divide the rows, a share of the `room` of captions and history together."""
         width = max(min(room.width, MAXIMUM_WIDTH) - self.gutter.width, 1)
-        rows = max(int(room.height * PANE_SHARE) - self.gutter.height, 1)
+        rows = max(int(room.height * share) - self.gutter.height, 1)
         source = min(3 if width < 64 else 2, rows // 3) if self.show_source else 0
         self._source.take(source)
         self._caption.take(min(max(ceil(SENTENCE_CELLS / width), 3), rows - source))
@@ -266,7 +277,8 @@ class Current(Vertical):
         """Draw the current captions as one text, or the sentence `waiting` where there is none."""
         self._source.show(source_content(*source), reads_right_to_left("".join(source)))
         if not captions:
-            self._caption.show(Content.styled(waiting, PARTIAL_SOURCE))
+            label = f"{self._track}: " if self._track else ""
+            self._caption.show(Content.assemble((label, SOURCE), (waiting, PARTIAL_SOURCE)))
             return
         new_style = NEW_WITHOUT_COLOUR if self.app.no_color else NEW
         text = Content("")
@@ -280,6 +292,36 @@ class Current(Vertical):
         """Return the text of the rows in view, by their row on the screen."""
         blocks = (block for block in (self._source, self._caption) if block.display)
         return {row: text for block in blocks for row, text in rows_of(block).items()}
+
+
+class Panes(Vertical):
+    """The current captions, of each track in a pane that keeps its place."""
+
+    def __init__(self, tracks: Sequence[str | None], show_source: bool, source_line: str) -> None:
+        super().__init__(id="current")
+        self._panes = [Current(show_source, source_line, track) for track in tracks]
+
+    def compose(self) -> ComposeResult:
+        yield from self._panes
+
+    def show_source(self, shown: bool) -> None:
+        for pane in self._panes:
+            pane.show_source = shown
+
+    def fit(self, room: Size) -> None:
+        """Divide the rows; `room` is that of captions and history together."""
+        for pane in self._panes:
+            pane.fit(room, PANE_SHARE / len(self._panes))
+
+    def show(self, boards: Sequence[Board], waiting: str = "") -> None:
+        """Draw what is current on the board of each track; the sentence `waiting` where nothing ever was on any."""
+        waiting = "" if any(board.has_shown_text for board in boards) else waiting
+        for pane, board in zip(self._panes, boards, strict=True):
+            pane.show(board.captions, board.source(), waiting)
+
+    def rows(self) -> dict[int, str]:
+        """Return the text of the rows in view, by their row on the screen."""
+        return {row: text for pane in self._panes for row, text in pane.rows().items()}
 
 
 def rows_of(text: Static) -> dict[int, str]:
