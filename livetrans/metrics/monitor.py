@@ -71,7 +71,8 @@ def _figure(of: Callable[[_LanguageFigures], object], default: object = None) ->
 class Snapshot:
     """Figures of a run so far; None if nothing was measured yet (shown as a dash, never as zero).
 
-    Figures of captions are of the language that is shown. Corpus figures are ratios of sums over finished segments.
+    Figures of captions are of the language that is shown, and of a run of two tracks of what the computer plays; those
+    of the recogniser and of back-pressure are of both. Corpus figures are ratios of sums over finished segments.
     Erasure is counted in the model's own tokens, that of the screen in words (characters in scripts without spaces).
     """
 
@@ -173,9 +174,8 @@ class Monitor:
         self._shown = Snapshot(settings or Settings())
         self._figures: defaultdict[str | None, _LanguageFigures] = defaultdict(_LanguageFigures)
         """By language; under None in a run into one language, whatever captions say."""
-        self._mine = _LanguageFigures()
-        """Those of the microphone's track in a run of two, which are not shown."""
-        self._pass_seconds = 0.0
+        self._progress: dict[str | None, SourceProgress] = {}
+        """The newest of each track."""
         self._listened = 0.0
         """Seconds of sound heard, without pauses and gaps, in which source time goes on."""
         self._was_paused = False
@@ -193,26 +193,22 @@ class Monitor:
         with self._lock:
             shown = self._shown
             figures = self._of(language or shown.settings.target_language)
+            pass_seconds = sum(track.recognition_seconds for track in self._progress.values())
             return replace(
                 shown,
                 **{one.name: one.metadata["of"](figures) for one in fields(Snapshot) if one.metadata},
                 changes_per_minute=60 * figures.screen.changes / self._listened if self._listened > 0 else None,
-                real_time_factor=self._pass_seconds / self._listened
-                if self._pass_seconds and self._listened > 0
-                else None,
+                real_time_factor=pass_seconds / self._listened if pass_seconds and self._listened > 0 else None,
                 memory_bytes=memory_bytes,
             )
 
-    def _of(self, language: str | None, track: str | None = None) -> _LanguageFigures:
-        settings = self._shown.settings
-        if settings.is_mine(track):
-            return self._mine
-        return self._figures[language if len(settings.targets) > 1 else None]
+    def _of(self, language: str | None) -> _LanguageFigures:
+        return self._figures[language if len(self._shown.settings.targets) > 1 else None]
 
     def _fold(self, record: Record) -> None:
         match record.event:
-            case Translation() | Caption() as event:
-                self._of(event.language, event.track).add(event, record)
+            case Translation() | Caption() as event if not self._shown.settings.is_mine(event.track):
+                self._of(event.language).add(event, record)
             case Transcript(recognition=stats) if stats is not None:
                 self._shown = replace(self._shown, pass_seconds_last=stats.pass_seconds)
             case Comparison() as comparison:
@@ -220,19 +216,23 @@ class Monitor:
             case Coalesced():
                 self._shown = replace(self._shown, coalesced_updates=self._shown.coalesced_updates + 1)
             case SourceProgress() as progress:
-                self._pass_seconds = progress.recognition_seconds
+                self._progress[progress.track] = progress
+                tracks = self._progress.values()
+                heard = max(self._shown.heard, progress.heard)
                 if not (self._shown.paused or self._was_paused):
-                    self._listened += progress.heard - self._shown.heard
+                    self._listened += heard - self._shown.heard
                 self._was_paused = self._shown.paused
                 self._shown = replace(
                     self._shown,
-                    heard=progress.heard,
-                    skipped_seconds=progress.skipped,
+                    heard=heard,
+                    skipped_seconds=sum(track.skipped for track in tracks),
                     total=progress.total,
-                    speaking=progress.speaking,
-                    level=progress.level,
+                    speaking=any(track.speaking for track in tracks),
+                    level=max(track.level for track in tracks),
                 )
-            case Gap(start=start, end=end) if not (self._shown.paused or self._was_paused):
+            case Gap(start=start, end=end, track=track) if not (
+                self._shown.paused or self._was_paused or self._shown.settings.is_mine(track)
+            ):
                 self._listened -= end - start  # The progress that counts it may come later.
             case RunStarted(settings=settings, origin=origin):
                 self._shown = replace(self._shown, settings=settings, heard=origin.start if origin else 0.0)

@@ -111,7 +111,7 @@ class Run(ABC):
 
     def publish(self, event: Event) -> None:
         if isinstance(event, SourceProgress):
-            self._heard = event.heard
+            self._heard = max(self._heard, event.heard)
         elif isinstance(event, Comparison):
             self._speedups[event.language].add(event)
         self._publisher(event)

@@ -173,10 +173,18 @@ def _next(codes: Sequence[str]) -> str | None:
 
 
 def languages_of(settings: Settings, detected: str | None) -> str:
-    """Return `en → de`; `auto (French) → de` where that is detected; `en → de (t: fr)` where a key shows another."""
+    """Return `en → de`; `auto (French) → de` where that is detected; `en → de (t: fr)` where a key shows another; and
+    `en → de, me: de → en` in a run of two tracks."""
     spoken, others = settings.source_language, ", ".join(settings.targets[1:])
     heard = f"{spoken} ({name_of(detected)})" if spoken == AUTO and detected else spoken
-    return f"{heard} → {settings.target_language}" + (f" (t: {others})" if others else "")
+    theirs = f"{heard} → {settings.target_language}" + (f" (t: {others})" if others else "")
+    if not settings.meeting:
+        return theirs
+    mine = settings.of_me
+    is_written = mine.source_language == mine.target_language
+    return f"{theirs}, {settings.meeting.names[0]}: {mine.source_language}" + (
+        "" if is_written else f" → {mine.target_language}"
+    )
 
 
 def name_of(code: str) -> str:

@@ -190,6 +190,8 @@ class Figures(Static):
 def draw(snapshot: Snapshot, panel: str, keys: Keys, width: int, height: int) -> Content:
     """Return the panel `people` or `research` in lines of `width` cells, with empty ones where `height` has room."""
     lines = [meter_row(snapshot, width)]
+    if snapshot.settings.meeting:
+        lines.append(Content.styled(f"figures of {visible(snapshot.settings.meeting.names[1])}"[:width], LABEL))
     if panel == "people":
         lines += [Content(""), *(row(number, snapshot, width) for number in LISTENER.numbers), Content("")]
         lines += [Content.assemble(f"{key:<{KEY_WIDTH}}", (word.ljust(width - KEY_WIDTH), LABEL)) for key, word in keys]
