@@ -1,7 +1,9 @@
 """LocalAgreement-2 on words: words on which two passes in a row agree are committed.
 
 Macháček, Dabre and Bojar, "Turning Whisper into Real-Time Transcription System" (2023), section 3: the longest common
-prefix of this pass's and the last pass's uncommitted words. Committed words never change.
+prefix of this pass's and the last pass's uncommitted words. Committed words never change. Not in the paper: a word on
+which they differ is committed, as this pass has it, where they agree on enough words behind it. A recogniser can waver
+between two words ("bread", "bridge") for as long as it hears them, and nothing behind would be committed.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ TOLERANCE = 0.1
 """A new word may start this much before the committed words end: word times move between passes."""
 OVERLAP_WORDS = 5
 """Most words by which the border that the times give is moved."""
+AGREED_BEHIND = 4
+"""Words behind a single word on which two passes differ that they have to agree on, for it to be committed."""
 CONTEXT_WORDS = 8
 """Number of committed words that are compared with a hypothesis's first words."""
 
@@ -38,7 +42,7 @@ class LocalAgreement:
     def update(self, words: Sequence[Word], buffer_start: float = 0.0) -> tuple[Word, ...]:
         """Take the hypothesis of the sound from `buffer_start` on; return the words that it commits."""
         new = self._uncommitted(words, buffer_start)
-        agreed = common_prefix_length(_forms(self.tail), _forms(new))
+        agreed = _agreed_length(_forms(self.tail), _forms(new))
         self.tail = new
         return self.commit(agreed)
 
@@ -92,6 +96,14 @@ class LocalAgreement:
             *(at for at in range(split + 1, later + 1) if forms[split:at] == committed[split - at :]),
         ]
         return max(candidates, key=lambda at: (_matches(forms[:at], committed), -abs(at - split)))
+
+
+def _agreed_length(before: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many words two passes agree on, those included of which only one at a time differs."""
+    agreed = common_prefix_length(before, new)
+    while (behind := common_prefix_length(before[agreed + 1 :], new[agreed + 1 :])) >= AGREED_BEHIND:
+        agreed += 1 + behind
+    return agreed
 
 
 def _matches(forms: Sequence[str], committed: Sequence[str]) -> int:

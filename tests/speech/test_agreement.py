@@ -88,3 +88,17 @@ def test_a_growing_hypothesis_is_committed_whole_and_once(spoken: list[str], len
     for length in [*lengths, len(words), len(words)]:
         agreement.update(words[:length])
     assert agreement.committed == words
+
+
+def test_a_word_between_which_passes_waver_holds_up_nothing_behind_it() -> None:
+    agreement = LocalAgreement()
+    agreement.update(at("some", "bread", "and", "a", "bottle"))
+    assert texts(agreement.update(at("some", "bridge", "and", "a", "bottle"))) == ["some"]
+    assert texts(agreement.update(at("some", "bread", "and", "a", "bottle", "of"))) == []
+    assert texts(agreement.update(at("some", "bridge", "and", "a", "bottle", "of"))) == [
+        "bridge",
+        "and",
+        "a",
+        "bottle",
+        "of",
+    ]
