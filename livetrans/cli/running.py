@@ -23,9 +23,9 @@ from livetrans.errors import LivetransError, SessionError
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, SourceProgress, Transcript
 from livetrans.installation import started_as
 from livetrans.metrics.monitor import Monitor, Snapshot
-from livetrans.run.opening import open_stages, open_translating
+from livetrans.run.opening import open_remainder, open_translating
 from livetrans.run.pipeline import Pipeline
-from livetrans.run.resuming import Remainder, Resuming
+from livetrans.run.resuming import Resuming
 from livetrans.run.runner import OpenListening, PlainLoop, Run
 from livetrans.session.recorded import Unfinished
 from livetrans.session.recorder import AUDIO_FILE, SessionRecorder, sessions_folder
@@ -121,9 +121,7 @@ def _session(records: Sequence[Sink]) -> Path | None:
 
 def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> None:
     """Finish a session in its own folder, as lines; one that only lacks its end gets it: its run was killed."""
-    from livetrans.speech.gate import VoiceActivityGate
-
-    remainder = Remainder(unfinished, lambda: VoiceActivityGate(settings.gate), partial(open_stages, settings, clock))
+    remainder = open_remainder(settings, clock, unfinished)
     if remainder.is_empty:
         say(f"Nothing to resume: each sentence of {unfinished.folder.name} is translated.")
         if not unfinished.ended:

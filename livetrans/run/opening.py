@@ -25,6 +25,7 @@ from livetrans.run.lanes import languages, open_draft_model, open_lanes, prepare
 from livetrans.run.listening import Hearing, Listener, Listening, OnAudio, PostponedNotices, Stages, listen
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel, RestartingRecogniser
+from livetrans.run.resuming import Remainder, Remainders, without_bleed
 from livetrans.run.runner import OpenListening
 from livetrans.run.speedup import SpeedupSampler
 from livetrans.run.spool import SpooledSource
@@ -37,7 +38,7 @@ from livetrans.translation.translator import check_method
 if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource
     from livetrans.lm.llama.model import LlamaModel
-    from livetrans.session.recorded import RecordedTranscripts
+    from livetrans.session.recorded import RecordedTranscripts, Unfinished
     from livetrans.speech.recogniser import Recogniser
 
 _LARGE_MODEL_BYTES = 200_000_000
@@ -194,6 +195,32 @@ def _recogniser_of(settings: Settings, clock: Clock, publish: Publish) -> Restar
         some = f"only the first {expected} terms" if expected else "no hot words"
         publish(Notice("warning", f"The recogniser takes {some} of the glossary, which has {len(wanted)}."))
     return recogniser
+
+
+def open_remainder(settings: Settings, clock: Clock, unfinished: Unfinished) -> Remainder | Remainders:
+    """Return what a session lacks; the recogniser is loaded where there is sound to recognise."""
+    from livetrans.speech.gate import VoiceActivityGate
+
+    gate = partial(VoiceActivityGate, settings.gate)
+    if not unfinished.tracks:
+        return Remainder(unfinished, gate, partial(open_stages, settings, clock))
+    opened: list[tuple[str, str | None, Stages]] = []
+
+    def stages(number: int, publish: Publish) -> Stages:
+        opened.extend([] if opened else open_track_stages(settings, clock, publish))
+        return opened[number][2]
+
+    theirs, mine = unfinished.tracks
+    if theirs.sound and mine.sound:
+        mine.sound = partial(without_bleed, theirs.sound, mine.sound)
+    fresh = count(max(unfinished.segments, default=-1) + 1)
+    languages_of = (None, settings.of_me.source_language)
+    return Remainders(
+        [
+            Remainder(part, gate, partial(stages, number), fresh, language)
+            for number, (part, language) in enumerate(zip(unfinished.tracks, languages_of, strict=True))
+        ]
+    )
 
 
 def open_recogniser(settings: RecogniserSettings) -> Recogniser:

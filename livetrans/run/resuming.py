@@ -9,15 +9,16 @@ the finals equal an uninterrupted run's if its passes fell on the interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
+from itertools import chain, count
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from livetrans.events import SAMPLE_RATE, Caption, Event, SourceProgress, Transcript, Translation, Word
+from livetrans.audio.bleed import BleedFilter
+from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Event, SourceProgress, Transcript, Translation, Word
 from livetrans.run.listening import PROGRESS_INTERVAL, Listening, OnAudio, Stages
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import PlainLoop
@@ -34,6 +35,10 @@ _SAME_END = 0.3
 _ROUNDING = 1e-3
 """Seconds; times in a session are rounded."""
 
+_AHEAD = 0.5
+"""Seconds by which what was played is known before what the microphone heard."""
+
+OpenSound = Callable[[], Iterator[AudioChunk]]
 OpenStages = Callable[[Publish], Stages]
 """Loads the recogniser; called only where there is sound to recognise."""
 OpenGate = Callable[[], "VoiceActivityGate"]
@@ -76,8 +81,20 @@ class _Beginning:
 class Remainder:
     """What a session lacks, as the listening side of a run."""
 
-    def __init__(self, unfinished: Unfinished, open_gate: OpenGate, open_stages: OpenStages) -> None:
+    def __init__(
+        self,
+        unfinished: Unfinished,
+        open_gate: OpenGate,
+        open_stages: OpenStages,
+        fresh: Iterator[int] | None = None,
+        language: str | None = None,
+    ) -> None:
+        """`fresh` gives the ids of new segments, where tracks share one; `language` is that of the track, where it has
+        one of its own.
+        """
         self._unfinished = unfinished
+        self._fresh = fresh
+        self._language = language
         self._open_gate = open_gate
         self._open_stages = open_stages
         self._closed = False
@@ -150,7 +167,7 @@ class Remainder:
             for word in final.text.split()
         ]
         first_id = max((final.segment_id for final in before), default=-1) + 1
-        stages.transcriber.restore(count(first_id), words, beginning.previous_end)
+        stages.transcriber.restore(self._ids_after(first_id - 1), words, beginning.previous_end)
         updates: list[Transcript] = []
         numbers: dict[int, int] = {}
         for transcript in self._heard_again(stages.gate, stages.transcriber, beginning.sample, publish):
@@ -158,7 +175,15 @@ class Remainder:
             if transcript.final:
                 numbers[transcript.segment_id] = self._number(transcript)
             if all(update.segment_id in numbers for update in updates):
-                yield from (replace(update, segment_id=numbers[update.segment_id]) for update in updates)
+                yield from (
+                    replace(
+                        update,
+                        segment_id=numbers[update.segment_id],
+                        track=self._unfinished.track,
+                        language=update.language or self._language,
+                    )
+                    for update in updates
+                )
                 updates = []
 
     def _heard_again(
@@ -183,7 +208,14 @@ class Remainder:
 
     def _progress(self, heard: float, transcriber: Transcriber) -> SourceProgress:
         passes, seconds = transcriber.passes, transcriber.recognition_seconds
-        return SourceProgress(heard, self._unfinished.total, False, 0.0, 0.0, passes, seconds)
+        unfinished = self._unfinished
+        return SourceProgress(heard, unfinished.total, False, 0.0, 0.0, passes, seconds, unfinished.track)
+
+    def _ids_after(self, number: int) -> Iterator[int]:
+        """Return the ids of the session's segments after this one, then new ones."""
+        if self._fresh is None:
+            return count(number + 1)
+        return chain(sorted(one for one in self._unfinished.segments if one > number), self._fresh)
 
     def _number(self, final: Transcript) -> int:
         """Return the id of a segment that was recognised again: a new one where it was not shown before."""
@@ -196,7 +228,44 @@ class Remainder:
             number = last.segment_id
             self.silent.discard(number)
         else:
-            number = self._next_number = max(final.segment_id, self._next_number + 1)
+            number = final.segment_id
+            if number <= self._next_number:
+                number = next(self._ids_after(self._next_number))
+            self._next_number = number
         if not any((one.segment_id, one.text) == (number, final.text) for one in self._unfinished.finals):
             self.shown_in.pop(number, None)  # Other words were recognised now: they are shown in every language.
         return number
+
+
+def without_bleed(played: OpenSound, heard: OpenSound) -> Iterator[AudioChunk]:
+    """Yield the recorded sound of the microphone as the run heard it: without what the computer played."""
+    bleed = BleedFilter()
+    theirs, end = played(), 0.0
+    for chunk in heard():
+        while end < chunk.end + _AHEAD and (other := next(theirs, None)):
+            bleed.play(other)
+            end = other.end
+        yield from bleed.hear(chunk)
+    yield from bleed.flush()
+
+
+class Remainders:
+    """What a session of two tracks lacks: of one track after the other, as the listening side of a run."""
+
+    def __init__(self, parts: Sequence[Remainder]) -> None:
+        self._parts = parts
+        self.is_empty = all(part.is_empty for part in parts)
+        # One set for all: ids are unique over tracks, and each part goes on adding and removing its own.
+        self.silent = set(chain.from_iterable(part.silent for part in parts))
+        self.shown_in = {segment: codes for part in parts for segment, codes in part.shown_in.items()}
+        for part in parts:
+            part.silent = self.silent
+
+    def open_listening(self, publish: Publish, on_audio: OnAudio) -> Listening:
+        opened = [part.open_listening(publish, on_audio) for part in self._parts]
+
+        def close() -> None:
+            for one in opened:
+                one.close()
+
+        return Listening(chain.from_iterable(one.transcripts for one in opened), lambda paused: None, close)

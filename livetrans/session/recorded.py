@@ -24,7 +24,7 @@ from livetrans.events import (
     Transcript,
 )
 from livetrans.session.codec import events_file, from_dict, line_error, read_lines, read_records
-from livetrans.session.recorder import AUDIO_FILE, recorded_sound
+from livetrans.session.recorder import AUDIO_FILE, MICROPHONE_FILE, recorded_sound
 
 CHUNK = 960
 """Samples of sound read at once, as in a replay at full speed."""
@@ -183,6 +183,12 @@ class Unfinished:
     """Length of that, where it is known."""
     heard_all: bool = False
     """Whether the run heard it to its end."""
+    track: str | None = None
+    """Name of the track, where this is one of two."""
+    segments: set[int] = field(default_factory=set)
+    """Ids of all segments."""
+    tracks: list[Unfinished] = field(default_factory=list)
+    """What each track lacks, in a session of two."""
 
     def note_final(self, caption: Caption) -> bool:
         """Note that a final was shown; return whether its segment has now been shown in every language."""
@@ -214,13 +220,26 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
     Raises:
         SessionError: it cannot be read, or the run never began to listen.
     """
-    found = Unfinished(folder)
+    found = _read_track(folder, None, notify)
+    if found.settings.meeting:
+        mine, theirs = found.settings.meeting.names
+        found.tracks = [_read_track(folder, theirs), _read_track(folder, mine)]
+        if (folder / MICROPHONE_FILE).is_file():
+            found.tracks[1].sound = partial(recorded_sound, folder / MICROPHONE_FILE, CHUNK)
+    return found
+
+
+def _read_track(folder: Path, track: str | None, notify: Callable[[Notice], None] | None = None) -> Unfinished:
+    """Read what concerns one track, or with None all of a session."""
+    found = Unfinished(folder, track=track)
     if (folder / AUDIO_FILE).is_file():
         found.sound = partial(recorded_sound, folder / AUDIO_FILE, CHUNK)
     shown: int | None = None
     began = False
     for record in read_records(folder, notify):
         found.at = record.at
+        if track and isinstance(record.event, Transcript | Caption | SourceProgress) and record.event.track != track:
+            continue
         match record.event:
             case RunStarted(signature=signature, settings=settings, origin=origin):
                 found.was_resumed = began
@@ -229,6 +248,7 @@ def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None
                     found.lacks_glossary = bool(signature.get("glossary_terms")) and not settings.prompt.glossary
             case Transcript() as transcript:
                 found.waiting.append(transcript)
+                found.segments.add(transcript.segment_id)
                 if transcript.final:
                     found.finals.append(transcript)
             case Coalesced(segment_id=segment_id, revision=revision):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 
 import pytest
@@ -12,12 +14,18 @@ from livetrans.clock import Clock, SystemClock
 from livetrans.config import MeetingSettings, OutputSettings, Settings
 from livetrans.errors import SourceError
 from livetrans.events import AudioChunk, Caption, Gap, Notice, Origin, SourceProgress, Transcript, Word
-from livetrans.run.listening import PostponedNotices
-from livetrans.run.opening import from_tracks
+from livetrans.run.listening import OnAudio, PostponedNotices
+from livetrans.run.opening import from_tracks, open_remainder
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel
+from livetrans.run.resuming import Resuming
 from livetrans.run.translating import Translating
+from livetrans.session.codec import EVENTS_FILE
+from livetrans.session.export import last_captions
+from livetrans.session.recorded import read_unfinished
+from livetrans.session.recorder import SessionRecorder
+from livetrans.session.sinks import Sink
 from tests.lm.scripted import ScriptedModel, word_by_word_rule
 from tests.speech.scripted import ScriptedRecogniser
 
@@ -45,6 +53,7 @@ class Meeting:
         me: list[Word],
         monkeypatch: pytest.MonkeyPatch,
         faults: Mapping[str, Callable[[Clock], Schedule]] = MappingProxyType({}),
+        records: Sequence[Sink] = (),
     ) -> None:
         """`faults`: of `recogniser`, `translator`, or the source `them` or `me`."""
         self.clock = ScaledClock(SystemClock(), SPEED)
@@ -66,16 +75,21 @@ class Meeting:
         opened = from_tracks(sources, Origin("a meeting"), SETTINGS, self.clock)
         self.pipeline = Pipeline(
             SETTINGS,
-            lambda publish, _: opened(publish, self.sound.append),
-            self._translating,
+            lambda publish, on_audio: opened(publish, partial(self._record, on_audio)),
+            self.translating,
             self.clock,
             [self.collected],
+            records,
         )
 
     def _schedule(self, name: str) -> Schedule:
         return self._schedules.get(name) or Schedule(self.clock)
 
-    def _translating(self, publish: Publish) -> Translating:
+    def _record(self, on_audio: OnAudio, chunk: AudioChunk) -> None:
+        self.sound.append(chunk)
+        on_audio(chunk)
+
+    def translating(self, publish: Publish) -> Translating:
         model, schedule = ScriptedModel(word_by_word_rule(unsure_of_last=False)), self._schedule("translator")
         lanes = [
             scripted_translating(RestartingModel(lambda: FaultyModel(model, schedule), self.clock, publish))
@@ -138,6 +152,27 @@ def test_a_track_whose_source_fails_leaves_the_other(monkeypatch: pytest.MonkeyP
     assert meeting.finals("me")
     warnings = [event.text for event in meeting.collected.of(Notice) if event.level == "warning"]
     assert warnings == ["Nothing more is heard of me: the microphone is gone; plug it in."]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_killed_run_is_resumed_in_both_tracks(share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was recorded up to the kill is kept; the rest is recognised from the sound of each track."""
+    meeting = Meeting(THEM, ME, monkeypatch, records=[SessionRecorder(tmp_path, keep_audio=True)])
+    meeting.run()
+    lines = (tmp_path / EVENTS_FILE).read_bytes().splitlines(keepends=True)
+    kept = lines[: round(share * len(lines))]
+    (tmp_path / EVENTS_FILE).write_bytes(b"".join(kept))
+    unfinished = read_unfinished(tmp_path)
+    remainder, recorder = open_remainder(SETTINGS, meeting.clock, unfinished), SessionRecorder(tmp_path, append=True)
+    run = Resuming(SETTINGS, remainder.open_listening, meeting.translating, meeting.clock, [], [recorder])
+    run.silent, run.shown_in = remainder.silent, remainder.shown_in
+    run.start()
+    assert run.join(60)
+    finals = [item.caption for item in last_captions(tmp_path) if item.caption.final]
+    assert len({final.segment_id for final in finals}) == len(finals)
+    for track, words in (("them", THEM), ("me", ME)):
+        assert [final.text.upper() for final in finals if final.track == track] == finals_of(words)
+    assert open_remainder(SETTINGS, meeting.clock, read_unfinished(tmp_path)).is_empty
 
 
 def test_a_gap_is_of_its_track(monkeypatch: pytest.MonkeyPatch) -> None:
