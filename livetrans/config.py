@@ -240,7 +240,7 @@ class Settings:
     sources: tuple[str, ...] = ("en",)
     """Codes of the spoken languages between which a key switches, possibly `auto`; the first one holds."""
     targets: tuple[str, ...] = ("de",)
-    """Codes of the captions' languages between which a key switches; the first one holds."""
+    """Codes of the captions' languages, all of which are made; the first one is shown, and a key shows the next."""
     device: str | None = None
     """The microphone: its number or a part of its name; None for the system's."""
     meeting: MeetingSettings | None = None

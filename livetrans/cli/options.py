@@ -108,7 +108,8 @@ _LANGUAGES = [
         metavar="LANGUAGE",
         type=Languages(),
         shell_complete=complete_language,
-        help="Language of the captions: a code or a name. A key switches between several, as in de,fr.",
+        help="Language of the captions: a code or a name. Several, as de,fr, are made at once: the screen and lines "
+        "have the first, and a key shows the next.",
     ),
 ]
 

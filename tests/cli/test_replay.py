@@ -70,6 +70,22 @@ def test_offline_takes_fewer_passes_to_the_same_words(played: Played, capfd: pyt
     assert passes(offline("--step", "0.8")) == passes(played.events)
 
 
+def test_several_languages_are_those_of_single_runs_and_have_a_file_each(
+    played: Played, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The spoken language among them, which is shown as it was heard."""
+    place = tmp_path / "talk.txt"
+    options = ["--speed", "max", "--to", "de,en", "-o", str(place), "--session", str(tmp_path / "two")]
+    assert run(["replay", *SHORT, *options]) == 0
+    assert capfd.readouterr().out == played.output
+    german, english = ((tmp_path / f"talk.{code}.txt").read_text().splitlines() for code in ("de", "en"))
+    assert german == _finals(played.events) and english == _finals(played.events, "source")
+    assert not place.exists()
+    assert run(["replay", *SHORT, *options[:-2], "--no-session"]) == 2
+    refused = run(["replay", *SHORT, *options[:-2], "--session", str(tmp_path / "again")])
+    assert refused == 2 and "talk.de.txt exists already" in capfd.readouterr().err
+
+
 def test_a_file_that_was_cut_off_keeps_what_was_heard_and_fails(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
