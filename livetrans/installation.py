@@ -86,6 +86,12 @@ def started_processes() -> list[int]:
     return [process.pid for process in list(_started) if process.returncode is None]
 
 
+def end_started_processes() -> None:
+    """End what `start_python` has started: a process that hangs would outlive this one."""
+    for process in list(_started):
+        process.kill()
+
+
 def is_installed(module: str) -> bool:
     """Return whether a module of another package could be imported."""
     return find_spec(module) is not None

@@ -22,7 +22,7 @@ from livetrans import __version__
 from livetrans.cli.declarations import LazyCommand, LazyGroup
 from livetrans.cli.messages import discard_output
 from livetrans.errors import LivetransError, UsageError, sentence
-from livetrans.installation import as_started
+from livetrans.installation import as_started, end_started_processes
 from livetrans.text import one_line
 
 COMMANDS = {
@@ -160,6 +160,7 @@ def _leave_at_once(exit_code: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
             stream.flush()
+    end_started_processes()
     os._exit(exit_code)
 
 

@@ -30,7 +30,7 @@ from faster_whisper.tokenizer import Tokenizer
 from livetrans.config import RecogniserSettings
 from livetrans.errors import ModelError
 from livetrans.installation import install_command, is_installed, start_python
-from livetrans.speech.whisper_model import as_clause
+from livetrans.speech.whisper_model import STATED, as_clause
 from livetrans.speech.whisper_pass import CLOSING, OPENING, SMALL_MODEL_BYTES, WhisperPasses, performance_cores
 
 if TYPE_CHECKING:
@@ -158,9 +158,10 @@ class WhisperCppRecogniser(WhisperPasses):
                 f"The recogniser {settings.model.name} needs whisper.cpp, which is not installed; "
                 f"install it with: {install_command('metal')}"
             )
-        config: Any = {}
+        found: Any = None
         with suppress(OSError, ValueError):
-            config = json.loads(stated.read_text(encoding="utf-8"))
+            found = json.loads(stated.read_text(encoding="utf-8"))
+        config: dict[str, Any] = found if isinstance(found, dict) else {}
         self._bands = head.bands
         self._extract = FeatureExtractor(feature_size=head.bands)
         threads = settings.threads or usual_threads(settings.model)
@@ -169,8 +170,8 @@ class WhisperCppRecogniser(WhisperPasses):
         languages = self._process.languages[: head.vocabulary - MULTILINGUAL + 99]
         super().__init__(
             settings,
-            config if isinstance(config, dict) else {},
-            len(head.pieces) if stated.is_file() else head.vocabulary,
+            config,
+            0 if STATED in config else head.vocabulary,
             tuple(languages) if head.vocabulary >= MULTILINGUAL else ("en",),
             lambda language: _Pieces(head, language),
         )

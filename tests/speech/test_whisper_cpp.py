@@ -9,6 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -198,8 +199,8 @@ def test_the_language_that_is_set_is_the_language_of_the_next_pass(random_model:
         recogniser.in_language("tlh")
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
-def test_its_process_ends_with_the_run(end: signal.Signals, cpp_recogniser_path: Path) -> None:
+@pytest.mark.parametrize(("end", "hangs"), [(signal.SIGINT, False), (signal.SIGKILL, False), (signal.SIGINT, True)])
+def test_its_process_ends_with_the_run(end: signal.Signals, hangs: bool, cpp_recogniser_path: Path) -> None:
     recording = ROOT / "recordings" / "demo.flac"
     command = [sys.executable, "-m", "livetrans", "replay", str(recording), "--asr", str(cpp_recogniser_path)]
     with subprocess.Popen(
@@ -208,10 +209,15 @@ def test_its_process_ends_with_the_run(end: signal.Signals, cpp_recogniser_path:
         assert run.stdout
         next(line for line in run.stdout if '"transcript"' in line)
         children = psutil.Process(run.pid).children()
-        assert any("whisper_cpp_process" in " ".join(child.cmdline()) for child in children)
+        [computing] = [child for child in children if "whisper_cpp_process" in " ".join(child.cmdline())]
+        if hangs:
+            computing.suspend()
         run.send_signal(end)
+        while hangs and run.poll() is None:
+            time.sleep(0.5)
+            run.send_signal(end)  # The second one does not wait.
         last = run.stdout.read().rpartition("{")[2]
-        assert ('"stopped"' in last) == (end == signal.SIGINT)
+        assert hangs or ('"stopped"' in last) == (end == signal.SIGINT)
     _, living = psutil.wait_procs(children, timeout=20)
     assert not living
 
