@@ -22,6 +22,7 @@ from livetrans.errors import ModelError, UsageError
 from livetrans.models import engines, find
 from livetrans.models.catalogue import read_catalogue
 from livetrans.models.chosen import choose_models
+from livetrans.models.engines import has_gpu_engine
 from livetrans.models.gguf import is_translator
 from livetrans.models.pulls import PulledFile, Receipt, receipt_path
 from livetrans.session.codec import encode
@@ -166,9 +167,9 @@ def test_a_gpu_build_is_known_by_the_machine_or_its_libraries(
     for name in ("libggml-cpu.so", *([library] if library else [])):
         write(tmp_path / name)
     monkeypatch.setattr(engines, "find_spec", lambda name: SimpleNamespace(origin=str(tmp_path / "_pywhispercpp.so")))
-    assert engines.has_gpu_engine() == expected
+    assert has_gpu_engine() == expected
     monkeypatch.setattr(engines, "find_spec", lambda name: None)
-    assert not engines.has_gpu_engine()
+    assert not has_gpu_engine()
 
 
 def test_a_double_token_model_is_taken_only_where_it_is_named(home: Path) -> None:

@@ -25,6 +25,7 @@ from livetrans.errors import ModelError, SourceError
 from livetrans.models import engines, find
 from livetrans.models.catalogue import Catalogue, Entry, entry_of, read_catalogue
 from livetrans.models.chosen import embedded_notice
+from livetrans.models.engines import has_gpu_engine
 from livetrans.models.pulls import Progress
 from tests.models.hub import Hub
 from tests.terminal import as_standard_error
@@ -186,6 +187,7 @@ def test_a_pull_chooses_by_machine_and_engine_and_says_beforehand_how_fast_it_is
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setattr(engines, "has_gpu_engine", has_gpu_engine)
     monkeypatch.setattr(engines, "platform", SimpleNamespace(system=lambda: "Darwin", machine=lambda: machine))
     library = SimpleNamespace(origin=str(tmp_path / "library.so")) if installed else None
     monkeypatch.setattr(engines, "find_spec", lambda name: library)
