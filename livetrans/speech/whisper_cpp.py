@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -162,18 +162,19 @@ class WhisperCppRecogniser(WhisperPasses):
         with suppress(OSError, ValueError):
             found = json.loads(stated.read_text(encoding="utf-8"))
         config: dict[str, Any] = found if isinstance(found, dict) else {}
-        self._bands = head.bands
         self._extract = FeatureExtractor(feature_size=head.bands)
         threads = settings.threads or usual_threads(settings.model)
         heads = head.heads or max(head.decoder_layers // 2, 1)
         self._process = _Process(settings.model, {"heads": heads, "threads": threads})
+        # Its table of pieces is made once for each language.
+        tokenizer = cache(partial(_Pieces, head))
         languages = self._process.languages[: head.vocabulary - MULTILINGUAL + 99]
         super().__init__(
             settings,
             config,
             0 if STATED in config else head.vocabulary,
             tuple(languages) if head.vocabulary >= MULTILINGUAL else ("en",),
-            lambda language: _Pieces(head, language),
+            tokenizer,
         )
 
     @property
@@ -213,7 +214,7 @@ class WhisperCppRecogniser(WhisperPasses):
         return () if len(tokens) >= limit else tokens
 
     def _time_words(self, segments: list[dict[str, Any]], tokenizer: Any, encoded: Any, frames: int) -> None:
-        # Its own features need an engine for the alignment alone.
+        # The function needs a model for the alignment alone.
         WhisperModel.add_word_timestamps(
             _Alignment(self._ends), [segments], tokenizer, None, frames, OPENING, CLOSING, last_speech_timestamp=0.0
         )

@@ -141,9 +141,17 @@ class World:
             terminal.close()
 
     def lend_packages(self) -> None:
-        """Let `.venv` see the packages of this interpreter, in place of a download of all of them."""
+        """Let `.venv` see the packages of this interpreter, in place of a download of all of them.
+
+        But for the extra `metal`, which would choose other models on a Mac.
+        """
         (packages,) = (self.tree / ".venv/lib").glob("python*/site-packages")
-        (packages / "lent.pth").write_text("\n".join(site.getsitepackages()) + "\n", encoding="utf-8")
+        lent = self.tree / ".venv/lent"
+        lent.mkdir()
+        for path in (path for folder in site.getsitepackages() for path in Path(folder).iterdir()):
+            if "pywhispercpp" not in path.name and not (lent / path.name).exists():
+                (lent / path.name).symlink_to(path)
+        (packages / "lent.pth").write_text(f"{lent}\n", encoding="utf-8")
 
     def _fill_hub(self, folder: Path) -> None:
         """Give the catalogue's small pair weights that cost nothing, with the real vocabularies and templates."""
