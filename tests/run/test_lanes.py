@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from livetrans.clock import SystemClock
 from livetrans.config import DecodingSettings, DraftModelSettings, LanguageModelSettings, PromptSettings, Settings
+from livetrans.errors import ModelError
 from livetrans.events import BackPressure, Caption, Event, Notice, Transcript, Translation
+from livetrans.lm.llama.model import LlamaModel
+from livetrans.lm.port import Evaluation
 from livetrans.run.opening import open_translating
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel
@@ -117,6 +120,33 @@ def test_a_failure_in_one_language_restores_all(call: int) -> None:
     assert schedule.calls > 36 and len([event for event in notices if isinstance(event, Notice)]) == 1
     for code in codes:
         assert of_language(events, code) == of_language(whole, code)
+
+
+@pytest.mark.parametrize("lane", [0, 1])
+def test_a_context_that_fails_is_opened_again_with_its_model(
+    translator_path: Path, monkeypatch: pytest.MonkeyPatch, lane: int
+) -> None:
+    """By llama.cpp, whose contexts end with their model."""
+    settings = {"decoding": replace(SHORT, method="ssbd", bias=0.2, final="partial")}
+    stream, expected = updates(SENTENCES[:1]), None
+    for fails in (False, True):
+        translating, made = embedded(translator_path, ("de", "fr"), **settings)
+        broken = translating.lanes[lane].translator._model.loaded  # type: ignore[union-attr,attr-defined]
+        evaluate = LlamaModel.evaluate
+
+        def failing(model: LlamaModel, context: Sequence[int], last_rows: int = 1) -> Evaluation:
+            if fails and model is broken and len(context) > 60:  # noqa: B023
+                raise ModelError("the device is gone")
+            return evaluate(model, context, last_rows)  # noqa: B023
+
+        monkeypatch.setattr(LlamaModel, "evaluate", failing)
+        events = translated(translating, made, stream)
+        assert (translating.lanes[lane].translator._model.loaded is not broken) == fails  # type: ignore[union-attr,attr-defined]
+        translating.close()
+        monkeypatch.undo()
+        made_events = [of_language(events, code) for code in ("de", "fr")]
+        assert expected in (None, made_events)
+        expected = made_events
 
 
 def test_what_is_spoken_is_shown_as_heard_in_its_own_lane_alone() -> None:
