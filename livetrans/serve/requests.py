@@ -19,7 +19,7 @@ STREAM = "captions"
 PAGE = Path(__file__).with_name("page")
 FILES = {
     "": ("index.html", "text/html; charset=utf-8"),
-    "page.js": ("page.js", "text/javascript; charset=utf-8"),
+    **{name: (name, "text/javascript; charset=utf-8") for name in ("page.js", "lines.js", "options.js")},
     "page.css": ("page.css", "text/css; charset=utf-8"),
 }
 """The files that are served, by their paths: no path is looked up on the disk."""

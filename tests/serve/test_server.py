@@ -17,6 +17,7 @@ from livetrans.errors import LivetransError, UsageError
 from livetrans.serve import connection as connection_module
 from livetrans.serve import server as server_module
 from livetrans.serve.address import Place, parse_address, parse_place
+from livetrans.serve.requests import FILES
 from livetrans.serve.server import CaptionServer
 from livetrans.text import UNSEEN
 from tests.hostile_text import HOSTILE
@@ -54,7 +55,7 @@ def assert_well(server: CaptionServer) -> None:
 
 
 def test_the_page_is_there_and_asks_for_nothing_elsewhere(here: CaptionServer) -> None:
-    for path in ("", "page.js", "page.css"):
+    for path in FILES:
         answer = exchange(here, request(here, path))
         head, _, body = answer.partition(b"\r\n\r\n")
         assert status_of(answer) == 200 and body

@@ -1,53 +1,285 @@
-"use strict";
+import { Options } from "./options.js";
+import { Lines } from "./lines.js";
 
-const lines = document.getElementById("lines");
-const state = document.getElementById("state");
-let run = null, last = "", stream = null;
+const SILENCE = 40_000;
+/* Milliseconds without anything from the server, which sends at least its state, until the connection counts as lost. */
+const NOTE = 15_000;
+const AWAKE = 4_000;
+/* Milliseconds that the bar of a stage is shown after the pointer has moved. */
+const BACKLOG = 1_000;
+/* Milliseconds in which a new reader gets what was said before it came: that is not announced. */
+const STATES = {
+  loading: "loading the models …",
+  listening: "listening",
+  paused: "paused",
+  ended: "ended",
+};
+const KEYS = "v view · + − size · [ ] lines · s source · c colours · t language · w window on top · End newest";
 
-/* The element of a line of this run; a new one goes before the first with a higher number. */
-function elementOf(number) {
-  const after = [...lines.children].filter((element) => element.dataset.run === run);
-  const found = after.find((element) => Number(element.dataset.line) === number);
-  if (found) return found;
-  const made = document.createElement("p");
-  made.dataset.run = run;
-  made.dataset.line = number;
-  lines.insertBefore(made, after.find((element) => Number(element.dataset.line) > number) || null);
-  return made;
-}
+const byId = (id) => document.getElementById(id);
+const options = new Options(location.search);
+const view = byId("view");
+const lines = new Lines(view, byId("lines"), byId("announcer"));
+let stream = null, last = "", languages = [], heardAt = 0, openedAt = 0, isLost = false;
+let state = { run: "", state: "", sources: [], targets: [] };
+let onTop = null, wakeLock = null, bodies = [document.body];
 
-function show(event, values, text) {
-  last = event.lastEventId || last;
-  const element = elementOf(values.line);
-  if (!text) { element.remove(); return; }
-  element.textContent = text;
-  element.dir = values.right_to_left ? "rtl" : "ltr";
-  if (values.language) element.lang = values.language;
-  element.className = values.final === false ? "unfinished" : "";
-  element.scrollIntoView({ block: "end" });
-}
+/* The stream. */
 
 function connect() {
-  const query = new URLSearchParams(location.search);
+  if (stream) stream.close();
+  const query = new URLSearchParams();
+  if (languages.length) query.set("to", languages);
+  for (const name of ["final", "last"]) if (options.given[name]) query.set(name, options.given[name]);
   if (last) query.set("after", last);
-  stream = new EventSource("captions?" + query);
-  stream.addEventListener("state", (event) => {
-    const values = JSON.parse(event.data);
-    run = values.run;
-    state.textContent = values.state;
-  });
-  stream.addEventListener("caption", (event) => {
-    const values = JSON.parse(event.data);
-    show(event, values, values.text);
-  });
-  stream.addEventListener("gap", (event) => {
-    const values = JSON.parse(event.data);
-    show(event, values, `[${Math.round(values.end - values.start)} s without sound]`);
-  });
+  heardAt = performance.now();
+  stream = new EventSource(`captions?${query}`);
+  stream.onopen = () => {
+    if (!last) openedAt = performance.now();
+  };
   stream.onerror = () => {
-    state.textContent = "connection lost; trying again …";
+    isLost = true;
+    showState();
     if (stream.readyState === EventSource.CLOSED) setTimeout(connect, 2000);
   };
+  for (const [name, take] of Object.entries({ state: takeState, caption: takeCaption, gap: takeGap })) {
+    stream.addEventListener(name, (event) => {
+      heardAt = performance.now();
+      take(JSON.parse(event.data));
+      last = event.lastEventId || last;
+    });
+  }
 }
 
+function takeState(values) {
+  if (isLost) note("Connected again.");
+  isLost = false;
+  state = values;
+  showState();
+  choose(options.languages, false);
+}
+
+/* Show these of the run's languages, or its first; another choice is another stream. */
+function choose(wanted, isNew) {
+  const targets = state.targets;
+  if (!targets.length) return;
+  const known = targets.filter((code) => wanted.includes(code.toLowerCase()));
+  if (known.length < wanted.length) note(`to is one of ${targets.join(", ")} in this run.`);
+  const chosen = known.length ? known : targets.slice(0, 1);
+  showChoice(targets, chosen);
+  /* A run in one language has nothing to filter. */
+  const filter = targets.length > 1 ? chosen : [];
+  if (filter.join() === languages.join()) return;
+  languages = filter;
+  if (isNew) options.set("to", chosen);
+  last = "";
+  lines.clear();
+  connect();
+}
+
+function showChoice(targets, chosen) {
+  const choices = targets.length > 1 ? [...targets.map((code) => [code]), targets] : [];
+  byId("languages").hidden = !choices.length;
+  byId("to").replaceChildren(...choices.map((codes) => {
+    const name = codes.length > 1 ? "all" : nameOf(codes[0]);
+    return new Option(name, codes.join(), false, codes.join() === chosen.join());
+  }));
+}
+
+function nameOf(code) {
+  try {
+    return new Intl.DisplayNames([code], { type: "language" }).of(code);
+  } catch {
+    return code;
+  }
+}
+
+function takeCaption(values) {
+  const label = [values.track, languages.length > 1 && values.language].filter(Boolean).join(" · ");
+  show(values, {
+    text: values.text,
+    final: values.final,
+    language: (values.untranslated ? "" : values.language) || "",
+    rightToLeft: values.right_to_left,
+    untranslated: values.untranslated,
+    track: values.track,
+    label,
+    source: values.untranslated ? "" : values.source,
+    committed: values.committed_source.length,
+    spoken: state.sources[0] === "auto" ? "" : state.sources[0] || "",
+  });
+}
+
+function takeGap(values) {
+  const text = `[${Math.round(values.end - values.start)} s without sound]`;
+  const parts = { text, final: true, language: "en", rightToLeft: false, untranslated: false };
+  show(values, { ...parts, track: values.track, label: values.track || "", source: "", committed: 0, spoken: "" });
+}
+
+function show(values, parts) {
+  lines.show(state.run, values, parts);
+  if (parts.final && parts.text && performance.now() - openedAt > BACKLOG) lines.announce(parts);
+  showWaiting();
+}
+
+/* A network that was cut gives no error: the server's silence says it. */
+function watch(longest = SILENCE) {
+  if (performance.now() - heardAt < longest) return;
+  isLost = true;
+  showState();
+  connect();
+}
+
+/* What is shown around the captions. */
+
+function showState() {
+  byId("state").textContent = isLost ? "connection lost; trying again …" : STATES[state.state] || "connecting …";
+  byId("bar").classList.toggle("calm", !isLost && state.state === "listening");
+  showWaiting();
+  keepAwake();
+}
+
+function showWaiting() {
+  const isWaiting = !isLost && state.state === "listening" && !lines.list.childElementCount;
+  view.classList.toggle("waiting", isWaiting);
+}
+
+function note(sentence) {
+  const shown = document.createElement("span");
+  shown.textContent = sentence;
+  byId("notes").append(shown);
+  setTimeout(() => shown.remove(), NOTE);
+}
+
+function apply() {
+  for (const body of bodies) {
+    const shown = body === document.body ? options.view : "stage";
+    body.className = `${shown} ${options.theme}${options.showsSource ? " with-source" : ""}`;
+  }
+  fit();
+}
+
+/* Give rows a whole number of pixels, so that the view has a whole number of them. */
+function fit() {
+  const body = view.ownerDocument.body;
+  const { innerWidth: width, innerHeight: height } = view.ownerDocument.defaultView;
+  const size = options.size / 100;
+  const count = onTop ? 3 : options.lines || 1;
+  let row;
+  if (body.classList.contains("reader")) {
+    row = 2.1 * parseFloat(getComputedStyle(document.documentElement).fontSize) * size;
+  } else if (body.classList.contains("stage")) {
+    row = Math.min(Math.max(width * 0.065, 40) * size, (height - 16) / count);
+  } else {
+    row = Math.min(width * 0.048 * size, (height - 16) / count);
+  }
+  row = Math.max(8, Math.floor(row));
+  body.style.setProperty("--row", `${row}px`);
+  body.style.setProperty("--lines", count);
+  lines.resize(row, body.classList.contains("reader"));
+}
+
+/* Keep the screen on while captions come, where the browser lets a page do so. */
+async function keepAwake() {
+  const isWanted = state.state && state.state !== "ended" && document.visibilityState === "visible";
+  if (!navigator.wakeLock || !isWanted === !wakeLock) return;
+  if (!isWanted) {
+    wakeLock.release();
+    wakeLock = null;
+    return;
+  }
+  try {
+    wakeLock = await navigator.wakeLock.request("screen");
+    wakeLock.onrelease = () => { wakeLock = null; };
+  } catch {
+    wakeLock = null; /* An empty battery, for example. */
+  }
+}
+
+/* Put the captions into a small window that stays above the others, and back when it is closed. */
+async function toggleOnTop() {
+  if (onTop) {
+    onTop.close();
+    return;
+  }
+  if (!window.documentPictureInPicture) {
+    note("This browser has no window that stays on top.");
+    return;
+  }
+  onTop = await documentPictureInPicture.requestWindow({ width: 720, height: 180 });
+  const style = onTop.document.createElement("link");
+  style.rel = "stylesheet";
+  style.href = new URL("page.css", location.href);
+  onTop.document.head.append(style);
+  onTop.document.body.append(view);
+  onTop.addEventListener("keydown", press);
+  onTop.addEventListener("pagehide", () => {
+    onTop = null;
+    bodies = [document.body];
+    byId("below").before(view);
+    apply();
+  });
+  bodies = [document.body, onTop.document.body];
+  apply();
+}
+
+const ACTIONS = {
+  v: () => options.next("view"),
+  c: () => options.next("theme"),
+  s: () => options.set("source", options.showsSource ? 0 : 1),
+  "+": () => options.move("size", 1),
+  "=": () => options.move("size", 1),
+  "-": () => options.move("size", -1),
+  "]": () => options.lines && options.move("lines", 1),
+  "[": () => options.lines && options.move("lines", -1),
+  t: () => nextLanguage(),
+  w: () => toggleOnTop(),
+  "?": () => note(KEYS),
+  End: () => lines.toEnd(),
+};
+
+function nextLanguage() {
+  const choices = byId("to");
+  if (choices.length) choose(choices[(choices.selectedIndex + 1) % choices.length].value.toLowerCase().split(","), true);
+}
+
+function press(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "SELECT") return;
+  act(event.key, event);
+}
+
+function act(key, event) {
+  if (!Object.hasOwn(ACTIONS, key)) return;
+  event.preventDefault();
+  ACTIONS[key]();
+  apply();
+}
+
+let sleeping = 0;
+function wake() {
+  byId("bar").classList.add("awake");
+  clearTimeout(sleeping);
+  sleeping = setTimeout(() => byId("bar").classList.remove("awake"), AWAKE);
+}
+
+document.addEventListener("keydown", press);
+document.addEventListener("pointermove", wake);
+document.addEventListener("pointerdown", wake);
+document.addEventListener("visibilitychange", () => { keepAwake(); watch(SILENCE / 2); });
+window.addEventListener("online", connect);
+new ResizeObserver(fit).observe(view);
+for (const button of document.querySelectorAll("[data-key]")) {
+  button.addEventListener("click", (event) => act(button.dataset.key, event));
+}
+document.querySelector('[data-key="w"]').hidden = !window.documentPictureInPicture;
+byId("to").addEventListener("change", (event) => choose(event.target.value.toLowerCase().split(","), true));
+byId("below").addEventListener("click", () => lines.toEnd());
+lines.onBelow = (count) => {
+  byId("below").hidden = !count;
+  byId("below").textContent = `${count} new ↓`;
+};
+for (const fault of options.faults) note(fault);
+if (!navigator.wakeLock) note("This page cannot keep the screen on here: the setting for that is in the device.");
+setInterval(() => watch(), 1000);
+apply();
 connect();

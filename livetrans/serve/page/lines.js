@@ -1,0 +1,189 @@
+/* The lines of the stream as elements, and their place: whole rows, which stay while a sentence grows. */
+
+const KEPT = 500;
+/* Lines that stay in the page: memory must not grow with the hours. */
+const SENTENCE = 160;
+/* Columns of a sentence that is not among the longest; a longer one turns the page. */
+const SHARE = 0.6;
+/* Most of the rows that a sentence gets, where there are more than a few. */
+const FEW = 3;
+const ANNOUNCED = 5;
+
+export class Lines {
+  constructor(view, list, announcer) {
+    this.view = view;
+    this.list = list;
+    this.announcer = announcer;
+    this.row = 1;
+    this.elements = new Map();
+    this.tracks = [];
+    this.follow = 0; /* Where the view is scrolled to, unless the reader has scrolled up. */
+    this.isAtEnd = true;
+    this.hasHistory = true; /* Whether the reader can scroll up. */
+    this.below = 0; /* Lines that were finished while the reader was further up. */
+    this.onBelow = () => {};
+    view.addEventListener("scroll", () => this.look());
+  }
+
+  clear() {
+    this.elements.clear();
+    this.list.replaceChildren();
+    this.tracks = [];
+    this.follow = 0;
+    this.isAtEnd = true;
+    this.settle();
+  }
+
+  /* Show a line as it is now; one without text is removed. */
+  show(run, values, parts) {
+    const key = `${run} ${values.line}`;
+    let line = this.elements.get(key);
+    if (!parts.text) {
+      if (line) this.remove(key);
+      return;
+    }
+    const isNew = !line;
+    if (isNew) line = this.make(key, run, values.line);
+    const wasFinal = line.classList.contains("final");
+    line.querySelector(".text").dir = parts.rightToLeft ? "rtl" : "ltr";
+    line.classList.toggle("final", parts.final);
+    line.classList.toggle("unfinished", !parts.final);
+    line.classList.toggle("untranslated", parts.untranslated);
+    this.label(line, parts.track, parts.label);
+    write(line.querySelector(".words"), parts.text, parts.language);
+    const source = line.querySelector(".source");
+    source.hidden = !parts.source;
+    write(source.firstChild, parts.source.slice(0, parts.committed), parts.spoken);
+    write(source.lastChild, parts.source.slice(parts.committed), parts.spoken);
+    if (parts.final && !wasFinal && !this.isAtEnd) this.below += 1;
+    this.forget();
+    this.settle(isNew && !line.nextElementSibling);
+  }
+
+  /* Say a finished line to screen readers, once. */
+  announce(parts) {
+    const said = document.createElement("p");
+    write(said, parts.label ? `${parts.label}: ${parts.text}` : parts.text, parts.language);
+    said.dir = parts.rightToLeft ? "rtl" : "ltr";
+    this.announcer.append(said);
+    while (this.announcer.children.length > ANNOUNCED) this.announcer.firstChild.remove();
+  }
+
+  make(key, run, number) {
+    const line = element("div", "line");
+    const source = element("div", "source");
+    source.dir = "auto";
+    source.append(element("span", "committed"), element("span", "partial"));
+    const text = element("div", "text");
+    text.append(element("span", "words"));
+    line.append(element("div", "label"), text, source);
+    line.dataset.run = run;
+    line.dataset.line = number;
+    const after = [...this.list.children].find((other) => other.dataset.run === run && other.dataset.line > number);
+    this.list.insertBefore(line, after || null);
+    this.elements.set(key, line);
+    return line;
+  }
+
+  label(line, track, label) {
+    if (track && !this.tracks.includes(track)) this.tracks.push(track);
+    line.classList.toggle("second", this.tracks.indexOf(track) % 2 === 1);
+    write(line.querySelector(".label"), label);
+  }
+
+  remove(key) {
+    this.elements.get(key).remove();
+    this.elements.delete(key);
+    this.settle();
+  }
+
+  /* Remove the oldest lines. The reader who looks at them keeps them. */
+  forget() {
+    while (this.isAtEnd && this.elements.size > KEPT) {
+      const line = this.list.firstElementChild;
+      const height = line.nextElementSibling.offsetTop - line.offsetTop;
+      this.elements.delete(`${line.dataset.run} ${line.dataset.line}`);
+      line.remove();
+      this.follow -= height;
+    }
+  }
+
+  /* Scroll, if need be, by whole rows: when a sentence begins, so that it has room, and when its room is full. */
+  settle(begins = false) {
+    const last = this.list.lastElementChild;
+    const height = this.view.clientHeight;
+    const end = last ? last.offsetTop + last.offsetHeight : 0;
+    if (last) {
+      const room = this.room(last, height);
+      if (begins) this.scrollBy(last.offsetTop + room - (this.follow + height));
+      /* The source that a finished line gets below it does not move it: the next line does. */
+      const text = last.querySelector(".text");
+      const shown = last.classList.contains("final") ? text.offsetTop + text.offsetHeight : end;
+      while (shown > this.follow + height) this.scrollBy(room);
+    }
+    this.list.style.paddingBottom = `${Math.max(0, this.follow + height - end)}px`;
+    if (this.isAtEnd) {
+      this.view.scrollTop = this.follow;
+      this.below = 0;
+    }
+    this.onBelow(this.below);
+  }
+
+  /* Return the height that a sentence gets. */
+  room(line, height) {
+    const rows = Math.floor(height / this.row);
+    const columns = line.querySelector(".text").clientWidth / (this.row * 0.36);
+    const most = rows <= FEW ? rows : Math.floor(rows * SHARE);
+    return this.row * Math.max(1, Math.min(most, Math.max(FEW, Math.ceil(SENTENCE / columns))));
+  }
+
+  /* Scroll down at least so far, to where no row is cut at the top. */
+  scrollBy(distance) {
+    if (distance <= 0) return;
+    this.follow += distance;
+    for (const line of this.list.children) {
+      const hidden = this.follow - line.offsetTop;
+      if (hidden > 0 && hidden < line.offsetHeight) {
+        this.follow += Math.ceil(hidden / this.row) * this.row - hidden;
+        return;
+      }
+    }
+  }
+
+  /* Take another height of rows, or another size of the window: the last sentence is in view, with its room. */
+  resize(row, hasHistory) {
+    this.row = row;
+    this.hasHistory = hasHistory;
+    this.isAtEnd = this.isAtEnd || !hasHistory;
+    this.follow = 0;
+    this.settle(true);
+  }
+
+  /* Called when the view was scrolled, by the reader or because another layout has less room. */
+  look() {
+    const end = Math.min(this.follow, this.view.scrollHeight - this.view.clientHeight);
+    this.isAtEnd = !this.hasHistory || this.view.scrollTop >= end - this.row / 2;
+    if (this.isAtEnd && (this.below || this.view.scrollTop < end)) this.toEnd();
+  }
+
+  toEnd() {
+    this.isAtEnd = true;
+    this.settle();
+  }
+}
+
+function element(name, className) {
+  const made = document.createElement(name);
+  made.className = className;
+  return made;
+}
+
+/* Put text into an element as text. What stays is left alone: a selection in it, too. */
+function write(target, text, language = "") {
+  if (!target.firstChild) target.append("");
+  const node = target.firstChild;
+  let kept = 0;
+  while (kept < text.length && kept < node.data.length && text[kept] === node.data[kept]) kept += 1;
+  if (kept < node.data.length || kept < text.length) node.replaceData(kept, node.data.length - kept, text.slice(kept));
+  if (target.lang !== language) target.lang = language;
+}
