@@ -89,7 +89,7 @@ class Translating:
         wanted = {None, shown, *read}
         lanes = (lane for lane in self.lanes if lane.track == transcript.track)
         for lane in sorted(lanes, key=lambda lane: (lane.language != shown, lane.language not in wanted)):
-            if not (transcript.final or lane.language in wanted or has_time()):
+            if not (transcript.final or is_mine or lane.language in wanted or has_time()):
                 return
             update = lane.translate(transcript, settings, publish)
             if self.sampler and update and not is_mine:
