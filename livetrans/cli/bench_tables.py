@@ -20,6 +20,7 @@ from livetrans.bench.updates import case_lines, case_of, simulstream_log
 from livetrans.cli.bench import page_options, possible_tables, put, step_bar, threads_option, time_option, write_tables
 from livetrans.cli.messages import say
 from livetrans.config import LanguageModelSettings, MaskSettings
+from livetrans.errors import UsageError
 from livetrans.files import write_new
 from livetrans.installation import data_folder
 from livetrans.languages import parse_language
@@ -110,7 +111,7 @@ def case_command(file: Path, segment_id: int, methods: str) -> None:
 
     What is new has a colour on a terminal, and stands in brackets elsewhere.
     """
-    case = case_of(read_run(file), segment_id, [parse_method(part).label for part in split_methods(methods)])
+    case = case_of(read_run(file), segment_id, [_label_of(part) for part in split_methods(methods)])
     console = Console(highlight=False)
     coloured = console.is_terminal and console.color_system is not None and not console.no_color
     if coloured:
@@ -118,6 +119,14 @@ def case_command(file: Path, segment_id: int, methods: str) -> None:
             console.print(line, soft_wrap=True)
     else:
         put("".join(f"{line.plain}\n" for line in case_lines(case, coloured=False)))
+
+
+def _label_of(written: str) -> str:
+    """Return the label of a method; what is none stays, for the run file to say which methods it has."""
+    try:
+        return parse_method(written).label
+    except UsageError:
+        return written
 
 
 @click.command()
@@ -155,7 +164,7 @@ def plot_command(files: tuple[Path, ...], folder: Path, unit: str | None, date: 
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 def export_command(file: Path, method: str, unit: str, output: Path, force: bool) -> None:
     """Write one method's outputs as the log that simulstream's metrics read."""
-    write_new(output, simulstream_log(read_run(file), parse_method(method).label, unit), "--output", force=force)
+    write_new(output, simulstream_log(read_run(file), _label_of(method), unit), "--output", force=force)
     click.echo(output)
 
 

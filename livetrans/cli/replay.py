@@ -146,10 +146,18 @@ def command(
                     source.settings, source.clock, source.open_listening, source.title, compare, repeats, format_
                 )
                 continue
+            subtitles = file in written and format_of(written[file]) in ("srt", "vtt")
             if real_time:
-                ended = run_live(source.settings, source.clock, source.title, source.open_listening, source.notice)
+                ended = run_live(
+                    source.settings,
+                    source.clock,
+                    source.title,
+                    source.open_listening,
+                    source.notice,
+                    writes_subtitles=subtitles,
+                )
             else:
-                ended = run_at_once(source.settings, source.clock, source.open_listening)
+                ended = run_at_once(source.settings, source.clock, source.open_listening, writes_subtitles=subtitles)
             if file in written:
                 _write(written[file], settings.targets, ended.session, force)
             if source.audio is not None and source.audio.damage:

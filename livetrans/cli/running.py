@@ -58,19 +58,25 @@ class Ended(NamedTuple):
 
 
 def run_live(
-    settings: Settings, clock: Clock, title: str, open_listening: OpenListening, embedded: Notice | None = None
+    settings: Settings,
+    clock: Clock,
+    title: str,
+    open_listening: OpenListening,
+    embedded: Notice | None = None,
+    *,
+    writes_subtitles: bool = False,
 ) -> Ended:
     """Run in two threads, on the screen or as lines, until the source ends or the user quits.
 
     `embedded` is the warning of `embedded_notice`: the screen shows its fact throughout, and it is said again after
-    the screen has gone.
+    the screen has gone. `writes_subtitles`: the caller writes them after the run.
     """
     with serving(settings.output) as server:
         records, heard = open_records(settings.output), Heard()
         sinks: list[Sink] = [heard, server.lines] if server else [heard]
         _remove_old(settings.output.keep_sessions)
         translating = partial(open_translating, settings, clock)
-        with _summary_at_the_end(records, heard):
+        with _summary_at_the_end(records, heard, writes_subtitles):
             if wants_screen(settings.output):
                 from livetrans.tui.board import Finals
 
@@ -92,12 +98,17 @@ def run_live(
     return Ended(_session(records), was_stopped)
 
 
-def run_at_once(settings: Settings, clock: Clock, open_listening: OpenListening) -> Ended:
-    """Run in one plain loop, as fast as the machine can, always as lines."""
+def run_at_once(
+    settings: Settings, clock: Clock, open_listening: OpenListening, *, writes_subtitles: bool = False
+) -> Ended:
+    """Run in one plain loop, as fast as the machine can, always as lines.
+
+    `writes_subtitles`: the caller writes them after the run.
+    """
     records, heard = open_records(settings.output), Heard()
     _remove_old(settings.output.keep_sessions)
     translating = partial(open_translating, settings, clock)
-    with _summary_at_the_end(records, heard), _lines_and_bar(settings) as sinks:
+    with _summary_at_the_end(records, heard, writes_subtitles), _lines_and_bar(settings) as sinks:
         _say_which_language(settings)
         run = PlainLoop(settings, open_listening, translating, clock, [*sinks, heard], records)
         was_stopped = _run_as_lines(run)
@@ -159,8 +170,11 @@ def _remove_old(days: int | None) -> None:
 
 
 @contextlib.contextmanager
-def _summary_at_the_end(records: Sequence[Sink], heard: Heard) -> Iterator[None]:
-    """Say on standard error what was heard and kept, however the run ends, and leave no session without words."""
+def _summary_at_the_end(records: Sequence[Sink], heard: Heard, writes_subtitles: bool = False) -> Iterator[None]:
+    """Say on standard error what was heard and kept, however the run ends, and leave no session without words.
+
+    `writes_subtitles`: the caller writes them after a run that was neither left nor failed.
+    """
     was_left = failed = False
     try:
         yield
@@ -176,17 +190,18 @@ def _summary_at_the_end(records: Sequence[Sink], heard: Heard) -> Iterator[None]
                 say(heard.nothing)
             for record in records:
                 if isinstance(record, SessionRecorder):
-                    _say_kept(record, heard, was_left)
+                    _say_kept(record, heard, was_left, advises=was_left or failed or not writes_subtitles)
 
 
-def _say_kept(recorder: SessionRecorder, heard: Heard, was_left: bool) -> None:
-    """`was_left`: the run was left at once, before what it heard was translated."""
+def _say_kept(recorder: SessionRecorder, heard: Heard, was_left: bool, *, advises: bool) -> None:
+    """`was_left`: the run was left at once, before what it heard was translated. `advises`: how to get subtitles."""
     folder = recorder.folder
     named = shell_name(folder)
     captions = recorder.captions if recorder.is_new else summarise(folder).captions
     if captions:
         say(f"{counted(captions, 'caption')} {'is' if captions == 1 else 'are'} kept in {folder}")
-        say(f"For subtitles: {started_as()} export {named} -o captions.srt")
+        if advises:
+            say(f"For subtitles: {started_as()} export {named} -o captions.srt")
     elif heard.words or not recorder.is_new or (folder / AUDIO_FILE).exists():
         say(f"The session is kept in {folder}")
     elif folder.parent == sessions_folder():

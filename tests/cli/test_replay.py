@@ -190,12 +190,14 @@ def test_several_recordings_have_a_session_and_a_file_each(tmp_path: Path, capfd
     printed = capfd.readouterr()
     assert printed.err.count("There is no file") == 1
     assert [summarise(folder).of for folder in session_folders()] == ["one.jsonl", "two.jsonl"]
+    assert "For subtitles" not in printed.err
     written = [(tmp_path / "out" / name).read_text() for name in ("one.srt", "two.srt")]
     assert [text.splitlines()[2] for text in written] == printed.out.splitlines()
     assert not (tmp_path / "out" / "missing.srt").exists()
     named = ["-o", str(tmp_path / "{name}.txt"), "--name", "dog"]
     assert run(["replay", str(files[0]), "--speed", "max", *named]) == 0
     assert (tmp_path / "one.txt").read_text() == printed.out.splitlines(True)[0]
+    assert "For subtitles" in capfd.readouterr().err
     assert find_session("dog").name == "dog"
 
 
