@@ -81,9 +81,10 @@ def list_command(as_json: bool) -> None:
     if not summaries:
         click.echo(f"There is no session in {place} yet.")
         return
-    click.echo(f"{'session':<19}  {'length':>7}  {'languages':<9}  {'captions':>8}  {'size':>8}  of")
+    width = max(9, *(display_width(visible(summary.languages)) for summary in summaries))
+    click.echo(f"{'session':<19}  {'length':>7}  {'languages':<{width}}  {'captions':>8}  {'size':>8}  of")
     for summary in summaries:
-        click.echo(_row(summary))
+        click.echo(_row(summary, width))
     size = file_size(sum(summary.size_bytes for summary in summaries))
     click.echo(f"\n{counted(len(summaries), 'session')}, {size}, in {place}")
     click.echo(f"Subtitles: {started_as()} export NAME -o captions.srt")
@@ -107,7 +108,7 @@ def show_command(name: str, which: Which, to: tuple[str, ...] | None) -> None:
             counted(summary.captions, "caption"),
         ]
         if summary.source_language:
-            facts.append(visible(f"{summary.source_language} → {','.join(summary.target_languages)}"))
+            facts.append(visible(summary.languages))
         if summary.state != "whole":
             facts.append(summary.state)
         click.echo(f"{visible(folder.name)}: {', '.join(filter(None, facts))}")
@@ -208,11 +209,11 @@ def _summaries() -> list[SessionSummary]:
     return summaries
 
 
-def _row(summary: SessionSummary) -> str:
-    languages = f"{summary.source_language or '?'} → {','.join(summary.target_languages) or '?'}"
+def _row(summary: SessionSummary, width: int) -> str:
+    """Return the line of a session; `width` is that of the languages."""
     state = "empty" if summary.state == "whole" and not summary.captions else summary.state
     begin = (
-        f"{visible(summary.path.name):<19}  {duration(summary.seconds):>7}  {visible(languages):<9}  "
+        f"{visible(summary.path.name):<19}  {duration(summary.seconds):>7}  {visible(summary.languages):<{width}}  "
         f"{summary.captions:>8}  {file_size(summary.size_bytes):>8}  "
     )
     if state != "whole":

@@ -17,8 +17,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+from livetrans.config import Settings
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Origin, RunStarted
+from livetrans.languages import AUTO
 from livetrans.session.codec import DECIMALS, EVENTS_FILE, from_dict
 from livetrans.session.recorder import is_being_recorded, sessions_folder
 from livetrans.text import one_line
@@ -54,6 +56,8 @@ class SessionSummary:
     """Code; None where the run ended before it started listening."""
     target_languages: tuple[str, ...]
     """Codes of the languages of the captions; empty then."""
+    languages: str
+    """All that were spoken and shown, `en,fr → de`; of two tracks `en → de, de → en`."""
     captions: int
     """Segments up to the last one with a caption."""
     size_bytes: int
@@ -185,10 +189,26 @@ def summarise(folder: Path) -> SessionSummary:
         seconds=round(heard, 3),
         source_language=started.settings.source_language if started else None,
         target_languages=started.settings.targets if started else (),
+        languages=_languages_of(started.settings, file) if started else "? → ?",
         captions=max((caption["segment_id"] + 1 for caption in captions), default=0),
         size_bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
         # A run that was killed while models loaded has left nothing to finish.
         state="recording" if is_being_recorded(folder) else "whole" if whole or not started else "unfinished",
+    )
+
+
+def _languages_of(settings: Settings, file: Path) -> str:
+    spoken = dict.fromkeys(settings.sources[:1])
+    if len(settings.sources) > 1 or settings.source_language == AUTO:
+        # Only then does a key change it; all events have to be looked through.
+        changes = _events_backwards(file, having=b'"setting_changed"')
+        codes = [str(event.get("value")) for event in changes if event.get("name") == "source"]
+        spoken |= dict.fromkeys(reversed(codes))
+    pairs = [(spoken, settings.targets)]
+    if settings.meeting:
+        pairs.append((dict.fromkeys(settings.of_me.sources), settings.of_me.targets))
+    return ", ".join(
+        ",".join(heard) if tuple(heard) == shown else f"{','.join(heard)} → {','.join(shown)}" for heard, shown in pairs
     )
 
 

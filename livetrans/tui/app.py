@@ -251,7 +251,7 @@ class LivetransApp(ServedApp):
         self._status.show(f"source {'shown' if self._show_source else 'hidden'}")
 
     def _full_title(self) -> str:
-        return " · ".join((self._title, keys.languages_of(self._pipeline.settings, self._detected), self._model))
+        return " · ".join((keys.languages_of(self._pipeline.settings, self._detected), self._title, self._model))
 
     def action_target(self) -> None:
         """Show the captions in the next language, also after the end."""

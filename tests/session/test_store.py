@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from livetrans.cli import run
+from livetrans.config import MeetingSettings, Settings
 from livetrans.errors import SessionError
-from livetrans.events import Event, Origin, Record, RunEnded, RunStarted, SourceProgress
+from livetrans.events import Event, Origin, Record, RunEnded, RunStarted, SettingChanged, SourceProgress
 from livetrans.session import store
 from livetrans.session.recorder import SessionRecorder
 from livetrans.text import display_width
@@ -222,6 +223,26 @@ def test_the_list_says_what_each_session_is_of_as_far_as_the_terminal_is_wide(
         assert display_width(line) <= 80 and line.endswith("…")
     assert run(["sessions", "--json"]) == 0
     assert [json.loads(line)["of"] for line in capsys.readouterr().out.splitlines()] == [name, name]
+
+
+def test_the_list_has_all_languages_that_were_spoken_and_shown(
+    sessions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    several = RunStarted({}, Settings(sources=("en", "fr", "es"), targets=("de", "it")))
+    changes = [SettingChanged("source", "fr"), SettingChanged("mask_k", 5), SettingChanged("source", "en")]
+    record(sessions, "2026-01-01T10-00-00", several, caption(0, "a"), *changes, ENDED)
+    record(sessions, "2026-01-02T10-00-00", STARTED, caption(0, "a"), ENDED)
+    meeting = Settings(meeting=MeetingSettings(spoken="de", target="en"))
+    record(sessions, "2026-01-03T10-00-00", RunStarted({}, meeting), caption(0, "a"), ENDED)
+    assert run(["sessions"]) == 0
+    shown = capsys.readouterr().out.splitlines()[:4]
+    assert all(
+        text in line for text, line in zip(("en,fr → de,it ", "en → de ", "en → de, de → en "), shown[1:], strict=True)
+    )
+    assert len({line.rstrip().rindex("  ") for line in shown[1:]}) == 1, "one column below the other"
+    assert run(["sessions", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert (first["source_language"], first["target_languages"]) == ("en", ["de", "it"])
 
 
 def test_a_file_is_the_same_until_it_is_written(tmp_path: Path) -> None:
