@@ -21,6 +21,7 @@ from livetrans.events import SAMPLE_RATE
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.models import find
 from livetrans.speech.whisper import WhisperRecogniser
+from tests.benchmarks.words_in_noise import KINDS, listen
 
 ROOT = Path(__file__).parents[1]
 CARDS = [ROOT / "models/recipes/translator/CARD.md", ROOT / "models/recipes/recogniser/CARD.md"]
@@ -54,6 +55,15 @@ def test_both_are_what_runs_by_default() -> None:
     folder = installation.data_folder("models")
     assert find.find_recogniser(language="en").path == folder / "livetrans-recogniser-en"
     assert find.find_translator(source="en", targets=["de"]).path == folder / "livetrans-en-de.q8_0.gguf"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_recogniser_writes_no_word_where_nobody_speaks(kind: str, recogniser_path: Path) -> None:
+    recogniser = WhisperRecogniser(RecogniserSettings(recogniser_path, threads=1))
+    written = listen(kind, 1 / 6, recogniser)
+    assert (written.finals, written.shown) == ((), 0)
+    if kind == "music":
+        assert written.passed_seconds > 5, "the gate lets music through"
 
 
 def test_the_recogniser_writes_what_was_spoken(recogniser_path: Path) -> None:

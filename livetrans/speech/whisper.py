@@ -21,10 +21,8 @@ from livetrans.errors import ModelError
 from livetrans.speech.whisper_model import STATED, as_clause, checked_config
 from livetrans.speech.whisper_pass import (
     CLOSING,
-    NO_SPEECH,
     OPENING,
     SMALL_MODEL_BYTES,
-    UNLIKELY,
     WhisperPasses,
     performance_cores,
 )
@@ -116,7 +114,7 @@ class WhisperRecogniser(WhisperPasses):
         )
         tokens: Sequence[int] = result.sequences_ids[0]
         likelihood = result.scores[0] * len(tokens) / (len(tokens) + 1)
-        is_silence = result.no_speech_prob > NO_SPEECH and likelihood <= UNLIKELY
+        is_silence = result.no_speech_prob > self.traits.no_speech and likelihood <= self.traits.unlikely
         return () if is_silence or len(tokens) >= limit else tokens
 
     def _time_words(self, segments: list[dict[str, Any]], tokenizer: Any, encoded: Any, frames: int) -> None:

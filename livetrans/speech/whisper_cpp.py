@@ -206,6 +206,8 @@ class WhisperCppRecogniser(WhisperPasses):
                 "positions": encoded // 2,
                 "prompt": [*hot, *previous[-room:]],
                 "limit": limit,
+                "no_speech": self.traits.no_speech,
+                "unlikely": self.traits.unlikely,
                 "beam_size": self._beam_size,
             }
         )

@@ -21,8 +21,6 @@ from typing import IO, Any
 import _pywhispercpp as cpp
 import numpy as np
 
-from livetrans.speech.whisper_pass import NO_SPEECH, UNLIKELY
-
 ALIGNMENT_BYTES = 512 * 1024 * 1024
 """Most memory for word times, which whisper.cpp fails without; what is not needed is not taken."""
 
@@ -79,7 +77,7 @@ class Model:
         parameters.single_segment = parameters.no_context = True
         parameters.temperature_inc = 0.0
         parameters.suppress_nst = True
-        parameters.no_speech_thold, parameters.logprob_thold = NO_SPEECH, UNLIKELY
+        parameters.no_speech_thold, parameters.logprob_thold = request["no_speech"], request["unlikely"]
         parameters.print_progress = False
         # No samples: the features are those that were taken.
         _check("decoding", cpp.whisper_full(self._context, parameters, np.zeros(0, np.float32), 0))

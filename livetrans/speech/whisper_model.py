@@ -14,6 +14,9 @@ VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 OPENAI_PIECES = 51_000
 """OpenAI's Whisper models have 51,864 pieces or more, and all of them were trained with previous text as a prompt."""
 
+NO_SPEECH, UNLIKELY = 0.6, -1.0
+"""OpenAI's: see `ModelTraits`."""
+
 CERTAIN = 0.5
 """Probability at which a detected language counts."""
 AGREEING_PASSES = 3
@@ -36,6 +39,10 @@ class ModelTraits:
     """`"beam_size"`: 1 unless stated, because beams cost time that only a small model has."""
     maximum_length: float
     """`"maximum_length"` of a pass in seconds. Whisper's window is 30 s, and some silence has to follow the sound."""
+    no_speech: float
+    unlikely: float
+    """`"no_speech"` and `"unlikely"`: there is no speech where its absence is likelier than the one and a token's mean
+    log-probability is no more than the other. A model that heard little but speech finds its absence likely nowhere."""
 
 
 def model_traits(config: dict[str, Any], pieces: int) -> ModelTraits:
@@ -43,11 +50,14 @@ def model_traits(config: dict[str, Any], pieces: int) -> ModelTraits:
     section = config.get(STATED)
     stated: dict[str, Any] = section if isinstance(section, dict) else {}
     rest, beam_size, length = (stated.get(name) for name in ("short_window_rest", "beam_size", "maximum_length"))
+    no_speech, unlikely = stated.get("no_speech"), stated.get("unlikely")
     return ModelTraits(
         takes_prompt=pieces >= OPENAI_PIECES or stated.get("previous_text") is True,
         rest=float(rest) if isinstance(rest, int | float) and 0 <= rest <= 30 else None,
         beam_size=beam_size if isinstance(beam_size, int) and 1 <= beam_size <= 100 else 1,
         maximum_length=float(length) if isinstance(length, int | float) and 5 <= length <= 28 else 28.0,
+        no_speech=no_speech if isinstance(no_speech, float) and 0 < no_speech < 1 else NO_SPEECH,
+        unlikely=unlikely if isinstance(unlikely, float) and unlikely < 0 else UNLIKELY,
     )
 
 

@@ -43,8 +43,6 @@ TOKENS_PER_SECOND, SPARE_TOKENS = 7.5, 20
 HOT_WORD_TOKENS = 96
 """Most tokens of hot words in a prompt."""
 
-NO_SPEECH, UNLIKELY = 0.6, -1.0
-"""There is no speech where its absence is likelier than this and a token's mean log-probability is no more (OpenAI)."""
 TIME_STEP = 0.02
 OPENING, CLOSING = "\"'“¿([{-", "\"'.。,，!！?？:：”)]}、"
 """Punctuation that belongs to the word after it, and to the word before it (OpenAI)."""

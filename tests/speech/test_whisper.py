@@ -71,12 +71,13 @@ def test_a_folder_that_is_no_model_says_what_it_lacks(tmp_path: Path) -> None:
 
 
 def test_a_model_states_what_it_was_trained_for() -> None:
-    stated = {"livetrans": {"previous_text": True, "short_window_rest": 0.5, "beam_size": 5, "maximum_length": 18}}
-    assert model_traits(stated, 600) == ModelTraits(True, 0.5, 5, 18.0)
-    assert model_traits({}, 600) == ModelTraits(False, None, 1, 28.0)
-    assert model_traits({}, 51_864) == ModelTraits(True, None, 1, 28.0)
-    wrong = {"livetrans": {"previous_text": "yes", "short_window_rest": "0.5", "beam_size": 0, "maximum_length": 60}}
-    assert model_traits(wrong, 600) == model_traits({"livetrans": 5}, 600) == ModelTraits(False, None, 1, 28.0)
+    stated = {"previous_text": True, "short_window_rest": 0.5, "beam_size": 5, "maximum_length": 18}
+    silence = {"no_speech": 0.001, "unlikely": -0.5}
+    assert model_traits({"livetrans": stated | silence}, 600) == ModelTraits(True, 0.5, 5, 18.0, 0.001, -0.5)
+    assert model_traits({}, 600) == ModelTraits(False, None, 1, 28.0, 0.6, -1.0)
+    assert model_traits({}, 51_864) == ModelTraits(True, None, 1, 28.0, 0.6, -1.0)
+    wrong = {"previous_text": "yes", "short_window_rest": "0.5", "beam_size": 0, "maximum_length": 60, "unlikely": 1.0}
+    assert model_traits({"livetrans": wrong}, 600) == model_traits({"livetrans": 5}, 600) == model_traits({}, 600)
 
 
 def stretches(name: str, count: int) -> list[np.ndarray]:

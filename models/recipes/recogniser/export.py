@@ -110,7 +110,15 @@ def export(work: Path, output: Path, quantization: str) -> None:
     # What livetrans cannot see in the weights (`livetrans.speech.whisper_model.ModelTraits`).
     config = json.loads((output / "config.json").read_text(encoding="utf-8"))
     # Long buffers are those in which nothing is agreed on, as with people's voices: 18 s keep their passes short.
-    config["livetrans"] = {"previous_text": True, "short_window_rest": 0.5, "beam_size": 5, "maximum_length": 18}
+    # The last two keep it from writing to music and noise: it heard speech alone (tests/benchmarks/words_in_noise.py).
+    config["livetrans"] = {
+        "previous_text": True,
+        "short_window_rest": 0.5,
+        "beam_size": 5,
+        "maximum_length": 18,
+        "no_speech": 0.00025,
+        "unlikely": -0.5,
+    }
     (output / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     shutil.copyfile(work / "tokenizer.json", output / "tokenizer.json")
     frontend = {"feature_size": BANDS, "sampling_rate": 16000, "hop_length": 160, "chunk_length": 30, "n_fft": 400}
