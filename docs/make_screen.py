@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import open_audio, open_translating
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
+from livetrans.serve.server import CaptionServer
+from livetrans.session.sinks import Sink
 from livetrans.tui.app import LivetransApp
 
 DEMO = Path(__file__).parents[1] / "recordings" / "demo.flac"
@@ -45,7 +49,9 @@ class Latest:
         return 8 < sum(span.end - span.begin for span in caption.accepted) < len(caption.text) - 5
 
 
-async def main(seconds: float, size: tuple[int, int], output: Path) -> None:
+@asynccontextmanager
+async def pictured(seconds: float, size: tuple[int, int], server: CaptionServer | None = None) -> AsyncIterator[str]:
+    """A replay of the demo at such a caption after so many seconds, as a picture of the screen (SVG)."""
     clock = SystemClock()
     settings = Settings(
         RecogniserSettings(find_recogniser(language="en").path),
@@ -59,18 +65,28 @@ async def main(seconds: float, size: tuple[int, int], output: Path) -> None:
         return open_audio(AudioFile(DEMO, clock, real_time=True), settings, clock, publish, on_audio)
 
     monitor, latest = Monitor(), Latest()
-    pipeline = Pipeline(settings, open_listening, partial(open_translating, settings, clock), clock, [monitor, latest])
-    app = LivetransApp(pipeline, monitor.snapshot, DEMO.name)
+    sinks: list[Sink] = [monitor, latest, *([server.lines] if server else [])]
+    pipeline = Pipeline(
+        settings, open_listening, partial(open_translating, settings, clock), clock, [monitor, latest, *sinks]
+    )
+    app = LivetransApp(pipeline, monitor.snapshot, DEMO.name, server=server)
     async with app.run_test(size=size) as pilot:
         await asyncio.sleep(seconds)
-        while not latest.is_half_new():
+        picture = ""
+        while not (picture and latest.is_half_new()):  # Still, after the picture was drawn.
             await asyncio.sleep(0.02)
-        await pilot.pause()
-        picture = app.export_screenshot()
-    # Textual's picture loads its font from the network; whatever monospaced font is here does as well.
-    output.write_text(re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL), encoding="utf-8")
+            if latest.is_half_new():
+                await pilot.pause()
+                picture = app.export_screenshot()
+        # Textual's picture loads its font from the network; whatever monospaced font is here does as well.
+        yield re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL)
     pipeline.stop()
     pipeline.join(timeout=5.0)
+
+
+async def main(seconds: float, size: tuple[int, int], output: Path) -> None:
+    async with pictured(seconds, size) as picture:
+        output.write_text(picture, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from livetrans.serve.server import CaptionServer
 
 PATIENCE = 30.0
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -183,3 +186,22 @@ class Page:
             elif name == "Log.entryAdded" and values["entry"]["source"] != "network":
                 found.append(values["entry"]["text"])
         return found
+
+
+@contextmanager
+def reading(
+    browser: Browser,
+    server: CaptionServer,
+    query: str = "",
+    *,
+    size: tuple[int, int] = (1280, 720),
+    before: str = "",
+    address: str = "",
+) -> Iterator[Page]:
+    """A page that reads along. It asks nobody else for anything, and nothing in it fails."""
+    address = address or server.address
+    width, height = size
+    with browser.page(address + query, width=width, height=height, before=before) as page:
+        yield page
+        assert {urlsplit(request).netloc for request in page.requests} <= {urlsplit(address).netloc, ""}
+        assert page.complaints == []

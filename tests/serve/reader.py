@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
-from livetrans.events import Caption, Record, Transcript
+from livetrans.config import Settings
+from livetrans.events import Caption, Record, RunStarted, Transcript
 from livetrans.serve.address import parse_place
 from livetrans.serve.server import CaptionServer
 
@@ -28,8 +29,21 @@ def served(place: str = "localhost") -> Iterator[CaptionServer]:
         server.stop()
 
 
-def caption(segment: int, text: str, *, final: bool = False, language: str | None = "de", revision: int = 0) -> Record:
-    transcript = Transcript(segment, revision, "good", "" if final else "morning", final, segment, segment + 1.0)
+def started(*targets: str) -> Record:
+    return Record(0.0, RunStarted({}, Settings(sources=("en",), targets=targets)))
+
+
+def caption(
+    segment: int,
+    text: str,
+    *,
+    final: bool = False,
+    language: str | None = "de",
+    revision: int = 0,
+    track: str | None = None,
+) -> Record:
+    partial = "" if final else "morning"
+    transcript = Transcript(segment, revision, "good", partial, final, segment, segment + 1.0, track=track)
     return Record(segment + 1.5, Caption(transcript, text, language=language))
 
 

@@ -23,6 +23,7 @@ from livetrans.serve import address
 from livetrans.serve.address import parse_place
 from tests.session.examples import transcript, write_session
 
+from .browser import Browser, reading
 from .reader import Reader, caption, served
 
 AUDIT = """
@@ -79,6 +80,20 @@ def test_a_run_listens_on_loopback_alone_and_calls_nobody(tmp_path: Path, talk: 
     assert reader.texts == printed.splitlines() and len(reader.texts) == 2
     called = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
     assert called == [["socket.bind", "(('127.0.0.1', 0),)"]]
+
+
+@pytest.mark.long
+def test_a_page_reads_a_recording_along_with_the_terminal(
+    tmp_path: Path, translator_path: Path, browser: Browser
+) -> None:
+    recording = Path(__file__).parents[2] / "recordings" / "demo.flac"
+    with running(tmp_path, recording, translator_path, "--serve") as process:
+        assert process.stderr and process.stdout
+        server = SimpleNamespace(address=process.stderr.readline().split()[-1])
+        with reading(browser, server) as page:  # type: ignore[arg-type]
+            printed = [line.rstrip("\n") for line in process.stdout]
+            page.until(lambda: page.run("document.getElementById('state').textContent") != "listening")
+            assert page.texts == printed and len(printed) > 3
 
 
 def test_without_serve_nothing_is_opened(tmp_path: Path, talk: Path, translator_path: Path) -> None:

@@ -54,9 +54,10 @@ function connect() {
 function takeState(values) {
   if (isLost) note("Connected again.");
   isLost = false;
+  const isSame = state.run === values.run && state.targets.join() === values.targets.join();
   state = values;
   showState();
-  choose(options.languages, false);
+  if (!isSame) choose(options.languages, false);
 }
 
 /* Show these of the run's languages, or its first; another choice is another stream. */
@@ -220,6 +221,7 @@ async function toggleOnTop() {
     apply();
   });
   bodies = [document.body, onTop.document.body];
+  note("The captions are in the window on top; w brings them back.");
   apply();
 }
 

@@ -1,0 +1,241 @@
+"""The page as it is seen: its text is the screen's, stands still, and can be read by everybody."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from livetrans.config import OutputSettings, Settings
+from livetrans.events import Caption, Gap, Record, Transcript
+from livetrans.metrics.monitor import Monitor
+from livetrans.metrics.rates import MovedRows, screen_units
+from livetrans.sequences import common_prefix_length
+from livetrans.session.codec import from_dict
+from livetrans.tui.captions import Current, History
+from tests.tui.scripted import Screenplay, make_app, settle
+
+from .browser import Browser, reading
+from .reader import caption, served, started
+
+RECORDINGS = sorted((Path(__file__).parents[2] / "recordings").glob("*.flac"))
+TALK = next(path for path in RECORDINGS if path.stem == "talk")
+RESTLESS = ("--method", "rt", "--mask", "none")
+"""Options with which much of what was shown is taken back."""
+VIEWS = ("reader", "stage", "overlay")
+
+long = pytest.mark.long
+
+RECORDS = """
+window.shown = [];
+document.addEventListener("DOMContentLoaded", () => {
+  const lines = document.getElementById("lines");
+  const texts = () => [...lines.querySelectorAll(".words")].map((text) => text.textContent);
+  new MutationObserver(() => {
+    const now = texts();
+    if (JSON.stringify(now) !== JSON.stringify(window.shown.at(-1))) window.shown.push(now);
+  }).observe(lines, { subtree: true, childList: true, characterData: true });
+});
+"""
+
+
+@functools.cache
+def records_of(path: Path, *options: str) -> list[Record]:
+    """Return the events of a run over a recording, which does not wait for the sound."""
+    command = [sys.executable, "-m", "livetrans", "replay", str(path), "--speed", "max", "--no-session", *options]
+    done = subprocess.run([*command, "--jsonl=-"], capture_output=True, text=True, check=True)
+    return [from_dict(json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def erasure_of(screens: list[list[str]]) -> float:
+    """Return NE of texts that were shown one after the other, each as all its lines: units lost / units of the end.
+
+    Units lost at the begin of a line that the next text has again there were moved from one line to the next.
+    """
+    erased = place = 0
+    before: list[str] = []
+    lost: list[str] = []
+    for texts in screens:
+        units = [screen_units(text) for text in texts]
+        after = list(itertools.chain(*units))
+        if place in itertools.accumulate(map(len, units), initial=0):
+            erased -= common_prefix_length(lost, after[place:])
+        place = common_prefix_length(before, after)
+        lost = before[place:]
+        erased += len(lost)
+        before = after
+    return erased / len(before)
+
+
+@long
+@pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.stem)
+async def test_at_each_event_the_pages_text_is_the_screens(browser: Browser, recording: Path) -> None:
+    """And as much of it is taken back as the panel says."""
+    screenplay = Screenplay()
+    app = make_app(screenplay, settings=Settings(output=OutputSettings(show_source=False)))
+    monitor = Monitor()
+    with served() as server, reading(browser, server, before=RECORDS) as page:
+        async with app.run_test(size=(104, 400)) as pilot:
+            await settle(pilot)
+            for record in records_of(recording, *RESTLESS):
+                monitor.write(record)
+                server.lines.write(record)
+                screenplay.play(record.event)
+                if not isinstance(record.event, Caption | Gap):
+                    continue
+                await settle(pilot)
+                rows = app.query_one(History).rows() | app.query_one(Current).rows()
+                words = " ".join(text for _, text in sorted(rows.items())).split()
+                words = [] if words == ["listening", "…"] else words  # There was no caption with text yet.
+                page.until(lambda words=words: " ".join(page.texts).split() == words)
+        erasure = monitor.snapshot().ne_screen
+        assert erasure
+        assert erasure_of(page.run("window.shown")) == pytest.approx(erasure, abs=1e-12)
+
+
+ROWS = """(() => {
+  const rows = {};
+  const view = document.getElementById("view").getBoundingClientRect();
+  const walker = document.createTreeWalker(document.getElementById("lines"), NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    for (const word of node.data.matchAll(/\\S+/g)) {
+      const range = document.createRange();
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      for (const place of [...range.getClientRects()].slice(0, 1)) {
+        const middle = Math.round(place.top + place.height / 2);
+        if (middle < view.top || middle > view.bottom) continue;
+        const column = node.parentNode.closest(".source") ? 0 : 1;
+        const key = 2 * middle + column;
+        rows[key] = (rows[key] ? rows[key] + " " : "") + word[0];
+      }
+    }
+  }
+  return rows;
+})()"""
+
+
+@long
+@pytest.mark.parametrize(("query", "size"), [("", (1280, 720)), ("", (390, 844)), ("?view=stage", (1920, 1080)),
+                                             ("?view=overlay", (1920, 200))], ids=str)  # fmt: skip
+def test_no_row_moves_while_a_sentence_grows(browser: Browser, query: str, size: tuple[int, int]) -> None:
+    moved = MovedRows()
+    with served() as server, reading(browser, server, query, size=size) as page:
+        for record in records_of(TALK):
+            server.lines.write(record)
+            if isinstance(record.event, Caption) and record.event.text:
+                page.until(lambda event=record.event: event.text in page.texts)
+                rows = page.run(ROWS)
+                newest = " ".join(text for _, text in sorted(rows.items(), key=lambda item: int(item[0])))
+                assert record.event.text.split()[-1] in newest
+                moved.add(record.event.segment_id, {int(row): text for row, text in rows.items()})
+        assert page.run("getComputedStyle(document.body).getPropertyValue('--row')").endswith("px")
+    assert moved.count == 0
+
+
+COLOURS = """[...document.querySelectorAll("#lines .words, #lines .source span, #lines .label, #state, button, select")]
+  .filter((shown) => shown.textContent && shown.getClientRects().length).map((shown) => {
+    const style = getComputedStyle(shown);
+    const backs = [];
+    for (let at = shown; at; at = at.parentElement) backs.push(getComputedStyle(at).backgroundColor);
+    return { name: shown.className || shown.id || shown.tagName, text: style.color, backs,
+             outline: parseFloat(style.webkitTextStrokeWidth) ? style.webkitTextStrokeColor : null };
+  })"""
+
+
+def luminance(red: float, green: float, blue: float) -> float:
+    """Return relative luminance (WCAG 2.2) of a colour with parts from 0 to 255."""
+    parts = [part / 255 for part in (red, green, blue)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def parts_of(colour: str) -> list[float]:
+    """Return red, green, blue and opacity of a computed colour."""
+    parts = [float(part) for part in colour[colour.index("(") + 1 : -1].split(",")]
+    return parts if len(parts) == 4 else [*parts, 1.0]
+
+
+def contrast(text: str, backs: list[str], behind: float) -> float:
+    """Return the contrast of a text over its backgrounds, the nearest first, where `behind` (0..255) is the last."""
+    back = [behind] * 3
+    for colour in reversed(backs):
+        *parts, opacity = parts_of(colour)
+        back = [opacity * part + (1 - opacity) * under for part, under in zip(parts, back, strict=True)]
+    light, dark = sorted((luminance(*parts_of(text)[:3]), luminance(*back)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@long
+@pytest.mark.parametrize("theme", ["light", "dark", "outline"])
+def test_every_text_has_a_contrast_of_seven_to_one(browser: Browser, theme: str) -> None:
+    with served() as server:
+        server.lines.write(started("de", "fr"))
+        server.lines.write(caption(0, "Guten Morgen.", final=True, track="me"))
+        server.lines.write(caption(1, "Danke", track="them"))
+        for view in VIEWS:
+            with reading(browser, server, f"?view={view}&theme={theme}&source=1&to=de") as page:
+                page.shows("Guten Morgen.", "Danke")
+                found = page.run(COLOURS)
+                assert {"words", "label"} <= {one["name"] for one in found}
+                for one in found:
+                    backs = [one["outline"]] if one["outline"] else one["backs"]
+                    for behind in (0, 255) if view == "overlay" or one["outline"] else (255,):
+                        assert contrast(one["text"], backs, behind) >= 7, (view, behind, one)
+
+
+@long
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_twice_as_large_nothing_scrolls_sideways(browser: Browser, view: str, width: int) -> None:
+    """Zoom of 200 %: half as many pixels of the style sheet, of twice the size."""
+    with served() as server, reading(browser, server, f"?view={view}", size=(width, 800)) as page:
+        page.resize(width // 2, 400, 2.0)
+        server.lines.write(started("de", "fr"))
+        server.lines.write(caption(0, "Donaudampfschifffahrtsgesellschaftskapitän " * 4, final=True))
+        server.lines.write(caption(1, "und " * 30))
+        page.until(lambda: len(page.texts) == 2)
+        for box in ("document.scrollingElement", "document.getElementById('view')", "document.getElementById('bar')"):
+            assert page.run(f"{box}.scrollWidth - {box}.clientWidth") == 0
+
+
+@long
+def test_two_tracks_differ_by_word_and_place(browser: Browser) -> None:
+    with served() as server, reading(browser, server) as page:
+        server.lines.write(caption(0, "Guten Morgen.", final=True, track="them"))
+        server.lines.write(caption(1, "Danke.", track="me"))
+        page.shows("Guten Morgen.", "Danke.")
+        lines = "[...document.querySelectorAll('.line')]"
+        assert page.run(f"{lines}.map((line) => line.querySelector('.label').textContent)") == ["them", "me"]
+        left, right = page.run(f"{lines}.map((line) => line.offsetLeft)")
+        assert left < right
+
+
+@long
+def test_the_overlay_is_transparent_but_for_its_text(browser: Browser) -> None:
+    with served() as server, reading(browser, server, "?view=overlay", size=(1920, 200)) as page:
+        server.lines.write(started("de"))
+        page.call("Emulation.setDefaultBackgroundColorOverride", color={"r": 255, "g": 0, "b": 255, "a": 255})
+        empty = page.picture()
+        page.run("document.body.hidden = true")
+        assert page.picture() == empty
+        page.run("document.body.hidden = false")
+        server.lines.write(caption(0, "Guten Morgen.", final=True))
+        page.shows("Guten Morgen.")
+        page.until(lambda: page.picture() != empty)
+
+
+@long
+def test_right_to_left_text_begins_at_the_right(browser: Browser) -> None:
+    with served() as server, reading(browser, server, "?view=stage") as page:
+        transcript = Transcript(0, 0, "Good morning", "", True, 0.0, 1.0)
+        server.lines.write(Record(1.0, Caption(transcript, "صباح الخير.", language="ar")))
+        page.shows("صباح الخير.")
+        box = page.run("document.querySelector('.words').getBoundingClientRect().toJSON()")
+        assert box["left"] > 640
+        assert page.run("document.querySelector('.words').lang") == "ar"
