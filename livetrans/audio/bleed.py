@@ -3,7 +3,8 @@
 The levels of a few bands, 50 times a second, rise and fall in the microphone as they did in what was played, if that is
 what the microphone hears: their correlation does not depend on loudness, and little on the room. Where they correlate
 and the microphone is no louder than the learned gain of the room explains, its sound is replaced by silence. The
-user's own speech does not correlate, and is louder than the bleed where both come together: that sound is kept whole.
+user's own speech does not correlate, and is louder than the bleed where both come together: that sound is kept, less
+what an echo canceller can subtract (`livetrans.audio.echo`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from math import log10
 import numpy as np
 from numpy.typing import NDArray
 
+from livetrans.audio.echo import EchoCanceller
 from livetrans.events import FULL_SCALE, SAMPLE_RATE, AudioChunk
 
 FRAME = 320
@@ -29,7 +31,7 @@ BACK, AHEAD = 20, 8
 """Frames before and behind a frame over which levels are compared."""
 SHORTEST = 5
 """Frames that the user's speech lasts at least."""
-BEFORE, AFTER = 6, 15
+BEFORE, AFTER = 8, 25
 """Frames before and behind it that pass too: the weak beginnings and ends of words."""
 SMOOTH = 6
 """Frames on each side over which the power of bleed is averaged."""
@@ -43,7 +45,7 @@ UNKNOWN_PENALTY = 0.05
 """What is added to that for a delay that is not the usual one."""
 LOUDER = 6.0
 """Decibels above the expected bleed from which a level is the user's."""
-USER_SHARE = 0.17
+USER_SHARE = 0.16
 """Share of such levels around a frame in which the user speaks."""
 TRUSTED = 0.3
 """Mean correlation from which what the microphone hears is expected to be bleed."""
@@ -67,6 +69,7 @@ class _Levels:
         self._window = np.hanning(FRAME)
         self._rest = np.zeros(0, np.int16)
         self._rows = np.zeros((0, BANDS))
+        self._frames = np.zeros((0, FRAME), np.int16)
         self.first = 0
         """Number of the first frame that is kept."""
 
@@ -81,17 +84,15 @@ class _Levels:
         if chunk.start_sample > begin:
             silence = min(chunk.start_sample - begin, 60 * SAMPLE_RATE)
             if silence < chunk.start_sample - begin:
-                self.first, self._rows, self._rest = (
-                    (chunk.start_sample - silence) // FRAME,
-                    self._rows[:0],
-                    self._rest[:0],
-                )
+                self.first = (chunk.start_sample - silence) // FRAME
+                self._rows, self._frames, self._rest = self._rows[:0], self._frames[:0], self._rest[:0]
                 silence = chunk.start_sample - self.first * FRAME
             samples = np.concatenate([np.zeros(silence, np.int16), samples])
         samples = np.concatenate([self._rest, samples])
         count = len(samples) // FRAME
-        frames = samples[: count * FRAME].reshape(count, FRAME) / FULL_SCALE * self._window
-        power = np.abs(np.fft.rfft(frames, 512)) ** 2 / FRAME**2 * 8
+        frames = samples[: count * FRAME].reshape(count, FRAME)
+        power = np.abs(np.fft.rfft(frames / FULL_SCALE * self._window, 512)) ** 2 / FRAME**2 * 8
+        self._frames = np.concatenate([self._frames, frames])
         self._rows = np.concatenate([self._rows, 10 * np.log10(power @ self._bands.T + FLOOR)])
         self._rest = samples[count * FRAME :]
 
@@ -103,10 +104,15 @@ class _Levels:
             rows[low - begin : high - begin] = self._rows[low - self.first : high - self.first]
         return rows
 
+    def sound(self, frame: int) -> NDArray[np.float64]:
+        """Return the sound of a frame, -1..1; silence where there is none."""
+        is_kept = self.first <= frame < self.next
+        return self._frames[frame - self.first] / FULL_SCALE if is_kept else np.zeros(FRAME)
+
     def forget(self, before: int) -> None:
         if before > self.first:
             cut = min(before, self.next)
-            self._rows = self._rows[cut - self.first :]
+            self._rows, self._frames = self._rows[cut - self.first :], self._frames[cut - self.first :]
             self.first = cut
 
 
@@ -114,6 +120,7 @@ class BleedFilter:
     """Silences what the microphone hears of the loudspeaker."""
 
     def __init__(self) -> None:
+        self._canceller = EchoCanceller(FRAME)
         self._played = _Levels()
         self._heard = _Levels()
         self._held = np.zeros(0, np.int16)
@@ -155,6 +162,7 @@ class BleedFilter:
         """Yield what is held back: the sound ends here."""
         if len(self._held):
             yield from self._give(self._heard.next + 1 + SHORTEST + BEFORE)
+        self._canceller.forget_sound()
 
     def _give(self, judged: int) -> Iterator[AudioChunk]:
         """Judge the frames before `judged`; yield the held sound that they decide about."""
@@ -170,8 +178,10 @@ class BleedFilter:
         frames = range(begin // FRAME, -(-(begin + count) // FRAME))
         passed = self._passed()
         for frame in frames:
+            low, high = max(frame * FRAME - begin, 0), min((frame + 1) * FRAME - begin, count)
+            if high - low == FRAME:
+                samples[low:high] = self._cancelled(frame, samples[low:high])
             if not passed[frame - self._first_judged]:
-                low, high = max(frame * FRAME - begin, 0), min((frame + 1) * FRAME - begin, count)
                 samples[low:high] = 0
                 self.silenced += high - low
         self._forget(frames[-1])
@@ -179,6 +189,13 @@ class BleedFilter:
         at = self._last.captured_at
         at = None if at is None else at - (self._last.end - (begin + count) / SAMPLE_RATE)
         yield AudioChunk(samples, begin, at, self._last.track)
+
+    def _cancelled(self, frame: int, heard: NDArray[np.int16]) -> NDArray[np.int16]:
+        if self._played.rows(frame - LATEST, frame - EARLIEST + 1).max() < SILENCE + AUDIBLE:
+            self._canceller.forget_sound()
+            return heard
+        rest = self._canceller.cancel(self._played.sound(frame - EARLIEST), heard / FULL_SCALE)
+        return np.clip(np.rint(rest * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1).astype(np.int16)
 
     def _passed(self) -> NDArray[np.bool_]:
         """Return which judged frames pass: those of the user's speech, with a few frames around it."""
