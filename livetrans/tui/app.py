@@ -152,12 +152,12 @@ class LivetransApp(ServedApp):
             self._signals_handled += 1
             self.action_stop()
 
-    def on_posted(self, message: Posted) -> None:
+    async def on_posted(self, message: Posted) -> None:
         match message.event:
             case Caption() | Gap() as event:
-                self._extend(self._boards.feed(event))
+                await self._extend(self._boards.feed(event))
             case Transcript() as transcript:
-                self._extend(self._boards.feed(transcript))
+                await self._extend(self._boards.feed(transcript))
                 self._show_language(transcript)
             case Notice() as notice:
                 self._show_notice(notice)
@@ -170,9 +170,11 @@ class LivetransApp(ServedApp):
             case RunEnded() as ended:
                 self._end(ended)
 
-    def _extend(self, finished: list[Caption]) -> None:
-        self._history.extend(finished)
-        self._show_current()
+    async def _extend(self, finished: list[Caption]) -> None:
+        # In one batch: a caption that leaves the pane is in the history in the same frame.
+        with self.batch_update():
+            await self._history.extend(finished)
+            self._show_current()
         self.call_after_refresh(self._count_moved_rows)
 
     def _count_moved_rows(self) -> None:
@@ -253,11 +255,11 @@ class LivetransApp(ServedApp):
     def _full_title(self) -> str:
         return " · ".join((keys.languages_of(self._pipeline.settings, self._detected), self._title, self._model))
 
-    def action_target(self) -> None:
+    async def action_target(self) -> None:
         """Show the captions in the next language, also after the end."""
         self._status.show(keys.next_target(self._pipeline))
         self._boards.show(self._pipeline.settings.target_language)
-        self._history.replace(self._boards.history)
+        await self._history.replace(self._boards.history)
         self._top.rename(self._full_title())
         self._show_current()
         self._show_numbers()

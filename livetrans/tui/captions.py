@@ -157,18 +157,21 @@ class History(VerticalScroll):
     def captions(self) -> list[Caption]:
         return [line.caption for line in self._lines]
 
-    def extend(self, captions: Iterable[Caption]) -> None:
-        """Add captions, those of two tracks in the order in which their speech began."""
+    async def extend(self, captions: Iterable[Caption]) -> None:
+        """Add captions, those of two tracks in the order in which their speech began; wait until the next frame has them."""
         new = [FinishedCaption(caption, self._show_source, self._source_line) for caption in captions]
         if new and not self._is_at_end:
             self._count_below(self._below + len(new))
+        mounting = []
         for line in new:
             later = list(takewhile(line.is_before, reversed(self._lines)))
-            self.mount(line, before=later[-1] if later else None)
+            mounting.append(self.mount(line, before=later[-1] if later else None))
             self._lines.insert(len(self._lines) - len(later), line)
         for line in self._lines[:-HISTORY_CAPTIONS]:
             line.remove()
         self._lines = self._lines[-HISTORY_CAPTIONS:]
+        for mounted in mounting:
+            await mounted
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -190,13 +193,13 @@ class History(VerticalScroll):
         self._lines.clear()
         self.remove_children()
 
-    def replace(self, captions: Sequence[Caption]) -> None:
+    async def replace(self, captions: Sequence[Caption]) -> None:
         """Show other captions, the newest in view."""
         self.clear()
         self._count_below(0)
         self._is_at_end = True
         self.anchor()
-        self.extend(captions[-HISTORY_CAPTIONS:])
+        await self.extend(captions[-HISTORY_CAPTIONS:])
 
     def rows(self) -> dict[int, str]:
         """Return the text of the rows in view, by their row on the screen."""

@@ -119,6 +119,25 @@ async def test_a_partial_is_replaced_and_the_final_moves_to_the_history_once() -
         assert stage.history[1:] == ["Ja.", "[12 s without sound]"]
 
 
+async def test_a_final_that_moves_to_the_history_is_in_every_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with on_stage(started()) as stage:
+        frames: list[str] = []
+        display = stage.app._display
+
+        def see(*drawn: Any) -> None:
+            if not stage.app._batch_count:  # Else nothing is drawn.
+                frames.append(stage.text)
+            display(*drawn)
+
+        monkeypatch.setattr(stage.app, "_display", see)
+        for number in range(12):
+            await stage.play(caption(number, f"Satz {number}.", final=True))
+            frames.clear()
+            await stage.play(transcript(number + 1, "", "Yes"))
+            assert frames and {frame.count(f"Satz {number}.") for frame in frames} == {1}
+        assert len(stage.history) == 12
+
+
 async def test_no_final_is_lost_when_threads_post_quickly() -> None:
     count = 60
     async with on_stage(started()) as stage:
