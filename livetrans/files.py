@@ -162,3 +162,21 @@ def write_all(file: IO[bytes], data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]
+
+
+def lock(file: FileIO) -> bool:
+    """Lock the file until it is closed; return False where another process has locked it.
+
+    The system ends the lock with the process, however that ends.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True

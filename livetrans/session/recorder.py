@@ -19,7 +19,7 @@ from pathlib import Path
 from livetrans.config import Settings
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Record, RunStarted
-from livetrans.files import private_file, private_folder, read_all, write_all
+from livetrans.files import lock, private_file, private_folder, read_all, write_all
 from livetrans.installation import user_folder
 from livetrans.session.codec import EVENTS_FILE, to_line
 
@@ -98,7 +98,7 @@ class SessionRecorder:
                 self._audio[False] = _WaveFile(folder / AUDIO_FILE)
         except OSError as error:
             raise _error(folder, error, append=append) from error
-        locked = _lock(self._events)
+        locked = lock(self._events)
         if append and not locked:
             self._events.close()
             raise SessionError(f"{folder} is being recorded: end that run first.")
@@ -191,7 +191,7 @@ def recorded_sound(path: Path, chunk: int) -> Iterator[AudioChunk]:
 def is_being_recorded(folder: Path) -> bool:
     """Return whether a running livetrans records into the folder; False where the system has no locks."""
     with suppress(OSError), FileIO(folder / EVENTS_FILE) as events:
-        return not _lock(events)
+        return not lock(events)
     return False
 
 
@@ -203,24 +203,6 @@ def _cut_half_line(events: FileIO) -> int:
         kept = lines.rfind(b"\n") + 1
     events.truncate(kept)
     return events.seek(kept)
-
-
-def _lock(events: FileIO) -> bool:
-    """Lock the file until it is closed; return False where another process has locked it.
-
-    The system ends the lock with the process, however that ends.
-    """
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return True
-    try:
-        fcntl.flock(events, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return True
 
 
 def _error(folder: Path, error: OSError, *, append: bool = False) -> SessionError:

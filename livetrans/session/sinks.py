@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -15,6 +14,7 @@ from livetrans.errors import SessionError, UsageError
 from livetrans.events import BackPressure, Caption, Gap, Notice, Record, RunStarted
 from livetrans.files import create
 from livetrans.installation import as_started
+from livetrans.session.caption_file import CaptionFile, label, text_of
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder, make_session_folder, sessions_folder
 from livetrans.session.store import check_name
@@ -109,7 +109,7 @@ class PlainOutput:
                 self._take(caption)
             case Gap() as gap:
                 self._end_line()
-                self._put(f"{_text_of(gap.caption())}\n")
+                self._put(f"{text_of(gap.caption())}\n")
             case Notice(level="warning") as notice:
                 self._notice(visible(as_started(notice.text)))
             case BackPressure(level=level, behind_seconds=behind) if level != self._level:
@@ -139,7 +139,7 @@ class PlainOutput:
         if self._show_partials and self._unfinished and not (caption.final and caption.segment_id != growing):
             first = self._unfinished[min(self._unfinished)]
             if not self._line or self._line_segment == first.segment_id:
-                self._grow(_text_of(first), first)
+                self._grow(text_of(first), first)
 
     def _notice(self, text: str) -> None:
         if self._stream.isatty():
@@ -150,16 +150,16 @@ class PlainOutput:
         self._unfinished.pop(caption.segment_id, None)
         if self._line_segment != caption.segment_id:
             self._end_line()
-        text = _text_of(caption)
+        text = text_of(caption)
         is_shown = self._show_source and text and not caption.untranslated
         source = visible(caption.source).strip() if is_shown else ""
         source = isolated(source, reads_right_to_left(source))
         if source and self._source_first:
-            self._put(f"> {_label(caption)}{source}\n")
+            self._put(f"> {label(caption)}{source}\n")
         self._grow(text, caption, whole=True)
         self._end_line()
         if source and not self._source_first:
-            self._put(f"> {_label(caption)}{source}\n")
+            self._put(f"> {label(caption)}{source}\n")
 
     def _grow(self, text: str, caption: Caption, *, whole: bool = False) -> None:
         """Bring the current line to `text`; `whole` does so even where `text` only takes words back."""
@@ -189,18 +189,6 @@ class PlainOutput:
             raise
 
 
-def _text_of(caption: Caption) -> str:
-    text = visible(caption.text).strip()
-    if not text:
-        return ""
-    return f"> {_label(caption)}{text}" if caption.untranslated else f"{_label(caption)}{text}"
-
-
-def _label(caption: Caption) -> str:
-    """Return what stands before the text of a track, whose name `--names` has checked."""
-    return f"{caption.track}: " if caption.track else ""
-
-
 class JsonLinesOutput:
     """A sink that writes each event as a line of JSON (docs/events.md), flushed at once for readers that follow."""
 
@@ -222,55 +210,6 @@ class JsonLinesOutput:
             # Every line was flushed: closing fails only where writing has failed before.
             with contextlib.suppress(OSError):
                 self._stream.close()
-
-
-class CaptionFile:
-    """A sink that keeps the newest caption of each language in a file, a line each: the file is whole at any moment.
-
-    Programs such as OBS read it again when it changes. It is empty before the first caption and after the run.
-    """
-
-    def __init__(self, path: Path) -> None:
-        """Make the file.
-
-        Raises:
-            UsageError: it holds something already.
-            SessionError: it cannot be written.
-        """
-        self._path = Path(os.path.realpath(path.expanduser()))  # A link stays one.
-        self._new = self._path.with_name(f".{self._path.name}.new")
-        self._lines: dict[str | None, str] = {}
-        if self._path.exists() and (not self._path.is_file() or self._path.stat().st_size):
-            raise UsageError(
-                f"{path} exists already and is not an empty file; remove it, or name another --caption-file"
-            )
-        self._replace()
-
-    def write(self, record: Record) -> None:
-        """Replace the file if a caption has come.
-
-        Raises:
-            SessionError: it cannot be written.
-        """
-        match record.event:
-            case Caption(language=language) as caption:
-                self._lines[language] = _text_of(caption)
-                self._replace()
-            case _:
-                pass
-
-    def close(self) -> None:
-        self._lines.clear()
-        with contextlib.suppress(SessionError):
-            self._replace()
-
-    def _replace(self) -> None:
-        try:
-            self._new.write_text("".join(f"{line}\n" for line in self._lines.values() if line), encoding="utf-8")
-            self._new.replace(self._path)
-        except OSError as fault:
-            reason = fault.strerror or str(fault)
-            raise SessionError(f"{self._path} cannot be written ({reason}): name another --caption-file.") from fault
 
 
 def put(stream: LineOutput, text: str, fallback: Callable[[str], str] | None = None) -> None:
@@ -312,7 +251,8 @@ def open_records(settings: OutputSettings) -> list[Sink]:
             undo.callback(file.close)
             records.append(JsonLinesOutput(file, closes_stream=True))
         if settings.caption_file:
-            records.append(CaptionFile(settings.caption_file))
+            records.append(captions := CaptionFile(settings.caption_file))
+            undo.callback(captions.close)
         if settings.name is not None:
             check_name(settings.name)
             if settings.session or not settings.record_session:

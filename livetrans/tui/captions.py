@@ -158,7 +158,7 @@ class History(VerticalScroll):
         return [line.caption for line in self._lines]
 
     async def extend(self, captions: Iterable[Caption]) -> None:
-        """Add captions, those of two tracks in the order in which their speech began; wait until the next frame has them."""
+        """Add captions, of two tracks in the order in which their speech began; wait until the next frame has them."""
         new = [FinishedCaption(caption, self._show_source, self._source_line) for caption in captions]
         if new and not self._is_at_end:
             self._count_below(self._below + len(new))
