@@ -1,5 +1,7 @@
 """In place of sounddevice, on PYTHONPATH: a microphone that hears the file in STUB_MICROPHONE, then a quiet room.
 
+A loopback device, as a Mac needs one, gives the same.
+
 As much of the library as `livetrans/audio/portaudio.py` uses. It is imported in the process that captures, so all that
 lies between that process and the captions is what a user has.
 """
@@ -25,7 +27,8 @@ class PortAudioError(Exception):
 
 
 def query_devices() -> list[dict[str, Any]]:
-    return [{"name": "Stub Microphone", "max_input_channels": 1, "default_samplerate": 16_000.0, "hostapi": 0}]
+    rest = {"max_input_channels": 1, "default_samplerate": 16_000.0, "hostapi": 0}
+    return [{"name": name} | rest for name in ("Stub Microphone", "Stub BlackHole")]
 
 
 def query_hostapis() -> list[dict[str, Any]]:
