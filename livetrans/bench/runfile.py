@@ -212,13 +212,11 @@ def read_run(path: Path) -> RunFile:
         raise SessionError(f"there is no run file {path}; {advice}")
     if not may_be_json_lines(path):
         raise SessionError(f"{path} is not a run file; name one that `livetrans bench run` wrote")
-    with path.open("rb") as stream:
-        ends = array("q", accumulate(map(len, stream), initial=0))
     header: Header | None = None
     segments: list[Segment] = []
     labels: set[str] = set()
     known: set[int] = set()
-    places: dict[Unit, tuple[int, int]] = {}
+    lines_of: dict[Unit, tuple[int, int]] = {}
     expected = first_line = whole_lines = 0
     for number, values in read_lines(path):
         line = _parsed(number, values, path)
@@ -234,7 +232,7 @@ def read_run(path: Path) -> RunFile:
             known.add(line.segment_id)
         else:
             listed = line.method in labels and line.segment_id in known and 0 <= line.repeat < header.repeats
-            if not listed or line.update != expected or line.unit in places or len(line.ends) != len(line.tokens):
+            if not listed or line.update != expected or line.unit in lines_of or len(line.ends) != len(line.tokens):
                 raise SessionError(
                     f"{path} has an update of {line.method!r} on segment {line.segment_id} in line {number}, where its "
                     "header and the lines before it allow none; make the run again"
@@ -242,11 +240,14 @@ def read_run(path: Path) -> RunFile:
             first_line = number if line.update == 0 else first_line
             expected = 0 if line.final else expected + 1
             if line.final:
-                places[line.unit] = ends[first_line - 1], ends[number]
+                lines_of[line.unit] = first_line - 1, number
         if not isinstance(line, Update) or line.final:
             whole_lines = number
     if header is None:
         raise SessionError(f"{path} is not a run of `livetrans bench run` (it has no header); name another")
+    with path.open("rb") as stream:  # After the lines were read: a run that goes on makes the file longer meanwhile.
+        ends = array("q", accumulate(map(len, stream), initial=0))
+    places = {unit: (ends[before], ends[last]) for unit, (before, last) in lines_of.items()}
     return RunFile(path, header, tuple(segments), _StoredUnits(path, places), ends[whole_lines])
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +18,7 @@ from livetrans.bench.methods import parse_methods
 from livetrans.bench.run import tasks
 from livetrans.bench.runfile import RunWriter, Segment, Update, read_run, to_line
 from livetrans.errors import LivetransError, SessionError, UsageError
-from livetrans.session.codec import without_times
+from livetrans.session.codec import read_lines, without_times
 from livetrans.stats import DecodingStats
 from tests.bench.runs import METHODS, SCRIPTED, SENTENCES, corpus_of, header_of, run_to
 from tests.lm.scripted import hashed_rule
@@ -123,6 +125,25 @@ def test_a_run_cut_anywhere_is_read_up_to_its_last_whole_unit(
     assert [without_times(json.loads(line)) for line in path.read_bytes().splitlines()] == [
         without_times(json.loads(line)) for line in lines.splitlines()
     ]
+
+
+def test_a_run_can_be_read_while_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = corpus_of(tmp_path, SENTENCES[:2])
+    path = tmp_path / "run.jsonl"
+    run_to(path, corpus, header_of(corpus, "rt,cd", 1))
+    lines = path.read_bytes()
+    whole = dict(read_run(path).units)
+    for size in range(lines.index(b"\n") + 1, len(lines), 997):
+
+        def growing(file: Path, size: int = size) -> Iterator[tuple[int, dict[str, Any]]]:
+            path.write_bytes(lines[: size + 700])
+            yield from read_lines(file)
+            path.write_bytes(lines)
+
+        path.write_bytes(lines[:size])
+        monkeypatch.setattr("livetrans.bench.runfile.read_lines", growing)
+        units = dict(read_run(path).units)
+        assert units == {unit: whole[unit] for unit in list(whole)[: len(units)]}
 
 
 @pytest.mark.parametrize("content", [b"my notes\n", b"{}\n", b"\x00\xff", b'{"line": "update"}\n', b"[1]\n"])
