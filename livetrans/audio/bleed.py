@@ -31,7 +31,7 @@ BACK, AHEAD = 20, 8
 """Frames before and behind a frame over which levels are compared."""
 SHORTEST = 5
 """Frames that the user's speech lasts at least."""
-BEFORE, AFTER = 8, 25
+BEFORE, AFTER = 8, 15
 """Frames before and behind it that pass too: the weak beginnings and ends of words."""
 SMOOTH = 6
 """Frames on each side over which the power of bleed is averaged."""
@@ -45,7 +45,7 @@ UNKNOWN_PENALTY = 0.05
 """What is added to that for a delay that is not the usual one."""
 LOUDER = 6.0
 """Decibels above the expected bleed from which a level is the user's."""
-USER_SHARE = 0.16
+USER_SHARE = 0.17
 """Share of such levels around a frame in which the user speaks."""
 TRUSTED = 0.3
 """Mean correlation from which what the microphone hears is expected to be bleed."""

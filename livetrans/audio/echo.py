@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 PARTITIONS = 24
 """Blocks of the room's answer."""
-KEPT = 0.9997
-"""Share of the room that is the same a block later."""
+KEPT = 0.997
+"""Share of the room that is the same a block later. A larger one cancels more where nothing changes, and less where the
+clocks of loudspeaker and microphone differ."""
 SMOOTHING = 0.87
 """Of the power of everything else, from one block to the next."""
 
