@@ -223,12 +223,13 @@ def test_its_process_ends_with_the_run(end: signal.Signals, hangs: bool, cpp_rec
 
 
 @pytest.mark.long
-def test_the_seven_recordings_have_no_more_errors_than_by_the_other_engine(
+def test_recordings_have_no_more_errors_than_by_the_other_engine(
     recogniser: WhisperCppRecogniser, other: WhisperRecogniser
 ) -> None:
     benchmark = runpy.run_path(str(ROOT / "tests/benchmarks/recognisers.py"), run_name="benchmark")
     wrong, spoken = {"mine": 0, "theirs": 0}, 0
-    for file in sorted((ROOT / "recordings").glob("*.flac")):
+    # All seven take minutes: tests/benchmarks/recognisers.py.
+    for file in (ROOT / "recordings" / f"{name}.flac" for name in ("numbers", "questions")):
         reference = benchmark["words"](file.with_suffix(".txt").read_text(encoding="utf-8"))
         spoken += len(reference)
         for name, engine in (("mine", recogniser), ("theirs", other)):
