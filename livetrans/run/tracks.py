@@ -152,8 +152,8 @@ class Turns:
                 if part is None and track.source.has_ended:
                     return track
             given = [(track, part) for track, part in parts if part is not None]
-            ends = min(end for _, (_, end, _) in given)
-            return next(track for track, (start, _, _) in given if start < ends)
+            first_to_end, (_, ends, _) = min(given, key=lambda one: one[1][1])
+            return next((track for track, (start, _, _) in given if start < ends), first_to_end)
 
 
 def listen_to_tracks(turns: Turns, tracks: Sequence[Track], listener: Listener) -> Iterator[Transcript]:

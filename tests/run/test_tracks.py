@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -173,6 +173,21 @@ def test_a_killed_run_is_resumed_in_both_tracks(share: float, tmp_path: Path, mo
     for track, words in (("them", THEM), ("me", ME)):
         assert [final.text.upper() for final in finals if final.track == track] == finals_of(words)
     assert open_remainder(SETTINGS, meeting.clock, read_unfinished(tmp_path)).is_empty
+
+
+def test_chunks_without_sound_take_their_turns_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source says by a chunk without sound that there is none."""
+
+    def interrupted(speaker: Spoken) -> Iterator[AudioChunk]:
+        for chunk in Spoken.__iter__(speaker):
+            yield chunk
+            yield AudioChunk(chunk.samples[:0], chunk.start_sample + len(chunk.samples), chunk.captured_at)
+
+    monkeypatch.setattr(OneOfTwo, "__iter__", interrupted)
+    meeting = Meeting(THEM, ME, monkeypatch)
+    meeting.run()
+    assert meeting.finals("them") == finals_of(THEM)
+    assert meeting.finals("me") == finals_of(ME)
 
 
 def test_a_gap_is_of_its_track(monkeypatch: pytest.MonkeyPatch) -> None:
