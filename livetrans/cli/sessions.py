@@ -126,7 +126,9 @@ def _lines(path: Path, languages: Sequence[str], which: Which) -> Iterator[tuple
             lines = segments.setdefault((caption.start, caption.segment_id), {})
             is_named = len(languages) > 1 and which != "source" and caption.language and not caption.untranslated
             *sources, last = (directed(text, [text])[0] for text in texts_of(caption, which))
-            lines |= dict.fromkeys(filter(None, [*sources, f"{language}: {last}" if last and is_named else last]))
+            last = f"{caption.language}: {last}" if last and is_named else last
+            track = f"{visible(caption.track)}: " if caption.track else ""
+            lines |= dict.fromkeys(f"{track}{text}" for text in [*sources, last] if text)
     for (start, _), lines in sorted(segments.items()):
         for number, line in enumerate(lines):
             yield duration(start) if number == 0 else "", line

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from livetrans.cli import main
 from livetrans.config import MeetingSettings, Settings
 from livetrans.events import AudioChunk, Caption, Event, Gap, Record, RunStarted
 from livetrans.session.export import export
@@ -70,6 +71,14 @@ def test_exports_name_the_track_in_the_order_of_speech(form: str, expected: list
     assert written[: len(expected)] == expected
     cues = [line for line in written if "-->" in line]
     assert not cues or cues[1].startswith("00:00:02")  # While the other one still speaks.
+
+
+def test_a_session_is_shown_with_the_name_before_each_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["sessions", "show", str(write_session(tmp_path / "s.jsonl", *MEETING))])
+    shown = capsys.readouterr().out
+    assert "them: Guten Morgen, alle." in shown
+    assert "Ana: Yes." in shown
 
 
 def test_json_lines_have_the_track(tmp_path: Path) -> None:
