@@ -56,6 +56,7 @@ def test_finals_are_announced_once_and_nothing_else(browser: Browser) -> None:
             page.run("new Promise((done) => setTimeout(done, 1200))")  # What comes at once was said before.
             for text in ("Guten", "Guten Morgen", "Guten Tag"):
                 server.lines.write(caption(1, text))
+                page.shows("Davor.", text)
             server.lines.write(caption(1, "Guten Tag.", final=True))
             server.lines.write(caption(2, "Wort"))
             server.lines.write(caption(2, "", final=True))
@@ -97,7 +98,7 @@ def test_a_network_that_was_cut_loses_no_line_and_doubles_none(
     """No side closes the connection: the page notices the silence by itself. Its clock is faster here."""
     monkeypatch.setattr(connection_module, "QUIET_SECONDS", 0.2)
     with served() as server, Proxy(server) as proxy:
-        with reading(browser, server, address=proxy.address, before=FASTER) as page:
+        with reading(browser, server, "?last=1", address=proxy.address, before=FASTER) as page:
             server.lines.write(started("de"))
             server.lines.write(caption(0, "Eins.", final=True))
             server.lines.write(caption(1, "Zw"))

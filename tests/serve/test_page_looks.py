@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import subprocess
 import sys
@@ -53,21 +52,12 @@ def records_of(path: Path, *options: str) -> list[Record]:
 
 
 def erasure_of(screens: list[list[str]]) -> float:
-    """Return NE of texts that were shown one after the other, each as all its lines: units lost / units of the end.
-
-    Units lost at the begin of a line that the next text has again there were moved from one line to the next.
-    """
-    erased = place = 0
+    """Return NE of texts that were shown one after the other, each as all its lines: units lost / units of the end."""
+    erased = 0
     before: list[str] = []
-    lost: list[str] = []
     for texts in screens:
-        units = [screen_units(text) for text in texts]
-        after = list(itertools.chain(*units))
-        if place in itertools.accumulate(map(len, units), initial=0):
-            erased -= common_prefix_length(lost, after[place:])
-        place = common_prefix_length(before, after)
-        lost = before[place:]
-        erased += len(lost)
+        after = [unit for text in texts for unit in screen_units(text)]
+        erased += len(before) - common_prefix_length(before, after)
         before = after
     return erased / len(before)
 
@@ -144,7 +134,7 @@ COLOURS = """[...document.querySelectorAll("#lines .words, #lines .source span, 
     const backs = [];
     for (let at = shown; at; at = at.parentElement) backs.push(getComputedStyle(at).backgroundColor);
     return { name: shown.className || shown.id || shown.tagName, text: style.color, backs,
-             outline: parseFloat(style.webkitTextStrokeWidth) ? style.webkitTextStrokeColor : null };
+             outline: style.textShadow === "none" ? null : style.textShadow.match(/rgb[^)]*[)]/)[0] };
   })"""
 
 
@@ -205,6 +195,19 @@ def test_twice_as_large_nothing_scrolls_sideways(browser: Browser, view: str, wi
 
 
 @long
+def test_no_row_moves_while_both_tracks_speak(browser: Browser) -> None:
+    moved = MovedRows()
+    with served() as server, reading(browser, server) as page:
+        for count in range(1, 15):
+            for number, track in enumerate(("me", "them")):
+                text = " ".join(["Wortlaut"] * count)
+                server.lines.write(caption(number, text, track=track))
+                page.until(lambda text=text, number=number: page.texts[number : number + 1] == [text])
+                moved.add(0, {int(row): text for row, text in page.run(ROWS).items()})
+    assert moved.count == 0
+
+
+@long
 def test_two_tracks_differ_by_word_and_place(browser: Browser) -> None:
     with served() as server, reading(browser, server) as page:
         server.lines.write(caption(0, "Guten Morgen.", final=True, track="them"))
@@ -217,8 +220,9 @@ def test_two_tracks_differ_by_word_and_place(browser: Browser) -> None:
 
 
 @long
-def test_the_overlay_is_transparent_but_for_its_text(browser: Browser) -> None:
-    with served() as server, reading(browser, server, "?view=overlay", size=(1920, 200)) as page:
+@pytest.mark.parametrize("theme", ["outline", "dark"])
+def test_the_overlay_is_transparent_but_for_its_text(browser: Browser, theme: str) -> None:
+    with served() as server, reading(browser, server, f"?view=overlay&theme={theme}", size=(1920, 200)) as page:
         server.lines.write(started("de"))
         page.call("Emulation.setDefaultBackgroundColorOverride", color={"r": 255, "g": 0, "b": 255, "a": 255})
         empty = page.picture()

@@ -43,7 +43,10 @@ export class Lines {
       return;
     }
     const isNew = !line;
-    if (isNew) line = this.make(key, run, values.line);
+    if (isNew) {
+      this.hold();
+      line = this.make(key, run, values.line);
+    }
     const wasFinal = line.classList.contains("final");
     line.querySelector(".text").dir = parts.rightToLeft ? "rtl" : "ltr";
     line.classList.toggle("final", parts.final);
@@ -97,6 +100,14 @@ export class Lines {
     this.settle();
   }
 
+  /* Let lines that still grow, on the other track, keep their room, so that they do not move those below. */
+  hold() {
+    if (!this.hasHistory) return;
+    for (const line of this.list.querySelectorAll(".unfinished")) {
+      line.style.minHeight = `${Math.max(line.offsetHeight, this.room(line, this.view.clientHeight))}px`;
+    }
+  }
+
   /* Remove the oldest lines. The reader who looks at them keeps them. */
   forget() {
     while (this.isAtEnd && this.elements.size > KEPT) {
@@ -129,12 +140,14 @@ export class Lines {
     this.onBelow(this.below);
   }
 
-  /* Return the height that a sentence gets. */
+  /* Return the height that a sentence gets, and its label above it. */
   room(line, height) {
+    const text = line.querySelector(".text");
     const rows = Math.floor(height / this.row);
-    const columns = line.querySelector(".text").clientWidth / (this.row * 0.36);
+    const columns = text.clientWidth / (this.row * 0.36);
     const most = rows <= FEW ? rows : Math.floor(rows * SHARE);
-    return this.row * Math.max(1, Math.min(most, Math.max(FEW, Math.ceil(SENTENCE / columns))));
+    const wanted = Math.max(FEW, Math.ceil(SENTENCE / columns));
+    return this.row * Math.max(1, Math.min(most, wanted)) + text.offsetTop - line.offsetTop;
   }
 
   /* Scroll down at least so far, to where no row is cut at the top. */
@@ -156,6 +169,7 @@ export class Lines {
     this.hasHistory = hasHistory;
     this.isAtEnd = this.isAtEnd || !hasHistory;
     this.follow = 0;
+    for (const line of this.list.children) line.style.minHeight = "";
     this.settle(true);
   }
 
