@@ -40,6 +40,8 @@ STYLE = {
 }
 LEAST_SPANS = {"COMET": 0.04, "BLEU": 4.0, "chrF": 4.0}
 """Of the axis of a quality: less would make noise look like a fall. The other axes begin at zero."""
+ROW = 3
+"""Panels side by side: more are too small to read on a page."""
 LINEAR = 0.1
 """NE of the screen up to which its axis is linear; a calm method's 0 has no place on a logarithmic one."""
 CALM_TICKS = (0, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
@@ -120,18 +122,21 @@ def rendered(figure: Figure, kind: str) -> bytes:
 
 
 def figure_of(title: str, subtitle: str, panels: Sequence[Panel]) -> Figure:
-    """Return the panels side by side, with the title above and a legend below."""
+    """Return the panels in rows of at most `ROW`, with the title above and a legend below."""
     from matplotlib.figure import Figure
 
     looks = _looks(series.name for panel in panels for series in panel.series)
     longest = 8 + max(map(len, looks))  # letters of a legend, 11 of which are an inch
-    width = max(6.1, 4.0 * len(panels), longest / 11)
+    across, rows = min(len(panels), ROW), -(-len(panels) // ROW)
+    width = max(6.1, 4.0 * across, longest / 11)
     columns = int(11 * width / longest)
-    figure = Figure(figsize=(width, 3.6 + 0.2 * -(-len(looks) // columns)), layout="constrained")
+    height = 0.6 + 3.0 * rows + 0.2 * -(-len(looks) // columns)
+    figure = Figure(figsize=(width, height), layout="constrained")
     heading = "\n".join([title, *textwrap.wrap(subtitle, int(12 * width))])
     figure.suptitle(heading, x=0.01, ha="left", fontsize=10, parse_math=False)
     known = {}
-    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+    places = figure.subplots(rows, across, squeeze=False).flat
+    for panel, axes in zip(panels, places, strict=False):
         for series in panel.series:
             colour, marker = looks[series.name]
             if series.is_level:
@@ -155,6 +160,8 @@ def figure_of(title: str, subtitle: str, panels: Sequence[Panel]) -> Figure:
             axes.set_ylim(low - missing / 2, high + missing / 2)
         else:
             axes.set_ylim(-0.03 * high, 1.03 * high)  # lines at the edges stay visible
+    for axes in places:  # what is left of the last row
+        axes.remove()
     figure.legend(known.values(), known, loc="outside lower left", ncols=columns)
     return figure
 
