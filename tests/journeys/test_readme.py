@@ -8,14 +8,20 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
+from livetrans.audio.portaudio import ON_A_MAC
+from tests.audio.sound_server import PROGRAMS, SoundServer
+from tests.audio.test_real_playback import write
 from tests.journeys.world import ROOT, Terminal, World, demo_sound, python
 from tests.models.hub import Hub, serving
 
@@ -141,6 +147,35 @@ def activate(world: World, command: str) -> None:
         assert str(world.tree) in terminal.finish()
 
 
+@journey("livetrans listen --from en --to de")
+def hear_what_is_played(world: World, command: str) -> None:
+    """What plays is captioned; `q` ends. Without a sound server one sentence says what is missing."""
+    with played(world, command) as terminal:
+        if terminal:
+            terminal.wait_for("brother lives")
+
+
+@journey("livetrans listen --with-mic --from en --me de")
+def hear_a_meeting(world: World, command: str) -> None:
+    """Both tracks are captioned, each by its name."""
+    world.hear(12.0, 18.0)
+    with played(world, command) as terminal:
+        if terminal:
+            terminal.wait_for("brother lives")
+            assert re.search(r"\bthem\b", terminal.text())
+
+
+@journey("livetrans mic --from en --to de --serve")
+def serve_captions(world: World, command: str) -> None:
+    """A browser on this machine reads along, at the address on the screen."""
+    with captioned(world, command) as terminal:
+        [address] = set(re.findall(r"http://127\.0\.0\.1:\d+/", terminal.text()))
+        with urlopen(address, timeout=10) as page:
+            assert b"aria-live" in page.read()
+        with urlopen(f"{address}captions", timeout=10) as stream:
+            assert b"event: state" in stream.read1(4096)
+
+
 @journey("livetrans mic --from en,fr,auto --to de,ar")
 def switch_languages(world: World, command: str) -> None:
     with captioned(world, command) as terminal:
@@ -206,6 +241,42 @@ def doctor(world: World, command: str) -> None:
 @journey("livetrans models")
 def models(world: World, command: str) -> None:
     assert "Hy-MT2-1.8B" in world.run(command).stdout or "hy-mt2-1.8b" in world.run(command).stdout
+
+
+@contextmanager
+def played(world: World, command: str) -> Iterator[Terminal | None]:
+    """Run `listen` while a program plays a sentence; None where there is no sound server, which one sentence says."""
+    if ON_A_MAC:
+        with captioned(world, command) as terminal:
+            assert "BlackHole" in terminal.text()
+            yield terminal
+        return
+    refused = world.run(command, code=1).stderr
+    if any(shutil.which(program) is None for program in PROGRAMS):
+        assert "apt install" in refused
+        yield None
+        return
+    assert "No sound server answers" in refused
+    server = SoundServer(Path(tempfile.mkdtemp(dir=world.home.parent)))
+    environment = dict(world.environment)
+    world.environment |= {name: server.environment[name] for name in ("XDG_RUNTIME_DIR", "PULSE_RUNTIME_PATH")}
+    try:
+        with world.terminal() as terminal:
+            terminal.run(command)
+            terminal.wait_for("output (")
+            player = server.start_playing(write(world.home / "call.wav", demo_sound(3.0, 9.0)), "Meeting")
+            assert "Meeting (playing)" in world.run("livetrans devices").stdout
+            yield terminal
+            player.wait(60)
+            terminal.type("q")
+            end = terminal.finish()
+            assert "Traceback" not in end and "livetrans export" in end
+            assert terminal.exit_code() == 0
+    finally:
+        server.kill()
+        world.environment.clear()
+        world.environment |= environment
+    assert captions(sessions(world)[-1])
 
 
 @contextmanager
