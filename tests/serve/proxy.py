@@ -1,4 +1,7 @@
-"""A network between a page and the server, which can be cut: nothing comes through then, and nothing is closed."""
+"""A network between a page and the server, which can be cut: nothing comes through then, and nothing is closed.
+
+A short cut delays what was on its way; after a long one the system has given it up.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ class Proxy:
         self._target = urlsplit(server.address)
         self._loop = asyncio.new_event_loop()
         self._is_whole = asyncio.Event()
+        self._loses = False
         self.address = ""
 
     def __enter__(self) -> Proxy:
@@ -30,7 +34,8 @@ class Proxy:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
-    def cut(self) -> None:
+    def cut(self, *, loses: bool) -> None:
+        self._loses = loses
         self._loop.call_soon_threadsafe(self._is_whole.clear)
 
     def mend(self) -> None:
@@ -56,7 +61,8 @@ class Proxy:
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
-                if not self._is_whole.is_set():
-                    await asyncio.Event().wait()  # What was on its way when the network was cut is lost.
+                if not self._is_whole.is_set() and self._loses:
+                    await asyncio.Event().wait()
+                await self._is_whole.wait()
                 writer.write(data)
         writer.close()

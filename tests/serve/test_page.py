@@ -103,7 +103,7 @@ def test_a_network_that_was_cut_loses_no_line_and_doubles_none(
             server.lines.write(caption(0, "Eins.", final=True))
             server.lines.write(caption(1, "Zw"))
             page.shows("Eins.", "Zw")
-            proxy.cut()
+            proxy.cut(loses=True)
             server.lines.write(caption(1, "Zwei.", final=True))
             server.lines.write(caption(2, "Drei.", final=True))
             page.until(lambda: "connection lost" in page.run("document.getElementById('state').textContent"))
@@ -112,6 +112,21 @@ def test_a_network_that_was_cut_loses_no_line_and_doubles_none(
             page.shows("Eins.", "Zwei.", "Drei.")
             server.lines.write(caption(3, "Vier.", final=True))
             page.shows("Eins.", "Zwei.", "Drei.", "Vier.")
+
+
+@long
+def test_a_network_that_was_cut_for_a_moment_delays_lines(browser: Browser) -> None:
+    with served() as server, Proxy(server) as proxy, reading(browser, server, address=proxy.address) as page:
+        server.lines.write(caption(0, "Eins.", final=True))
+        page.shows("Eins.")
+        proxy.cut(loses=False)
+        server.lines.write(caption(1, "Zw"))
+        server.lines.write(caption(1, "Zwei.", final=True))
+        page.run("new Promise((done) => setTimeout(done, 300))")
+        assert page.texts == ["Eins."]
+        proxy.mend()
+        server.lines.write(caption(2, "Drei.", final=True))
+        page.shows("Eins.", "Zwei.", "Drei.")
 
 
 @long
