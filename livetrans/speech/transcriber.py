@@ -47,8 +47,6 @@ class Transcriber:
         """Factor on the new sound of a pass; may be set between chunks."""
         self.passes = 0
         self.recognition_seconds = 0.0
-        self._captured: tuple[float, float] | None = None
-        """Source time and measured time of the same sample: the newest that came with both."""
 
     def restore(self, ids: Iterator[int], words: Sequence[Word], end_sample: int) -> None:
         """Continue an earlier run at a pause: with the ids to come, the last words and the end of their sound."""
@@ -62,9 +60,9 @@ class Transcriber:
         if len(self._buffer) and len(chunk.samples) and chunk.start_sample != self._buffer.end_sample:
             transcripts += self.flush()  # Sound was lost in between: the two sides are not one utterance.
         if chunk.captured_at is not None:
-            self._captured = (chunk.end, chunk.captured_at)
+            self._segments.captured = (chunk.end, chunk.captured_at)
         elif len(chunk.samples):
-            self._captured = None
+            self._segments.captured = None
         position = 0
         while position < len(chunk.samples):
             if not len(self._buffer):
@@ -85,7 +83,7 @@ class Transcriber:
         `recognise=False` is for a recogniser that has failed: the words of its last pass become final.
         """
         transcripts = self._pass(final=True) if recognise and len(self._buffer) else []
-        transcripts += self._segments.finish(self._captured)
+        transcripts += self._segments.finish()
         self._prompt.extend(self._agreement.forget_before(math.inf))
         self._buffer.drop_before(self._buffer.end_sample)
         self._agreement = LocalAgreement()
@@ -125,13 +123,13 @@ class Transcriber:
         self._last_pass_seconds = self._clock.now() - began
         self.passes += 1
         self.recognition_seconds += self._last_pass_seconds
-        before, now = self._segments.language, hypothesis.language or self._segments.language
-        self._segments.language = now
+        before = self._segments.language
+        now = hypothesis.language or before
         if before not in (None, now):
-            self._segments.language = before
             ended = self._end_committed()
             self._segments.language = now
             return ended + (self._pass(final) if len(self._buffer) else [])
+        self._segments.language = now
         stats = RecognitionStats(len(samples) / SAMPLE_RATE, self._last_pass_seconds)
         self._new_samples = 0
         newly = self._agreement.update(self._source_words(hypothesis), self._buffer.start)
@@ -140,12 +138,12 @@ class Transcriber:
         elif self._buffer.full or self._buffer.length > self._settings.trim_after or self._stalled():
             newly += self._trim(hypothesis.segment_ends)
         self._segments.take(newly, self._agreement.tail, stats)
-        return self._segments.update(self._captured, final)
+        return self._segments.update(final=final)
 
     def _end_committed(self) -> list[Transcript]:
         """End the segment of another language with its committed words; the sound after them is recognised again."""
         end = self._agreement.committed_end
-        transcripts = self._segments.finish_committed(self._captured)
+        transcripts = self._segments.finish_committed()
         self._agreement = LocalAgreement()
         self._prompt.clear()
         if end is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby, pairwise
 
@@ -148,27 +148,29 @@ class OpenSegments:
     shown: list[_Shown] = field(default_factory=list)
     stats: RecognitionStats | None = None
     language: str | None = None
+    captured: tuple[float, float] | None = None
+    """Source time and measured time of the same sample: the newest that came with both."""
 
     def take(self, newly_committed: tuple[Word, ...], tail: tuple[Word, ...], stats: RecognitionStats) -> None:
         self.committed += newly_committed
         self.partial = tail
         self.stats = stats
 
-    def update(self, captured: tuple[float, float] | None, final: bool) -> list[Transcript]:
+    def update(self, *, final: bool) -> list[Transcript]:
         """Return finals of the segments that end within the words, then the updates of the open ones that changed."""
         parts = self._parts()
         transcripts: list[Transcript] = []
         while len(parts) > 1 and len(parts[0]) <= len(self.committed):
-            transcripts.append(self._final(parts.pop(0), captured))
+            transcripts.append(self._final(parts.pop(0)))
         if final or self._lost_its_end(parts):
             return transcripts
         for place in reversed(range(len(parts), len(self.shown))):
-            transcripts += self._partial(place, (), False, captured)
+            transcripts += self._partial(place, (), ended=False)
         for place, words in enumerate(parts):
-            transcripts += self._partial(place, words, place < len(parts) - 1, captured)
+            transcripts += self._partial(place, words, ended=place < len(parts) - 1)
         return transcripts
 
-    def finish(self, captured: tuple[float, float] | None) -> list[Transcript]:
+    def finish(self) -> list[Transcript]:
         """Return the finals of the remaining words, and empty ones of segments whose words went to another.
 
         Where all words have disappeared, segments end as they were last shown: their captions are on the screen, and
@@ -177,12 +179,12 @@ class OpenSegments:
         self.committed += self.partial
         self.partial = ()
         parts = self._parts() or [shown.words for shown in self.shown]
-        return [self._final(words, captured) for words in (*parts, *[()] * (len(self.shown) - len(parts)))]
+        return [self._final(words) for words in (*parts, *[()] * (len(self.shown) - len(parts)))]
 
-    def finish_committed(self, captured: tuple[float, float] | None) -> list[Transcript]:
+    def finish_committed(self) -> list[Transcript]:
         """Return the finals of the committed words; the others are recognised again."""
         self.partial = ()
-        return [self._final(words, captured) for words in self._parts()]
+        return [self._final(words) for words in self._parts()]
 
     def _parts(self) -> list[tuple[Word, ...]]:
         """Return the words of each open segment."""
@@ -201,9 +203,7 @@ class OpenSegments:
         words = [comparison_form(word.text) for part in parts for word in part]
         return len(words) < len(shown) and shown[: len(words)] == words
 
-    def _partial(
-        self, place: int, words: tuple[Word, ...], ended: bool, captured: tuple[float, float] | None
-    ) -> list[Transcript]:
+    def _partial(self, place: int, words: tuple[Word, ...], *, ended: bool) -> list[Transcript]:
         """Return the update of the open segment at that place, if there is one.
 
         A sentence behind which the next one is shown waits for its final: to follow each rewrite would move what comes
@@ -216,26 +216,27 @@ class OpenSegments:
             return []
         committed = min(len(self.committed), len(words)) if place == 0 else 0
         self.shown[place] = _Shown(before.segment_id, words, committed, before.revisions + 1, ended)
-        return [replace(self._transcript(before, words, committed, captured), ended=ended)]
+        return [self._transcript(before, words, committed, ended=ended)]
 
-    def _final(self, words: tuple[Word, ...], captured: tuple[float, float] | None) -> Transcript:
+    def _final(self, words: tuple[Word, ...]) -> Transcript:
         before = self.shown.pop(0) if self.shown else _Shown(next(self.ids))
         self.committed = self.committed[len(words) :]
-        return replace(self._transcript(before, words, len(words), captured), final=True)
+        return self._transcript(before, words, len(words), final=True)
 
     def _transcript(
-        self, before: _Shown, words: tuple[Word, ...], committed: int, captured: tuple[float, float] | None
+        self, before: _Shown, words: tuple[Word, ...], committed: int, *, ended: bool = False, final: bool = False
     ) -> Transcript:
-        spoken = words or before.words
+        captured, spoken = self.captured, words or before.words
         return Transcript(
             segment_id=before.segment_id,
             revision=before.revisions,
             committed=words_text(words[:committed]),
             partial=words_text(words[committed:]),
-            final=False,
+            final=final,
             start=spoken[0].start if spoken else 0.0,
             end=spoken[-1].end if spoken else 0.0,
             captured_at=None if captured is None or not words else captured[1] - (captured[0] - words[-1].end),
             recognition=self.stats,
             language=self.language,
+            ended=ended,
         )
