@@ -270,9 +270,12 @@ class Settings:
         """Return whether the track of this name is the microphone's in a run of two."""
         return self.meeting is not None and track == self.meeting.names[0]
 
-    def shows(self, track: str | None, language: str | None) -> bool:
-        """Return whether captions of a track in a language are shown; others are recorded only."""
-        return language in (None, self.target_language) or self.is_mine(track)
+    def shows(self, track: str | None, language: str | None, target: str | None = None) -> bool:
+        """Return whether captions of a track in a language are shown to a reader of `target`, by default the first.
+
+        A run into one language shows all: earlier versions recorded others in it after a key.
+        """
+        return len(self.targets) == 1 or language in (None, target or self.target_language) or self.is_mine(track)
 
     @property
     def of_me(self) -> Settings:

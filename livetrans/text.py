@@ -80,6 +80,11 @@ def one_line(text: str) -> str:
     return " ".join(visible(text).split())
 
 
+def track_label(track: str | None) -> str:
+    """Return what stands before a text of the track of this name; nothing in a run of one track."""
+    return f"{one_line(track)}: " if track else ""
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name nearest to `name`; None if none is near.
 

@@ -27,6 +27,7 @@ from livetrans.run.opening import open_remainder, open_translating
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.resuming import Resuming
 from livetrans.run.runner import OpenListening, PlainLoop, Run
+from livetrans.session.export import Finals
 from livetrans.session.recorded import Unfinished
 from livetrans.session.recorder import AUDIO_FILE, SessionRecorder, sessions_folder
 from livetrans.session.sinks import Sink, open_lines, open_records
@@ -71,28 +72,27 @@ def run_live(
     `embedded` is the warning of `embedded_notice`: the screen shows its fact throughout, and it is said again after
     the screen has gone. `writes_subtitles`: the caller writes them after the run.
     """
+    on_screen = wants_screen(settings.output)
     with serving(settings.output) as server:
         records, heard = open_records(settings.output), Heard()
         sinks: list[Sink] = [heard, server.lines] if server else [heard]
         _remove_old(settings.output.keep_sessions)
         translating = partial(open_translating, settings, clock)
         with _summary_at_the_end(records, heard, writes_subtitles):
-            if wants_screen(settings.output):
-                from livetrans.tui.board import Finals
-
-                monitor, finals = Monitor(settings), Finals()
+            monitor, finals = Monitor(settings), Finals(settings)
+            if on_screen:
                 sinks += [monitor, finals]
-                pipeline = Pipeline(settings, open_listening, translating, clock, sinks, records)
-                if server:
-                    server.on_read = pipeline.readers
+            else:
+                sinks.append(open_lines(settings))
+                _say_which_language(settings)
+            pipeline = Pipeline(settings, open_listening, translating, clock, sinks, records)
+            if server:
+                server.on_read = pipeline.readers
+            if on_screen:
                 _run_on_screen(pipeline, title, monitor.snapshot, finals.save, embedded, server)
                 was_stopped = False
             else:
-                sinks.append(open_lines(settings.output, settings.target_language))
-                _say_which_language(settings)
-                pipeline = Pipeline(settings, open_listening, translating, clock, sinks, records)
                 if server:
-                    server.on_read = pipeline.readers
                     say_served(server)
                 was_stopped = _run_as_lines(pipeline)
     return Ended(_session(records), was_stopped)
@@ -151,12 +151,11 @@ def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> Non
 @contextlib.contextmanager
 def _lines_and_bar(settings: Settings) -> Iterator[list[Sink]]:
     """Open the sinks of a run at full speed: lines, and a bar that shows how much was heard."""
-    output = settings.output
-    on_terminal, as_json = sys.stdout.isatty(), output.jsonl == "-"
+    on_terminal, as_json = sys.stdout.isatty(), settings.output.jsonl == "-"
     # Warnings on standard error go above the bar, which has replaced it when the lines are opened.
     with progress_bar(hidden=on_terminal and as_json) as progress:
         stream = LinesAbove(progress) if on_terminal else None
-        yield [open_lines(output, settings.target_language, stream), HeardProgress(progress)]
+        yield [open_lines(settings, stream), HeardProgress(progress)]
 
 
 def _remove_old(days: int | None) -> None:

@@ -31,7 +31,7 @@ from livetrans.session.store import (
     summarise,
 )
 from livetrans.session.subtitles import Which, directed, texts_of
-from livetrans.text import counted, display_width, duration, file_size, fitted, visible
+from livetrans.text import counted, display_width, duration, file_size, fitted, track_label, visible
 
 MOST_COLUMNS = 1000
 """Of a line that goes to no terminal: nothing is cut there."""
@@ -127,8 +127,7 @@ def _lines(path: Path, languages: Sequence[str], which: Which) -> Iterator[tuple
             is_named = len(languages) > 1 and which != "source" and caption.language and not caption.untranslated
             *sources, last = (directed(text, [text])[0] for text in texts_of(caption, which))
             last = f"{caption.language}: {last}" if last and is_named else last
-            track = f"{visible(caption.track)}: " if caption.track else ""
-            lines |= dict.fromkeys(f"{track}{text}" for text in [*sources, last] if text)
+            lines |= dict.fromkeys(f"{track_label(caption.track)}{text}" for text in [*sources, last] if text)
     for (start, _), lines in sorted(segments.items()):
         for number, line in enumerate(lines):
             yield duration(start) if number == 0 else "", line

@@ -12,22 +12,18 @@ from pathlib import Path
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Caption, Record
 from livetrans.files import lock
-from livetrans.text import visible
+from livetrans.text import track_label, visible
 
 _LARGEST = 1_000_000
 """Bytes that are read of a file that is there: captions are shorter."""
 
 
 def text_of(caption: Caption) -> str:
+    """Return the line of a caption: `> ` stands before text that is not translated; empty where nothing is shown."""
     text = visible(caption.text).strip()
     if not text:
         return ""
-    return f"> {label(caption)}{text}" if caption.untranslated else f"{label(caption)}{text}"
-
-
-def label(caption: Caption) -> str:
-    """Return what stands before the text of a track, whose name `--names` has checked."""
-    return f"{caption.track}: " if caption.track else ""
+    return ("> " if caption.untranslated else "") + track_label(caption.track) + text
 
 
 class CaptionFile:

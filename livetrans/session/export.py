@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import Literal
 
-from livetrans.config import Settings, changed
+from livetrans.config import Settings
 from livetrans.errors import SessionError
-from livetrans.events import Caption, Gap, Notice, RunStarted
+from livetrans.events import Caption, Gap, Notice, Record, RunStarted
 from livetrans.session.codec import dump, read_records
 from livetrans.session.subtitles import Spoken, Which, cues, directed, heard_shares, texts_of
+from livetrans.text import one_line, track_label
 
 Format = Literal["srt", "vtt", "txt", "jsonl"]
 
@@ -67,15 +70,13 @@ def last_captions(
     last: dict[int, Spoken] = {}
     gaps: list[Spoken] = []
     updates: dict[int, list[tuple[str, float]]] = {}
-    shows: Callable[[str | None, str | None], bool] | None = None
+    first: Settings | None = None
+    """What resumes the session may have its languages in another order."""
     for record in read_records(session_path, notify):
         match record.event:
-            case RunStarted(settings=settings) if shows is None:  # What resumes it may have them in another order.
-                if len(settings.targets) > 1:
-                    shows = changed(settings, "target", language or settings.target_language).shows
-                else:
-                    shows = lambda track, code: True  # noqa: E731
-            case Caption() as caption if shows is None or shows(caption.track, caption.language):
+            case RunStarted(settings=settings):
+                first = first or settings
+            case Caption() as caption if not first or first.shows(caption.track, caption.language, language):
                 earlier = updates.setdefault(caption.segment_id, [])
                 last[caption.segment_id] = Spoken(caption, heard_shares(caption, earlier) if caption.final else ())
                 earlier.append((caption.source, caption.end))
@@ -88,11 +89,15 @@ def last_captions(
     for segment_id, earlier in updates.items():
         caption = last[segment_id].caption
         last[segment_id] = Spoken(caption, heard_shares(caption, earlier[:-1]))
-    return sorted([*last.values(), *gaps], key=lambda item: (item.caption.start, item.caption.segment_id))
+    return _in_order([*last.values(), *gaps])
 
 
-def as_srt(spoken: Iterable[Spoken], which: Which = "target") -> Iterator[str]:
-    """Yield the cues as SubRip writes them."""
+def _in_order(spoken: Iterable[Spoken]) -> list[Spoken]:
+    """Return the captions in the order of speech."""
+    return sorted(spoken, key=lambda item: (item.caption.start, item.caption.segment_id))
+
+
+def _srt(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
     for number, cue in enumerate(cues(spoken, which), start=1):
         times = f"{_clock(cue.start, ',')} --> {_clock(cue.end, ',')}"
         yield "\n".join([str(number), times, *map(_srt_text, _labelled(cue.lines, cue.track))]) + "\n\n"
@@ -102,7 +107,7 @@ def _vtt(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
     yield "WEBVTT\n\n"
     for cue in cues(spoken, which):
         times = f"{_clock(cue.start, '.')} --> {_clock(cue.end, '.')}"
-        voice = f"<v {_vtt_text(cue.track)}>" if cue.track else ""
+        voice = f"<v {_vtt_text(one_line(cue.track))}>" if cue.track else ""
         yield "\n".join([times, voice + "\n".join(map(_vtt_text, cue.lines))]) + "\n\n"
 
 
@@ -121,16 +126,56 @@ def _jsonl(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
 
 
 _WRITERS: dict[str, Callable[[Iterable[Spoken], Which], Iterator[str]]] = {
-    "srt": as_srt,
+    "srt": _srt,
     "vtt": _vtt,
     "txt": _txt,
     "jsonl": _jsonl,
 }
 
 
+class Finals:
+    """A sink that collects finals for the key that saves them: text, hence small even after hours."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._captions: list[Caption] = []
+
+    def write(self, record: Record) -> None:
+        event = record.event.caption() if isinstance(record.event, Gap) else record.event
+        if isinstance(event, Caption) and event.final and event.text:
+            self._captions.append(event)
+
+    def close(self) -> None:
+        """Nothing to release: the screen may still save after the run has ended."""
+
+    def save(self) -> list[Path]:
+        """Write source and translation to a new text file in the current folder, and captions beside it as subtitles.
+
+        Return the path of the text file, the other ends in `.srt`; of several languages each has its own files.
+
+        Raises:
+            SessionError: there is no final yet.
+            OSError: the folder cannot be written.
+        """
+        captions = tuple(self._captions)
+        if all(caption.segment_id < 0 for caption in captions):
+            raise SessionError("there is no finished caption yet")
+        stem, ends = f"livetrans-{datetime.now():%Y-%m-%dT%H-%M-%S}", chain([""], map("-{}".format, count(2)))
+        places = (language_files(Path(f"{stem}{end}.txt"), self._settings.targets) for end in ends)
+        files = next(files for files in places if not any(path.exists() for path in files.values()))
+        for language, path in files.items():
+            shown = [one for one in captions if self._settings.shows(one.track, one.language, language)]
+            spoken = _in_order(map(Spoken, shown))
+            with path.open("x", encoding="utf-8") as file:
+                file.writelines(_txt(spoken, "both"))
+            with path.with_suffix(".srt").open("w", encoding="utf-8") as file:
+                file.writelines(_srt(spoken, "target"))
+        return [path.resolve() for path in files.values()]
+
+
 def _labelled(lines: Sequence[str], track: str | None) -> Sequence[str]:
     """Return the lines with the name of their track before the first one."""
-    return [f"{track}: {lines[0]}", *lines[1:]] if track and lines else lines
+    return [track_label(track) + lines[0], *lines[1:]] if lines else lines
 
 
 def _srt_text(line: str) -> str:

@@ -9,16 +9,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TextIO
 
-from livetrans.config import OutputSettings
+from livetrans.config import OutputSettings, Settings
 from livetrans.errors import SessionError, UsageError
-from livetrans.events import BackPressure, Caption, Gap, Notice, Record, RunStarted
+from livetrans.events import BackPressure, Caption, Gap, Notice, Record
 from livetrans.files import create
 from livetrans.installation import as_started
-from livetrans.session.caption_file import CaptionFile, label, text_of
+from livetrans.session.caption_file import CaptionFile, text_of
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder, make_session_folder, sessions_folder
 from livetrans.session.store import check_name
-from livetrans.text import isolated, reads_right_to_left, visible
+from livetrans.text import isolated, reads_right_to_left, track_label, visible
 
 
 class Sink(Protocol):
@@ -62,7 +62,7 @@ class PlainOutput:
       with `source_line="below"` and where partials grow.
     - Text that was not translated is on a line that begins with `> ` too.
     - In a run of two tracks the name of the track stands before the text.
-    - `language`: of several languages the one whose captions are printed.
+    - `shows`: whether captions of a track in a language are printed; all are without it.
     - A segment that begins before another one is final grows on the line behind it.
     - A segment without a final is printed when the output is closed.
     - A line whose first letter would give it the wrong direction is put into a directional isolate.
@@ -77,16 +77,15 @@ class PlainOutput:
         show_source: bool = False,
         *,
         source_line: str = "above",
-        language: str | None = None,
+        shows: Callable[[str | None, str | None], bool] | None = None,
         notices: TextIO | None = None,
     ) -> None:
         self._stream = stream
-        self._language = language
+        self._shows = shows
         self._notices = notices if notices is not None else sys.stderr
         self._show_partials = show_partials
         self._show_source = show_source
         self._source_first = source_line == "above" and not show_partials
-        self._mine: str | None = None
         self._line = ""
         self._line_segment: int | None = None
         """Whose caption the line is."""
@@ -103,9 +102,7 @@ class PlainOutput:
             SessionError: the stream cannot be written.
         """
         match record.event:
-            case RunStarted(settings=settings) if settings.meeting:
-                self._mine = settings.meeting.names[0]
-            case Caption() as caption if self._is_shown(caption):
+            case Caption() as caption if self._shows is None or self._shows(caption.track, caption.language):
                 self._take(caption)
             case Gap() as gap:
                 self._end_line()
@@ -123,11 +120,6 @@ class PlainOutput:
             self._closed = True
             for segment in sorted(self._unfinished):
                 self._end_segment(self._unfinished[segment])
-
-    def _is_shown(self, caption: Caption) -> bool:
-        if None in (self._language, caption.language) or caption.language == self._language:
-            return True
-        return caption.track is not None and caption.track == self._mine
 
     def _take(self, caption: Caption) -> None:
         """Take a caption. While a line grows, unfinished ones of later segments wait; a final does not."""
@@ -153,13 +145,13 @@ class PlainOutput:
         text = text_of(caption)
         is_shown = self._show_source and text and not caption.untranslated
         source = visible(caption.source).strip() if is_shown else ""
-        source = isolated(source, reads_right_to_left(source))
-        if source and self._source_first:
-            self._put(f"> {label(caption)}{source}\n")
+        line = f"> {track_label(caption.track)}{isolated(source, reads_right_to_left(source))}\n" if source else ""
+        if self._source_first:
+            self._put(line)
         self._grow(text, caption, whole=True)
         self._end_line()
-        if source and not self._source_first:
-            self._put(f"> {label(caption)}{source}\n")
+        if not self._source_first:
+            self._put(line)
 
     def _grow(self, text: str, caption: Caption, *, whole: bool = False) -> None:
         """Bring the current line to `text`; `whole` does so even where `text` only takes words back."""
@@ -268,17 +260,15 @@ def open_records(settings: OutputSettings) -> list[Sink]:
     return records
 
 
-def open_lines(settings: OutputSettings, language: str | None = None, stream: LineOutput | None = None) -> Sink:
-    """Open the sink that writes to standard output.
-
-    `language`: of several languages the one that is written as lines; `stream` replaces standard output for captions.
-    """
-    if settings.jsonl == "-":
+def open_lines(settings: Settings, stream: LineOutput | None = None) -> Sink:
+    """Open the sink that writes to standard output; `stream` replaces it for captions."""
+    output = settings.output
+    if output.jsonl == "-":
         return JsonLinesOutput(sys.stdout)
     return PlainOutput(
         stream or sys.stdout,
-        settings.partials,
-        bool(settings.show_source),
-        source_line=settings.source_line,
-        language=language,
+        output.partials,
+        bool(output.show_source),
+        source_line=output.source_line,
+        shows=settings.shows,
     )

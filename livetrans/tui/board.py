@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import chain, count
-from pathlib import Path
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from textual.message import Message
 
 from livetrans.config import Settings
-from livetrans.errors import SessionError
 from livetrans.events import Caption, Event, Gap, Notice, Record, RunEnded, RunStarted, Transcript
-from livetrans.session.export import as_srt
-from livetrans.session.subtitles import Spoken
-from livetrans.text import join_text, one_line
+from livetrans.text import join_text
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump
@@ -47,14 +42,18 @@ class Board:
         self._finished: deque[int] = deque(maxlen=REMEMBERED_FINALS)
 
     def feed(self, event: Caption | Transcript | Gap) -> list[Caption]:
-        """Take an event; returns the captions that became history."""
+        """Take an event; returns the captions that became history, and what stands for a gap."""
+        finished: list[Caption] = []
         match event:
-            case Caption():
-                finished = self.feed_caption(event)
-            case Transcript():
-                finished = self.feed_transcript(event)
             case Gap():
-                finished = self.feed_gap(event)
+                finished = [*self._take_finals(), event.caption()]
+            case _ if event.segment_id in self._finished:
+                pass
+            case Transcript():
+                self._transcripts[event.segment_id] = event
+                finished = self._take_finals() if event.text.strip() else []
+            case Caption():
+                finished = self._feed_caption(event)
         self.history.extend(finished)
         return finished
 
@@ -63,32 +62,17 @@ class Board:
         """The current captions, in the order of their segments."""
         return [self._current[segment] for segment in sorted(self._current)]
 
-    def feed_caption(self, caption: Caption) -> list[Caption]:
-        """Take a segment's newer caption; returns the captions that became history."""
-        if caption.segment_id in self._finished:
-            return []
+    def _feed_caption(self, caption: Caption) -> list[Caption]:
         if caption.final:
             self._finished.append(caption.segment_id)
             self._transcripts.pop(caption.segment_id, None)
-        empty = not caption.text.strip()
-        self.has_shown_text = self.has_shown_text or not empty
-        if empty:
+        if not caption.text.strip():
             # Nothing to show: a line of another segment stays.
             self._current.pop(caption.segment_id, None)
             return []
+        self.has_shown_text = True
         self._current[caption.segment_id] = caption
         return self._take_finals(keep_last=all(one.final for one in self._current.values()))
-
-    def feed_transcript(self, transcript: Transcript) -> list[Caption]:
-        """Take a newer hypothesis; returns the captions that became history."""
-        if transcript.segment_id in self._finished:
-            return []
-        self._transcripts[transcript.segment_id] = transcript
-        return self._take_finals() if transcript.text.strip() else []
-
-    def feed_gap(self, gap: Gap) -> list[Caption]:
-        """Take a gap; returns what became history: a final that was current, and what stands for the gap."""
-        return [*self._take_finals(), gap.caption()]
 
     def end_before(self, start: float) -> list[Caption]:
         """Make finals history that are still current, if they began before `start`; returns them."""
@@ -183,46 +167,6 @@ class Boards:
     def clear(self) -> None:
         for board in (*self._of.values(), *self._mine):
             board.clear()
-
-
-class Finals:
-    """A sink that collects finals for the key that saves them: text, hence small even after hours."""
-
-    def __init__(self) -> None:
-        self._captions: list[Caption] = []
-
-    def write(self, record: Record) -> None:
-        event = record.event.caption() if isinstance(record.event, Gap) else record.event
-        if isinstance(event, Caption) and event.final and event.text:
-            self._captions.append(event)
-
-    def close(self) -> None:
-        """Nothing to release: the screen may still save after the run has ended."""
-
-    def save(self) -> list[Path]:
-        """Write source and translation to a new text file in the current folder, and captions beside it as subtitles.
-
-        Return the path of the text file, the other ends in `.srt`; of several languages each has its own files.
-
-        Raises:
-            SessionError: there is no final yet.
-            OSError: the folder cannot be written.
-        """
-        captions = tuple(self._captions)
-        if all(caption.segment_id < 0 for caption in captions):
-            raise SessionError("there is no finished caption yet")
-        stem, ends = f"livetrans-{datetime.now():%Y-%m-%dT%H-%M-%S}", chain([""], map("-{}".format, count(2)))
-        codes = list(dict.fromkeys(caption.language for caption in captions if caption.segment_id >= 0))
-        parts = [f".{code}" for code in codes] if len(codes) > 1 else [""]
-        places = ([Path(f"{stem}{end}{part}.txt") for part in parts] for end in ends)
-        paths = next(paths for paths in places if not any(path.exists() for path in paths))
-        for path, code in zip(paths, codes, strict=True):
-            spoken = [caption for caption in captions if caption.language == code or caption.segment_id < 0]
-            with path.open("x", encoding="utf-8") as file:
-                file.writelines(f"{one_line(caption.source)}\n{one_line(caption.text)}\n\n" for caption in spoken)
-            with path.with_suffix(".srt").open("w", encoding="utf-8") as file:
-                file.writelines(as_srt(map(Spoken, spoken)))
-        return [path.resolve() for path in paths]
 
 
 DRAWN = (Caption, Transcript, Gap, Notice, RunStarted, RunEnded)

@@ -26,6 +26,7 @@ from livetrans.text import (
     join_text,
     line_spans,
     reads_right_to_left,
+    track_label,
     visible,
 )
 from livetrans.tui.board import Board
@@ -56,10 +57,10 @@ def caption_content(caption: Caption, new_style: str) -> Content:
     What a draft model proposed and the translator accepted is new to the reader too; it is in italics.
     """
     text = visible(caption.text)
-    label = [(f"{caption.track}: ", SOURCE)] if caption.track and text else []
+    label = (track_label(caption.track) if text else "", SOURCE)
     if caption.untranslated and text:
-        return Content.assemble((f"{UNTRANSLATED} ", SOURCE), *label, text)
-    parts: list[str | tuple[str, str]] = [*label]
+        return Content.assemble((f"{UNTRANSLATED} ", SOURCE), label, text)
+    parts: list[str | tuple[str, str]] = [label]
     shown = 0
     for span in (*caption.accepted, Span(len(caption.text), len(caption.text))):
         # A span that ends inside an escape sequence must not repeat what an earlier one has shown.
@@ -73,15 +74,9 @@ def caption_content(caption: Caption, new_style: str) -> Content:
 
 def source_content(committed: str, partial: str) -> Content:
     """A source line, the part that may still change in italics."""
-    committed, partial = visible_parts(committed + partial, len(committed))
-    return Content.assemble((committed, SOURCE), (partial, PARTIAL_SOURCE))
-
-
-def visible_parts(text: str, cut: int) -> tuple[str, str]:
-    """The text before and after `cut`, made visible as a whole, so that no escape sequence is divided."""
-    whole = visible(text)
-    cut = len(visible(text[:cut]))
-    return whole[:cut], whole[cut:]
+    # Made visible as a whole, so that no escape sequence is divided.
+    whole, cut = visible(committed + partial), len(visible(committed))
+    return Content.assemble((whole[:cut], SOURCE), (whole[cut:], PARTIAL_SOURCE))
 
 
 def in_lines(content: Content, width: int, right_to_left: bool) -> list[Content]:
@@ -280,8 +275,7 @@ class Current(Vertical):
         """Draw the current captions as one text, or the sentence `waiting` where there is none."""
         self._source.show(source_content(*source), reads_right_to_left("".join(source)))
         if not captions:
-            label = f"{self._track}: " if self._track else ""
-            self._caption.show(Content.assemble((label, SOURCE), (waiting, PARTIAL_SOURCE)))
+            self._caption.show(Content.assemble((track_label(self._track), SOURCE), (waiting, PARTIAL_SOURCE)))
             return
         new_style = NEW_WITHOUT_COLOUR if self.app.no_color else NEW
         text = Content("")

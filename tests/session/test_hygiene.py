@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from livetrans.config import Settings
 from livetrans.events import Caption, Event, Notice, Record, Transcript
-from livetrans.session.export import Format, Which, export
+from livetrans.session.export import Finals, Format, Which, export
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import JsonLinesOutput, PlainOutput, Sink
 from livetrans.text import UNSEEN
-from livetrans.tui.board import Finals
 from livetrans.tui.captions import caption_content, source_content
 from tests.hostile_text import ANYTHING, HOSTILE, assert_harmless
 
@@ -98,8 +98,8 @@ def test_the_screen(source: str, text: str) -> None:
 
 @given(TEXT, TEXT)
 def test_the_saved_text(tmp_path_factory: pytest.TempPathFactory, source: str, text: str) -> None:
-    finals = Finals()
-    write(finals, events(source, f"gesagt {text}"))
+    finals = Finals(Settings())
+    write(finals, events(f"said {source}", f"gesagt {text}"))
     with chdir(tmp_path_factory.mktemp("saved")):
         [path] = finals.save()
         saved = path.read_bytes().decode()

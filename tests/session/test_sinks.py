@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.config import OutputSettings
+from livetrans.config import OutputSettings, Settings
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import BackPressure, Gap, Notice, Record
 from livetrans.session.caption_file import CaptionFile
 from livetrans.session.codec import from_dict, to_dict
+from livetrans.session.export import Finals
 from livetrans.session.sinks import JsonLinesOutput, OutputClosed, PlainOutput, open_records
-from livetrans.tui.board import Finals
 
 from .examples import EVENTS, caption
 
@@ -176,7 +176,7 @@ def test_json_lines_are_one_event_each() -> None:
 
 def test_saving_again_at_once_makes_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    finals = Finals()
+    finals = Finals(Settings())
     finals.write(Record(0.0, caption(0, "Guten Tag.", final=True)))
     saved = {path for _ in range(3) for path in finals.save()}
     assert len(saved) == 3
@@ -185,7 +185,7 @@ def test_saving_again_at_once_makes_other_files(tmp_path: Path, monkeypatch: pyt
 
 def test_saved_languages_have_files_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    finals, spoken = Finals(), caption(0, "Guten Tag.", final=True)
+    finals, spoken = Finals(Settings(targets=("de", "fr"))), caption(0, "Guten Tag.", final=True)
     for event in (replace(spoken, language="de"), replace(spoken, text="Bonjour.", language="fr"), Gap(1, 9, "sleep")):
         finals.write(Record(0.0, event))
     for path, text, other in zip(finals.save(), ("Guten Tag.", "Bonjour."), ("Bonjour.", "Guten Tag."), strict=True):
@@ -197,7 +197,7 @@ def test_saved_languages_have_files_of_their_own(tmp_path: Path, monkeypatch: py
 
 def test_of_several_languages_lines_have_one() -> None:
     stream, spoken = io.StringIO(), caption(0, "Guten Tag.", final=True)
-    output = PlainOutput(stream, language="de")
+    output = PlainOutput(stream, shows=Settings(targets=("de", "fr")).shows)
     for event in (replace(spoken, language="de"), replace(spoken, text="Bonjour.", language="fr")):
         output.write(Record(0.0, event))
     output.close()

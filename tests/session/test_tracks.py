@@ -14,14 +14,14 @@ import pytest
 from livetrans.cli import main
 from livetrans.config import MeetingSettings, Settings
 from livetrans.events import AudioChunk, Caption, Event, Gap, Record, RunStarted
-from livetrans.session.export import export
+from livetrans.session.export import Finals, export
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import PlainOutput
 from livetrans.session.store import summarise
 
 from .examples import caption, write_session
 
-STARTED = RunStarted({}, Settings(meeting=MeetingSettings(names=("Ana", "them"))))
+SETTINGS = Settings(meeting=MeetingSettings(names=("Ana", "them")))
 
 
 def of(track: str, shown: Caption, language: str = "de") -> Caption:
@@ -29,7 +29,7 @@ def of(track: str, shown: Caption, language: str = "de") -> Caption:
 
 
 MEETING: tuple[Event, ...] = (
-    STARTED,
+    RunStarted({}, SETTINGS),
     of("them", caption(0, "Guten", final=False, start=1.0, end=2.0)),
     of("Ana", caption(1, "Yes", final=False, start=2.0, end=2.5), "en"),
     of("them", caption(0, "Guten Morgen", revision=1, final=False, start=1.0, end=3.0)),
@@ -41,7 +41,7 @@ MEETING: tuple[Event, ...] = (
 
 def lines(**options: bool) -> list[str]:
     stream = io.StringIO()
-    output = PlainOutput(stream, notices=io.StringIO(), language="de", **options)
+    output = PlainOutput(stream, notices=io.StringIO(), shows=SETTINGS.shows, **options)
     for event in MEETING:
         output.write(Record(0.0, event))
     output.close()
@@ -71,6 +71,26 @@ def test_exports_name_the_track_in_the_order_of_speech(form: str, expected: list
     assert written[: len(expected)] == expected
     cues = [line for line in written if "-->" in line]
     assert not cues or cues[1].startswith("00:00:02")  # While the other one still speaks.
+
+
+def test_a_strangers_name_of_a_track_breaks_no_cue(tmp_path: Path) -> None:
+    shown = of("x\n\n00:00:00.000 --> 00:00:01.000\n<b>", caption(0, "Guten Tag."))
+    path = write_session(tmp_path / "s.jsonl", shown)
+    for form in ("srt", "vtt"):
+        written = "".join(export(path, form))  # type: ignore[arg-type]
+        assert (written.count("-->"), written.count("\n\n"), written.count("<b")) == (1, 1 + (form == "vtt"), 0)
+
+
+def test_the_key_that_saves_writes_both_tracks_with_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    finals = Finals(SETTINGS)
+    for event in MEETING:
+        finals.write(Record(0.0, event))
+    [saved] = finals.save()
+    assert saved.read_text().startswith("them: said\nGuten Morgen, alle.\n\nAna: said\nYes.\n\n")
+    assert "Ana: Yes." in saved.with_suffix(".srt").read_text()
 
 
 def test_a_session_is_shown_with_the_name_before_each_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

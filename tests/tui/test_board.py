@@ -12,75 +12,75 @@ from tests.tui.scripted import caption, ended, started, transcript
 
 def test_a_newer_partial_replaces_the_older_one() -> None:
     board = Board()
-    assert board.feed_caption(caption(0, "Das")) == []
-    assert board.feed_caption(caption(0, "Das Wasser", revision=1)) == []
+    assert board.feed(caption(0, "Das")) == []
+    assert board.feed(caption(0, "Das Wasser", revision=1)) == []
     assert board.captions == [caption(0, "Das Wasser", revision=1)]
 
 
 def test_a_final_stays_until_the_next_segment_speaks_and_leaves_once() -> None:
     board = Board()
     final = caption(0, "Das Wasser.", final=True)
-    assert board.feed_caption(final) == []
-    assert board.feed_caption(final) == []
+    assert board.feed(final) == []
+    assert board.feed(final) == []
     assert board.captions == [final]
-    assert board.feed_caption(caption(1, "")) == []
+    assert board.feed(caption(1, "")) == []
     assert board.captions == [final]
-    assert board.feed_caption(caption(1, "Ja", revision=1)) == [final]
-    assert board.feed_caption(final) == []
+    assert board.feed(caption(1, "Ja", revision=1)) == [final]
+    assert board.feed(final) == []
 
 
 def test_the_next_hypothesis_sends_a_final_to_the_history() -> None:
     board = Board()
     final = caption(0, "Das Wasser.", final=True, source="The water.")
-    board.feed_caption(final)
-    assert board.feed_transcript(transcript(1, "", "")) == []
-    assert board.feed_transcript(transcript(1, "", "Yes")) == [final]
+    board.feed(final)
+    assert board.feed(transcript(1, "", "")) == []
+    assert board.feed(transcript(1, "", "Yes")) == [final]
     assert board.captions == []
     assert board.source() == ("", "Yes")
 
 
 def test_sentences_that_grow_at_once_are_shown_in_order_until_the_first_is_final() -> None:
     board = Board()
-    board.feed_caption(caption(0, "Das Wasser."))
-    assert board.feed_caption(caption(1, "Ja")) == []
+    board.feed(caption(0, "Das Wasser."))
+    assert board.feed(caption(1, "Ja")) == []
     assert [one.text for one in board.captions] == ["Das Wasser.", "Ja"]
     assert board.sentence == 0
     final = caption(0, "Das Wasser.", final=True)
-    assert board.feed_caption(final) == [final]
-    assert board.feed_caption(caption(0, "Das")) == []
+    assert board.feed(final) == [final]
+    assert board.feed(caption(0, "Das")) == []
     assert board.captions == [caption(1, "Ja")]
     assert board.sentence == 1
 
 
 def test_empty_finals_leave_nothing() -> None:
     board = Board()
-    board.feed_caption(caption(0, "Das"))
-    assert board.feed_caption(caption(0, "", final=True)) == []
+    board.feed(caption(0, "Das"))
+    assert board.feed(caption(0, "", final=True)) == []
     assert board.captions == []
-    assert board.feed_caption(caption(1, " ", final=True)) == []
-    assert board.feed_caption(caption(2, "Ja")) == []
+    assert board.feed(caption(1, " ", final=True)) == []
+    assert board.feed(caption(2, "Ja")) == []
 
 
 def test_the_source_is_that_of_all_that_is_not_history() -> None:
     board = Board()
-    board.feed_transcript(transcript(0, "The", "water"))
-    board.feed_caption(caption(0, "Das", source="The water", committed="The"))
-    board.feed_transcript(transcript(0, "The water", "came.", revision=1))
+    board.feed(transcript(0, "The", "water"))
+    board.feed(caption(0, "Das", source="The water", committed="The"))
+    board.feed(transcript(0, "The water", "came.", revision=1))
     assert board.source() == ("The water", " came.")
-    board.feed_transcript(transcript(1, "", "Yes"))
+    board.feed(transcript(1, "", "Yes"))
     assert board.source() == ("The water", " came. Yes")
-    board.feed_caption(caption(0, "Das Wasser kam.", final=True, source="The water came."))
+    board.feed(caption(0, "Das Wasser kam.", final=True, source="The water came."))
     assert board.source() == ("The water came.", " Yes")
-    board.feed_caption(caption(1, "Ja"))
+    board.feed(caption(1, "Ja"))
     assert board.source() == ("", "Yes")
 
 
 def test_clearing_keeps_what_is_being_spoken() -> None:
     board = Board()
-    board.feed_caption(caption(0, "Das"))
+    board.feed(caption(0, "Das"))
     board.clear()
     assert board.captions
-    board.feed_caption(caption(0, "Das.", final=True))
+    board.feed(caption(0, "Das.", final=True))
     board.clear()
     assert board.captions == []
 
