@@ -106,7 +106,8 @@ def run_command(**values: Any) -> None:
     """Translate a corpus by several methods, interleaved, and write every update to a run file.
 
     Methods are written as DECODER, or DECODER@BIAS where it has a bias, with +maskK for an output mask: rt, ssbd@0.2,
-    cd, ssbd@0.2+mask3. With --draft-model there are spec@GAMMA, bild@FALLBACK,ROLLBACK and +draft: spec@4, bild@0.6,3,
+    cd, ssbd@0.2+mask3. windowW@BIAS is the live window of W tokens; +worth and +exact say how finals are decoded:
+    window7@0+worth. With --draft-model there are spec@GAMMA, bild@FALLBACK,ROLLBACK and +draft: spec@4, bild@0.6,3,
     ssbd@0.2+draft; with --double-model there is double@BIAS. Decoding is greedy without --temperature, --top-k,
     --top-p and --seed, which rt, spec and bild take. Given again, the same command continues an interrupted run where
     it stopped.

@@ -211,7 +211,7 @@ config_option = click.option(
 )
 @click.option("--yes", is_flag=True, help="With --init: overwrite a file that is there, without asking.")
 def command(action: str, file: Path | None, yes: bool) -> None:
-    """Show the settings of `mic` and `replay`, or write a configuration file to change them in."""
+    """Show the settings of `mic`, `listen` and `replay`, or write a configuration file to change them in."""
     path = file or default_config_file()
     if action == "path":
         click.echo(path)

@@ -47,7 +47,7 @@ _language = partial(click.option, metavar="LANGUAGES", show_default=True, shell_
 def command(context: click.Context, as_json: bool) -> None:
     """List the models, or fetch, check and remove them.
 
-    Only pull opens the network, and `livetrans mic` after a yes.
+    Only pull opens a connection, and `livetrans mic` and `listen` after a yes.
     """
     if context.invoked_subcommand is None:
         context.invoke(list_command, as_json=as_json)

@@ -186,7 +186,7 @@ _TRANSLATION = [
         metavar="0..1",
         type=NumberRange(0, 1),
         help=f"Preference for the draft, for {_BIASED}: more is calmer and faster; from 0.5 on the whole draft is "
-        "accepted. With ssbd, 0 gives the output of rt; window needs none, and changes its live window only.",
+        "accepted. With ssbd, 0 gives the output of rt. window needs no bias; one holds for its live window only.",
     ),
     _single(
         "decoding.window",
@@ -341,7 +341,7 @@ _OUTPUT = [
         "output.keep_audio",
         "--keep-audio",
         is_flag=True,
-        help="Record the sound with the session, as a WAV file.",
+        help="Record the sound with the session: a WAV file for each track.",
     ),
     _output(
         "output.keep_sessions",
