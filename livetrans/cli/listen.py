@@ -8,8 +8,7 @@ import click
 
 from livetrans.cli.declarations import GroupedCommand
 from livetrans.cli.meeting import meeting_options, with_meeting
-from livetrans.cli.mic import run_captured
-from livetrans.cli.options import device_option
+from livetrans.cli.mic import device_option, run_captured
 from livetrans.cli.run_options import run_options
 from livetrans.clock import SystemClock
 from livetrans.config import Settings

@@ -11,7 +11,7 @@ import click
 from livetrans.cli.declarations import GroupedCommand
 from livetrans.cli.fetch import offer_models
 from livetrans.cli.messages import warn
-from livetrans.cli.options import device_option
+from livetrans.cli.options import setting_option
 from livetrans.cli.run_options import run_options
 from livetrans.cli.running import run_live
 from livetrans.clock import Clock, SystemClock
@@ -23,6 +23,17 @@ from livetrans.run.opening import from_audio, from_tracks
 
 if TYPE_CHECKING:
     from livetrans.audio.live import LiveSource
+
+
+device_option = setting_option(
+    "Listening",
+    "device",
+    "--device",
+    metavar="DEVICE",
+    example="USB",
+    help="Microphone: its number or a part of its name, see `livetrans devices`.",
+)
+"""Of `mic`, and of `listen` with a microphone."""
 
 
 @click.command(cls=GroupedCommand)

@@ -23,9 +23,9 @@ from livetrans.cli.declarations import (
     checked_jsonl,
     complete_language,
 )
-from livetrans.cli.engine_option import engine_option
 from livetrans.config import (
     CALM,
+    ENGINES,
     FINALS,
     GAMMA,
     MOST_GAMMA,
@@ -45,7 +45,6 @@ MOST_THREADS = 512
 PROMPTS = tuple(TEMPLATES)
 PAIR_TOKENS = 96
 """Room for a sentence and its translation, of 20 words each at about two and a half tokens a word."""
-WINDOWS = ("full", "partials", "always")
 
 _DECODERS = ", ".join(f"{decoder.name} translates {decoder.summary}" for decoder in DECODERS.values())
 _BIASED = ", ".join(decoder.name for decoder in DECODERS.values() if decoder.biased)
@@ -163,6 +162,13 @@ _MODELS = [
     ),
     _threads("language_model.threads", "--threads", help="Threads of the translator; 0 takes half of the cores."),
     _threads("recogniser.threads", "--asr-threads", help="Threads of the recogniser; 0 chooses by model and machine."),
+    _model(
+        "recogniser.engine",
+        "--engine",
+        type=click.Choice(ENGINES),
+        help="What computes the recogniser, each with models of its own: faster-whisper, or whisper.cpp, which uses a "
+        "GPU (on Apple Silicon too). auto takes whisper.cpp where it is installed with a GPU and has a model here.",
+    ),
 ]
 
 _TRANSLATION = [
@@ -252,7 +258,7 @@ _LISTENING = [
     _listening(
         "recogniser.window",
         "--window",
-        type=click.Choice(WINDOWS),
+        type=click.Choice(["full", "partials", "always"]),
         example="partials",
         show_default="what the recogniser was trained for; full for OpenAI's models",
         help="Length of sound that the recogniser encodes in a pass: full is 30 s; always is the length of "
@@ -355,14 +361,5 @@ _OUTPUT = [
     config_option,
 ]
 
-device_option = _listening(
-    "device",
-    "--device",
-    metavar="DEVICE",
-    example="USB",
-    help="Microphone: its number or a part of its name, see `livetrans devices`.",
-)
-"""Of `mic` alone."""
-
-SHARED_OPTIONS = [*_LANGUAGES, *_MODELS, engine_option, *_TRANSLATION, *_LISTENING, *_OUTPUT]
+SHARED_OPTIONS = [*_LANGUAGES, *_MODELS, *_TRANSLATION, *_LISTENING, *_OUTPUT]
 """In the order of the help; each adds itself to a command's function."""

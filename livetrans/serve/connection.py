@@ -8,6 +8,7 @@ import functools
 import socket
 import sys
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import h11
@@ -83,9 +84,6 @@ class ReaderConnection(asyncio.Protocol):
         except Refusal as refusal:
             self._refuse(refusal)
 
-    def eof_received(self) -> bool:
-        return False
-
     def pause_writing(self) -> None:
         self._is_blocked, self._since = True, self._serving.now()
 
@@ -123,7 +121,7 @@ class ReaderConnection(asyncio.Protocol):
 
     def _answer(self, answer: Answer) -> None:
         if answer.file:
-            self._send_whole(HTTPStatus.OK, answer.content_type, _content(str(answer.file)))
+            self._send_whole(HTTPStatus.OK, answer.content_type, _content(answer.file))
             return
         if not self._serving.has_room_for_a_reader:
             raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "There are too many readers.")
@@ -171,6 +169,5 @@ def _head(status: HTTPStatus, content_type: str, length: int | None = None) -> h
 
 
 @functools.cache
-def _content(file: str) -> bytes:
-    with open(file, "rb") as opened:
-        return opened.read()
+def _content(file: Path) -> bytes:
+    return file.read_bytes()

@@ -89,7 +89,7 @@ class SharedLines:
                 self._put_caption(caption, record.at)
             case Gap(start=start, end=end, reason=reason, track=track):
                 values = {"at": record.at, "start": start, "end": end, "reason": reason, "track": track}
-                self._put("gap", (-1, str(self._count)), values, None, final=True, is_empty=False)
+                self._put("gap", (-1 - self._count, None), values)
             case RunStarted(settings=settings):
                 self._change_state("listening", settings)
             case SettingChanged(name="paused", value=paused):
@@ -113,9 +113,8 @@ class SharedLines:
     @property
     def state_frame(self) -> bytes:
         """The state of the run, with which a stream begins, and which says in a quiet one that it goes on."""
-        settings = self._settings
-        values = {"sources": settings.sources if settings else (), "targets": settings.targets if settings else ()}
-        return _frame("state", {"run": self.run, "state": self._state, **values})
+        sources = self._settings.sources if self._settings else ()
+        return _frame("state", {"run": self.run, "state": self._state, "sources": sources, "targets": self.targets})
 
     def begin(self, wanted: Wanted) -> Reached:
         """Return what a reader has or is not to get, besides the state."""
@@ -173,7 +172,7 @@ class SharedLines:
             "segment_id": caption.segment_id,
             "revision": caption.revision,
             "final": caption.final,
-            "track": caption.transcript.track,
+            "track": caption.track,
             "language": caption.language,
             "text": text,
             "right_to_left": caption.right_to_left,
@@ -183,23 +182,16 @@ class SharedLines:
             "start": caption.start,
             "end": caption.end,
         }
-        self._put("caption", key, values, caption.language, final=caption.final, is_empty=not text)
+        self._put("caption", key, values)
 
-    def _put(
-        self,
-        event: str,
-        key: tuple[int, str | None],
-        values: dict[str, Any],
-        language: str | None,
-        *,
-        final: bool,
-        is_empty: bool,
-    ) -> None:
+    def _put(self, event: str, key: tuple[int, str | None], values: dict[str, Any]) -> None:
+        """Put the newest state of the line of a segment and language; each gap has a line of its own."""
         before = self._lines.get(key)
         number = before.number if before else self._count
         version = self._version + 1
         frame = _frame(event, {"line": number, **values}, f"{self.run}-{version}")
-        line = _SharedLine(number, version, language, final, is_empty, frame)
+        final, is_empty = values.get("final", True), not values.get("text", True)
+        line = _SharedLine(number, version, key[1], final, is_empty, frame)
         with self._guard:
             self._version = version
             self._count += before is None

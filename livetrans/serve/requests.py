@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 
 from livetrans.languages import LANGUAGES
 from livetrans.serve.address import Place, split_port
-from livetrans.serve.lines import LAST, Wanted
+from livetrans.serve.lines import KEPT, LAST, Wanted
 
 STREAM = "captions"
 """The path of the stream, below the page's."""
@@ -33,7 +33,6 @@ SAFE_HEADERS = {
     "Connection": "close",
 }
 _MOST_FIELDS = 16
-_MOST_LAST = 2000
 
 
 class Refusal(Exception):
@@ -108,8 +107,8 @@ def _wanted(query: str, headers: Mapping[str, str]) -> Wanted:
     if not languages <= LANGUAGES.keys():
         raise Refusal(HTTPStatus.BAD_REQUEST, "to is a code of a language, as in to=fr.")
     last = values.get("last", str(LAST))
-    if not re.fullmatch("[0-9]{1,4}", last) or int(last) > _MOST_LAST:
-        raise Refusal(HTTPStatus.BAD_REQUEST, f"last is a number of lines up to {_MOST_LAST}.")
+    if not re.fullmatch("[0-9]{1,4}", last) or int(last) > KEPT:
+        raise Refusal(HTTPStatus.BAD_REQUEST, f"last is a number of lines up to {KEPT}.")
     finals = values.get("final", "0")
     if finals not in ("0", "1"):
         raise Refusal(HTTPStatus.BAD_REQUEST, "final is 0 or 1.")

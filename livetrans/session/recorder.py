@@ -85,7 +85,8 @@ class SessionRecorder:
         self._audio: dict[bool, _WaveFile] = {}
         """By whether it is the microphone's in a run of two tracks."""
         self._settings = Settings()
-        self._keeps_audio = keep_audio
+        self.records_sound = keep_audio
+        """Whether sound is recorded too."""
         if not append and (folder / EVENTS_FILE).exists():
             raise UsageError(f"{folder} holds a session already: choose another folder with --session.")
         if not append and folder.is_dir() and any(folder.iterdir()):
@@ -107,11 +108,6 @@ class SessionRecorder:
             if file.is_file():
                 with suppress(OSError):  # The header of a run that was killed states up to a second too little.
                     _WaveFile(file, append=True).close()
-
-    @property
-    def records_sound(self) -> bool:
-        """Whether sound is recorded too."""
-        return self._keeps_audio
 
     def write(self, record: Record) -> None:
         """Append the record as one line.
@@ -145,7 +141,7 @@ class SessionRecorder:
         Raises:
             SessionError: it cannot be written; later sound is left out.
         """
-        if not self._keeps_audio:
+        if not self.records_sound:
             return
         is_mine = self._settings.is_mine(chunk.track)
         try:
@@ -153,7 +149,7 @@ class SessionRecorder:
                 self._audio[is_mine] = _WaveFile(self.folder / MICROPHONE_FILE)
             self._audio[is_mine].write(chunk)
         except OSError as error:
-            self._keeps_audio = False
+            self.records_sound = False
             self._close_audio()
             raise _error(self.folder, error, append=not self.is_new) from error
 
