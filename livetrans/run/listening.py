@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from livetrans.audio.capture import level_of
 from livetrans.clock import Clock
-from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice, Origin, SourceProgress, Transcript
+from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice, Origin, SourceProgress, SpeechChunk, Transcript
 from livetrans.run.publisher import Publish
 
 if TYPE_CHECKING:
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from livetrans.speech.transcriber import Transcriber
 
 OnAudio = Callable[[AudioChunk], None]
+Passing = Callable[[AudioChunk], Iterable[AudioChunk]]
+"""Takes the sound of a track, and returns what goes on to the gate by now."""
+Rest = Callable[[], Iterable[AudioChunk]]
+"""Returns what has not gone on at the end."""
 
 PROGRESS_INTERVAL = 0.5
 """Source time between two progress events: often enough for a level meter."""
@@ -119,6 +123,8 @@ class Hearing:
         publish: Publish,
         track: str | None = None,
         language: str | None = None,
+        passing: Passing = lambda chunk: (chunk,),
+        rest: Rest = tuple,
     ) -> None:
         """`track` and `language` are written into its transcripts."""
         self._source = source
@@ -126,20 +132,16 @@ class Hearing:
         self._transcriber = transcriber
         self._publish = publish
         self._track, self._language = track, language
+        self._passing, self._rest = passing, rest
         self._heard = 0.0
         self._reported = -1.0
         self._speaking = False
 
     def take(self, chunk: AudioChunk, pass_factor: int = 1) -> Iterator[Transcript]:
         """Take sound; yield the updates that follow."""
-        self._heard = chunk.end
         self._transcriber.step_factor = pass_factor
-        for speech in self._gate.feed(chunk):
-            self._speaking = not speech.pause
-            yield from self._named(self._transcriber.feed(speech))
-        if self._heard - self._reported >= PROGRESS_INTERVAL:
-            self._reported = self._heard
-            self._publish(self._progress(level_of(chunk.samples)))
+        for passed in self._passing(chunk):
+            yield from self._take(passed)
 
     def finish(self) -> Iterator[Transcript]:
         """Yield the last updates; where the recogniser fails, the speech so far is finished without it.
@@ -149,8 +151,9 @@ class Hearing:
         """
         failure: Exception | None = None
         try:
-            for speech in self._gate.flush():
-                yield from self._named(self._transcriber.feed(speech))
+            for rest in self._rest():
+                yield from self._take(rest)
+            yield from self._heard_in(self._gate.flush())
             yield from self._named(self._transcriber.flush())
         except Exception as error:
             failure = error
@@ -159,6 +162,18 @@ class Hearing:
         self._publish(self._progress())
         if failure:
             raise failure
+
+    def _take(self, chunk: AudioChunk) -> Iterator[Transcript]:
+        self._heard = chunk.end
+        yield from self._heard_in(self._gate.feed(chunk))
+        if self._heard - self._reported >= PROGRESS_INTERVAL:
+            self._reported = self._heard
+            self._publish(self._progress(level_of(chunk.samples)))
+
+    def _heard_in(self, chunks: Iterable[SpeechChunk]) -> Iterator[Transcript]:
+        for speech in chunks:
+            self._speaking = not speech.pause
+            yield from self._named(self._transcriber.feed(speech))
 
     def _named(self, transcripts: list[Transcript]) -> Iterable[Transcript]:
         if self._track is None:
@@ -182,42 +197,47 @@ class Hearing:
 
 
 def listen(
-    source: AudioSource,
-    gate: VoiceActivityGate,
-    transcriber: Transcriber,
-    publish: Publish,
-    on_audio: OnAudio | None = None,
-    listener: Listener | None = None,
+    source: AudioSource, hearing: Hearing, listener: Listener, on_audio: OnAudio = lambda chunk: None
 ) -> Iterator[Transcript]:
-    """Yield the transcripts of a source, in order; if the source or the recogniser fails, finish the speech so far."""
-    hearing = Hearing(source, gate, transcriber, publish)
+    """Yield the transcripts of a source, in order, as `listen_to_tracks` does; `on_audio` gets its sound before."""
+
+    def sound() -> Iterator[tuple[Hearing, AudioChunk]]:
+        for chunk in source:
+            on_audio(chunk)
+            yield hearing, chunk
+
+    return listen_to_tracks(sound(), [hearing], listener)
+
+
+def listen_to_tracks(
+    sound: Iterable[tuple[Hearing, AudioChunk | None]], tracks: Sequence[Hearing], listener: Listener
+) -> Iterator[Transcript]:
+    """Yield the transcripts of all tracks; if a source or the recogniser fails, finish the speech so far.
+
+    `sound` gives each chunk with its track, and None behind the last of a track that ends before the others.
+    """
     failure: Exception | None = None
+    unfinished = list(tracks)
     try:
-        for chunk in _heard(source, listener):
-            if on_audio:
-                on_audio(chunk)
-            yield from hearing.take(chunk, listener.pass_factor if listener else 1)
+        listener.await_chunk()
+        for track, chunk in sound:
+            if chunk is None:
+                unfinished.remove(track)
+                yield from track.finish()
+                continue
+            listener.begin_chunk(chunk)
+            yield from track.take(chunk, listener.pass_factor)
+            listener.end_chunk(chunk)
+            listener.await_chunk()
     except Exception as error:
         failure = error
-    try:
-        yield from hearing.finish()
-    except Exception as error:
-        failure = failure or error
+    for track in unfinished:
+        try:
+            yield from track.finish()
+        except Exception as error:
+            failure = failure or error
     if failure:
         raise failure
-
-
-def _heard(source: AudioSource, listener: Listener | None) -> Iterator[AudioChunk]:
-    """Yield the source's sound; the listener gets the position of each chunk."""
-    if listener is None:
-        yield from source
-        return
-    listener.await_chunk()
-    for chunk in source:
-        listener.begin_chunk(chunk)
-        yield chunk
-        listener.end_chunk(chunk)
-        listener.await_chunk()
 
 
 class PostponedNotices:

@@ -22,14 +22,25 @@ from livetrans.events import Notice, Origin, SourceProgress, Transcript
 from livetrans.lm.prompts import Prompt
 from livetrans.models.chosen import spoken_code
 from livetrans.run.lanes import languages, open_draft_model, open_lanes, prepare_prompt
-from livetrans.run.listening import Hearing, Listener, Listening, OnAudio, PostponedNotices, Stages, listen
+from livetrans.run.listening import (
+    Hearing,
+    Listener,
+    Listening,
+    OnAudio,
+    Passing,
+    PostponedNotices,
+    Rest,
+    Stages,
+    listen,
+    listen_to_tracks,
+)
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel, RestartingRecogniser
 from livetrans.run.resuming import Remainder, Remainders, without_bleed
 from livetrans.run.runner import OpenListening
 from livetrans.run.speedup import SpeedupSampler
 from livetrans.run.spool import SpooledSource
-from livetrans.run.tracks import Passing, Rest, Track, TrackSource, Turns, listen_to_tracks
+from livetrans.run.tracks import Track, TrackSource, Turns
 from livetrans.run.translating import Translating
 from livetrans.session.recorder import sessions_folder
 from livetrans.signature import sign
@@ -88,25 +99,36 @@ def from_tracks(
             of_track = TrackSource(source, name, began_at)
             spooled = SpooledSource(of_track, _spool_folder(settings), on_audio, publish, change)
             notices.publish_to(of_track.notifying(spooled.notify))
-            hearing = Hearing(spooled, one.gate, one.transcriber, publish, name, language)
-            tracks.append(Track(name, spooled, hearing, *passes))
+            hearing = Hearing(spooled, one.gate, one.transcriber, publish, name, language, *passes)
+            tracks.append(Track(name, spooled, hearing))
         turns, listener = Turns(tracks, change, publish), Listener(clock)
         listener.waits_from = turns.waits_from
-        listener.pass_began = lambda: stages[0][2].recogniser.began
-
-        def pause(paused: bool) -> None:
-            for track in tracks:
-                track.source.pause(paused)
-
-        def close() -> None:
-            for track in tracks:
-                track.source.close()
-            listener.close()
-
-        transcripts = listen_to_tracks(turns, tracks, listener)
-        return Listening(transcripts, pause, close, listener, stages[0][2].recogniser.listen_for, origin)
+        transcripts = listen_to_tracks(turns, [track.hearing for track in tracks], listener)
+        spools = [track.source for track in tracks]
+        return _listening(spools, transcripts, stages[0][2].recogniser, listener, origin)
 
     return open_listening
+
+
+def _listening(
+    sources: Sequence[AudioSource],
+    transcripts: Iterator[Transcript],
+    recogniser: RestartingRecogniser,
+    listener: Listener,
+    origin: Origin | None,
+) -> Listening:
+    listener.pass_began = lambda: recogniser.began
+
+    def pause(paused: bool) -> None:
+        for source in sources:
+            source.pause(paused)
+
+    def close() -> None:
+        for source in sources:
+            source.close()
+        listener.close()
+
+    return Listening(transcripts, pause, close, listener, recogniser.listen_for, origin)
 
 
 def _spool_folder(settings: Settings) -> Path | None:
@@ -118,7 +140,7 @@ def open_audio(
     settings: Settings,
     clock: Clock,
     publish: Publish,
-    on_audio: OnAudio | None = None,
+    on_audio: OnAudio = lambda chunk: None,
     origin: Origin | None = None,
 ) -> Listening:
     """Open the stages for a source's sound: the gate, and the recogniser, which is loaded here.
@@ -131,15 +153,9 @@ def open_audio(
     except BaseException:
         source.close()
         raise
-    listener = Listener(clock)
-    listener.pass_began = lambda: stages.recogniser.began
-
-    def close() -> None:
-        source.close()
-        listener.close()
-
-    transcripts = listen(source, stages.gate, stages.transcriber, publish, on_audio, listener)
-    return Listening(transcripts, source.pause, close, listener, stages.recogniser.listen_for, origin)
+    listener, hearing = Listener(clock), Hearing(source, stages.gate, stages.transcriber, publish)
+    transcripts = listen(source, hearing, listener, on_audio)
+    return _listening([source], transcripts, stages.recogniser, listener, origin)
 
 
 def open_stages(settings: Settings, clock: Clock, publish: Publish) -> Stages:

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -179,13 +178,10 @@ class SpooledSource:
         at its start was captured; None where nothing waits.
         """
         with self._change:
-            if not self._waiting:
+            parts = self._taken_together()
+            if not parts:
                 return None
-            first = last = self._waiting[0]
-            for waiting in islice(self._waiting, 1, None):
-                if waiting.start_sample != last.end_sample or waiting.end_sample > first.taken_until:
-                    break
-                last = waiting
+            first, last = parts[0], parts[-1]
             captured_at = None if first.captured_at is None else first.captured_at - first.length / SAMPLE_RATE
             return first.start_sample / SAMPLE_RATE, last.end_sample / SAMPLE_RATE, captured_at
 
@@ -264,22 +260,24 @@ class SpooledSource:
             self._gaps.append(Gap(chunk.start, chunk.end, _FULL_DISK))
 
     def _take(self) -> AudioChunk | None:
-        """Remove and return the oldest consecutive sound, at most `TAKEN_SECONDS` of chunks; None at the end."""
+        """Remove and return the oldest sound, see `_taken_together`; None at the end."""
         with self._change:
             self._change.wait_for(lambda: self._waiting or self._has_ended)
-            if not self._waiting:
+            parts = self._taken_together()
+            if not parts:
                 return None
-            first = last = self._waiting.popleft()
-            samples = [self._samples_of(first)]
-            while (
-                self._waiting
-                and self._waiting[0].start_sample == last.end_sample
-                and self._waiting[0].end_sample <= first.taken_until
-            ):
-                last = self._waiting.popleft()
-                samples.append(self._samples_of(last))
+            samples = [self._samples_of(self._waiting.popleft()) for _ in parts]
             self._change.notify_all()
-        return AudioChunk(np.concatenate(samples), first.start_sample, last.captured_at)
+        return AudioChunk(np.concatenate(samples), parts[0].start_sample, parts[-1].captured_at)
+
+    def _taken_together(self) -> list[_Waiting]:
+        """Return what the listener gets as one chunk: consecutive ones that wait, at most `TAKEN_SECONDS` of them."""
+        parts: list[_Waiting] = []
+        for waiting in self._waiting:
+            if parts and (waiting.start_sample != parts[-1].end_sample or waiting.end_sample > parts[0].taken_until):
+                break
+            parts.append(waiting)
+        return parts
 
     def _samples_of(self, waiting: _Waiting) -> NDArray[np.int16]:
         if waiting.samples is None:

@@ -7,13 +7,13 @@ more than a pass of the other. What the microphone hears of the loudspeaker is s
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from livetrans.errors import sentence
-from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice, Transcript
-from livetrans.run.listening import Hearing, Listener
+from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
+from livetrans.run.listening import Hearing
 from livetrans.run.publisher import Publish
 from livetrans.run.spool import SpooledSource
 
@@ -22,12 +22,6 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 0.3
 """Sound of one track waits so long for earlier sound of the other: a program that is silent may give none."""
-
-
-Passing = Callable[[AudioChunk], Iterable[AudioChunk]]
-"""Takes the sound of a track, and returns what goes on to the gate by now."""
-Rest = Callable[[], Iterable[AudioChunk]]
-"""Returns what has not gone on at the end."""
 
 
 class TrackSource:
@@ -85,8 +79,6 @@ class Track:
     name: str
     source: SpooledSource
     hearing: Hearing
-    passed: Passing
-    rest: Rest
 
 
 class Turns:
@@ -103,7 +95,7 @@ class Turns:
         parts = [track.source.next_part() for track in self._tracks]
         return min((part[2] for part in parts if part and part[2] is not None), default=None)
 
-    def __iter__(self) -> Iterator[tuple[Track, AudioChunk | None]]:
+    def __iter__(self) -> Iterator[tuple[Hearing, AudioChunk | None]]:
         """Yield sound, and None behind the last of a track, until every source has ended.
 
         Raises:
@@ -126,9 +118,9 @@ class Turns:
                 if waiting:
                     self._publish(Notice("warning", f"Nothing more is heard of {track.name}: {sentence(error)}"))
             else:
-                yield track, chunk
+                yield track.hearing, chunk
                 continue
-            yield track, None
+            yield track.hearing, None
         if failure:
             raise failure
 
@@ -154,36 +146,3 @@ class Turns:
             given = [(track, part) for track, part in parts if part is not None]
             first_to_end, (_, ends, _) = min(given, key=lambda one: one[1][1])
             return next((track for track, (start, _, _) in given if start < ends), first_to_end)
-
-
-def listen_to_tracks(turns: Turns, tracks: Sequence[Track], listener: Listener) -> Iterator[Transcript]:
-    """Yield the transcripts of all tracks; if a source or the recogniser fails, finish the speech so far."""
-    failure: Exception | None = None
-    unfinished = list(tracks)
-    try:
-        listener.await_chunk()
-        for track, chunk in turns:
-            if chunk is None:
-                unfinished.remove(track)
-                yield from _finished(track)
-                continue
-            listener.begin_chunk(chunk)
-            for passed in track.passed(chunk):
-                yield from track.hearing.take(passed, listener.pass_factor)
-            listener.end_chunk(chunk)
-            listener.await_chunk()
-    except Exception as error:
-        failure = error
-    for track in unfinished:
-        try:
-            yield from _finished(track)
-        except Exception as error:
-            failure = failure or error
-    if failure:
-        raise failure
-
-
-def _finished(track: Track) -> Iterator[Transcript]:
-    for rest in track.rest():
-        yield from track.hearing.take(rest)
-    yield from track.hearing.finish()

@@ -15,7 +15,7 @@ from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, SpeechChunk, Tran
 from livetrans.languages import parse_language
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, text_of_tokens
-from livetrans.run.listening import Listener, Listening, OnAudio, listen
+from livetrans.run.listening import Hearing, Listener, Listening, OnAudio, listen
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel, RestartingRecogniser
@@ -227,7 +227,8 @@ class ScriptedRun:
             source.close()
             listener.close()
 
-        transcripts = listen(source, SilenceGate(), transcriber, publish, None, listener)  # type: ignore[arg-type]
+        hearing = Hearing(source, SilenceGate(), transcriber, publish)  # type: ignore[arg-type]
+        transcripts = listen(source, hearing, listener)
         return Listening(transcripts, source.pause, close, listener)
 
     def _translating(self, publish: Publish) -> Translating:

@@ -11,7 +11,7 @@ from livetrans.clock import ManualClock
 from livetrans.config import TranscriberSettings
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, SourceProgress, Word
-from livetrans.run.listening import listen
+from livetrans.run.listening import Hearing, Listener, listen
 from livetrans.speech.transcriber import Transcriber
 from tests.speech.scripted import ScriptedRecogniser
 
@@ -26,7 +26,8 @@ def test_what_was_heard_is_finished_and_progress_and_sound_pass_by(failure: Exce
     transcriber = Transcriber(ScriptedRecogniser(WORDS), TranscriberSettings(adaptive=False), ManualClock())
     events: list[Event] = []
     heard: list[AudioChunk] = []
-    transcripts = listen(source, SilenceGate(), transcriber, events.append, heard.append)  # type: ignore[arg-type]
+    hearing = Hearing(source, SilenceGate(), transcriber, events.append)  # type: ignore[arg-type]
+    transcripts = listen(source, hearing, Listener(ManualClock()), heard.append)
     finals: list[str] = []
     with pytest.raises(SourceError, match="unplugged") if failure else nullcontext():
         for transcript in transcripts:

@@ -22,7 +22,7 @@ from livetrans.events import (
     SettingChanged,
     Word,
 )
-from livetrans.run.listening import Listening, OnAudio, Stages, listen
+from livetrans.run.listening import Hearing, Listener, Listening, OnAudio, Stages, listen
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingRecogniser
 from livetrans.run.resuming import Remainder, Resuming
@@ -68,7 +68,8 @@ def record(
 def record_sound(folder: Path, words: list[Word], length: float, languages: Sequence[str]) -> None:
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         source, opened = Sound(words, length, CHUNK), stages(words, publish)
-        return Listening(listen(source, opened.gate, opened.transcriber, publish, on_audio), source.pause, source.close)
+        hearing = Hearing(source, opened.gate, opened.transcriber, publish)
+        return Listening(listen(source, hearing, Listener(CLOCK), on_audio), source.pause, source.close)
 
     record(folder, open_listening, languages, keep_audio=True)
 
