@@ -11,7 +11,7 @@ from livetrans.errors import ModelError, UsageError
 from livetrans.events import Notice
 from livetrans.installation import data_folder, is_installed
 from livetrans.languages import AUTO, are_same, parse_language
-from livetrans.models.engines import FASTER_WHISPER, LIBRARY, WHISPER_CPP
+from livetrans.models.engines import FASTER_WHISPER, LIBRARY, WHISPER_CPP, engine_of
 from livetrans.models.find import FoundModel, find_draft_model, find_recogniser, find_translator, is_embedded
 
 EMBEDDED = "the embedded recogniser understands synthetic voices only, not people"
@@ -79,7 +79,7 @@ def with_other_engine(settings: Settings) -> Settings | None:
     """
     recogniser = settings.recogniser
     assert recogniser is not None
-    other = FASTER_WHISPER if recogniser.model.is_file() else WHISPER_CPP
+    other = FASTER_WHISPER if engine_of(recogniser.model) == WHISPER_CPP else WHISPER_CPP
     if other == WHISPER_CPP and not is_installed(LIBRARY):
         return None
     try:

@@ -6,7 +6,9 @@ import platform
 from importlib.util import find_spec
 from pathlib import Path
 
-FASTER_WHISPER, WHISPER_CPP = "faster-whisper", "whisper.cpp"
+from livetrans.config import ENGINES
+
+_, FASTER_WHISPER, WHISPER_CPP = ENGINES
 LIBRARY = "_pywhispercpp"
 _MAGIC = b"lmgg"
 _GPU_LIBRARIES = ("cuda", "vulkan", "hip", "sycl", "metal")
@@ -20,6 +22,11 @@ def engines_of(wanted: str) -> tuple[str, ...]:
     if wanted != "auto":
         return (wanted,)
     return (WHISPER_CPP, FASTER_WHISPER) if has_gpu_engine() else (FASTER_WHISPER,)
+
+
+def engine_of(model: Path) -> str:
+    """Return the engine that computes a recogniser, by its path: one for whisper.cpp is a file, others are folders."""
+    return WHISPER_CPP if model.is_file() else FASTER_WHISPER
 
 
 def has_gpu_engine() -> bool:

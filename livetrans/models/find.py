@@ -31,7 +31,7 @@ from livetrans.models.catalogue import (
     names_of,
     read_catalogue,
 )
-from livetrans.models.engines import FASTER_WHISPER, WHISPER_CPP, engines_of, is_whisper_cpp
+from livetrans.models.engines import WHISPER_CPP, engine_of, engines_of, is_whisper_cpp
 from livetrans.models.gguf import family, is_gguf, is_stateful, is_translator
 from livetrans.models.hub import cached_files
 from livetrans.models.pulls import Receipt, read_receipt, receipt_path
@@ -78,7 +78,7 @@ class FoundModel:
     @property
     def engine(self) -> str:
         """The engine that computes a recogniser."""
-        return WHISPER_CPP if self.path.is_file() else FASTER_WHISPER
+        return engine_of(self.path)
 
     @property
     def embedded(self) -> bool:

@@ -21,6 +21,7 @@ from livetrans.errors import UsageError
 from livetrans.events import Notice, Origin, SourceProgress, Transcript
 from livetrans.lm.prompts import Prompt
 from livetrans.models.chosen import spoken_code
+from livetrans.models.engines import WHISPER_CPP, engine_of
 from livetrans.run.lanes import languages, open_draft_model, open_lanes, prepare_prompt
 from livetrans.run.listening import (
     Hearing,
@@ -246,7 +247,7 @@ def open_recogniser(settings: RecogniserSettings) -> Recogniser:
         ModelError: the model is absent or cannot be loaded.
         UsageError: the model does not know the language.
     """
-    if settings.model.is_file():
+    if engine_of(settings.model) == WHISPER_CPP:
         from livetrans.speech.whisper_cpp import WhisperCppRecogniser
 
         return WhisperCppRecogniser(settings)
@@ -283,8 +284,8 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
             opened.callback(draft_model.model.close)
         lanes = open_lanes(settings, model, prompt, draft_model, publish)
         sampler = open_sampler(settings, model, prompt, clock, publish)
-        recogniser = settings.recogniser
-        packages = [("pywhispercpp" if recogniser.model.is_file() else "faster-whisper")] if recogniser else []
+        engines = [engine_of(settings.recogniser.model)] if settings.recogniser else []
+        packages = ["pywhispercpp" if engine == WHISPER_CPP else engine for engine in engines]
         signature = sign(model.loaded, settings.language_model.model, prompt, model.loaded.threads, *packages)
         return Translating(lanes, signature.flat(), opened.pop_all().close, sampler)
 

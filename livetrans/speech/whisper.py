@@ -9,9 +9,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +17,7 @@ import numpy as np
 from livetrans.config import RecogniserSettings
 from livetrans.errors import ModelError
 from livetrans.speech.whisper_model import STATED, as_clause, checked_config
-from livetrans.speech.whisper_pass import (
-    CLOSING,
-    OPENING,
-    SMALL_MODEL_BYTES,
-    WhisperPasses,
-    performance_cores,
-)
+from livetrans.speech.whisper_pass import CLOSING, OPENING, WhisperPasses, usual_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,7 +48,7 @@ class WhisperRecogniser(WhisperPasses):
                 str(settings.model),
                 device="auto",
                 compute_type=settings.compute_type or ("default" if STATED in config else "auto"),
-                cpu_threads=settings.threads or usual_threads(settings.model),
+                cpu_threads=settings.threads or usual_threads(settings.model / "model.bin", otherwise=0),
                 local_files_only=True,
             )
         except (RuntimeError, ValueError, OSError, IndexError) as error:
@@ -121,16 +113,6 @@ class WhisperRecogniser(WhisperPasses):
         self._model.add_word_timestamps(
             [segments], tokenizer, encoded, frames, OPENING, CLOSING, last_speech_timestamp=0.0
         )
-
-
-def usual_threads(model: Path, system: str = sys.platform) -> int:
-    """Return 1 for a small model, which more threads make slower; otherwise 0, CTranslate2's own choice.
-
-    On macOS that choice takes more threads than there are fast cores (CTranslate2 #2063), so it is theirs there.
-    """
-    if (model / "model.bin").stat().st_size < SMALL_MODEL_BYTES:
-        return 1
-    return performance_cores() if system == "darwin" else 0
 
 
 def engine() -> tuple[tuple[str, ...], int]:

@@ -11,7 +11,6 @@ import io
 import json
 import struct
 import subprocess
-import sys
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,7 +30,7 @@ from livetrans.config import RecogniserSettings
 from livetrans.errors import ModelError
 from livetrans.installation import install_command, is_installed, start_python
 from livetrans.speech.whisper_model import STATED, as_clause
-from livetrans.speech.whisper_pass import CLOSING, OPENING, SMALL_MODEL_BYTES, WhisperPasses, performance_cores
+from livetrans.speech.whisper_pass import CLOSING, OPENING, WhisperPasses, usual_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +46,6 @@ MOST_TOKENS = 220
 MOST_PROMPT_TOKENS = 223
 LEAST_FRAMES = 50
 """Shorter sound gets zeros behind it: whisper.cpp skips up to 10 frames, and its word times fail for up to 15."""
-USUAL_THREADS = 4
 _HEADS = {
     (4, 4): "TINY",
     (6, 6): "BASE",
@@ -163,7 +161,7 @@ class WhisperCppRecogniser(WhisperPasses):
             found = json.loads(stated.read_text(encoding="utf-8"))
         config: dict[str, Any] = found if isinstance(found, dict) else {}
         self._extract = FeatureExtractor(feature_size=head.bands)
-        threads = settings.threads or usual_threads(settings.model)
+        threads = settings.threads or usual_threads(settings.model, otherwise=4)
         heads = head.heads or max(head.decoder_layers // 2, 1)
         self._process = _Process(settings.model, {"heads": heads, "threads": threads})
         # Its table of pieces is made once for each language.
@@ -304,10 +302,3 @@ def engine() -> str | None:
     with start_python(_PROCESS, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         assert process.stdout
         return process.stdout.read().decode(errors="replace")
-
-
-def usual_threads(model: Path, system: str = sys.platform) -> int:
-    """Return 1 for a small model; otherwise a Mac's performance cores, and elsewhere whisper.cpp's own number."""
-    if model.stat().st_size < SMALL_MODEL_BYTES:
-        return 1
-    return performance_cores() if system == "darwin" else USUAL_THREADS

@@ -8,12 +8,14 @@ the sound again in a second window; so does whisper.cpp's program. Here a pass e
 from __future__ import annotations
 
 import subprocess
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
 from itertools import accumulate, pairwise
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from livetrans.config import RecogniserSettings
@@ -185,7 +187,18 @@ class WhisperPasses(ABC):
         """Put `words` with their times into the segments, as faster-whisper's `add_word_timestamps` does."""
 
 
-def performance_cores() -> int:
+def usual_threads(weights: Path, otherwise: int, system: str = sys.platform) -> int:
+    """Return 1 for a small model, which more threads make slower; a Mac's performance cores; elsewhere the engine's
+    own choice, `otherwise`.
+
+    On macOS CTranslate2's own choice takes more threads than there are fast cores (CTranslate2 #2063).
+    """
+    if weights.stat().st_size < SMALL_MODEL_BYTES:
+        return 1
+    return _performance_cores() if system == "darwin" else otherwise
+
+
+def _performance_cores() -> int:
     """Return the number of a Mac's physical performance cores, or 4 where the system does not tell."""
     with suppress(OSError, ValueError, subprocess.SubprocessError):
         command = ["sysctl", "-n", "hw.perflevel0.physicalcpu"]

@@ -21,9 +21,15 @@ from livetrans.events import SAMPLE_RATE, AudioChunk, Transcript
 from livetrans.speech import whisper
 from livetrans.speech.gate import VoiceActivityGate
 from livetrans.speech.transcriber import Transcriber
-from livetrans.speech.whisper import WhisperRecogniser, _keep_freed_memory, usual_threads
+from livetrans.speech.whisper import WhisperRecogniser, _keep_freed_memory
 from livetrans.speech.whisper_model import AGREEING_PASSES, CERTAIN, ModelTraits, model_traits
-from livetrans.speech.whisper_pass import FULL_WINDOW, SMALL_MODEL_BYTES, most_tokens, split_at_timestamps
+from livetrans.speech.whisper_pass import (
+    FULL_WINDOW,
+    SMALL_MODEL_BYTES,
+    most_tokens,
+    split_at_timestamps,
+    usual_threads,
+)
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 
@@ -329,9 +335,10 @@ def test_a_large_model_takes_a_macs_performance_cores(
         program.write_text(f"#!/bin/sh\n[ $2 = hw.perflevel0.physicalcpu ] && echo {answer}\n")
         program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    with (tmp_path / "model.bin").open("wb") as file:
+    weights = tmp_path / "model.bin"
+    with weights.open("wb") as file:
         file.truncate(SMALL_MODEL_BYTES)
-    assert usual_threads(tmp_path, "darwin") == threads
-    assert usual_threads(tmp_path, "linux") == 0
-    (tmp_path / "model.bin").write_bytes(b"small")
-    assert usual_threads(tmp_path, "darwin") == 1
+    assert usual_threads(weights, 0, "darwin") == threads
+    assert usual_threads(weights, 0, "linux") == 0
+    weights.write_bytes(b"small")
+    assert usual_threads(weights, 0, "darwin") == 1
