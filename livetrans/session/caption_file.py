@@ -69,12 +69,9 @@ class CaptionFile:
         Raises:
             SessionError: it cannot be written.
         """
-        match record.event:
-            case Caption(language=language) as caption:
-                self._lines[language] = text_of(caption)
-                self._replace()
-            case _:
-                pass
+        if isinstance(record.event, Caption):
+            self._lines[record.event.language] = text_of(record.event)
+            self._replace()
 
     def close(self) -> None:
         self._lines.clear()

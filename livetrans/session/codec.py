@@ -87,8 +87,7 @@ def to_dict(record: Record) -> dict[str, Any]:
     if isinstance(event, Translation | Caption):
         values |= _repeated(event.transcript, type(event))
     values |= msgspec.to_builtins(event, enc_hook=_name_of)
-    if type(event) in OF_TRANSCRIPT:
-        del values["transcript"]
+    values.pop("transcript", None)
     if isinstance(event, RunStarted):
         del values["settings"]["output"]  # It made no figure, and names folders of this machine.
     rounded: dict[str, Any] = _rounded(values)

@@ -23,7 +23,7 @@ from livetrans.tui import keys
 from livetrans.tui.board import Boards, Posted, ScreenSink
 from livetrans.tui.captions import History, Panes
 from livetrans.tui.help import HelpScreen
-from livetrans.tui.keys import COMMANDS, bindings, listed, palette
+from livetrans.tui.keys import bindings, commands_of, listed, palette
 from livetrans.tui.numbers import GROUPS
 from livetrans.tui.readers import ReadersBar, Served, ServedApp
 from livetrans.tui.status import ROOMY_HEIGHT, Figures, Loading, Phase, StatusLine, Strip, TopBar
@@ -69,8 +69,7 @@ class LivetransApp(ServedApp):
         settings, output = run.settings, run.settings.output
         self._title, self._model = title, settings.language_model.model.stem
         self._detected: str | None = None
-        switches = {"spoken": settings.sources, "target": settings.targets, **self.served_switches}
-        self._commands = tuple(command for command in COMMANDS if len(switches.get(command.action, "ab")) > 1)
+        self._commands = commands_of(settings, is_served=server is not None)
         self._listed = listed(self._commands)
         self._pipeline = run
         self._read_monitor = snapshot

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from itertools import chain
+from math import inf
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -76,9 +77,7 @@ class Board:
 
     def end_before(self, start: float) -> list[Caption]:
         """Make finals history that are still current, if they began before `start`; returns them."""
-        finals = [caption for caption in self.captions if caption.final and caption.start < start]
-        for caption in finals:
-            del self._current[caption.segment_id]
+        finals = self._take_finals(before=start)
         self.history.extend(finals)
         return finals
 
@@ -106,8 +105,8 @@ class Board:
         self.history.clear()
         self._take_finals()
 
-    def _take_finals(self, keep_last: bool = False) -> list[Caption]:
-        finals = [caption for caption in self.captions if caption.final]
+    def _take_finals(self, keep_last: bool = False, before: float = inf) -> list[Caption]:
+        finals = [caption for caption in self.captions if caption.final and caption.start < before]
         finals = finals[:-1] if keep_last else finals
         for caption in finals:
             del self._current[caption.segment_id]

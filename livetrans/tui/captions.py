@@ -285,11 +285,6 @@ class Current(Vertical):
             text = Content.assemble(text, between, content)
         self._caption.show(text, captions[0].right_to_left)
 
-    def rows(self) -> dict[int, str]:
-        """Return the text of the rows in view, by their row on the screen."""
-        blocks = (block for block in (self._source, self._caption) if block.display)
-        return {row: text for block in blocks for row, text in rows_of(block).items()}
-
 
 class Panes(Vertical):
     """The current captions, of each track in a pane that keeps its place."""
@@ -318,7 +313,8 @@ class Panes(Vertical):
 
     def rows(self) -> dict[int, str]:
         """Return the text of the rows in view, by their row on the screen."""
-        return {row: text for pane in self._panes for row, text in pane.rows().items()}
+        blocks = (block for block in self.query(FixedRows) if block.display)
+        return {row: text for block in blocks for row, text in rows_of(block).items()}
 
 
 def rows_of(text: Static) -> dict[int, str]:

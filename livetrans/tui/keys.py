@@ -90,6 +90,17 @@ COMMANDS = (
 """Help and quitting come first, as a narrow footer shows the first ones only."""
 
 
+def commands_of(settings: Settings, *, is_served: bool) -> tuple[Command, ...]:
+    """Return the commands that do something in a run with these settings."""
+    works = {
+        "spoken": len(settings.sources) > 1,
+        "target": len(settings.targets) > 1,
+        "browse": is_served,
+        "readers": is_served,
+    }
+    return tuple(command for command in COMMANDS if works.get(command.action, True))
+
+
 def listed(commands: Iterable[Command]) -> list[tuple[str, str]]:
     """Return keys and word of the commands that the footer has no room for: the panel for people lists them."""
     others = groupby((command for command in commands if not command.in_footer), lambda command: command.word)

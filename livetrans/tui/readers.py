@@ -99,11 +99,6 @@ class ServedApp(App[str]):
         super().__init__()
         self._server = server
 
-    @property
-    def served_switches(self) -> dict[str, tuple[str, ...]]:
-        """The actions of this class, each with a value too few for a key where captions are not served."""
-        return dict.fromkeys(("browse", "readers"), () if self._server is None else ("off", "on"))
-
     def action_browse(self) -> None:
         """Open the page in a browser."""
         self._say(open_in_browser(self._server.address) if self._server else NOT_SERVED)
