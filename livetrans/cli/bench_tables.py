@@ -84,7 +84,7 @@ def table_command(
 ) -> None:
     """Compute tables from run files, translating nothing.
 
-    In a terminal too narrow for all columns a table goes on below itself.
+    In a terminal too narrow for all columns, the others follow in a second table below.
     """
     files_read = [read_run(file) for file in dict.fromkeys(files)]
     masks = mask_k or {*_PAPER_MASKS, *(one.output_mask_k for run in files_read for one in run.header.methods)} - {0}

@@ -35,7 +35,7 @@ _SILENCE = "silence: muted, or not allowed for this terminal"
     type=click.FloatRange(0.5, 60),
     is_flag=False,
     flag_value=5.0,
-    help="Show how loud each of them is, for 5 seconds, or SECONDS.",
+    help="Show how loud each microphone is, for 5 seconds, or SECONDS.",
 )
 def command(listen: float | None) -> None:
     """List the microphones, the outputs and the programs that play; * marks what is used by default.

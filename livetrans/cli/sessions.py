@@ -164,7 +164,9 @@ def path_command(name: str | None) -> None:
 @command.command("rm", short_help="Remove sessions.")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_session)
 @click.option("--empty", is_flag=True, help="Remove those without captions.")
-@click.option("--older-than", "days", metavar="DAYS", type=click.IntRange(min=0), help="Remove those older than that.")
+@click.option(
+    "--older-than", "days", metavar="DAYS", type=click.IntRange(min=0), help="Remove sessions older than DAYS."
+)
 @click.option("--yes", is_flag=True, help="Remove without asking; needed where there is no terminal.")
 def remove_command(names: tuple[str, ...], empty: bool, days: int | None, yes: bool) -> None:
     """Remove the sessions NAME, or those that the options choose, with their sound."""
