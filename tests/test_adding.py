@@ -109,7 +109,7 @@ def test_a_setting_is_its_field_its_option_and_its_use(tmp_path: Path, translato
         tmp_path,
         ("config.py", "    k: int = 3\n", f"    k: int = 3\n{indent(field, ' ' * 4)}"),
         before("cli/options.py", "\n]\n\n_LISTENING", f"\n{option.strip()},"),
-        ("run/translating.py", "        publish(captions[-1])\n", indent(use, " " * 8)),
+        ("run/translating.py", "        publish(caption)\n", indent(use, " " * 8)),
     )
     heard = [transcript(0, count, "", "good morning"[: 4 * count], final=count == 3) for count in (1, 2, 3)]
     stream = write_session(tmp_path / "talk.jsonl", *heard)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from livetrans.cli import main
+from livetrans.cli import run
 from livetrans.config import Settings
 
 
@@ -14,9 +14,7 @@ def settings_of(options: list[str], monkeypatch: pytest.MonkeyPatch) -> Settings
     for source in ("livetrans.audio.playback.open_playback", "livetrans.audio.microphone.Microphone"):
         monkeypatch.setattr(source, lambda *_: None)
     monkeypatch.setattr("livetrans.cli.listen.run_captured", lambda sources, settings, *_, **__: found.append(settings))
-    with pytest.raises(SystemExit) as ended:
-        main(["listen", *options])
-    assert not ended.value.code
+    assert run(["listen", *options]) == 0
     return found[0]
 
 
@@ -58,9 +56,7 @@ def test_what_the_others_say_is_translated_for_me_and_what_i_say_for_them(
 def test_options_without_sense_are_refused_in_one_sentence(
     options: list[str], advice: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["listen", *options])
-    assert ended.value.code == 2
+    assert run(["listen", *options]) == 2
     error = capsys.readouterr().err
     assert advice in error
     assert error.count("\n") == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from livetrans.cli import main
+from livetrans.cli import run
 from livetrans.config import MeetingSettings, Settings
 from livetrans.events import AudioChunk, Caption, Event, Gap, Record, RunStarted
 from livetrans.session.export import Finals, export
@@ -94,8 +94,7 @@ def test_the_key_that_saves_writes_both_tracks_with_their_names(
 
 
 def test_a_session_is_shown_with_the_name_before_each_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["sessions", "show", str(write_session(tmp_path / "s.jsonl", *MEETING))])
+    assert run(["sessions", "show", str(write_session(tmp_path / "s.jsonl", *MEETING))]) == 0
     shown = capsys.readouterr().out
     assert "them: Guten Morgen, alle." in shown
     assert "Ana: Yes." in shown
