@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CHUNK = 960
+"""Samples of a chunk: 60 ms, two windows of the gate."""
 MOST = 160 * CHUNK
 """Most samples at once, about ten seconds: after a wait minutes are due, and back-pressure is looked at by chunk."""
-"""Samples of a chunk: 60 ms, two windows of the gate."""
 _MISSING_SECONDS = 0.25
 _MISSING_SHARE = 0.02
 """A file that ends this much before the length in its header is cut off; MP3 headers hold estimates this precise."""

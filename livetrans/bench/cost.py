@@ -5,7 +5,7 @@ an update in n languages against one in a single language.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -40,9 +40,6 @@ def measure_cost(
 ) -> dict[int, list[float]]:
     """Return the seconds of passes over each number of new tokens, logits read at each, one a round.
 
-    Sizes take turns in each round, another one first each time: a drifting machine slows all alike. A first round that
-    warms the memory up is not counted.
-
     Raises:
         ContextError: the model's context is smaller than the largest pass.
     """
@@ -51,16 +48,25 @@ def measure_cost(
     # Which tokens they are does not matter for time; the seed makes the passes the same in every run.
     tokens = np.random.default_rng(0).integers(0, vocabulary, CONTEXT_TOKENS + max(sizes)).tolist()
     seconds: dict[int, list[float]] = {size: [] for size in sizes}
-    for number in range(rounds + 1):
-        turn = number % len(sizes)
-        for size in (*sizes[turn:], *sizes[:turn]):
-            model.evaluate(tokens[:CONTEXT_TOKENS])
-            started = model.clock.now()
-            model.evaluate(tokens[: CONTEXT_TOKENS + size], size)
-            if number:
-                seconds[size].append(model.clock.now() - started)
-            on_pass()
+    for size, counts in _in_turns(sizes, rounds):
+        model.evaluate(tokens[:CONTEXT_TOKENS])
+        started = model.clock.now()
+        model.evaluate(tokens[: CONTEXT_TOKENS + size], size)
+        if counts:
+            seconds[size].append(model.clock.now() - started)
+        on_pass()
     return seconds
+
+
+def _in_turns(numbers: Sequence[int], rounds: int) -> Iterator[tuple[int, bool]]:
+    """Yield all numbers in each round, another one first each time: a drifting machine slows all alike.
+
+    With each comes whether it counts: not in a first round, which warms the memory up.
+    """
+    for turn in range(rounds + 1):
+        first = turn % len(numbers)
+        for number in (*numbers[first:], *numbers[:first]):
+            yield number, turn > 0
 
 
 def measure_languages(
@@ -74,21 +80,19 @@ def measure_languages(
     """Return the mean seconds of an update into 1 to `most` languages, by the default method, one a round.
 
     As in a run each language has a context over the same weights, and an update goes through one after the other. The
-    prompt is the same in all, because which language it names does not matter for time. Numbers take turns as sizes do.
+    prompt is the same in all, because which language it names does not matter for time.
     """
     contexts = [model, *(model.another_context() for _ in range(most - 1))]
     seconds: dict[int, list[float]] = {count: [] for count in range(1, most + 1)}
-    for number in range(rounds + 1):
-        turn = number % most
-        for count in (*range(turn + 1, most + 1), *range(1, turn + 1)):
-            translators = [Translator(one, prompt, DecodingSettings(), MaskSettings()) for one in contexts[:count]]
-            started = model.clock.now()
-            for update in updates:
-                for translator in translators:
-                    translator.translate(update)
-            if number:
-                seconds[count].append((model.clock.now() - started) / len(updates))
-            on_pass()
+    for count, counts in _in_turns(list(seconds), rounds):
+        translators = [Translator(one, prompt, DecodingSettings(), MaskSettings()) for one in contexts[:count]]
+        started = model.clock.now()
+        for update in updates:
+            for translator in translators:
+                translator.translate(update)
+        if counts:
+            seconds[count].append((model.clock.now() - started) / len(updates))
+        on_pass()
     return seconds
 
 

@@ -58,11 +58,6 @@ class Translator:
         self._cached: int | None = None
         """The segment whose draft is in the model's cache."""
 
-    @property
-    def language(self) -> str | None:
-        """The code of its translations; None for a translator with one prompt."""
-        return self._prompts.language if self._prompts else None
-
     def translate(self, transcript: Transcript) -> Translation:
         """Translate one update.
 
