@@ -10,11 +10,15 @@ import statistics
 import subprocess
 import sys
 import time
+import wave
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+from livetrans.events import SAMPLE_RATE
 
 PROGRAMS = ("pulseaudio", "pactl", "paplay", "parec")
 PATIENCE = 60.0
@@ -26,6 +30,16 @@ def wait_until(ready: Callable[[], bool]) -> None:
     while not ready():
         assert time.monotonic() < end, "nothing happened"
         time.sleep(0.05)
+
+
+def write_wav(path: Path, samples: np.ndarray, rate: int = SAMPLE_RATE) -> Path:
+    """Write int16 samples, of shape (n,) or (n, channels), as a file that every player takes."""
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(samples.shape[1] if samples.ndim == 2 else 1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(samples.astype("<i2").tobytes())
+    return path
 
 
 def plain(text: str) -> str:

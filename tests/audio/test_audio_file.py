@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import threading
-import wave
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,20 +15,12 @@ from livetrans.audio.source import Part
 from livetrans.clock import ManualClock
 from livetrans.errors import SourceError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
+from tests.audio.sound_server import write_wav
 
 
 def tone(seconds: float, rate: int = SAMPLE_RATE) -> np.ndarray:
     time = np.arange(round(seconds * rate)) / rate
     return np.round(8000 * np.sin(2 * np.pi * 440 * time)).astype(np.int16)
-
-
-def write_wav(path: Path, samples: np.ndarray, rate: int = SAMPLE_RATE, channels: int = 1) -> Path:
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(channels)
-        file.setsampwidth(2)
-        file.setframerate(rate)
-        file.writeframes(samples.tobytes())
-    return path
 
 
 def encode(path: Path, codec: str, samples: np.ndarray) -> Path:
@@ -86,8 +77,8 @@ def test_other_formats_give_the_same_sound(tmp_path: Path, name: str, codec: str
 
 def test_stereo_at_another_rate_is_mixed_and_resampled(tmp_path: Path) -> None:
     left = tone(1.0, 44_100)
-    stereo = np.stack([left, left], axis=1).reshape(-1)
-    heard = joined(read(write_wav(tmp_path / "x.wav", stereo, 44_100, 2)))
+    stereo = np.stack([left, left], axis=1)
+    heard = joined(read(write_wav(tmp_path / "x.wav", stereo, 44_100)))
     assert abs(len(heard) - SAMPLE_RATE) <= 32
     assert np.corrcoef(heard[200:15_800], tone(1.0)[200:15_800])[0, 1] > 0.99
 

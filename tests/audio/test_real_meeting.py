@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import time
-import wave
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,8 @@ from livetrans.audio.portaudio import ON_A_MAC
 from livetrans.events import SAMPLE_RATE
 from livetrans.session.export import export
 
-from .rooms import Sound, as_samples, bleed, microphone, recording
-from .sound_server import Listener, SoundServer, plain
+from .rooms import as_samples, bleed, microphone, recording
+from .sound_server import Listener, SoundServer, plain, write_wav
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(ON_A_MAC, reason="a Mac has no such server")]
 
@@ -22,20 +21,11 @@ SECONDS = 40
 TEXTS = Path(__file__).parents[2] / "recordings"
 
 
-def write(path: Path, samples: Sound) -> Path:
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(SAMPLE_RATE)
-        file.writeframes(samples.astype("<i2").tobytes())
-    return path
-
-
 def test_two_people_who_speak_at_the_same_time_are_told_apart(tmp_path: Path) -> None:
     """The microphone hears the user and, 12 dB weaker and through a room, the loudspeaker."""
     played, own = recording("dialogue")[: SECONDS * SAMPLE_RATE], recording("numbers")[: 20 * SAMPLE_RATE]
     heard = as_samples(bleed(played, -12, 0.04) + microphone(len(played), own=own, at=10 * SAMPLE_RATE))
-    files = {"speaker": write(tmp_path / "them.wav", played), "headset": write(tmp_path / "me.wav", heard)}
+    files = {"speaker": write_wav(tmp_path / "them.wav", played), "headset": write_wav(tmp_path / "me.wav", heard)}
     server = SoundServer(tmp_path)
     try:
         server.control("set-default-source", "headset.monitor")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
-import wave
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from livetrans.audio.portaudio import ON_A_MAC
 from livetrans.clock import SystemClock
 from livetrans.errors import SourceError, UsageError
 from livetrans.events import SAMPLE_RATE, Event, Gap, Notice
-from tests.audio.sound_server import SoundServer, wait_until
+from tests.audio.sound_server import SoundServer, wait_until, write_wav
 
 pytestmark = pytest.mark.skipif(ON_A_MAC, reason="a Mac has no such server")
 
@@ -40,22 +39,13 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SoundSer
 @pytest.fixture(scope="module")
 def count(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sound whose samples count, so that each names its place."""
-    return write(tmp_path_factory.mktemp("sound") / "count.wav", np.arange(SECONDS * SAMPLE_RATE) % 30_000 + 1)
+    return write_wav(tmp_path_factory.mktemp("sound") / "count.wav", np.arange(SECONDS * SAMPLE_RATE) % 30_000 + 1)
 
 
 @pytest.fixture(scope="module")
 def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
     samples = np.random.default_rng(0).integers(-20_000, -10_000, SECONDS * SAMPLE_RATE)
-    return write(tmp_path_factory.mktemp("sound") / "noise.wav", samples)
-
-
-def write(path: Path, samples: np.ndarray) -> Path:
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(SAMPLE_RATE)
-        file.writeframes(samples.astype("<i2").tobytes())
-    return path
+    return write_wav(tmp_path_factory.mktemp("sound") / "noise.wav", samples)
 
 
 class Ear:

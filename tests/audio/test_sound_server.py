@@ -5,20 +5,19 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
-import wave
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from livetrans.audio.file import AudioFile
 from livetrans.audio.portaudio import ON_A_MAC
-from livetrans.clock import SystemClock
-from livetrans.installation import data_folder
-from tests.audio.sound_server import Listener, SoundServer, plain, wait_until
+from livetrans.events import SAMPLE_RATE
+from tests.audio.rooms import RECORDINGS, recording
+from tests.audio.sound_server import Listener, SoundServer, plain, wait_until, write_wav
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("translator_path", "recogniser_path")]
+NOT_ON_A_MAC = pytest.mark.skipif(ON_A_MAC, reason="a Mac has no such server")
 
 SENTENCE = "my brother lives in a small house near the river"
 """The second of the demo."""
@@ -34,27 +33,14 @@ def server(tmp_path: Path) -> Iterator[SoundServer]:
 @pytest.fixture(scope="module")
 def sentence(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's second sentence, with silence around it."""
-    sound = AudioFile(data_folder("recordings") / "demo.flac", SystemClock(), real_time=False)
-    samples = np.concatenate([chunk.samples for chunk in sound])
-    path = tmp_path_factory.mktemp("sound") / "sentence.wav"
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(16_000)
-        file.writeframes(samples[int(3.0 * 16_000) : int(6.6 * 16_000)].tobytes() + bytes(16_000))
-    return path
+    samples = recording("demo")[int(3.0 * SAMPLE_RATE) : int(6.6 * SAMPLE_RATE)]
+    return write_wav(tmp_path_factory.mktemp("sound") / "sentence.wav", np.pad(samples, (0, SAMPLE_RATE // 2)))
 
 
-def sound_of(recording: str, path: Path) -> set[str]:
-    """Write a recording of the tree as a file that every player takes; return its words."""
-    sound = AudioFile(data_folder("recordings") / f"{recording}.flac", SystemClock(), real_time=False)
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(16_000)
-        file.writeframes(np.concatenate([chunk.samples for chunk in sound]).tobytes())
-    text = (data_folder("recordings") / f"{recording}.txt").read_text(encoding="utf-8")
-    return set(plain(text).split())
+def sound_of(name: str, path: Path) -> set[str]:
+    """Write a recording of the tree as a file; return its words."""
+    write_wav(path, recording(name))
+    return set(plain((RECORDINGS / f"{name}.txt").read_text(encoding="utf-8")).split())
 
 
 def words_heard(listener: Listener) -> float:
@@ -114,8 +100,11 @@ def test_a_suspended_source_is_a_gap(server: SoundServer, sentence: Path, tmp_pa
     assert len(of_the_microphone(errors)) == 1
 
 
-def test_what_is_said_while_it_is_suspended_is_a_gap(server: SoundServer, sentence: Path, tmp_path: Path) -> None:
-    listener = Listener(server, tmp_path)
+@pytest.mark.parametrize("command", ["mic", pytest.param("listen", marks=NOT_ON_A_MAC)])
+def test_what_comes_while_it_is_suspended_is_a_gap(
+    command: str, server: SoundServer, sentence: Path, tmp_path: Path
+) -> None:
+    listener = Listener(server, tmp_path, command=command)
     listener.wait_for_sound()
     server.play(sentence)
     time.sleep(1.0)
@@ -171,7 +160,7 @@ def test_a_second_program_and_another_rate_do_no_harm(rate: int, sentence: Path,
     assert words_heard(listener) >= (1.0 if rate >= 16_000 else 0.5), listener.heard()
 
 
-@pytest.mark.skipif(ON_A_MAC, reason="a Mac has no such server")
+@NOT_ON_A_MAC
 def test_of_two_programs_the_words_of_one_are_heard(server: SoundServer, tmp_path: Path) -> None:
     words = sound_of("demo", tmp_path / "demo.wav")
     others = sound_of("questions", tmp_path / "questions.wav") - words
@@ -191,23 +180,3 @@ def test_of_two_programs_the_words_of_one_are_heard(server: SoundServer, tmp_pat
     assert code == 0 and "Traceback" not in errors
     assert len(heard & words) >= 0.95 * len(words), words - heard
     assert heard & others == set()
-
-
-@pytest.mark.skipif(ON_A_MAC, reason="a Mac has no such server")
-def test_what_is_played_while_listen_is_suspended_is_a_gap(server: SoundServer, sentence: Path, tmp_path: Path) -> None:
-    listener = Listener(server, tmp_path, command="listen")
-    listener.wait_for_sound()
-    server.play(sentence)
-    time.sleep(1.0)
-    listener.signal(signal.SIGTSTP)
-    for _ in range(2):
-        server.play(sentence)
-    listener.signal(signal.SIGCONT)
-    listener.wait_for("gap")
-    server.play(sentence)
-    time.sleep(2.0)
-    code, _, errors = listener.stop()
-    assert (code, "Traceback" in errors) == (0, False)
-    assert listener.heard().split().count("river") == 2
-    (gap,) = listener.events("gap")
-    assert gap["reason"] == "suspended" and gap["end"] - gap["start"] > 6
