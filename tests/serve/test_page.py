@@ -135,11 +135,13 @@ def test_another_run_at_the_address_continues_below(browser: Browser) -> None:
         port = urlsplit(first.address).port
         with reading(browser, first) as page:
             first.lines.write(caption(0, "Eins.", final=True))
-            page.shows("Eins.")
+            first.lines.write(caption(1, "Zw"))
+            page.shows("Eins.", "Zw")
             first.stop()
             with served(f"localhost:{port}") as second:
-                second.lines.write(caption(0, "Zwei.", final=True))
-                page.shows("Eins.", "Zwei.")
+                second.lines.write(caption(0, "Drei.", final=True))
+                page.shows("Eins.", "Zw", "Drei.")
+                assert page.run("document.querySelectorAll('.unfinished').length") == 0
 
 
 @long
@@ -219,6 +221,9 @@ def test_an_ended_run_is_said(browser: Browser) -> None:
         server.lines.write(Record(9.0, RunEnded(9.0, "stopped")))
         page.shows("[3 s without sound]")
         page.until(lambda: page.run("document.getElementById('state').textContent") == "ended")
+        server.stop()
+        page.run("new Promise((done) => setTimeout(done, 300))")
+        assert page.run("document.getElementById('state').textContent") == "ended"
 
 
 LOCKS = """
@@ -238,3 +243,17 @@ def test_the_screen_stays_on_while_captions_come_or_the_page_says_that_it_cannot
         page.until(lambda: page.run("window.locks") == 0)
         with reading(browser, server, before=NO_LOCK) as other:
             assert "cannot keep the screen on" in other.run("document.getElementById('notes').textContent")
+
+
+@long
+def test_an_overlay_shows_captions_alone(browser: Browser) -> None:
+    with served() as first:
+        port = urlsplit(first.address).port
+        with reading(browser, first, "?view=overlay", before=NO_LOCK) as page:
+            first.lines.write(caption(0, "Eins.", final=True))
+            page.shows("Eins.")
+            first.stop()
+            with served(f"localhost:{port}") as second:
+                second.lines.write(caption(0, "Zwei.", final=True))
+                page.shows("Eins.", "Zwei.")
+                assert page.run("document.getElementById('notes').textContent") == ""

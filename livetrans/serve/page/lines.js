@@ -94,6 +94,13 @@ export class Lines {
     write(line.querySelector(".label"), label);
   }
 
+  /* Mark what an earlier run has left unfinished: nothing changes it any more. */
+  leave(run) {
+    for (const line of this.list.querySelectorAll(".unfinished")) {
+      if (line.dataset.run !== run) line.classList.replace("unfinished", "final");
+    }
+  }
+
   remove(key) {
     this.elements.get(key).remove();
     this.elements.delete(key);
@@ -130,7 +137,9 @@ export class Lines {
       /* The source that a finished line gets below it does not move it: the next line does. */
       const text = last.querySelector(".text");
       const shown = last.classList.contains("final") ? text.offsetTop + text.offsetHeight : end;
-      while (shown > this.follow + height) this.scrollBy(room);
+      /* The row that was full stays: an update may have put words into it and below it at once. */
+      const turn = Math.max(this.row, Math.min(room, height - this.row));
+      while (shown > this.follow + height) this.scrollBy(turn);
     }
     this.list.style.paddingBottom = `${Math.max(0, this.follow + height - end)}px`;
     if (this.isAtEnd) {

@@ -52,10 +52,11 @@ function connect() {
 }
 
 function takeState(values) {
-  if (isLost) note("Connected again.");
+  if (isLost) tell("Connected again.");
   isLost = false;
   const isSame = state.run === values.run && state.targets.join() === values.targets.join();
   state = values;
+  lines.leave(state.run);
   showState();
   if (!isSame) choose(options.languages, false);
 }
@@ -134,7 +135,7 @@ function watch(longest = SILENCE) {
 /* What is shown around the captions. */
 
 function showState() {
-  byId("state").textContent = isLost ? "connection lost; trying again …" : STATES[state.state] || "connecting …";
+  byId("state").textContent = isLost && state.state !== "ended" ? "connection lost; trying again …" : STATES[state.state] || "connecting …";
   byId("bar").classList.toggle("calm", !isLost && state.state === "listening");
   showWaiting();
   keepAwake();
@@ -150,6 +151,11 @@ function note(sentence) {
   shown.textContent = sentence;
   byId("notes").append(shown);
   setTimeout(() => shown.remove(), NOTE);
+}
+
+/* What readers need to know is no part of the picture that an overlay lies on. */
+function tell(sentence) {
+  if (options.view !== "overlay") note(sentence);
 }
 
 function apply() {
@@ -281,7 +287,7 @@ lines.onBelow = (count) => {
   byId("below").textContent = `${count} new ↓`;
 };
 for (const fault of options.faults) note(fault);
-if (!navigator.wakeLock) note("This page cannot keep the screen on here: the setting for that is in the device.");
+if (!navigator.wakeLock) tell("This page cannot keep the screen on here: the setting for that is in the device.");
 setInterval(() => watch(), 1000);
 apply();
 connect();
