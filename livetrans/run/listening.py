@@ -105,11 +105,16 @@ class Listening:
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """The stages that make transcripts of sound."""
+    """The stages that make transcripts of the sound of a track."""
 
     gate: VoiceActivityGate
     transcriber: Transcriber
     recogniser: RestartingRecogniser
+    """All tracks share it."""
+    track: str | None = None
+    """Name of the track; None in a run of one."""
+    language: str | None = None
+    """Code, written into transcripts that have none."""
 
 
 class Hearing:
@@ -118,20 +123,15 @@ class Hearing:
     def __init__(
         self,
         source: AudioSource,
-        gate: VoiceActivityGate,
-        transcriber: Transcriber,
+        stages: Stages,
         publish: Publish,
-        track: str | None = None,
-        language: str | None = None,
         passing: Passing = lambda chunk: (chunk,),
         rest: Rest = tuple,
     ) -> None:
-        """`track` and `language` are written into its transcripts."""
         self._source = source
-        self._gate = gate
-        self._transcriber = transcriber
+        self._gate, self._transcriber = stages.gate, stages.transcriber
+        self._track, self._language = stages.track, stages.language
         self._publish = publish
-        self._track, self._language = track, language
         self._passing, self._rest = passing, rest
         self._heard = 0.0
         self._reported = -1.0

@@ -51,7 +51,9 @@ if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource
     from livetrans.lm.llama.model import LlamaModel
     from livetrans.session.recorded import RecordedTranscripts, Unfinished
+    from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.recogniser import Recogniser
+    from livetrans.speech.transcriber import Transcriber
 
 _LARGE_MODEL_BYTES = 200_000_000
 """From this size on loading takes long enough to show how far it is. By size and not by time, because the events of a
@@ -96,17 +98,16 @@ def from_tracks(
         tracks: list[Track] = []
         bleed = BleedFilter()
         passing: list[tuple[Passing, Rest]] = [(bleed.play, tuple), (bleed.hear, bleed.flush)]
-        for (source, notices), (name, language, one), passes in zip(sources, stages, passing, strict=True):
-            of_track = TrackSource(source, name, began_at)
+        for (source, notices), one, passes in zip(sources, stages, passing, strict=True):
+            of_track = TrackSource(source, str(one.track), began_at)
             spooled = SpooledSource(of_track, _spool_folder(settings), on_audio, publish, change)
             notices.publish_to(of_track.notifying(spooled.notify))
-            hearing = Hearing(spooled, one.gate, one.transcriber, publish, name, language, *passes)
-            tracks.append(Track(name, spooled, hearing))
+            tracks.append(Track(str(one.track), spooled, Hearing(spooled, one, publish, *passes)))
         turns, listener = Turns(tracks, change, publish), Listener(clock)
         listener.waits_from = turns.waits_from
         transcripts = listen_to_tracks(turns, [track.hearing for track in tracks], listener)
         spools = [track.source for track in tracks]
-        return _listening(spools, transcripts, stages[0][2].recogniser, listener, origin)
+        return _listening(spools, transcripts, stages[0].recogniser, listener, origin)
 
     return open_listening
 
@@ -154,7 +155,7 @@ def open_audio(
     except BaseException:
         source.close()
         raise
-    listener, hearing = Listener(clock), Hearing(source, stages.gate, stages.transcriber, publish)
+    listener, hearing = Listener(clock), Hearing(source, stages, publish)
     transcripts = listen(source, hearing, listener, on_audio)
     return _listening([source], transcripts, stages.recogniser, listener, origin)
 
@@ -166,11 +167,11 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish) -> Stages:
         ModelError: the recogniser cannot be used.
     """
     recogniser = _recogniser_of(settings, clock, publish)
-    return _stages(recogniser, recogniser, settings, clock)
+    return Stages(*_gate_and_transcriber(recogniser, settings, clock, count()), recogniser)
 
 
-def open_track_stages(settings: Settings, clock: Clock, publish: Publish) -> list[tuple[str, str | None, Stages]]:
-    """Load the recogniser, with a gate and a transcriber for each of two tracks; return them with name and language.
+def open_track_stages(settings: Settings, clock: Clock, publish: Publish) -> list[Stages]:
+    """Load the recogniser, with a gate and a transcriber for each of two tracks.
 
     Raises:
         ModelError: the recogniser cannot be used.
@@ -182,23 +183,18 @@ def open_track_stages(settings: Settings, clock: Clock, publish: Publish) -> lis
     my_language = settings.of_me.source_language
     my_recogniser = shared.in_language(spoken_code(my_language))
     return [
-        (theirs, None, _stages(shared, shared, settings, clock, ids)),
-        (mine, my_language, _stages(shared, my_recogniser, settings, clock, ids)),
+        Stages(*_gate_and_transcriber(shared, settings, clock, ids), shared, theirs),
+        Stages(*_gate_and_transcriber(my_recogniser, settings, clock, ids), shared, mine, my_language),
     ]
 
 
-def _stages(
-    loaded: RestartingRecogniser,
-    recogniser: Recogniser,
-    settings: Settings,
-    clock: Clock,
-    ids: Iterator[int] | None = None,
-) -> Stages:
+def _gate_and_transcriber(
+    recogniser: Recogniser, settings: Settings, clock: Clock, ids: Iterator[int]
+) -> tuple[VoiceActivityGate, Transcriber]:
     from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.transcriber import Transcriber
 
-    transcriber = Transcriber(recogniser, settings.transcriber, clock, ids)
-    return Stages(VoiceActivityGate(settings.gate), transcriber, loaded)
+    return VoiceActivityGate(settings.gate), Transcriber(recogniser, settings.transcriber, clock, ids)
 
 
 def _recogniser_of(settings: Settings, clock: Clock, publish: Publish) -> RestartingRecogniser:
@@ -221,11 +217,11 @@ def open_remainder(settings: Settings, clock: Clock, unfinished: Unfinished) -> 
     gate = partial(VoiceActivityGate, settings.gate)
     if not unfinished.tracks:
         return Remainder(unfinished, gate, partial(open_stages, settings, clock))
-    opened: list[tuple[str, str | None, Stages]] = []
+    opened: list[Stages] = []
 
     def stages(number: int, publish: Publish) -> Stages:
         opened.extend([] if opened else open_track_stages(settings, clock, publish))
-        return opened[number][2]
+        return opened[number]
 
     theirs, mine = unfinished.tracks
     if theirs.sound and mine.sound:

@@ -15,7 +15,7 @@ from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, SpeechChunk, Tran
 from livetrans.languages import parse_language
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, text_of_tokens
-from livetrans.run.listening import Hearing, Listener, Listening, OnAudio, listen
+from livetrans.run.listening import Hearing, Listener, Listening, OnAudio, Stages, listen
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel, RestartingRecogniser
@@ -227,8 +227,8 @@ class ScriptedRun:
             source.close()
             listener.close()
 
-        hearing = Hearing(source, SilenceGate(), transcriber, publish)  # type: ignore[arg-type]
-        transcripts = listen(source, hearing, listener)
+        stages = Stages(SilenceGate(), transcriber, recogniser)  # type: ignore[arg-type]
+        transcripts = listen(source, Hearing(source, stages, publish), listener)
         return Listening(transcripts, source.pause, close, listener)
 
     def _translating(self, publish: Publish) -> Translating:

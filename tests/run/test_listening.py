@@ -11,7 +11,7 @@ from livetrans.clock import ManualClock
 from livetrans.config import TranscriberSettings
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, SourceProgress, Word
-from livetrans.run.listening import Hearing, Listener, listen
+from livetrans.run.listening import Hearing, Listener, Stages, listen
 from livetrans.speech.transcriber import Transcriber
 from tests.speech.scripted import ScriptedRecogniser
 
@@ -30,10 +30,12 @@ def test_what_was_heard_is_finished_and_progress_and_sound_pass_by(failing: str 
         return ()
 
     source = Sound(WORDS, 1.5, SAMPLE_RATE // 4, failure if failing == "source" else None)
-    transcriber = Transcriber(ScriptedRecogniser(WORDS), TranscriberSettings(adaptive=False), ManualClock())
+    recogniser = ScriptedRecogniser(WORDS)
+    transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False), ManualClock())
     events: list[Event] = []
     heard: list[AudioChunk] = []
-    hearing = Hearing(source, SilenceGate(), transcriber, events.append, rest=rest)  # type: ignore[arg-type]
+    stages = Stages(SilenceGate(), transcriber, recogniser)  # type: ignore[arg-type]
+    hearing = Hearing(source, stages, events.append, rest=rest)
     transcripts = listen(source, hearing, Listener(ManualClock()), heard.append)
     finals: list[str] = []
     with pytest.raises(SourceError, match="unplugged") if failure else nullcontext():

@@ -68,7 +68,7 @@ def record(
 def record_sound(folder: Path, words: list[Word], length: float, languages: Sequence[str]) -> None:
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         source, opened = Sound(words, length, CHUNK), stages(words, publish)
-        hearing = Hearing(source, opened.gate, opened.transcriber, publish)
+        hearing = Hearing(source, opened, publish)
         return Listening(listen(source, hearing, Listener(CLOCK), on_audio), source.pause, source.close)
 
     record(folder, open_listening, languages, keep_audio=True)
