@@ -121,6 +121,9 @@ def run(arguments: Sequence[str]) -> int:
         message = fault.format_message().rstrip(".")
         if isinstance(fault, click.NoSuchOption) and fault.possibilities:
             message = f"there is no option {fault.option_name} (did you mean {fault.possibilities[0]}?)"
+        elif isinstance(fault, click.NoSuchOption) and command == cli.name:
+            for called in (argument for argument in arguments if argument in COMMANDS):
+                message, command = f"write {fault.option_name} behind {called}", f"{cli.name} {called}"
         return _report(f"{message}; see `{command} --help`", fault.exit_code, debug)
     except click.ClickException as fault:
         return _report(fault.format_message(), fault.exit_code, debug)

@@ -96,6 +96,7 @@ def test_an_unexpected_fault_is_an_internal_error_and_debug_shows_its_traceback(
         (["replay", "https:/example.org/talk"], "is an address"),
         (["replay", "https://example.org/talk"], "is an address"),
         (["--nonsense"], "livetrans --help"),
+        (["--serve", "replay", "x.flac"], "write --serve behind replay; see `livetrans replay --help`"),
     ],
 )
 def test_a_wrong_command_line_is_one_sentence(
