@@ -185,14 +185,12 @@ class Pipeline(Run):
             return not self._ladder.level and self._waiting.first() is None
 
     def _has_work(self) -> bool:
-        return self._is_due() or self._source_has_ended or self._is_abandoned
+        is_due = self._waiting.first(partials=self._takes_partials()) is not None
+        return is_due or self._source_has_ended or self._is_abandoned
 
     def _interrupts_sampling(self) -> bool:
         with self._change:
             return self._has_work() or self._ladder.level > 0
-
-    def _is_due(self) -> bool:
-        return self._waiting.first(partials=self._takes_partials()) is not None
 
     def _takes_partials(self) -> bool:
         level = self._ladder.level

@@ -56,7 +56,7 @@ class Prompts:
             build_prompt(model, prompt.name, *languages, Context((("", ""),) * history))
         self._pairs: deque[tuple[str, str]] = deque(maxlen=history if template.history else 0)
         self._glossary = Glossary(glossary if template.terms else ())
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
         self._unknown: set[str] = set()
         self._made = ((self._source, self._target, NO_CONTEXT), prompt)
 
@@ -77,7 +77,7 @@ class Prompts:
 
     def begin_segment(self) -> None:
         """Tell again which terms occur."""
-        self._said.clear()
+        self._reported.clear()
 
     def choose(self, transcript: Transcript) -> Prompt:
         """Return the prompt of an update."""
@@ -87,9 +87,9 @@ class Prompts:
             self._pairs.clear()
         terms = self._glossary.occurring(transcript.text)
         for term, wanted in terms:
-            if term not in self._said:
+            if term not in self._reported:
                 self._notify(Notice("info", f"glossary: {term} → {wanted}"))
-        self._said.update(term for term, _ in terms)
+        self._reported.update(term for term, _ in terms)
         return self._made_for(tuple(self._pairs), terms)
 
     def remember(self, source: str, translation: str) -> None:

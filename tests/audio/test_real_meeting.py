@@ -48,14 +48,14 @@ def test_two_people_who_speak_at_the_same_time_are_told_apart(tmp_path: Path) ->
         if caption["final"] and caption["text"]:
             by_track[caption["track"]] += plain(caption["source"]).split()
     print({track: " ".join(words) for track, words in by_track.items()})
-    said = {
+    spoken = {
         name: set(plain((TEXTS / f"{name}.txt").read_text(encoding="utf-8")).split())
         for name in ("numbers", "dialogue")
     }
     for track, text, other in (("Ana", "numbers", "dialogue"), ("Zoom", "dialogue", "numbers")):
-        own = [word in said[text] for word in by_track[track]]
-        strange = [word in said[other] - said[text] for word in by_track[track]]
-        assert sum(own) > 0.8 * len(own) > 30
+        right = [word in spoken[text] for word in by_track[track]]
+        strange = [word in spoken[other] - spoken[text] for word in by_track[track]]
+        assert sum(right) > 0.8 * len(right) > 30
         assert sum(strange) <= 0.05 * len(strange)
     assert {line.split(":")[0] for line in output.splitlines() if line} == {"> Ana", "Zoom"}
     assert all(

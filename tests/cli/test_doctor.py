@@ -73,7 +73,7 @@ def test_a_model_of_the_other_engine_is_measured_too(
 
 
 @pytest.mark.parametrize(
-    ("info", "on_a_mac", "state", "said"),
+    ("info", "on_a_mac", "state", "text"),
     [
         (None, False, None, ""),
         (None, True, WARNING, "not installed"),
@@ -82,11 +82,11 @@ def test_a_model_of_the_other_engine_is_measured_too(
     ],
 )
 def test_the_gpu_engine_is_reported_by_its_build(
-    info: str | None, on_a_mac: bool, state: str | None, said: str
+    info: str | None, on_a_mac: bool, state: str | None, text: str
 ) -> None:
     finding = check_whisper_cpp(info, on_a_mac, "pip install it")
     assert (finding.state if finding else None) == state
-    assert finding is None or said in finding.text
+    assert finding is None or text in finding.text
 
 
 def damaged(translator: Path) -> bytes:

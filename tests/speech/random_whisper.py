@@ -103,8 +103,8 @@ def write_random_whisper(
     spec = _specification(shape, len(listing), bands, bias, np.random.default_rng(seed), quiet=bool(phrase))
     if phrase:
         starts = [listing.index(f"<|{name}|>") for name in ("startoftranscript", "transcribe", "0.00")]
-        said = [listing.index(f"Ġ{word}") for word in phrase]
-        _chain(spec.decoder, [*starts[1:], *said, listing.index("<|8.00|>"), text_pieces])
+        phrase_pieces = [listing.index(f"Ġ{word}") for word in phrase]
+        _chain(spec.decoder, [*starts[1:], *phrase_pieces, listing.index("<|8.00|>"), text_pieces])
         if english:  # Its prompt has neither language nor task.
             _chain(spec.decoder, [starts[0], starts[2]])
     spec.config.lang_ids = list(range(listing.index("<|startoftranscript|>") + 1, listing.index("<|translate|>")))

@@ -165,12 +165,12 @@ def test_a_published_model_has_languages_hot_words_and_bounded_passes(random_mod
     recogniser = WhisperCppRecogniser(RecogniserSettings(random_model, None, threads=1, hot_words=words))
     assert len(recogniser.languages) == 99 and {"en", "de", "ja", "he"} <= set(recogniser.languages)
     assert recogniser.hot_words == words[: len(recogniser.hot_words)] != ()
-    asked = []
+    exchange = []
     ask = recogniser._process.ask
-    recogniser._process.ask = lambda request, *rest: asked.append((request, ask(request, *rest))) or asked[-1][1]  # type: ignore[assignment, func-returns-value]
+    recogniser._process.ask = lambda request, *rest: exchange.append((request, ask(request, *rest))) or exchange[-1][1]  # type: ignore[assignment, func-returns-value]
     # It writes until it is stopped: that is a loop.
     assert recogniser.recognise(hiss(2.0), prompt="what was said before").words == ()
-    _, (_, detected), (request, written) = asked
+    _, (_, detected), (request, written) = exchange
     assert detected["language"] == "de" and 0.5 < detected["probability"] <= 1
     text = recogniser._tokenizer("de").decode(request["prompt"])
     assert text == f" {', '.join(recogniser.hot_words)} what was said before"
@@ -183,10 +183,10 @@ def test_a_published_model_has_languages_hot_words_and_bounded_passes(random_mod
 def test_the_language_that_is_set_is_the_language_of_the_next_pass(random_model: Path) -> None:
     recogniser = WhisperCppRecogniser(RecogniserSettings(random_model, "de", threads=1, other_languages=("fr",)))
     track = recogniser.in_language("ja")
-    asked: list[str] = []
+    languages: list[str] = []
 
     def answer(request: dict[str, object], *features: np.ndarray) -> dict[str, object]:
-        asked.append(str(request.get("language", "")))
+        languages.append(str(request.get("language", "")))
         return {"tokens": [], "ends": []}
 
     recogniser._process.ask = answer  # type: ignore[method-assign]
@@ -194,7 +194,7 @@ def test_the_language_that_is_set_is_the_language_of_the_next_pass(random_model:
         listening.recognise(hiss(1.0))
     recogniser.listen_for("fr")
     recogniser.recognise(hiss(1.0))
-    assert [code for code in asked if code] == ["de", "ja", "fr"]
+    assert [code for code in languages if code] == ["de", "ja", "fr"]
     with pytest.raises(UsageError, match="tlh"):
         recogniser.in_language("tlh")
 
