@@ -106,11 +106,8 @@ class ReaderConnection(asyncio.Protocol):
     def look(self, now: float) -> None:
         """Called every second: end what takes too long, and send something to a reader of a quiet run."""
         waited = now - self._since
-        if not self.wanted:
-            if waited > OPEN_SECONDS:
-                self._transport.abort()
-        elif self._is_blocked:
-            if waited > STALLED_SECONDS:
+        if not self.wanted or self._is_blocked:
+            if waited > (STALLED_SECONDS if self.wanted else OPEN_SECONDS):
                 self._transport.abort()
         elif waited > QUIET_SECONDS:
             self._since = now

@@ -215,7 +215,7 @@ class Unfinished:
 
 
 def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None) -> Unfinished:
-    """Read a session's events once; what is kept of them is small.
+    """Read a session's events, of two tracks once for all and once for each; what is kept of them is small.
 
     Raises:
         SessionError: it cannot be read, or the run never began to listen.
