@@ -157,6 +157,17 @@ def read_all(file: IO[bytes], count: int) -> bytes:
     return data
 
 
+def begins_with(path: Path, beginning: bytes) -> bool:
+    """Return whether the first bytes of a file are these; False for what is no file, or cannot be read."""
+    if not path.is_file():  # to open a pipe would wait for its writer
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(beginning)) == beginning
+    except OSError:
+        return False
+
+
 def write_all(file: IO[bytes], data: bytes) -> None:
     """Write every byte: an unbuffered file may take fewer than it was given."""
     rest = memoryview(data)

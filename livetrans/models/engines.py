@@ -7,10 +7,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from livetrans.config import ENGINES
+from livetrans.files import begins_with
 
 _, FASTER_WHISPER, WHISPER_CPP = ENGINES
 LIBRARY = "_pywhispercpp"
-_MAGIC = b"lmgg"
 _GPU_LIBRARIES = ("cuda", "vulkan", "hip", "sycl", "metal")
 
 
@@ -51,10 +51,4 @@ def on_apple_silicon() -> bool:
 
 def is_whisper_cpp(path: Path) -> bool:
     """Return whether a file is a model of whisper.cpp, by its name and first bytes."""
-    if path.suffix != ".bin" or not path.is_file():
-        return False
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
-    except OSError:
-        return False
+    return path.suffix == ".bin" and begins_with(path, b"lmgg")

@@ -12,9 +12,9 @@ import struct
 from pathlib import Path
 from typing import BinaryIO
 
+from livetrans.files import begins_with
 from livetrans.lm.families import family_of
 
-_MAGIC = b"GGUF"
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _MOST_ELEMENTS = 1000
@@ -33,13 +33,7 @@ _STATEFUL = tuple(
 
 def is_gguf(path: Path) -> bool:
     """Return whether a file begins like a GGUF, whatever its name is."""
-    if not path.is_file():  # to open a pipe would wait for its writer
-        return False
-    try:
-        with path.open("rb") as stream:
-            return stream.read(4) == _MAGIC
-    except OSError:
-        return False
+    return begins_with(path, b"GGUF")
 
 
 def read_metadata(path: Path) -> dict[str, object]:
