@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from livetrans.cli.messages import LinesAbove, discard_output, progress_bar, say
 from livetrans.cli.run_options import wants_screen
-from livetrans.cli.serving import say_served, serving
+from livetrans.cli.serving import serving
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings
 from livetrans.errors import LivetransError, SessionError
@@ -93,7 +93,7 @@ def run_live(
                 was_stopped = False
             else:
                 if server:
-                    say_served(server)
+                    say(f"Captions for readers on {server.who_can_read}: {server.address}")
                 was_stopped = _run_as_lines(pipeline)
     return Ended(_session(records), was_stopped)
 

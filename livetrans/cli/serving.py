@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from livetrans.cli.messages import say
 from livetrans.cli.options import Declare, setting_option
 from livetrans.config import OutputSettings
 from livetrans.serve.address import parse_place
@@ -72,8 +71,3 @@ def serving(output: OutputSettings) -> Iterator[CaptionServer | None]:
         yield server
     finally:
         server.stop()
-
-
-def say_served(server: CaptionServer) -> None:
-    """Say on standard error where captions are, and for whom."""
-    say(f"Captions for readers on {server.who_can_read}: {server.address}")

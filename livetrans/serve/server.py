@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import errno
 import functools
-import ipaddress
 import os
 import secrets
 import socket
@@ -17,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from livetrans.errors import LivetransError
-from livetrans.serve.address import Place
+from livetrans.serve.address import Place, parse_address
 from livetrans.serve.connection import ReaderConnection
 from livetrans.serve.lines import SharedLines
 
@@ -227,10 +226,8 @@ def _most_connections() -> int:
 
 
 def _is_here(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address.partition("%")[0]).is_loopback
-    except ValueError:
-        return False
+    parsed = parse_address(address.partition("%")[0])
+    return parsed is not None and parsed.is_loopback
 
 
 def _cannot_open(place: str, fault: OSError) -> str:

@@ -109,7 +109,6 @@ def test_whoever_reads_when_has_the_same_lines_in_the_end(changes: list[tuple[in
 
 
 def test_the_state_follows_the_run() -> None:
-    shared = SharedLines()
     with served() as server, Reader(server) as reader:
         shared = server.lines
         reader.until_state("loading")
