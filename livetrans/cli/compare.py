@@ -100,7 +100,7 @@ def compare_methods(
 
 
 def _masked(method: Method, settings: Settings) -> Method:
-    """The method with the run's output mask, where it names none itself; the baseline has no draft to mask."""
+    """Return the method with the run's output mask, where it names none itself; the baseline has no draft to mask."""
     if settings.mask.mode != "output" or method.output_mask_k or method.decoder == BASELINE:
         return method
     return labelled(replace(method, output_mask_k=settings.mask.k))

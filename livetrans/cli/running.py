@@ -193,7 +193,10 @@ def _summary_at_the_end(records: Sequence[Sink], heard: Heard, writes_subtitles:
 
 
 def _say_kept(recorder: SessionRecorder, heard: Heard, was_left: bool, *, advises: bool) -> None:
-    """`was_left`: the run was left at once, before what it heard was translated. `advises`: how to get subtitles."""
+    """Say what is kept of a session; remove one that holds nothing.
+
+    `was_left`: the run was left at once, before what it heard was translated. `advises`: how to get subtitles.
+    """
     folder = recorder.folder
     named = shell_name(folder)
     captions = recorder.captions if recorder.is_new else summarise(folder).captions
@@ -260,7 +263,7 @@ def _run_on_screen(
 
 @contextlib.contextmanager
 def _ending_signals(*, on_terminal: bool = False) -> Iterator[Callable[[], int]]:
-    """Count Ctrl-C, SIGTERM and hang-ups instead of ending the process; yields a function that reads the count.
+    """Count Ctrl-C, SIGTERM and hang-ups instead of ending the process; yield a function that reads the count.
 
     The handlers do nothing else: they interrupt the main thread anywhere, also where it holds a lock.
     """

@@ -104,7 +104,7 @@ class ReaderConnection(asyncio.Protocol):
             self._send(h11.Data(data))
 
     def look(self, now: float) -> None:
-        """Called every second: end what takes too long, and send something to a reader of a quiet run."""
+        """End what takes too long, and send something to a reader of a quiet run; called every second."""
         waited = now - self._since
         if not self.wanted or self._is_blocked:
             if waited > (STALLED_SECONDS if self.wanted else OPEN_SECONDS):

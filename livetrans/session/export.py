@@ -146,7 +146,7 @@ class Finals:
             self._captions.append(event)
 
     def close(self) -> None:
-        """Nothing to release: the screen may still save after the run has ended."""
+        """Do nothing: the screen may still save after the run has ended."""
 
     def save(self) -> list[Path]:
         """Write source and translation to a new text file in the current folder, and captions beside it as subtitles.

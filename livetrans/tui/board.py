@@ -43,7 +43,7 @@ class Board:
         self._finished: deque[int] = deque(maxlen=REMEMBERED_FINALS)
 
     def feed(self, event: Caption | Transcript | Gap) -> list[Caption]:
-        """Take an event; returns the captions that became history, and what stands for a gap."""
+        """Take an event; return the captions that became history, and what stands for a gap."""
         finished: list[Caption] = []
         match event:
             case Gap():
@@ -76,7 +76,7 @@ class Board:
         return self._take_finals(keep_last=all(one.final for one in self._current.values()))
 
     def end_before(self, start: float) -> list[Caption]:
-        """Make finals history that are still current, if they began before `start`; returns them."""
+        """Make finals history that are still current, if they began before `start`; return them."""
         finals = self._take_finals(before=start)
         self.history.extend(finals)
         return finals
@@ -87,7 +87,7 @@ class Board:
         return min((*self._current, *self._transcripts), default=None)
 
     def source(self) -> tuple[str, str]:
-        """The source of the current captions in two parts: what will not change, and what may."""
+        """Return the source of the current captions in two parts: what will not change, and what may."""
         committed = whole = ""
         for segment in sorted({*self._current, *self._transcripts}):
             caption, transcript = self._current.get(segment), self._transcripts.get(segment)
@@ -149,7 +149,7 @@ class Boards:
         return tuple(board.sentence for board in self.shown)
 
     def feed(self, event: Caption | Transcript | Gap) -> list[Caption]:
-        """Take an event in the languages that it is of; returns what became history on the shown boards."""
+        """Take an event in the languages that it is of; return what became history on the shown boards."""
         finished: list[Caption] = []
         if self._settings.is_mine(event.track):
             finished = self._mine[0].feed(event)

@@ -52,7 +52,7 @@ NEW, NEW_WITHOUT_COLOUR = "$loud", "underline"
 
 
 def caption_content(caption: Caption, new_style: str) -> Content:
-    """A caption's text, new in `new_style` but for what was accepted from the previous output.
+    """Return a caption's text, new in `new_style` but for what was accepted from the previous output.
 
     What a draft model proposed and the translator accepted is new to the reader too; it is in italics.
     """
@@ -73,7 +73,7 @@ def caption_content(caption: Caption, new_style: str) -> Content:
 
 
 def source_content(committed: str, partial: str) -> Content:
-    """A source line, the part that may still change in italics."""
+    """Return a source line, the part that may still change in italics."""
     # Made visible as a whole, so that no escape sequence is divided.
     whole, cut = visible(committed + partial), len(visible(committed))
     return Content.assemble((whole[:cut], SOURCE), (whole[cut:], PARTIAL_SOURCE))

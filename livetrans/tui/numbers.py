@@ -79,7 +79,7 @@ def mask(snapshot: Snapshot) -> str:
 
 
 def left_out(snapshot: Snapshot) -> str | None:
-    """The level of back-pressure; None in the normal one."""
+    """Return the level of back-pressure; None in the normal one."""
     return None if snapshot.pressure == "normal" else snapshot.pressure
 
 
@@ -108,7 +108,7 @@ def meter_share(level: float) -> float:
 
 
 def meter(level: float, cells: int) -> tuple[str, str]:
-    """The full and the empty part of a meter of `cells` cells."""
+    """Return the full and the empty part of a meter of `cells` cells."""
     full = round(meter_share(level) * cells)
     return "━" * full, "╌" * (cells - full)
 

@@ -59,7 +59,7 @@ class Phase(Enum):
     ENDED = "ended"
 
     def sentence(self, paused: bool, known_length: bool) -> str:
-        """What the status line says as long as nothing else is said; empty while all is usual."""
+        """Return what the status line says as long as nothing else is said; empty while all is usual."""
         match self:
             case Phase.ENDED:
                 return f"{'end of file' if known_length else 'the source has ended'} · w saves · q quits"
@@ -212,7 +212,7 @@ def meter_row(snapshot: Snapshot, width: int) -> Content:
 
 
 def hearing(snapshot: Snapshot) -> str:
-    """Whether speech is heard, in eight cells."""
+    """Return whether speech is heard, in eight cells."""
     return "‖ paused" if snapshot.paused else "● speech" if snapshot.speaking else "○ silent"
 
 
@@ -237,7 +237,7 @@ class Strip(Static):
 
 
 def strip_text(snapshot: Snapshot, panel: str) -> str:
-    """Two lines for a narrow terminal."""
+    """Return two lines for a narrow terminal."""
     first = [hearing(snapshot), heard(snapshot), f"calm {snapshot.settings.calm or CUSTOM}"]
     flickers = f"flicker {flicker(snapshot, '/')}"
     if panel == "people":
