@@ -47,7 +47,7 @@ def _latency(figure: Callable[[Latency], float | None]) -> Callable[[Row], Value
 
 
 def _drafting(figure: Callable[[Row], float | None]) -> Callable[[Row], Value]:
-    """A figure that only a method with a draft model has."""
+    """Return a figure that only a method with a draft model has."""
     return lambda row: figure(row) if row.of.drafted else None
 
 

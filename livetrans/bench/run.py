@@ -64,7 +64,7 @@ class MethodModels:
 
 
 class Bench:
-    """Runs units; `models` by method label."""
+    """A bench that runs units; `models` by method label."""
 
     def __init__(self, models: Mapping[str, MethodModels], header: Header, clock: Clock) -> None:
         self._models = models

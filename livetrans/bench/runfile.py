@@ -126,7 +126,7 @@ class Update:
         return self.repeat, self.segment_id, self.method
 
     def without_last(self, k: int) -> str:
-        """The text without its last k tokens."""
+        """Return the text without its last k tokens."""
         kept = len(self.tokens) - k
         return self.text if k == 0 else self.text[: self.ends[kept - 1]] if kept > 0 else ""
 
@@ -268,7 +268,7 @@ def _parsed(number: int, values: dict[str, Any], path: Path) -> Header | Segment
 
 
 class RunWriter:
-    """Appends whole units to a run file; an existing file of the same run is continued behind its last whole unit."""
+    """The writer of a run file, in whole units; an existing file of the same run goes on behind its last whole unit."""
 
     def __init__(self, path: Path, header: Header, segments: Sequence[Segment], *, overwrite: bool = False) -> None:
         """Open the file.

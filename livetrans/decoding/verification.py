@@ -69,7 +69,7 @@ def log_probability(row: NDArray[np.float32], token: int) -> float:
 
 
 class Sampler:
-    """Draws tokens, for the target and the draft model alike; the seed makes two runs draw the same."""
+    """Random draws of tokens, for the target and the draft model alike; the seed makes two runs draw the same."""
 
     def __init__(self, settings: SamplingSettings) -> None:
         self._settings = settings

@@ -241,7 +241,7 @@ def listen_to_tracks(
 
 
 class PostponedNotices:
-    """Keeps a source's notices and gaps until the run that publishes them begins: a source is opened before its run."""
+    """A source's notices and gaps until the run that publishes them begins: a source is opened before its run."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

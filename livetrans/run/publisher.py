@@ -37,7 +37,7 @@ OnFailure = Callable[[Sink, BaseException], None]
 
 
 class Publisher:
-    """Gives each event its instant and hands it to the sinks.
+    """What gives each event its instant and hands it to the sinks.
 
     With `threaded`, each sink has a queue and a thread of its own, so that publishing never waits for a disk, a pipe or
     a terminal; otherwise publishing writes to each sink before it returns. A sink may publish while it is written to.

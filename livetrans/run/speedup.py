@@ -116,7 +116,7 @@ class Repetition:
 
 
 class SpeedupSampler:
-    """Translates finished segments again; owned by the translating thread.
+    """What translates finished segments again; owned by the translating thread.
 
     `open_context` opens another context over the translator's weights, which is closed with the translator. `spaced`
     is for captions without a language. `cores` is how many cores a pass keeps busy. A failure ends the sampling, and

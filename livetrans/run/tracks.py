@@ -82,7 +82,7 @@ class Track:
 
 
 class Turns:
-    """Gives the sound of several sources, that of one at a time: the oldest that waits."""
+    """The sound of several sources, that of one at a time: the oldest that waits."""
 
     def __init__(self, tracks: Sequence[Track], change: threading.Condition, publish: Publish) -> None:
         """`change` is what the sources share. Of equal age, the sound of an earlier track comes first."""

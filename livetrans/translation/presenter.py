@@ -22,7 +22,7 @@ _WITHIN = re.compile(r"[^\w\s]+(?=.*\w)")
 
 
 class Presenter:
-    """Turns translations into captions; `mask` may be set between updates, from any thread.
+    """What turns translations into captions; `mask` may be set between updates, from any thread.
 
     Both masks hide the same tokens here. With an output mask the translator takes them out of the draft too.
     """

@@ -20,7 +20,7 @@ _OUTPUT_AT_LEAST = 32
 
 
 class Translator:
-    """Translates updates in order, and keeps the draft of each segment that grows.
+    """What translates updates in order, and keeps the draft of each segment that grows.
 
     The draft is kept when the recogniser rewrites the source's tail, because verification protects the output. The
     update with which a sentence ends is decided on like a final, since its caption waits for that. `settings` and

@@ -57,8 +57,8 @@ def embedded(path: Path, targets: tuple[str, ...], **settings: object) -> tuple[
 @pytest.mark.parametrize(
     "settings",
     [
-        {"decoding": SHORT},
-        {"decoding": replace(SHORT, method="ssbd", bias=0.2, final="partial")},
+        pytest.param({"decoding": SHORT}, marks=pytest.mark.long),
+        pytest.param({"decoding": replace(SHORT, method="ssbd", bias=0.2, final="partial")}, marks=pytest.mark.long),
         {"decoding": SHORT, "prompt": PromptSettings(history=2)},
         pytest.param(
             {"decoding": replace(SHORT, method="spec"), "draft_model": "drafts/livetrans-draft-en-de.q8_0.gguf"},
@@ -122,7 +122,7 @@ def test_a_failure_in_one_language_restores_all(call: int) -> None:
         assert of_language(events, code) == of_language(whole, code)
 
 
-@pytest.mark.parametrize("lane", [0, 1])
+@pytest.mark.parametrize("lane", [pytest.param(0, marks=pytest.mark.long), 1])
 def test_a_context_that_fails_is_opened_again_with_its_model(
     translator_path: Path, monkeypatch: pytest.MonkeyPatch, lane: int
 ) -> None:

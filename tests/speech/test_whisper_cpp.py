@@ -199,7 +199,14 @@ def test_the_language_that_is_set_is_the_language_of_the_next_pass(random_model:
         recogniser.in_language("tlh")
 
 
-@pytest.mark.parametrize(("end", "hangs"), [(signal.SIGINT, False), (signal.SIGKILL, False), (signal.SIGINT, True)])
+@pytest.mark.parametrize(
+    ("end", "hangs"),
+    [
+        (signal.SIGKILL, False),
+        pytest.param(signal.SIGINT, False, marks=pytest.mark.long),
+        pytest.param(signal.SIGINT, True, marks=pytest.mark.long),
+    ],
+)
 def test_its_process_ends_with_the_run(end: signal.Signals, hangs: bool, cpp_recogniser_path: Path) -> None:
     recording = ROOT / "recordings" / "demo.flac"
     command = [sys.executable, "-m", "livetrans", "replay", str(recording), "--asr", str(cpp_recogniser_path)]
