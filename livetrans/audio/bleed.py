@@ -5,6 +5,9 @@ what the microphone hears: their correlation does not depend on loudness, and li
 and the microphone is no louder than the learned gain of the room explains, its sound is replaced by silence. The
 user's own speech does not correlate, and is louder than the bleed where both come together: that sound is kept, less
 what an echo canceller can subtract (`livetrans.audio.echo`).
+
+The rule is of this project, its thresholds by trial on recordings of the tree and on real ones in a synthetic room, as
+docs/LOG.md has them (`meeting`).
 """
 
 from __future__ import annotations
@@ -21,12 +24,15 @@ from livetrans.events import FULL_SCALE, SAMPLE_RATE, AudioChunk
 
 FRAME = 320
 """Samples of a frame of levels: 20 ms."""
+TRANSFORM = 512
+"""Samples of its Fourier transform: the next power of two."""
 BANDS = 16
 LOWEST, HIGHEST = 150.0, 5000.0
-"""Hertz of the bands."""
-FLOOR = 1e-7
+"""Hertz of the bands: what loudspeakers of computers play and microphones hear of speech."""
+FLOOR = 4.2e-8
 """Power, of full scale, that is added to each band: what is below it is no speech."""
 SILENCE = 10 * log10(FLOOR)
+"""Decibels of a band without sound."""
 BACK, AHEAD = 20, 8
 """Frames before and behind a frame over which levels are compared."""
 SHORTEST = 5
@@ -53,8 +59,12 @@ AUDIBLE = 10.0
 """Decibels above the floor from which something was played."""
 UNSURE = 25
 """Frames of the first sound that is played, in which nothing is known of the room: the microphone is silenced."""
+NEAR = 2
+"""Frames by which a delay may differ from the usual one: the levels of a frame are compared at whole frames."""
 LEARNING = 0.03
-"""Weight of a frame in the learned delay and gains."""
+"""Weight of a frame in the learned delay and gains: a mean over some 0.7 s of sound."""
+LONGEST_GAP = 60 * SAMPLE_RATE
+"""Samples of lost sound that are filled with silence; before a longer gap all is forgotten."""
 
 
 class _Levels:
@@ -62,7 +72,7 @@ class _Levels:
 
     def __init__(self) -> None:
         edges = np.geomspace(LOWEST, HIGHEST, BANDS + 1)
-        frequencies = np.fft.rfftfreq(512, 1 / SAMPLE_RATE)
+        frequencies = np.fft.rfftfreq(TRANSFORM, 1 / SAMPLE_RATE)
         self._bands = np.stack([(frequencies >= low) & (frequencies < high) for low, high in pairwise(edges)]).astype(
             np.float64
         )
@@ -75,6 +85,7 @@ class _Levels:
 
     @property
     def next(self) -> int:
+        """The number of the frame that comes next."""
         return self.first + len(self._rows)
 
     def feed(self, chunk: AudioChunk) -> None:
@@ -82,7 +93,7 @@ class _Levels:
         begin = self.next * FRAME + len(self._rest)
         samples = chunk.samples
         if chunk.start_sample > begin:
-            silence = min(chunk.start_sample - begin, 60 * SAMPLE_RATE)
+            silence = min(chunk.start_sample - begin, LONGEST_GAP)
             if silence < chunk.start_sample - begin:
                 self.first = (chunk.start_sample - silence) // FRAME
                 self._rows, self._frames, self._rest = self._rows[:0], self._frames[:0], self._rest[:0]
@@ -91,7 +102,9 @@ class _Levels:
         samples = np.concatenate([self._rest, samples])
         count = len(samples) // FRAME
         frames = samples[: count * FRAME].reshape(count, FRAME)
-        power = np.abs(np.fft.rfft(frames / FULL_SCALE * self._window, 512)) ** 2 / FRAME**2 * 8
+        # Parseval: each bin but the first and the last stands for two, and the window takes a part of the power.
+        power = 2 * np.abs(np.fft.rfft(frames / FULL_SCALE * self._window, TRANSFORM)) ** 2
+        power /= TRANSFORM * (self._window**2).sum()
         self._frames = np.concatenate([self._frames, frames])
         self._rows = np.concatenate([self._rows, 10 * np.log10(power @ self._bands.T + FLOOR)])
         self._rest = samples[count * FRAME :]
@@ -110,6 +123,7 @@ class _Levels:
         return self._frames[frame - self.first] / FULL_SCALE if is_kept else np.zeros(FRAME)
 
     def forget(self, before: int) -> None:
+        """Drop the frames before the one with this number."""
         if before > self.first:
             cut = min(before, self.next)
             self._rows, self._frames = self._rows[cut - self.first :], self._frames[cut - self.first :]
@@ -117,7 +131,7 @@ class _Levels:
 
 
 class BleedFilter:
-    """Silences what the microphone hears of the loudspeaker."""
+    """A filter of the microphone that silences what it hears of the loudspeaker."""
 
     def __init__(self) -> None:
         self._canceller = EchoCanceller(FRAME)
@@ -130,7 +144,7 @@ class BleedFilter:
         """Decibels of the bleed less those of what was played."""
         self._is_known = False
         self._delays = np.zeros(LATEST - EARLIEST)
-        """Mean correlation at each delay."""
+        """Mean correlation at each delay, the latest first."""
         self._compared = 0
         """Frames in which something was played."""
         self._first_judged = 0
@@ -191,6 +205,7 @@ class BleedFilter:
         yield AudioChunk(samples, begin, at, self._last.track)
 
     def _cancelled(self, frame: int, heard: NDArray[np.int16]) -> NDArray[np.int16]:
+        """Return a frame of the microphone less the echo; what was played is taken `EARLIEST` frames ahead of it."""
         if self._played.rows(frame - LATEST, frame - EARLIEST + 1).max() < SILENCE + AUDIBLE:
             self._canceller.forget_sound()
             return heard
@@ -206,6 +221,7 @@ class BleedFilter:
         return around[BEFORE : BEFORE + len(judged)]
 
     def _forget(self, last: int) -> None:
+        """Drop what later frames than `last` do not need."""
         kept = max(last - AFTER - SHORTEST - BEFORE, self._first_judged)
         del self._judged[: kept - self._first_judged]
         self._first_judged = kept
@@ -213,6 +229,7 @@ class BleedFilter:
         self._played.forget(kept - BACK - LATEST - 1)
 
     def _is_user(self, frame: int) -> bool:
+        """Return whether the user is heard in a frame; learn delay and gains from it."""
         heard = self._heard.rows(frame - BACK, frame + AHEAD + 1)
         played = self._played.rows(frame - BACK - LATEST, frame + AHEAD + 1 - EARLIEST)
         if played.max() < SILENCE + AUDIBLE:
@@ -225,6 +242,7 @@ class BleedFilter:
         windows = np.lib.stride_tricks.sliding_window_view(played, BACK + AHEAD + 1, axis=0).transpose(0, 2, 1)
         mine = heard - heard.mean(axis=0)
         theirs = windows - windows.mean(axis=1, keepdims=True)
+        # Pearson's correlation over all bands; a constant level has none.
         scale = np.sqrt((mine**2).sum() * (theirs**2).sum(axis=(1, 2))) + 1e-9
         correlation = ((theirs * mine).sum(axis=(1, 2)) / scale)[: len(self._delays)]
         usual = int(self._delays.argmax())
@@ -232,7 +250,7 @@ class BleedFilter:
         if now.any() and heard[BACK].max() > SILENCE + AUDIBLE:
             self._delays += LEARNING * (correlation - self._delays)
         self._compared += bool(now.any())
-        near = abs(np.arange(len(correlation)) - usual) <= 2
+        near = abs(np.arange(len(correlation)) - usual) <= NEAR
         best = int(np.where(near, correlation + UNKNOWN_PENALTY, correlation).argmax())
         threshold = CORRELATED if near[best] else CORRELATED + UNKNOWN_PENALTY
         is_correlated = bool(now[best].any()) and correlation[best] >= threshold
@@ -243,6 +261,7 @@ class BleedFilter:
         if self._delays.max() < TRUSTED:
             return not is_correlated
         around = slice(BACK - SMOOTH, BACK + SMOOTH + 1)
+        # The loudest of three delays, as what is heard may begin anywhere in a frame.
         expected = windows[max(usual - 1, 0) : usual + 2, around].max(axis=0) + self._gains
         excess = heard[around] - np.maximum(expected, SILENCE)
         audible = heard[around] > SILENCE + AUDIBLE / 2
@@ -250,6 +269,7 @@ class BleedFilter:
         return share > USER_SHARE
 
     def _learn(self, difference: NDArray[np.float64], is_audible: NDArray[np.bool_]) -> None:
+        """Learn the gains of the bands that are audible; bands never heard have the first frame's mean."""
         if not self._is_known:
             self._gains = np.where(is_audible, difference, difference[is_audible].mean())
             self._is_known = True
