@@ -82,7 +82,8 @@ def answer_to(method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes
 def _check_where_from(headers: Mapping[str, str], place: Place) -> None:
     """Refuse what a page of another site can make a browser send."""
     host = headers.get("host", "")
-    if not place.allows(split_port(host)[0]):
+    name, port = split_port(host)
+    if not place.allows(name) or port.strip("0123456789"):
         raise Refusal(HTTPStatus.FORBIDDEN, "The request names another host than this one.")
     origin = headers.get("origin")
     if origin is not None and origin != f"http://{host}":

@@ -72,6 +72,7 @@ FOREIGN = [
     {"Host": "localhost.evil.example:80"},
     {"Host": "127.0.0.1.evil.example"},
     {"Host": "127.0.0.1@evil.example"},
+    {"Host": "127.0.0.1:80.evil.example"},
     {"Host": "192.168.1.1"},
     {"Host": "0.0.0.0"},
     {"Host": "2130706433"},
