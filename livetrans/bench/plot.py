@@ -17,6 +17,7 @@ from livetrans.bench.figures import FIGURES, names_of, pair_of, unit_name
 from livetrans.bench.measures import MeasuredRun, Row
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
+from livetrans.files import check_new
 from livetrans.installation import install_command
 from livetrans.metrics.latency import Spread
 from livetrans.metrics.quality import Interval
@@ -101,9 +102,7 @@ def plot(runs: Sequence[MeasuredRun], folder: Path, *, date: str, force: bool = 
             "there is nothing to plot; give a run of a method with two biases or more (`bench run --methods paper`), "
             "with a live window (`--methods calm`), or with a draft model"
         )
-    existing = next((path for path in pictures if path.exists()), None)
-    if existing is not None and not force:
-        raise UsageError(f"{existing} exists already; choose another folder, or --force to overwrite it")
+    check_new(pictures, "--output", force=force)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, picture in pictures.items():
