@@ -104,11 +104,16 @@ def command(
     for option in () if with_mic else ("me", "me_to", "names", "device"):
         if was_given(option):
             raise UsageError(f"--{option.replace('_', '-')} is of the microphone; add --with-mic, or drop it")
+    if program is not None and not program.strip():
+        raise UsageError("--app needs a part of a program's name; `livetrans devices` lists the programs that play now")
     clock, notices = SystemClock(), PostponedNotices()
     playback = open_playback(program, clock, notices)
     sources: list[tuple[LiveSource, PostponedNotices]] = [(playback, notices)]
     if with_mic:
-        settings = replace(settings, meeting=MeetingSettings(me, me_to, names))
+        # Fixed now, because keys change the languages of the others.
+        mine = replace(settings, meeting=MeetingSettings(me, me_to, names)).of_me
+        target = TRANSCRIPT_ONLY if mine.source_language == mine.target_language else mine.target_language
+        settings = replace(settings, meeting=MeetingSettings(mine.source_language, target, names))
         try:
             notices = PostponedNotices()
             sources.append((Microphone(settings.device, clock, notices), notices))

@@ -129,6 +129,8 @@ def command(
         _refuse_for_several(settings.output, real_time, compare)
     files = tuple(file if file == STDIN else str(path_or_session(str(input_path(file)))) for file in files)
     written = _written(place, files, settings.targets, force) if place is not None else {}
+    if compare is not None and len(settings.targets) > 1:
+        raise UsageError(f"--compare translates into one language; give one of {', '.join(settings.targets)} with --to")
     if compare is not None and (settings.output.jsonl or settings.output.session or settings.output.keep_audio):
         raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
     if written and (compare is not None or not settings.output.record_session):

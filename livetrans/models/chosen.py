@@ -94,8 +94,11 @@ def with_other_engine(settings: Settings) -> Settings | None:
 def shown_codes(settings: Settings) -> list[str]:
     """Return the languages of the captions that a translator has to know: speech in one of them is shown as heard."""
     first, *others = settings.targets
-    mine = [*settings.of_me.sources, *settings.of_me.targets] if settings.meeting else []
-    return [first, *(code for code in [*others, *mine] if not are_same(settings.source_language, code))]
+    others = [code for code in others if not are_same(settings.source_language, code)]
+    mine = settings.of_me if settings.meeting else None
+    if mine and not are_same(mine.source_language, mine.target_language):
+        others += [mine.source_language, mine.target_language]
+    return list(dict.fromkeys([first, *others]))
 
 
 def spoken_code(language: str) -> str | None:

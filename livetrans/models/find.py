@@ -234,7 +234,7 @@ def _find(kind: str, name: str | None, source: str | None, *targets: str, engine
         fault = f"no {kind} here knows {source or 'any language'}" + (f" to {' and '.join(targets)}" if targets else "")
     else:
         fault = f"there is no {kind} here"
-    fetch = f"small --from {source or 'en'} --to {','.join(targets) or 'de'}"
+    fetch = f"small --from {source or 'en'} --to {','.join(targets) or ('en' if source == 'de' else 'de')}"
     raise _missing(kind, fault, found, f"{fetch} --engine {WHISPER_CPP}" if engines == (WHISPER_CPP,) else fetch)
 
 

@@ -119,8 +119,8 @@ class SpeedupSampler:
     """What translates finished segments again; owned by the translating thread.
 
     `open_context` opens another context over the translator's weights, which is closed with the translator. `spaced`
-    is for captions without a language. `cores` is how many cores a pass keeps busy. A failure ends the sampling, and
-    nothing else.
+    is for captions without a language. `cores` is how many cores a pass keeps busy. After a first failure, such as that
+    of a translator which is loaded again, new contexts are opened; a second one ends the sampling, and nothing else.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class SpeedupSampler:
         self._cores, self._share = cores, share
         self._began = clock.now()
         self._spent = 0.0
-        self._has_failed = False
+        self._failures = 0
         self._repetitions: tuple[Repetition, Repetition] | None = None
         """By re-translation and by the run's method; opened for the first sample, as is the presenter."""
         self._presenter: Presenter
@@ -162,7 +162,7 @@ class SpeedupSampler:
 
     def rest(self) -> float | None:
         """Return the seconds until the next sample may begin; None where there is nothing to translate again."""
-        if self._has_failed or not (self._segment or self._finished):
+        if self._failures > 1 or not (self._segment or self._finished):
             return None
         return max(0.0, self._spent / self._share - (self._clock.now() - self._began))
 
@@ -184,7 +184,8 @@ class SpeedupSampler:
             pass
         except Exception:
             # The translator itself works: its figures go on without the comparison.
-            self._has_failed = True
+            self._failures += 1
+            self._repetitions, self._segment = None, []
         self._spent += (self._clock.now() - started) * self._cores
 
     def _opened(self) -> tuple[Repetition, Repetition]:

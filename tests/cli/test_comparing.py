@@ -111,13 +111,14 @@ def test_a_segment_too_long_for_the_context_is_left_out(tmp_path: Path, capfd: p
         ("We go home.", "rt,beam", "there is no method 'beam'", 2),
         ("We go home.", "rt,window,paper", "for example ssbd@0.2 (the paper's)", 2),
         ("We go home.", "rt,spec", "spec@4 needs a draft model", 2),
+        ("We go home.", "rt,cd --to de,fr", "one language; give one of de, fr", 2),
     ],
 )
 def test_what_cannot_be_compared_is_one_sentence(
     tmp_path: Path, segment: str, methods: str, sentence: str, code: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     stream = transcripts(tmp_path / "s.jsonl", segment)
-    assert run(["replay", str(stream), "--compare", methods, "--no-session"]) == code
+    assert run(["replay", str(stream), "--compare", *methods.split(), "--no-session"]) == code
     captured = capfd.readouterr()
     assert captured.out == "" and sentence in captured.err.splitlines()[-1]
 

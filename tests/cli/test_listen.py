@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from livetrans.cli import run
-from livetrans.config import Settings
+from livetrans.config import Settings, changed
+from livetrans.models.chosen import shown_codes
 
 
 def settings_of(options: list[str], monkeypatch: pytest.MonkeyPatch) -> Settings:
@@ -41,6 +42,23 @@ def test_what_the_others_say_is_translated_for_me_and_what_i_say_for_them(
     assert settings.meeting.names == ("me", "them")
 
 
+@pytest.mark.parametrize(("name", "value"), [("target", "fr"), ("source", "es")])
+def test_a_key_leaves_the_languages_of_what_i_say(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = settings_of(["--with-mic", "--from", "en,es", "--to", "de,fr"], monkeypatch)
+    mine = changed(settings, name, value).of_me
+    assert (mine.sources, mine.targets) == (("de",), ("en",))
+
+
+@pytest.mark.parametrize(
+    ("options", "codes"),
+    [("--from en --me de", ["de", "en"]), ("--from en --me de --me-to none", ["de"]), ("--from en --me en", ["de"])],
+)
+def test_a_translator_has_to_know_what_is_translated(
+    options: str, codes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shown_codes(settings_of(["--with-mic", "--to", "de", *options.split()], monkeypatch)) == codes
+
+
 @pytest.mark.parametrize(
     ("options", "advice"),
     [
@@ -51,6 +69,7 @@ def test_what_the_others_say_is_translated_for_me_and_what_i_say_for_them(
         (["--with-mic", "--names", "a,a"], "two names"),
         (["--with-mic", "--names", "a,\x1b[2J"], "two names"),
         (["--with-mic", "--me", "xx"], "xx"),
+        (["--app", " "], "--app needs a part of a program's name"),
     ],
 )
 def test_options_without_sense_are_refused_in_one_sentence(

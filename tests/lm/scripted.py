@@ -166,6 +166,8 @@ def word_by_word_rule(
     """
 
     def rule(model: ScriptedModel, context: Sequence[int]) -> NDArray[np.float32]:
+        if TARGET not in context:  # a part of a prompt
+            return np.zeros(model.vocabulary_size, dtype=np.float32)
         source = [model.word(token) for token in context[context.index(SOURCE) + 1 : context.index(TARGET)]]
         written = len(context) - 1 - context.index(TARGET)
         target = [translate(word) for word in source]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
 
 import pytest
 
+from livetrans.errors import ModelError
 from livetrans.events import Caption, Comparison, RunEnded, Transcript
-from livetrans.lm.port import LanguageModel
+from livetrans.lm.port import Evaluation, LanguageModel, ModelWrapper
 from livetrans.lm.prompts import text_of_tokens
 from livetrans.metrics.rates import ScreenErasure, Speedup
 from livetrans.run.publisher import Publish
@@ -125,18 +126,43 @@ def test_sampling_keeps_to_its_share_of_the_time_and_takes_the_newest_sentence()
     assert scene.published[-1].segment_id > len(scene.published) * 2
 
 
-def test_a_context_that_cannot_be_opened_ends_the_sampling_alone() -> None:
+@pytest.mark.parametrize("failures", [1, 2])
+def test_sampling_goes_on_in_new_contexts_after_one_failure(failures: int) -> None:
     scene = Scene()
+    broken = iter(range(failures))
 
-    def refuse() -> LanguageModel:
-        raise MemoryError
+    def open_context() -> LanguageModel:
+        if next(broken, None) is not None:
+            raise MemoryError
+        return scene.another()
 
-    sampler = SpeedupSampler(refuse, PROMPT, scene.clock, scene.publish)
-    scene.sampler = sampler
-    scene.translate(segment(0, WORDS))
-    assert sampler.rest() == 0.0
-    sampler.work(lambda: False)
-    assert sampler.rest() is None
+    scene.sampler = SpeedupSampler(open_context, PROMPT, scene.clock, scene.publish, share=1.0)
+    for number in range(6):
+        scene.translate(segment(number, WORDS))
+        scene.clock.advance(10.0)
+        while scene.sampler.rest() == 0.0:
+            scene.sampler.work(lambda: False)
+    assert bool(scene.published) == (failures == 1)
+
+
+def test_sampling_survives_a_translator_that_is_loaded_again() -> None:
+    """A model that is loaded again closes the contexts over its weights."""
+    scene = Scene()
+    opened: list[FailingModel] = []
+
+    def open_context() -> LanguageModel:
+        opened.append(FailingModel(scene.another()))
+        return opened[-1]
+
+    scene.sampler = SpeedupSampler(open_context, PROMPT, scene.clock, scene.publish, share=1.0)
+    for number in range(4):
+        scene.translate(segment(number, WORDS))
+        scene.clock.advance(10.0)
+        while scene.sampler.rest() == 0.0:
+            scene.sampler.work(lambda: False)
+        for context in opened[:2] if number == 1 else ():
+            context.is_closed = True
+    assert [comparison.segment_id for comparison in scene.published] == [0, 1, 3]
 
 
 def test_there_are_no_figures_of_fewer_than_five_updates() -> None:
@@ -146,6 +172,19 @@ def test_there_are_no_figures_of_fewer_than_five_updates() -> None:
     speedup.add(Comparison(1, 1, 1.0, 4.0, 1, 10, 4, 10))
     assert speedup.ratio == 3.0
     assert (speedup.ne_screen, speedup.ne_screen_retranslation) == (0.1, 0.6)
+
+
+class FailingModel(ModelWrapper[ScriptedModel]):
+    """A context that can be closed under its user."""
+
+    def __init__(self, model: ScriptedModel) -> None:
+        self._wrapped = model
+        self.is_closed = False
+
+    def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
+        if self.is_closed:
+            raise ModelError("closed")
+        return self._wrapped.evaluate(context, last_rows)
 
 
 class SampledRun(ScriptedRun):
