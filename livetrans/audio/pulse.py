@@ -199,7 +199,7 @@ class PlayedStream:
         self._on_sound = on_sound
         self._wanted = program
         self._program: str | None = None
-        """The program's whole name, once it has played."""
+        """The whole name of the program that plays, or that played last."""
         self.absence: str = NO_PROGRAM
         """One of `ABSENCES`: why there is no sound, where there is none."""
         self._processes: dict[Hashable, subprocess.Popen[bytes]] = {}
@@ -263,9 +263,9 @@ class PlayedStream:
             self.absence = NOTHING if default else NO_PROGRAM
             return {monitor: [f"--device={monitor}"] for monitor in default}
         streams = list_streams(server)
-        if self._program is None:
+        if all(stream.program != self._program for stream in streams):
             with suppress(UsageError):  # Several in the same instant: the one that goes on is taken.
-                self._program = choose_program(streams, self._wanted)
+                self._program = choose_program(streams, self._wanted) or self._program
         streams = [stream for stream in streams if stream.program == self._program]
         self.absence = NOTHING if streams else NO_PROGRAM
         self._outputs |= {stream.output for stream in streams}

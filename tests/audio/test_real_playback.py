@@ -157,6 +157,14 @@ def test_a_program_that_stops_and_plays_again_is_a_gap(server: SoundServer, coun
     assert ear.notices("warning")[1:] == []
 
 
+def test_another_program_that_matches_is_heard_once_the_first_has_stopped(server: SoundServer, count: Path) -> None:
+    with hearing("zoom") as ear:
+        for name in ("zoom notes", "ZOOM VoiceEngine"):
+            with playing(server, count, name):
+                ear.wait_for_sound()
+        assert len(runs(ear.samples())) == 2
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("program", ["call", None])
 def test_a_program_on_another_output_is_followed_where_it_should_be(
