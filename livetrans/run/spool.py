@@ -26,6 +26,9 @@ MEMORY_SECONDS = 20.0
 """Sound that waits in memory; what comes then goes to the spool file."""
 TAKEN_SECONDS = 10.0
 """Most sound that the listener gets as one chunk."""
+SHARED_SECONDS = 0.5
+"""The same of one of several sources: of two that go on, the one that is ahead waits until the other has reached the
+end of its chunk, which may not recede with each sound that comes."""
 _FULL_DISK = "full disk"
 _SAMPLE_BYTES = 2
 
@@ -43,11 +46,6 @@ class _Waiting:
     @property
     def end_sample(self) -> int:
         return self.start_sample + self.length
-
-    @property
-    def taken_until(self) -> float:
-        """The sample up to which chunks are taken together with this one."""
-        return self.start_sample + TAKEN_SECONDS * SAMPLE_RATE
 
 
 class _SpoolFile:
@@ -131,6 +129,7 @@ class SpooledSource:
         self._is_started = False
         self._has_ended = False
         self._closed = False
+        self._taken_seconds = SHARED_SECONDS if change else TAKEN_SECONDS
         self._change = change or threading.Condition()
 
     @property
@@ -271,10 +270,13 @@ class SpooledSource:
         return AudioChunk(np.concatenate(samples), parts[0].start_sample, parts[-1].captured_at)
 
     def _taken_together(self) -> list[_Waiting]:
-        """Return what the listener gets as one chunk: consecutive ones that wait, at most `TAKEN_SECONDS` of them."""
+        """Return what the listener gets as one chunk: consecutive ones that wait, no more than may be at once."""
         parts: list[_Waiting] = []
+        longest = self._taken_seconds * SAMPLE_RATE
         for waiting in self._waiting:
-            if parts and (waiting.start_sample != parts[-1].end_sample or waiting.end_sample > parts[0].taken_until):
+            if parts and (
+                waiting.start_sample != parts[-1].end_sample or waiting.end_sample - parts[0].start_sample > longest
+            ):
                 break
             parts.append(waiting)
         return parts

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
 from livetrans.run import spool
-from livetrans.run.spool import MEMORY_SECONDS, TAKEN_SECONDS, SpooledSource
+from livetrans.run.spool import MEMORY_SECONDS, SHARED_SECONDS, TAKEN_SECONDS, SpooledSource
 
 
 class Sounds:
@@ -100,6 +100,15 @@ def test_the_sound_so_far_comes_before_the_failure() -> None:
         for chunk in captured:
             got.append(chunk)
     assert sum(len(chunk.samples) for chunk in got) == 50 * SAMPLE_RATE
+
+
+def test_of_several_sources_none_waits_for_an_end_that_recedes() -> None:
+    """The sound that waits is given in short chunks, however much of it there is."""
+    captured = SpooledSource(Sounds(sounds([0.1] * 50)), change=threading.Condition())
+    captured.start()
+    got = list(captured)
+    assert max(len(chunk.samples) for chunk in got) <= SHARED_SECONDS * SAMPLE_RATE
+    assert sum(len(chunk.samples) for chunk in got) == 5 * SAMPLE_RATE
 
 
 def test_a_listener_who_leaves_ends_the_capture() -> None:
