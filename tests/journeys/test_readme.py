@@ -20,8 +20,7 @@ from urllib.request import urlopen
 import pytest
 
 from livetrans.audio.portaudio import ON_A_MAC
-from tests.audio.sound_server import PROGRAMS, SoundServer
-from tests.audio.test_real_playback import write
+from tests.audio.sound_server import PROGRAMS, SoundServer, write_wav
 from tests.journeys.world import ROOT, Terminal, World, demo_sound, python
 from tests.models.hub import Hub, serving
 
@@ -264,7 +263,7 @@ def played(world: World, command: str) -> Iterator[Terminal | None]:
         with world.terminal() as terminal:
             terminal.run(command)
             terminal.wait_for("output (")
-            player = server.start_playing(write(world.home / "call.wav", demo_sound(3.0, 9.0)), "Meeting")
+            player = server.start_playing(write_wav(world.home / "call.wav", demo_sound(3.0, 9.0)), "Meeting")
             assert "Meeting (playing)" in world.run("livetrans devices").stdout
             yield terminal
             player.wait(60)

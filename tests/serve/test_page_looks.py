@@ -16,7 +16,7 @@ from livetrans.metrics.monitor import Monitor
 from livetrans.metrics.rates import MovedRows, screen_units
 from livetrans.sequences import common_prefix_length
 from livetrans.session.codec import from_dict
-from livetrans.tui.captions import Current, History
+from livetrans.tui.captions import History, Panes
 from tests.tui.scripted import Screenplay, make_app, settle
 
 from .browser import Browser, reading
@@ -79,7 +79,7 @@ async def test_at_each_event_the_pages_text_is_the_screens(browser: Browser, rec
                 if not isinstance(record.event, Caption | Gap):
                     continue
                 await settle(pilot)
-                rows = app.query_one(History).rows() | app.query_one(Current).rows()
+                rows = app.query_one(History).rows() | app.query_one(Panes).rows()
                 words = " ".join(text for _, text in sorted(rows.items())).split()
                 words = [] if words == ["listening", "…"] else words  # There was no caption with text yet.
                 page.until(lambda words=words: " ".join(page.texts).split() == words)
