@@ -89,7 +89,7 @@ def hearing(program: str | None) -> Iterator[Ear]:
     """Hear from the moment on at which the source has begun: it has sound, or knows that the program plays none."""
     ear = Ear(program)
     try:
-        wait_until(lambda: bool(ear.pieces or ear.notices("warning")))
+        wait_until(lambda: any(map(len, ear.pieces)) or bool(ear.notices("warning")))
         yield ear
     finally:
         ear.close()
@@ -136,12 +136,13 @@ def test_of_two_programs_one_is_heard_to_the_sample(server: SoundServer, count: 
 @pytest.mark.long
 def test_all_programs_are_heard_without_a_choice_and_silence_is_no_gap(server: SoundServer, count: Path) -> None:
     with hearing(None) as ear:
+        begun = ear.gaps()  # The server may have rendered 2 s ahead when the capture begins.
         time.sleep(3.0)
         with playing(server, count, "one"):
             ear.wait_for_sound()
         with playing(server, count, "other"):
             ear.wait_for_sound()
-    assert ear.notices("warning") == [] and ear.gaps() == []
+    assert ear.notices("warning") == [] and ear.gaps() == begun
 
 
 @pytest.mark.long
@@ -206,11 +207,12 @@ def test_a_server_that_dies_and_comes_back_is_a_gap(program: str | None, server:
 def test_an_output_that_sleeps_is_a_gap_without_a_word(server: SoundServer, count: Path) -> None:
     with playing(server, count, "call"), hearing("call") as ear:
         ear.wait_for_sound()
+        begun = len(ear.gaps())
         server.control("suspend-sink", "speaker", "1")
         time.sleep(3.0)
         server.control("suspend-sink", "speaker", "0")
         ear.wait_for_sound()
-    assert [gap.reason for gap in ear.gaps() if 1.5 < gap.end - gap.start < 10.0] == ["output"]
+    assert [gap.reason for gap in ear.gaps()[begun:] if 1.5 < gap.end - gap.start < 10.0] == ["output"]
     assert ear.notices("warning") == []
 
 
