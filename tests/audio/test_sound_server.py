@@ -118,8 +118,9 @@ def test_what_comes_while_it_is_suspended_is_a_gap(
     code, _, errors = listener.stop()
     assert code == 0
     assert listener.heard().split().count("river") == 2
-    (gap,) = listener.events("gap")
-    assert gap["reason"] == "suspended" and gap["end"] - gap["start"] > 10
+    # What plays is heard up to 2 s after the run began where the output has rendered ahead: that may be a gap too.
+    (gap,) = (gap for gap in listener.events("gap") if gap["reason"] == "suspended")
+    assert gap["end"] - gap["start"] > 10
     assert listener.events("back_pressure") == [], "being behind does not count while nothing runs"
     assert of_the_microphone(errors) == []
 

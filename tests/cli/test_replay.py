@@ -166,8 +166,11 @@ def test_every_recording_runs_to_its_end(speech_name: str, shared: Path, capfd: 
     assert run(["replay", str(shared / "speech" / speech_name), "--speed", "max", "--no-session", "--jsonl=-"]) == 0
     captured = capfd.readouterr()
     lines = _lines(captured.out)
-    nothing = not any(line["event"] == "transcript" for line in lines)
-    assert captured.err == ("No speech was heard.\n" if nothing else "")
+    # The recogniser in the tree knows synthetic voices: it may make no word of a person.
+    has_words = any(line["event"] == "transcript" for line in lines)
+    has_speech = any(line["event"] == "source_progress" and line["speaking"] for line in lines)
+    without_words = "Speech was heard, but no words were recognised.\n" if has_speech else "No speech was heard.\n"
+    assert captured.err == ("" if has_words else without_words)
     assert lines[-1]["event"] == "run_ended"
     assert lines[-1]["reason"] == "end of source"
     ids = [line["segment_id"] for line in lines if line["event"] == "caption" and line["final"]]
