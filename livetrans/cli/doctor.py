@@ -119,10 +119,9 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
         yield busy
     if memory.state == BROKEN:
         return
-    _show_progress(f"playing {doctor.SPEECH_SECONDS:.0f} s of speech through {paths[0].name} and {paths[1].name} …")
+    names = f"{paths[0].name} and {paths[1].name}"
     try:
-        with _quiet():
-            trial = doctor.run_trial(settings, SystemClock())
+        trial = _tried(settings, f"playing {doctor.SPEECH_SECONDS:.0f} s of speech through {names} …")
     except LivetransError as error:
         yield Finding("captions", BROKEN, str(error))
         return
@@ -132,15 +131,20 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     if other is None or other.recogniser is None:
         return
     name = other.recogniser.model.name
-    _show_progress(f"playing it through {name}, with the other engine …")
     try:
-        with _quiet():
-            trial = doctor.run_trial(other, SystemClock())
+        trial = _tried(other, f"playing it through {name}, with the other engine …")
     except LivetransError as error:
         yield Finding("other engine", WARNING, str(error))
         return
     measured["other"] = asdict(trial) | {"recogniser_model": name, "keeps_up": trial.keeps_up}
     yield doctor.other_finding(name, trial)
+
+
+def _tried(settings: Settings, progress: str) -> doctor.Trial:
+    """Show the progress, and return what a trial run measured."""
+    _show_progress(progress)
+    with _quiet():
+        return doctor.run_trial(settings, SystemClock())
 
 
 def _listen() -> tuple[str, float]:

@@ -17,6 +17,7 @@ from livetrans.events import (
     Coalesced,
     Notice,
     Origin,
+    Record,
     RunEnded,
     RunStarted,
     SettingChanged,
@@ -190,7 +191,50 @@ class Unfinished:
     tracks: list[Unfinished] = field(default_factory=list)
     """What each track lacks, in a session of two."""
 
-    def note_final(self, caption: Caption) -> bool:
+    began: bool = False
+    """Whether the run began to listen."""
+    last_captioned: int | None = None
+    """The segment whose final was shown in every language last."""
+
+    def note(self, record: Record) -> None:
+        """Note the next event of the session; what another track said is left out."""
+        self.at, event = record.at, record.event
+        if self.track and isinstance(event, Transcript | Caption | SourceProgress) and event.track != self.track:
+            return
+        match event:
+            case RunStarted(signature=signature, settings=settings, origin=origin):
+                self.was_resumed = self.began
+                if not self.began:
+                    self.began, self.settings, self.origin = True, settings, origin
+                    self.lacks_glossary = bool(signature.get("glossary_terms")) and not settings.prompt.glossary
+            case Transcript() as transcript:
+                self.waiting.append(transcript)
+                self.segments.add(transcript.segment_id)
+                if transcript.final:
+                    self.finals.append(transcript)
+            case Coalesced(segment_id=segment_id, revision=revision):
+                replaced = segment_id, revision
+                self.waiting = [one for one in self.waiting if (one.segment_id, one.revision) != replaced]
+            case Caption(final=True) as caption if caption.segment_id >= 0 and self._note_final(caption):
+                shown = self.last_captioned
+                if shown is not None and shown != caption.segment_id:
+                    self.waiting = [one for one in self.waiting if one.segment_id != shown]
+                self.last_captioned = caption.segment_id
+            case SettingChanged(name=name, value=value):
+                if not self.was_resumed:
+                    self.settings = changed(self.settings, name, value)
+            case SourceProgress(heard=heard, total=total):
+                self.heard, self.ended = max(self.heard, heard), False
+                self.total = self.total or total
+            case RunEnded(reason=reason):
+                self.ended = reason != "failed"
+                self.heard_all = self.heard_all or (reason == "end of source" and not self.was_resumed)
+                if self.was_resumed and reason == "end of source":
+                    self.waiting.clear()  # Recognised again: other segments may stand for the same words.
+            case _:
+                pass
+
+    def _note_final(self, caption: Caption) -> bool:
         """Note that a final was shown; return whether its segment has now been shown in every language."""
         shown_in = self.shown_in.setdefault(caption.segment_id, set())
         shown_in.add(caption.language)
@@ -215,64 +259,30 @@ class Unfinished:
 
 
 def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None) -> Unfinished:
-    """Read a session's events, of two tracks once for all and once for each; what is kept of them is small.
+    """Read a session's events once, also where two tracks are noted; what is kept of them is small.
 
     Raises:
         SessionError: it cannot be read, or the run never began to listen.
     """
-    found = _read_track(folder, None, notify)
-    if found.settings.meeting:
-        mine, theirs = found.settings.meeting.names
-        found.tracks = [_read_track(folder, theirs), _read_track(folder, mine)]
-        if (folder / MICROPHONE_FILE).is_file():
-            found.tracks[1].sound = partial(recorded_sound, folder / MICROPHONE_FILE, CHUNK)
-    return found
-
-
-def _read_track(folder: Path, track: str | None, notify: Callable[[Notice], None] | None = None) -> Unfinished:
-    """Read what concerns one track, or with None all of a session."""
-    found = Unfinished(folder, track=track)
-    if (folder / AUDIO_FILE).is_file():
-        found.sound = partial(recorded_sound, folder / AUDIO_FILE, CHUNK)
-    shown: int | None = None
-    began = False
+    found = Unfinished(folder, sound=_sound(folder / AUDIO_FILE))
     for record in read_records(folder, notify):
-        found.at = record.at
-        if track and isinstance(record.event, Transcript | Caption | SourceProgress) and record.event.track != track:
-            continue
-        match record.event:
-            case RunStarted(signature=signature, settings=settings, origin=origin):
-                found.was_resumed = began
-                if not began:
-                    began, found.settings, found.origin = True, settings, origin
-                    found.lacks_glossary = bool(signature.get("glossary_terms")) and not settings.prompt.glossary
-            case Transcript() as transcript:
-                found.waiting.append(transcript)
-                found.segments.add(transcript.segment_id)
-                if transcript.final:
-                    found.finals.append(transcript)
-            case Coalesced(segment_id=segment_id, revision=revision):
-                replaced = segment_id, revision
-                found.waiting = [one for one in found.waiting if (one.segment_id, one.revision) != replaced]
-            case Caption(final=True) as caption if caption.segment_id >= 0 and found.note_final(caption):
-                if shown is not None and shown != caption.segment_id:
-                    found.waiting = [one for one in found.waiting if one.segment_id != shown]
-                shown = caption.segment_id
-            case SettingChanged(name=name, value=value):
-                if not found.was_resumed:
-                    found.settings = changed(found.settings, name, value)
-            case SourceProgress(heard=heard, total=total):
-                found.heard, found.ended = max(found.heard, heard), False
-                found.total = found.total or total
-            case RunEnded(reason=reason):
-                found.ended = reason != "failed"
-                found.heard_all = found.heard_all or (reason == "end of source" and not found.was_resumed)
-                if found.was_resumed and reason == "end of source":
-                    found.waiting.clear()  # Recognised again: other segments may stand for the same words.
-            case _:
-                pass
-    if not began:
+        event = record.event
+        if isinstance(event, RunStarted) and event.settings.meeting and not found.began:
+            mine, theirs = event.settings.meeting.names
+            microphone = _sound(folder / MICROPHONE_FILE) or found.sound
+            found.tracks = [
+                Unfinished(folder, sound=found.sound, track=theirs),
+                Unfinished(folder, sound=microphone, track=mine),
+            ]
+        for part in (found, *found.tracks):
+            part.note(record)
+    if not found.began:
         raise SessionError(f"{folder} holds nothing to finish: its run ended before it began to listen.")
-    done = found.captioned - {shown}
-    found.waiting = [update for update in found.waiting if update.segment_id not in done]
+    for part in (found, *found.tracks):
+        done = part.captioned - {part.last_captioned}
+        part.waiting = [update for update in part.waiting if update.segment_id not in done]
     return found
+
+
+def _sound(file: Path) -> Callable[[], Iterator[AudioChunk]] | None:
+    return partial(recorded_sound, file, CHUNK) if file.is_file() else None
