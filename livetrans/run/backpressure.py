@@ -146,8 +146,9 @@ class Backlog:
 class LatestPerSegment:
     """Coalescing: a newer update of a segment takes the place of its waiting partial; all finals and gaps are kept.
 
-    The place is kept, so that updates of one track do not put off those of another. Bounded by one partial for each
-    segment, and the finals and gaps. The pipeline guards it with a lock.
+    The place is kept, so that updates of one track do not put off those of another; but a final stays behind the
+    finals that came before it. Bounded by one partial for each segment, and the finals and gaps. The pipeline guards
+    it with a lock.
     """
 
     def __init__(self) -> None:
@@ -165,7 +166,10 @@ class LatestPerSegment:
         if isinstance(update, Transcript):
             for place, waiting in enumerate(self._waiting):
                 if isinstance(waiting, Transcript) and waiting.segment_id == update.segment_id and not waiting.final:
-                    self._waiting[place] = update
+                    del self._waiting[place]
+                    # A sentence begins before the final of the one before it, so that its partial may wait ahead of it.
+                    finals = (number for number, other in enumerate(self._waiting, 1) if not _is_partial(other))
+                    self._waiting.insert(max(place, *finals, 0) if update.final else place, update)
                     return Coalesced(waiting.segment_id, waiting.revision)
         self._waiting.append(update)
         return None

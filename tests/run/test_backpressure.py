@@ -84,6 +84,22 @@ def test_everything_is_taken_or_reported_as_replaced(lengths: list[int], data: s
     assert sorted(keys + replaced) == [(u.segment_id, u.revision) for u in updates]
 
 
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.booleans()), max_size=20))
+def test_finals_are_taken_in_the_order_in_which_they_came(steps: list[tuple[int, bool, bool]]) -> None:
+    queue = LatestPerSegment()
+    came: list[Transcript] = []
+    taken: list[Transcript | Gap | None] = []
+    for revision, (segment, final, take) in enumerate(steps):
+        if segment in {update.segment_id for update in came}:
+            continue
+        update = Transcript(segment, revision, "words", "", final, 0.0, 1.0)
+        queue.put(update)
+        came += [update] if final else []
+        taken += [queue.take()] if take else []
+    taken += [queue.take() for _ in range(len(queue))]
+    assert [update for update in taken if isinstance(update, Transcript) and update.final] == came
+
+
 def test_no_more_than_one_partial_of_a_segment_waits() -> None:
     queue = LatestPerSegment()
     for update in segments([50])[:-1]:
