@@ -18,13 +18,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from livetrans.clock import Clock
 from livetrans.config import Settings, changed
 from livetrans.events import BackPressure, Event, Gap, Notice, RunStarted, SettingChanged, Transcript
 from livetrans.models.chosen import spoken_code
 from livetrans.run.backpressure import FINALS_ONLY, LEVELS, SOUND_WAITS, WHEN_IDLE, Backlog, Ladder, LatestPerSegment
 from livetrans.run.listening import Listener, Listening
-from livetrans.run.runner import OpenListening, OpenTranslating, Run
+from livetrans.run.runner import Run
 from livetrans.run.translating import Translating
 from livetrans.session.sinks import Sink
 from livetrans.text import counted
@@ -44,21 +43,13 @@ class Pipeline(Run):
 
     _threaded_sinks = True
 
-    def __init__(
-        self,
-        settings: Settings,
-        open_listening: OpenListening,
-        open_translating: OpenTranslating,
-        clock: Clock,
-        sinks: Sequence[Sink],
-        records: Sequence[Sink] = (),
-    ) -> None:
-        super().__init__(settings, open_listening, open_translating, clock, sinks, records)
+    def __post_init__(self, sinks: Sequence[Sink], records: Sequence[Sink]) -> None:
+        super().__post_init__(sinks, records)
         self._waiting = LatestPerSegment()
         self._translating: Translating | None = None
         self._source_has_ended = False
         self._is_paused = False
-        self._sources_at_first = settings.sources
+        self._sources_at_first = self.settings.sources
         self._read: frozenset[str] = frozenset()
         self._ladder = Ladder()
         self._backlog = Backlog()

@@ -27,55 +27,76 @@ Result = TypeVar("Result")
 
 
 class _Restarting(Generic[Stage]):
-    """What both share: one call at a time, one restart in a run."""
+    """What both share: one call at a time, and one restart in a run, of a stage with all that are made of it."""
 
-    def __init__(self, name: str, open_stage: Callable[[], Stage], clock: Clock, publish: Publish) -> None:
+    def __init__(
+        self,
+        name: str,
+        open_stage: Callable[[], Stage],
+        clock: Clock,
+        publish: Publish,
+        first: _Restarting[Stage] | None = None,
+    ) -> None:
+        """`first`: where `open_stage` makes a stage of the one that this has."""
         self._name = name
         self._open = open_stage
         self._clock = clock
         self._publish = publish
         self._has_failed = False
+        self._first: _Restarting[Stage] = first._first if first else self
+        self._all: list[_Restarting[Stage]] = []
         self._wrapped = open_stage()
+        self._first._all.append(self)
         self.began: float | None = None
-        """When the call began that has not returned yet."""
+        """When the call began that has not returned yet, of the first stage or of one that is made of it."""
 
-    def _call(self, function: Callable[[Stage], Result], prepare: Callable[[Stage], object] = lambda _: None) -> Result:
-        """Call the function of the stage; after a first failure, of a stage that was opened again and prepared.
+    def _call(self, function: Callable[[Stage], Result]) -> Result:
+        """Call the function of the stage; after a first failure, of a stage that was opened again.
 
         Raises:
             ContextError: the input is at fault, not the stage.
         """
-        self.began = self._clock.now()
+        self._first.began = self._clock.now()
         try:
             return function(self._wrapped)
         except (ContextError, UsageError):
             raise
         except Exception as error:
-            self._restart(error)
-            prepare(self._wrapped)
+            self._first._restart(error)
             return function(self._wrapped)
         finally:
-            self.began = None
+            self._first.began = None
 
     def _restart(self, error: Exception) -> None:
-        """Open the stage again after its first failure; raise the second."""
+        """Open all stages again after the first failure of one; raise the second."""
         if self._has_failed:
             raise error
         self._has_failed = True
         reason = sentence(error).rstrip(".")
         self._publish(Notice("warning", f"The {self._name} failed ({reason}); it is loaded again."))
         self._release()
-        self._wrapped = self._open()
+        for one in self._all:
+            one._wrapped = one._open()
+            one._restore()
 
     def _release(self) -> None:
         """Free the broken stage, so that memory need not hold two."""
+
+    def _restore(self) -> None:
+        """Bring a stage that was opened again to where the broken one was."""
 
 
 class RestartingRecogniser(_Restarting[Recogniser]):
     """A recogniser; a hypothesis whose times are no numbers counts as a failure."""
 
-    def __init__(self, open_recogniser: Callable[[], Recogniser], clock: Clock, publish: Publish) -> None:
-        super().__init__("recogniser", open_recogniser, clock, publish)
+    def __init__(
+        self,
+        open_recogniser: Callable[[], Recogniser],
+        clock: Clock,
+        publish: Publish,
+        first: RestartingRecogniser | None = None,
+    ) -> None:
+        super().__init__("recogniser", open_recogniser, clock, publish, first)
         self._choose_language: Callable[[Recogniser], None] = lambda recogniser: None
 
     @property
@@ -88,53 +109,16 @@ class RestartingRecogniser(_Restarting[Recogniser]):
 
     def listen_for(self, language: str | None) -> None:
         self._choose_language = lambda recogniser: recogniser.listen_for(language)
+        self._restore()
+
+    def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
+        return self._call(lambda stage: _checked(stage.recognise(samples, prompt=prompt, final=final)))
+
+    def in_language(self, language: str | None) -> RestartingRecogniser:
+        return RestartingRecogniser(lambda: self._wrapped.in_language(language), self._clock, self._publish, first=self)
+
+    def _restore(self) -> None:
         self._choose_language(self._wrapped)
-
-    def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
-        return self.call(lambda stage: stage.recognise(samples, prompt=prompt, final=final))
-
-    def in_language(self, language: str | None) -> TrackRecogniser:
-        """Return this recogniser as a track of one language uses it; None detects the language."""
-        return TrackRecogniser(self, language)
-
-    def call(self, function: Callable[[Recogniser], Hypothesis]) -> Hypothesis:
-        """Call the function of the recogniser in use, and again of a fresh one after a first failure."""
-        return self._call(lambda stage: _checked(function(stage)), self._choose_language)
-
-
-class TrackRecogniser:
-    """A recogniser that several tracks share, with the spoken language of one of them."""
-
-    def __init__(self, shared: RestartingRecogniser, language: str | None) -> None:
-        self._shared = shared
-        self._language = language
-        self._of: Recogniser | None = None
-        self._view: Recogniser | None = None
-
-    @property
-    def maximum_length(self) -> float:
-        return self._shared.maximum_length
-
-    @property
-    def hot_words(self) -> tuple[str, ...]:
-        return self._shared.hot_words
-
-    def listen_for(self, language: str | None) -> None:
-        self._language = language
-        if self._view is not None:
-            self._view.listen_for(language)
-
-    def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
-        return self._shared.call(lambda stage: self._of_track(stage).recognise(samples, prompt=prompt, final=final))
-
-    def in_language(self, language: str | None) -> TrackRecogniser:
-        return TrackRecogniser(self._shared, language)
-
-    def _of_track(self, stage: Recogniser) -> Recogniser:
-        """Return the stage with the track's language; made once, because it remembers what it has detected."""
-        if self._view is None or self._of is not stage:
-            self._of, self._view = stage, stage.in_language(self._language)
-        return self._view
 
 
 def _checked(hypothesis: Hypothesis) -> Hypothesis:
@@ -148,11 +132,15 @@ class RestartingModel(_Restarting[Wrapped], ModelWrapper[Wrapped]):
     """A language model; logits that are not numbers count as a failure."""
 
     def __init__(
-        self, open_model: Callable[[], Wrapped], clock: Clock, publish: Publish, name: str = "translator"
+        self,
+        open_model: Callable[[], Wrapped],
+        clock: Clock,
+        publish: Publish,
+        name: str = "translator",
+        first: RestartingModel[Wrapped] | None = None,
     ) -> None:
-        super().__init__(name, open_model, clock, publish)
+        super().__init__(name, open_model, clock, publish, first)
         self._context: Sequence[int] = ()
-        self._others: list[_AnotherContext[Wrapped]] = []
 
     @property
     def loaded(self) -> Wrapped:
@@ -178,15 +166,9 @@ class RestartingModel(_Restarting[Wrapped], ModelWrapper[Wrapped]):
 
     def another_context(self) -> RestartingModel[Wrapped]:
         """Return a second context over the same weights; where one of them fails, all are opened again."""
-        other = _AnotherContext(self)
-        self._others.append(other)
-        return other
-
-    def _restart(self, error: Exception) -> None:
-        super()._restart(error)
-        self._restore()
-        for other in self._others:
-            other.reopen()
+        return RestartingModel(
+            lambda: self._wrapped.another_context(), self._clock, self._publish, self._name, first=self
+        )
 
     def _restore(self) -> None:
         # The next call may move a block, which the fresh model's cache has to hold.
@@ -195,18 +177,3 @@ class RestartingModel(_Restarting[Wrapped], ModelWrapper[Wrapped]):
 
     def _release(self) -> None:
         self._wrapped.close()
-
-
-class _AnotherContext(RestartingModel[Wrapped]):
-    """A further context of a model, which is opened again with it."""
-
-    def __init__(self, first: RestartingModel[Wrapped]) -> None:
-        self._first = first
-        super().__init__(lambda: first.loaded.another_context(), first._clock, first._publish, first._name)
-
-    def reopen(self) -> None:
-        self._wrapped = self._open()
-        self._restore()
-
-    def _restart(self, error: Exception) -> None:
-        self._first._restart(error)

@@ -10,6 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import InitVar, dataclass
 from typing import ClassVar
 
 from livetrans.clock import Clock
@@ -28,6 +29,7 @@ OpenTranslating = Callable[[Publish], Translating]
 """Loads the translating side, on the thread that will own it."""
 
 
+@dataclass(eq=False, repr=False)
 class Run(ABC):
     """A run: its sinks, its threads, and its end.
 
@@ -35,24 +37,19 @@ class Run(ABC):
     raises the failure.
     """
 
+    settings: Settings
+    """Those that hold now: one object, which is replaced as a whole. Read by any thread."""
+    _open_listening: OpenListening
+    _open_translating: OpenTranslating
+    _clock: Clock
+    sinks: InitVar[Sequence[Sink]]
+    records: InitVar[Sequence[Sink]] = ()
+    """Sinks that the run can do without: captions go on where the disk is full."""
+
     _threaded_sinks: ClassVar[bool]
 
-    def __init__(
-        self,
-        settings: Settings,
-        open_listening: OpenListening,
-        open_translating: OpenTranslating,
-        clock: Clock,
-        sinks: Sequence[Sink],
-        records: Sequence[Sink] = (),
-    ) -> None:
-        """`records` are sinks that the run can do without: captions go on where the disk is full."""
-        self.settings = settings
-        """Those that hold now: one object, which is replaced as a whole. Read by any thread."""
-        self._open_listening = open_listening
-        self._open_translating = open_translating
-        self._clock = clock
-        self._publisher = Publisher(clock, self._sink_failed, threaded=self._threaded_sinks)
+    def __post_init__(self, sinks: Sequence[Sink], records: Sequence[Sink]) -> None:
+        self._publisher = Publisher(self._clock, self._sink_failed, threaded=self._threaded_sinks)
         self._records = tuple(records)
         for sink in (*records, *sinks):
             self._publisher.add(sink)
