@@ -20,8 +20,8 @@ from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import SourceError, UsageError
 from livetrans.events import Event, Notice, Transcript
-from livetrans.run.lanes import languages, prepare_prompt
 from livetrans.run.opening import open_model
+from livetrans.run.translating import languages, prepare_prompt
 from livetrans.signature import sign
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from livetrans.events import Notice, Origin, SourceProgress, Transcript
 from livetrans.lm.prompts import Prompt
 from livetrans.models.chosen import spoken_code
 from livetrans.models.engines import WHISPER_CPP, engine_of
-from livetrans.run.lanes import languages, open_draft_model, open_lanes, prepare_prompt
 from livetrans.run.listening import (
     Hearing,
     Listener,
@@ -42,7 +41,7 @@ from livetrans.run.runner import OpenListening
 from livetrans.run.speedup import SpeedupSampler
 from livetrans.run.spool import SpooledSource
 from livetrans.run.tracks import Track, TrackSource, Turns
-from livetrans.run.translating import Translating
+from livetrans.run.translating import Translating, languages, open_draft_model, open_lanes, prepare_prompt
 from livetrans.session.recorder import sessions_folder
 from livetrans.signature import sign
 from livetrans.translation.translator import check_method
