@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
+STANDSTILL_SECONDS = 5.0
+"""After a longer time between two looks at the clock, of which a run takes several a second, it was suspended."""
+
 
 class Clock(Protocol):
     """Monotonic seconds since an arbitrary start, and a way to wait."""

@@ -1,4 +1,4 @@
-"""The audio-source port, and parts of its implementations: the pause, the pace of a replay, the bounded channel."""
+"""The audio-source port, and parts of its implementations: pause, a replay's clock and pace, the bounded channel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
-from livetrans.clock import Clock
+from livetrans.clock import STANDSTILL_SECONDS, Clock
 from livetrans.errors import SourceError
 from livetrans.events import AudioChunk
 
@@ -77,6 +77,29 @@ class Pause:
         while self._paused and not self.closed:
             self._changed.get()
         return not self.closed
+
+
+class ReplayClock:
+    """A clock that stands still while the program is suspended (Ctrl+Z), so that a recording waits meanwhile.
+
+    It can tell that only in a run, in which a thread looks at it all the time (`Pipeline._watch`).
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._looked_at = clock.now()
+        self._suspended = 0.0
+        self._lock = threading.Lock()
+
+    def now(self) -> float:
+        with self._lock:
+            before, self._looked_at = self._looked_at, self._clock.now()
+            if self._looked_at - before > STANDSTILL_SECONDS:
+                self._suspended += self._looked_at - before
+            return self._looked_at - self._suspended
+
+    def sleep(self, seconds: float) -> None:
+        self._clock.sleep(seconds)
 
 
 class Pace:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from livetrans.audio.source import WHOLE, Part
+from livetrans.audio.source import WHOLE, Part, ReplayClock
 from livetrans.bench.table import FORMATS
 from livetrans.cli.declarations import GroupedCommand, Instant, complete_file_or_session
 from livetrans.cli.messages import say, warn
@@ -241,7 +241,8 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> 
     if (recorded or file == STDIN) and part != WHOLE:
         raise UsageError("--start and --end are for recordings of sound; drop them")
     settings = choose_models(replace(settings, recogniser=None) if recorded else settings, warn)
-    clock, notices = SystemClock(), PostponedNotices()
+    clock: Clock = ReplayClock(SystemClock()) if real_time else SystemClock()
+    notices = PostponedNotices()
     notice = embedded_notice(settings, path)
     if path is None:
         from livetrans.audio.pcm import PcmStream

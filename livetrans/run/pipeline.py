@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from livetrans.clock import STANDSTILL_SECONDS
 from livetrans.config import Settings, changed
 from livetrans.events import BackPressure, Event, Gap, Notice, RunStarted, SettingChanged, Transcript
 from livetrans.models.chosen import spoken_code
@@ -30,8 +31,6 @@ from livetrans.text import counted
 
 WATCH_SECONDS = 0.25
 """Seconds between two checks of how far behind the run is."""
-STANDSTILL_SECONDS = 5.0
-"""After a longer time between two checks the program was suspended: being behind counts from then on."""
 HUNG_SECONDS = 30.0
 """A native call that takes longer may never return: a warning is published, and the end does not wait for it."""
 FINALS_IN_HAND = 1
@@ -195,7 +194,7 @@ class Pipeline(Run):
             self._clock.sleep(WATCH_SECONDS)
             before, now = now, self._clock.now()
             if now - before > STANDSTILL_SECONDS:
-                woke_at = now
+                woke_at = now  # Being behind counts from then on.
             with self._change:
                 listener = self._listening.listener if self._listening else None
                 behind = min(max(self._backlog.behind(now), self._sound_behind()), now - woke_at)

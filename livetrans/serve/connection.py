@@ -118,12 +118,12 @@ class ReaderConnection(asyncio.Protocol):
 
     def _answer(self, answer: Answer) -> None:
         if answer.file:
-            self._send_whole(HTTPStatus.OK, answer.content_type, _content(answer.file))
+            self._send_whole(HTTPStatus.OK, {"Content-Type": answer.content_type}, _content(answer.file))
             return
         if not self._serving.has_room_for_a_reader:
             raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "There are too many readers.")
         assert answer.wanted
-        self._send(_head(HTTPStatus.OK, answer.content_type))
+        self._send(_head(HTTPStatus.OK, {"Content-Type": answer.content_type}))
         self._reached = self._serving.lines.begin(answer.wanted)
         self._send(h11.Data(b"retry: 1000\n\n" + self._serving.lines.state_frame))
         self.wanted, self._since = answer.wanted, self._serving.now()
@@ -133,11 +133,12 @@ class ReaderConnection(asyncio.Protocol):
     def _refuse(self, refusal: Refusal) -> None:
         self._is_answered = True
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self._send_whole(refusal.status, "text/plain; charset=utf-8", f"{refusal}\n".encode())
+            headers = {"Content-Type": "text/plain; charset=utf-8", **refusal.headers}
+            self._send_whole(refusal.status, headers, f"{refusal}\n".encode())
         self._transport.close()
 
-    def _send_whole(self, status: HTTPStatus, content_type: str, content: bytes) -> None:
-        self._send(_head(status, content_type, len(content)))
+    def _send_whole(self, status: HTTPStatus, headers: dict[str, str], content: bytes) -> None:
+        self._send(_head(status, {**headers, "Content-Length": str(len(content))}))
         self._send(h11.Data(content))
         self._send(h11.EndOfMessage())
         self._transport.close()
@@ -156,13 +157,9 @@ def end_if_vanished(connection: socket.socket, seconds: float) -> None:
             connection.setsockopt(socket.IPPROTO_TCP, _CONNECTION_DROP_TIME, round(seconds))
 
 
-def _head(status: HTTPStatus, content_type: str, length: int | None = None) -> h11.Response:
-    headers = {"Content-Type": content_type, **SAFE_HEADERS}
-    if length is not None:
-        headers["Content-Length"] = str(length)
-    if status is HTTPStatus.METHOD_NOT_ALLOWED:
-        headers["Allow"] = "GET"
-    return h11.Response(status_code=status, headers=list(headers.items()), reason=status.phrase)
+def _head(status: HTTPStatus, headers: dict[str, str]) -> h11.Response:
+    fields = list({**headers, **SAFE_HEADERS}.items())
+    return h11.Response(status_code=status, headers=fields, reason=status.phrase)
 
 
 @functools.cache

@@ -36,11 +36,11 @@ _MOST_FIELDS = 16
 
 
 class Refusal(Exception):
-    """A request that is not answered: the status, and one sentence."""
+    """A request that gets neither a file nor the stream: the status, one sentence, and further headers."""
 
-    def __init__(self, status: HTTPStatus, sentence: str) -> None:
+    def __init__(self, status: HTTPStatus, sentence: str, **headers: str) -> None:
         super().__init__(sentence)
-        self.status = status
+        self.status, self.headers = status, headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +61,19 @@ def answer_to(method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes
     named: dict[str, str] = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
     _check_where_from(named, place)
     if method != b"GET":
-        raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "Captions can only be read: send GET.")
-    path, _, query = target.decode("latin-1").partition("?")
+        raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "Captions can only be read: send GET.", Allow="GET")
+    path, mark, query = target.decode("latin-1").partition("?")
     if not path.startswith("/"):
         raise Refusal(HTTPStatus.BAD_REQUEST, "The path has to begin with a slash.")
     path = path[1:]
     if token:
         given, slash, path = path.partition("/")
         # Whatever the path is, as long as the comparison takes.
-        if not hmac.compare_digest(given.encode("latin-1"), token.encode()) or not slash:
+        if not hmac.compare_digest(given.encode("latin-1"), token.encode()):
             raise Refusal(HTTPStatus.NOT_FOUND, "There is nothing here: the address lacks its last part, or is old.")
+        if not slash:
+            location = f"/{token}/{mark}{query}"
+            raise Refusal(HTTPStatus.PERMANENT_REDIRECT, "The address ends with a slash.", Location=location)
     if path == STREAM:
         return Answer(wanted=_wanted(query, named))
     if path not in FILES:

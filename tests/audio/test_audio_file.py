@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from livetrans.audio.file import CHUNK, AudioFile
-from livetrans.audio.source import Part
+from livetrans.audio.source import Part, ReplayClock
 from livetrans.clock import ManualClock
 from livetrans.errors import SourceError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
@@ -110,6 +110,21 @@ def test_a_pause_moves_what_is_due(tmp_path: Path) -> None:
     chunk = next(chunks)
     assert len(chunk.samples) == CHUNK
     assert chunk.captured_at == pytest.approx(30.0 + chunk.end)
+
+
+def test_a_suspension_moves_what_is_due_and_a_busy_listener_does_not(tmp_path: Path) -> None:
+    clock = ManualClock()
+    replay_clock = ReplayClock(clock)
+    chunks = iter(AudioFile(write_wav(tmp_path / "x.wav", tone(12.0)), replay_clock, real_time=True))
+    next(chunks)
+    clock.advance(60.0)
+    chunk = next(chunks)
+    assert (chunk.start_sample, len(chunk.samples)) == (CHUNK, CHUNK)
+    assert clock.now() == pytest.approx(60.0 + chunk.end) and chunk.captured_at == pytest.approx(chunk.end)
+    for _ in range(32):  # As the thread does that watches the run.
+        clock.advance(0.25)
+        replay_clock.now()
+    assert next(chunks).end == pytest.approx(chunk.end + 8.0, abs=0.06)
 
 
 @pytest.mark.parametrize("real_time", [False, True])

@@ -151,12 +151,24 @@ def test_who_does_not_know_the_token_gets_nothing(lan: CaptionServer) -> None:
     token = urlsplit(lan.address).path.strip("/")
     assert len(token) == 22  # 128 bits in base64
     assert_well(lan)
-    for path in ("/", "/captions", "/page.js", f"/{token}", f"/{token[:-1]}/", f"/{token}x/", f"/{token.swapcase()}/",
-                 f"//{token}/", f"/?{token}", f"/captions?token={token}", "/\u00e4/"):  # fmt: skip
+    for path in ("/", "/captions", "/page.js", f"/{token[:-1]}", f"/{token}x", f"//{token}",
+                 f"/{token[:-1]}/", f"/{token}x/", f"/{token.swapcase()}/", f"//{token}/",
+                 f"/?{token}", f"/captions?token={token}", "/\u00e4/"):  # fmt: skip
         answer = exchange(lan, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode("latin-1"))
-        assert 400 <= status_of(answer) < 500 and b"Guten" not in answer and token.encode() not in answer
+        assert 400 <= status_of(answer) < 500 and b"Guten" not in answer
+        assert token.encode() not in answer and b"Location" not in answer
     answer = exchange(lan, request(lan, "", {"Host": "localhost"}))
     assert status_of(answer) == 403
+
+
+def test_the_address_without_its_last_slash_leads_to_the_page(lan: CaptionServer) -> None:
+    path = urlsplit(lan.address).path
+    for query in ("", "?", "?view=overlay&to=fr"):
+        head = f"GET {path[:-1]}{query} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        answer = exchange(lan, f"{head}\r\n".encode())
+        assert status_of(answer) == 308 and f"\r\nLocation: {path}{query}\r\n" in answer.decode()
+        assert status_of(exchange(lan, f"{head}Origin: http://evil.example\r\n\r\n".encode())) == 403
+    assert status_of(exchange(lan, request(lan, query))) == 200
 
 
 def test_each_server_has_its_own_token() -> None:
