@@ -13,14 +13,13 @@ from livetrans.cli.messages import confirmed, progress_bar, say
 from livetrans.config import UNNAMED, Settings
 from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.models.catalogue import RECOGNISER, Entry
-from livetrans.models.chosen import chosen_recogniser, chosen_translator, hardest_code, shown_codes
-from livetrans.models.engines import engines_of, on_apple_silicon
+from livetrans.models.chosen import chosen_recogniser, chosen_translator, fetched_pair, pair_of
+from livetrans.models.engines import on_apple_silicon
 from livetrans.models.find import (
     FoundModel,
     find_elsewhere,
     find_models,
     find_named,
-    known_models,
     pull_folder,
     size_on_disk,
 )
@@ -82,10 +81,7 @@ def offer_models(settings: Settings, *, yes: bool) -> None:
     """
     assert settings.recogniser is not None
     try:
-        engines = engines_of(settings.recogniser.engine)
-        recogniser, translator = known_models().pair(
-            OFFERED, hardest_code(settings), *shown_codes(settings), engines=engines
-        )
+        recogniser, translator = fetched_pair(OFFERED, settings, settings.recogniser.engine)
     except UsageError:
         return  # Nothing is known for these languages; what is missing is said when the models are searched.
     wanted: dict[Entry, FoundModel | None] = {}
@@ -106,8 +102,7 @@ def offer_models(settings: Settings, *, yes: bool) -> None:
     if yes:
         pull_all(tuple(wanted), yes=True)
     elif _is_at_a_terminal() and not wants_embedded and not is_offline() and _names(wanted) not in _declined():
-        pair = f"{','.join(settings.sources)} to {','.join(settings.targets)}"
-        say(f"Captions of people, {pair}, need models that are not on this machine.")
+        say(f"Captions of people, {' to '.join(pair_of(settings))}, need models that are not on this machine.")
         _ask(wanted)
 
 

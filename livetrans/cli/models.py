@@ -17,7 +17,7 @@ from livetrans.errors import ModelError, UsageError
 from livetrans.installation import started_as
 from livetrans.languages import check_different
 from livetrans.models.catalogue import RECOGNISER, Entry
-from livetrans.models.chosen import hardest_code, shown_codes
+from livetrans.models.chosen import fetched_pair
 from livetrans.models.engines import engines_of
 from livetrans.models.find import (
     FoundModel,
@@ -119,8 +119,7 @@ def pull_command(name: str, sources: tuple[str, ...], targets: tuple[str, ...], 
     if name in catalogue.purposes:
         check_different(sources[0], targets[0])
         settings = Settings(sources=sources, targets=targets)
-        engines = engines_of(engine)
-        wanted = catalogue.pair(name, hardest_code(settings), *shown_codes(settings), engines=engines)
+        wanted = fetched_pair(name, settings, engine)
     else:
         wanted = (catalogue.wanted(name),)
     if not pull_all(wanted, yes=yes):

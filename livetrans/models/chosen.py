@@ -11,8 +11,16 @@ from livetrans.errors import ModelError, UsageError
 from livetrans.events import Notice
 from livetrans.installation import data_folder, is_installed
 from livetrans.languages import AUTO, are_same, parse_language
-from livetrans.models.engines import FASTER_WHISPER, LIBRARY, WHISPER_CPP, engine_of
-from livetrans.models.find import FoundModel, find_draft_model, find_recogniser, find_translator, is_embedded
+from livetrans.models.catalogue import Entry
+from livetrans.models.engines import FASTER_WHISPER, LIBRARY, WHISPER_CPP, engine_of, engines_of
+from livetrans.models.find import (
+    FoundModel,
+    find_draft_model,
+    find_recogniser,
+    find_translator,
+    is_embedded,
+    known_models,
+)
 
 EMBEDDED = "the embedded recogniser understands synthetic voices only, not people"
 
@@ -36,12 +44,18 @@ def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda 
 def chosen_translator(settings: Settings) -> FoundModel:
     """Return the translator that the settings name, else the first for their languages, as `find_translator` does."""
     source = None if settings.source_language == AUTO else settings.source_language
-    return find_translator(_name(settings.language_model.model), source=source, targets=shown_codes(settings))
+    name, targets = _name(settings.language_model.model), shown_codes(settings)
+    return find_translator(name, source=source, targets=targets, pair=pair_of(settings))
 
 
 def chosen_recogniser(settings: Settings, recogniser: RecogniserSettings) -> FoundModel:
     """Return the recogniser that the settings name, else the first for their languages, as `find_recogniser` does."""
-    model = find_recogniser(_name(recogniser.model), language=hardest_code(settings), engine=recogniser.engine)
+    model = find_recogniser(
+        _name(recogniser.model),
+        language=hardest_code(settings),
+        engine=recogniser.engine,
+        pair=pair_of(settings),
+    )
     if recogniser.engine not in ("auto", model.engine):
         raise UsageError(
             f"{model.name} is a model of {model.engine}; drop --engine, or name one of {recogniser.engine} with --asr"
@@ -116,9 +130,31 @@ def spoken_code(language: str) -> str | None:
 
 
 def hardest_code(settings: Settings) -> str | None:
-    """Return the `spoken_code` that the fewest recognisers know; None, a detected language, before all others."""
+    """Return the `spoken_code` that the fewest recognisers know: another than English, then None, a detected one.
+
+    The embedded recogniser of English is taken for a detected language too, but not where another is spoken as well.
+    """
     mine = settings.of_me.sources if settings.meeting else ()
-    return min(map(spoken_code, [*settings.sources, *mine]), key=lambda code: (code is not None, code == "en"))
+    return min(map(spoken_code, [*settings.sources, *mine]), key=lambda code: (code in (None, "en"), code == "en"))
+
+
+def pair_of(settings: Settings) -> tuple[str, str]:
+    """Return the languages of all tracks as --from and --to of `models pull`, which fetches models that know them."""
+    mine = settings.of_me if settings.meeting else settings
+    shown = [*settings.targets, *(code for code in mine.targets if code not in mine.sources)]
+    return ",".join(dict.fromkeys([*settings.sources, *mine.sources])), ",".join(dict.fromkeys(shown))
+
+
+def fetched_pair(purpose: str, settings: Settings, engine: str) -> tuple[Entry, Entry]:
+    """Return the recogniser and the translator of the catalogue that know every language of a run.
+
+    Raises:
+        UsageError: the purpose has none.
+    """
+    hardest = hardest_code(settings)
+    codes = dict.fromkeys([*shown_codes(settings), *settings.sources])
+    others = [code for code in codes if code not in (hardest, AUTO)]
+    return known_models().pair(purpose, hardest, *others, engines=engines_of(engine))
 
 
 def _name(model: Path) -> str | None:
@@ -132,7 +168,7 @@ def embedded_notice(settings: Settings, file: Path | None = None) -> Notice | No
         return None
     if file is not None and file.parent.resolve() == data_folder("recordings").resolve():
         return None
-    sources, targets = ",".join(settings.sources), ",".join(settings.targets)
+    sources, targets = pair_of(settings)
     return Notice(
         "warning",
         f"{EMBEDDED.capitalize()}; "

@@ -174,24 +174,36 @@ def find_named(name: str, models: Iterable[FoundModel]) -> FoundModel | None:
     return next((model for model in models if model.is_called(name)), None)
 
 
-def find_recogniser(name: str | None = None, *, language: str | None = None, engine: str = "auto") -> FoundModel:
+def find_recogniser(
+    name: str | None = None, *, language: str | None = None, engine: str = "auto", pair: tuple[str, str] | None = None
+) -> FoundModel:
     """Return the recogniser `name` (path or name), else that of LIVETRANS_ASR_MODEL, else the first for `language`.
 
-    `engine` is one of `livetrans.config.ENGINES`: the engines whose models are looked at where none is named.
+    `engine` is one of `livetrans.config.ENGINES`: the engines whose models are looked at where none is named. `pair`
+    has --from and --to of the `models pull` that is advised, where a run has more languages than this.
 
     Raises:
         ModelError: there is none; the sentence lists what was found.
     """
-    return _find(RECOGNISER, name or os.environ.get(RECOGNISER_VARIABLE), language, engines=engines_of(engine))
+    name = name or os.environ.get(RECOGNISER_VARIABLE)
+    return _find(RECOGNISER, name, language, engines=engines_of(engine), pair=pair)
 
 
-def find_translator(name: str | None = None, *, source: str | None = None, targets: Sequence[str] = ()) -> FoundModel:
+def find_translator(
+    name: str | None = None,
+    *,
+    source: str | None = None,
+    targets: Sequence[str] = (),
+    pair: tuple[str, str] | None = None,
+) -> FoundModel:
     """Return the translator `name` (path or name), else that of LIVETRANS_MT_MODEL, else the first for the languages.
 
+    `pair` is that of `find_recogniser`.
+
     Raises:
         ModelError: there is none; the sentence lists what was found.
     """
-    return _find(TRANSLATOR, name or os.environ.get(TRANSLATOR_VARIABLE), source, *targets)
+    return _find(TRANSLATOR, name or os.environ.get(TRANSLATOR_VARIABLE), source, *targets, pair=pair)
 
 
 def find_draft_model(name: str) -> Path:
@@ -217,7 +229,14 @@ def _models_apart(name: str) -> list[FoundModel]:
     return [model for folder, place in search_folders().items() for model in _models_in(folder / name, place)]
 
 
-def _find(kind: str, name: str | None, source: str | None, *targets: str, engines: tuple[str, ...] = ()) -> FoundModel:
+def _find(
+    kind: str,
+    name: str | None,
+    source: str | None,
+    *targets: str,
+    engines: tuple[str, ...] = (),
+    pair: tuple[str, str] | None = None,
+) -> FoundModel:
     found = find_models(kind)
     if name:
         return _named(kind, name, found + (_models_apart(_DOUBLE) if kind == TRANSLATOR else []))
@@ -234,7 +253,8 @@ def _find(kind: str, name: str | None, source: str | None, *targets: str, engine
         fault = f"no {kind} here knows {source or 'any language'}" + (f" to {' and '.join(targets)}" if targets else "")
     else:
         fault = f"there is no {kind} here"
-    fetch = f"small --from {source or 'en'} --to {','.join(targets) or ('en' if source == 'de' else 'de')}"
+    sources, shown = pair or (source or "en", ",".join(targets) or ("en" if source == "de" else "de"))
+    fetch = f"small --from {sources} --to {shown}"
     raise _missing(kind, fault, found, f"{fetch} --engine {WHISPER_CPP}" if engines == (WHISPER_CPP,) else fetch)
 
 

@@ -20,11 +20,11 @@ import click
 import pytest
 
 from livetrans.cli import fetch, mic, models, run
-from livetrans.config import ENGINES, UNNAMED, LanguageModelSettings, RecogniserSettings, Settings
+from livetrans.config import ENGINES, UNNAMED, LanguageModelSettings, MeetingSettings, RecogniserSettings, Settings
 from livetrans.errors import ModelError, SourceError
-from livetrans.models import engines, find
+from livetrans.models import chosen, engines, find
 from livetrans.models.catalogue import Catalogue, Entry, entry_of, read_catalogue
-from livetrans.models.chosen import embedded_notice
+from livetrans.models.chosen import choose_models, chosen_recogniser, embedded_notice
 from livetrans.models.engines import has_gpu_engine
 from livetrans.models.pulls import Progress
 from tests.models.hub import Hub
@@ -42,7 +42,7 @@ def small_pair(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
         "tencent/Hy-MT2-1.8B-GGUF": {"Hy-MT2-1.8B-Q4_K_M.gguf": b"GGUF"},
     }
     entries = tuple(replace(entry, size=None, sha256=None, revision="main") for entry in CATALOGUE.models)
-    for module in (find, fetch, models):
+    for module in (find, chosen, models):
         monkeypatch.setattr(module, "known_models", lambda: Catalogue(entries, CATALOGUE.purposes))
 
 
@@ -131,6 +131,37 @@ def test_a_pair_knows_all_languages_of_the_run(
 ) -> None:
     run(["models", "pull", "small", *languages.split()])
     assert f"{translator} from " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("theirs", "read", "mine", "mine_to"),
+    [("en", "de", "de", "en"), ("sv", "de", "fr", "sv"), ("fr", "de", "sv", "fr"), ("auto", "sv", "sv", "none")],
+)
+def test_the_pull_that_a_meeting_is_advised_fetches_models_of_both_tracks(
+    theirs: str, read: str, mine: str, mine_to: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(sources=(theirs,), targets=(read,), meeting=MeetingSettings(mine, mine_to))
+    with pytest.raises(ModelError, match="pull small") as missing:
+        choose_models(settings)
+    fetched: list[Entry] = []
+
+    def pull_all(entries: tuple[Entry, ...], **_: object) -> bool:
+        fetched.extend(entries)
+        return True
+
+    monkeypatch.setattr(fetch, "pull_all", pull_all)
+    assert run(str(missing.value).split("`")[1].split()[1:]) == 0
+    recogniser, translator = fetched
+    for track in (settings, settings.of_me):
+        source = None if track.source_language == "auto" else track.source_language
+        assert recogniser.knows(source)
+        assert translator.knows(source, track.target_language)
+
+
+def test_a_recogniser_of_english_does_not_serve_a_track_of_german(home: Path) -> None:
+    settings = Settings(sources=("auto",), targets=("en",), meeting=MeetingSettings("de", "none"))
+    with pytest.raises(ModelError, match="no recogniser here knows de"):
+        chosen_recogniser(settings, RecogniserSettings())
 
 
 @pytest.mark.parametrize(
