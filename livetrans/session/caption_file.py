@@ -27,10 +27,11 @@ def text_of(caption: Caption) -> str:
 
 
 class CaptionFile:
-    """A sink that keeps the newest caption of each language in a file, a line each: the file is whole at any moment.
+    """A sink that keeps the newest caption of each track and language in a file, a line each.
 
-    Programs such as OBS read it again when it changes. It is empty before the first caption and after the run. A hidden
-    file beside it has the digests of the last two texts, so that the next run knows what a killed one has left.
+    It is whole at any moment, and programs such as OBS read it again when it changes. It is empty before the first
+    caption and after the run. A hidden file beside it has the digests of the last two texts, so that the next run knows
+    what a killed one has left.
     """
 
     def __init__(self, path: Path) -> None:
@@ -43,7 +44,8 @@ class CaptionFile:
         self._path = Path(os.path.realpath(path.expanduser()))  # A link stays one.
         self._new = self._path.with_name(f".{self._path.name}.new")
         self._mark = self._path.with_name(f".{self._path.name}.livetrans")
-        self._lines: dict[str | None, str] = {}
+        self._lines: dict[tuple[str | None, str | None], str] = {}
+        """By track and language, in the order in which they began."""
         foreign = f"{path} exists already and is not an empty file; remove it, or name another --caption-file"
         if self._path.exists() and not self._path.is_file():
             raise UsageError(foreign)
@@ -70,7 +72,7 @@ class CaptionFile:
             SessionError: it cannot be written.
         """
         if isinstance(record.event, Caption):
-            self._lines[record.event.language] = text_of(record.event)
+            self._lines[record.event.track, record.event.language] = text_of(record.event)
             self._replace()
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ import pytest
 from livetrans.cli import run
 from livetrans.config import MeetingSettings, Settings
 from livetrans.events import AudioChunk, Caption, Event, Gap, Record, RunStarted
+from livetrans.session.caption_file import CaptionFile
 from livetrans.session.export import Finals, export
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import PlainOutput
@@ -56,6 +57,14 @@ def test_each_line_begins_with_the_name_of_its_track() -> None:
 def test_a_growing_line_holds_one_track_and_a_final_of_the_other_does_not_wait() -> None:
     shown = lines(show_partials=True)
     assert shown == ["them: Guten Morgen", "Ana: Yes.", "Ana: [2 s without sound]", "them: Guten Morgen, alle."]
+
+
+def test_the_caption_file_has_a_line_for_each_track_also_where_both_are_in_one_language(tmp_path: Path) -> None:
+    path = tmp_path / "now.txt"
+    sink = CaptionFile(path)
+    for event in MEETING:
+        sink.write(Record(0.0, replace(event, language="de") if isinstance(event, Caption) else event))
+    assert path.read_text(encoding="utf-8") == "them: Guten Morgen, alle.\nAna: Yes.\n"
 
 
 @pytest.mark.parametrize(
