@@ -17,6 +17,7 @@ from livetrans.bench.table import Column, Value
 from livetrans.bench.viewer import Latency
 from livetrans.decoding.drafting import expected_tokens
 from livetrans.metrics.latency import percentile, spread_of
+from livetrans.metrics.rates import ROW_COLUMNS
 from livetrans.text import counted
 
 INTERVAL = "[95 % interval, paired bootstrap]"
@@ -76,6 +77,8 @@ _ROWS = (
            lambda row: row.erasure.mean_per_utterance, "tokens"),
     Figure("NE screen", "words taken back / words, all captions as one text", 3,
            lambda row: row.of.screen.erasure, "screen"),
+    Figure("reflow %", f"words that stay and move to another row of {ROW_COLUMNS} columns / words", 1,
+           lambda row: _percent(row.of.screen.reflow), "screen"),
     Figure("meanwhile %", "right and in time (n-grams of captions before the final)", 1,
            lambda row: _percent(row.of.screen.meanwhile.score)),
     Figure("AL-CA s", f"AL with the time of recognising and translating {SPREAD}", 2,

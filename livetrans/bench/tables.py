@@ -121,7 +121,7 @@ TABLES = {
     "calm": TableKind(
         "calm, speed and quality",
         ("speedup", "TPS ratio", "passes", "evaluated", "A/D %", "A/O %", "NE sums", "NE screen", "NE screen raw",
-         "meanwhile %", "right %", "there %", "stable s", "hidden", *_QUALITY, "chrF partials"),
+         "reflow %", "meanwhile %", "right %", "there %", "stable s", "hidden", *_QUALITY, "chrF partials"),
         of=("windowed",),
     ),
     "drafts": TableKind(

@@ -18,7 +18,7 @@ from livetrans.metrics.latency import (
     spread_of,
     stable_delays,
 )
-from livetrans.metrics.rates import Meanwhile, NormalizedErasure, ScreenErasure
+from livetrans.metrics.rates import Meanwhile, NormalizedErasure, Reflow, ScreenErasure
 from livetrans.translation.presenter import Presenter
 
 MethodUnits = Sequence[tuple[Segment, Sequence[Update]]]
@@ -57,6 +57,8 @@ class Screen(NamedTuple):
     """Median seconds from the end of a unit's source word to the last time that the shown unit changed, a repeat."""
     meanwhile: Meanwhile
     """The captions before the finals, of segments that have a reference."""
+    reflow: float | None
+    """Words that stay and move to another row / words, under the mask."""
 
 
 def measure_latency(
@@ -155,12 +157,13 @@ def measure_screen(units: MethodUnits, seconds: Sequence[Seconds], mask_k: int, 
     erased = NormalizedErasure()
     viewer, unmasked = _Viewer(mask_k, spaced=spaced), _Viewer(0, spaced=spaced)
     captions: dict[int, list[Caption]] = {}
-    meanwhile = Meanwhile()
+    meanwhile, reflow = Meanwhile(), Reflow()
     for segment, updates in units:
         shown, raw = screens.setdefault(segment.stream or segment.segment_id, (ScreenErasure(), ScreenErasure()))
         captions[segment.segment_id] = [viewer.caption(segment, update) for update in updates]
         for caption, update in zip(captions[segment.segment_id], updates, strict=True):
             shown.add(caption)
+            reflow.add(caption)
             raw.add(unmasked.caption(segment, update))
             erased.add(segment.segment_id, caption.tokens, final=update.final)
         for caption, update, after in zip(captions[segment.segment_id], updates, updates[1:], strict=False):
@@ -186,6 +189,7 @@ def measure_screen(units: MethodUnits, seconds: Sequence[Seconds], mask_k: int, 
         hidden_tokens=fmean(caption.masked_tokens for shown in captions.values() for caption in shown),
         stability=spread_of(map(stability, seconds)),
         meanwhile=meanwhile,
+        reflow=reflow.ratio,
     )
 
 

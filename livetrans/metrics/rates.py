@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from difflib import SequenceMatcher
 
 import regex
 
 from livetrans.events import Caption, Comparison
 from livetrans.sequences import common_prefix_length
 from livetrans.stats import DecodingStats
-from livetrans.text import UNSPACED
+from livetrans.text import UNSPACED, line_spans
 
 _UNITS = regex.compile(rf"(?=[{UNSPACED}])\X|[^\W{UNSPACED}]+(?:[-'’.,:][^\W{UNSPACED}]+)*|[^\w\s]")
 
@@ -144,6 +145,43 @@ class MovedRows:
                 stays = rows.get(row, "").startswith(text)
                 self.count += not stays and any(other.startswith(text) for other in rows.values())
         self._sentence, self._rows = sentence, rows
+
+
+ROW_COLUMNS = 71
+"""Columns of a caption's rows in a terminal of 100 columns with its panel."""
+
+
+class Reflow:
+    """Words that stay and move to another row / words of the finals: our own measure.
+
+    The pane keeps its rows still (`MovedRows`), but a change moves the text behind it, which a reader finds again with
+    ease only where it keeps its row. Rows are of `columns`, and each segment begins the first. Words stay if they stand
+    in both captions in the same order; units are those of the screen.
+    """
+
+    def __init__(self, columns: int = ROW_COLUMNS) -> None:
+        self.moved_units = self.final_units = 0
+        self._columns = columns
+        self._shown: dict[int, list[tuple[str, int]]] = {}
+        """Of each unfinished segment, its units and their rows."""
+
+    def add(self, caption: Caption) -> None:
+        """Take the segment's newest caption."""
+        spans = enumerate(line_spans(caption.text, self._columns))
+        after = [(unit, row) for row, (begin, end) in spans for unit in screen_units(caption.text[begin:end])]
+        before = self._shown.pop(caption.segment_id, [])
+        old, new = ([unit for unit, _ in units] for units in (before, after))
+        for start, other, length in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+            kept = zip(before[start : start + length], after[other : other + length], strict=True)
+            self.moved_units += sum(row != now for (_, row), (_, now) in kept)
+        if caption.final:
+            self.final_units += len(after)
+        else:
+            self._shown[caption.segment_id] = after
+
+    @property
+    def ratio(self) -> float | None:
+        return self.moved_units / self.final_units if self.final_units else None
 
 
 class DecodingRates:

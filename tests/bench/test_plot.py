@@ -67,7 +67,7 @@ def run_of(rows: list[Row], *, model: str = "tower-2b-Q4_K_M", corpus: str = "fl
             bias=float(bias) if bias and not known["drafted"] else None,
             run=run,
             acceptance=SimpleNamespace(per_draft=known["accepted"]),
-            screen=Screen(known["screen"], None, None, 0.0, None, known.get("meanwhile", Meanwhile())),
+            screen=Screen(known["screen"], None, None, 0.0, None, known.get("meanwhile", Meanwhile()), None),
             **{name: known[name] for name in ("label", "speedup", "bleu", "drafted")},
         )
         erasure = SimpleNamespace(mean_per_utterance=known["ne"])

@@ -16,6 +16,7 @@ from textual.pilot import Pilot
 from livetrans.config import DecodingSettings, OutputSettings, Settings
 from livetrans.events import Caption, Event, Gap, Notice, Record, Transcript
 from livetrans.metrics.monitor import Snapshot
+from livetrans.metrics.rates import ROW_COLUMNS
 from livetrans.session.codec import read_records
 from livetrans.session.export import Finals
 from livetrans.tui import captions
@@ -309,6 +310,11 @@ async def test_no_row_moves_in_a_recorded_stream(name: str, size: tuple[int, int
         await settle(stage.pilot)
         assert len(stage.history) > 1
         assert stage.app._moved_rows.count == 0
+
+
+async def test_the_rows_of_the_benchmark_are_those_of_the_screen() -> None:
+    async with on_stage(*conversation(), size=(100, 30)) as stage:
+        assert stage.app.query_one("#caption").content_size.width == ROW_COLUMNS
 
 
 @pytest.mark.parametrize(
