@@ -21,7 +21,7 @@ from livetrans.run.pipeline import Pipeline
 from livetrans.text import counted, visible
 from livetrans.tui import keys
 from livetrans.tui.board import Boards, Posted, ScreenSink
-from livetrans.tui.captions import History, Panes
+from livetrans.tui.captions import History, Panes, Search
 from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import bindings, commands_of, listed, palette
 from livetrans.tui.numbers import GROUPS
@@ -82,7 +82,6 @@ class LivetransApp(ServedApp):
         self._phase = Phase.LOADING
         self._paused = self._quitting = self._is_started = False
         self._failure: str | None = None
-        self._found: int | None = None
         self._below = 0
         self._boards = Boards(settings)
         self._sink = ScreenSink(self)
@@ -91,7 +90,7 @@ class LivetransApp(ServedApp):
         tracks = settings.meeting.names[::-1] if settings.meeting else (None,)
         self._current = Panes(tracks, self._show_source, output.source_line)
         self._loading_bar = Loading()
-        self._search = Input(placeholder="find in captions", compact=True, id="search")
+        self._search = Search()
         self._status = StatusLine()
         self._figures = Figures()
         self._panel = VerticalScroll(self._figures, id="panel", can_focus=False)
@@ -135,7 +134,8 @@ class LivetransApp(ServedApp):
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
-        self._current.fit(self.screen_stack[0].query_one("#captions").size)
+        rows = self._current.fit(self.screen_stack[0].query_one("#captions").size)
+        self._loading_bar.styles.height = rows
         self._show_numbers()
 
     def _begin(self) -> None:
@@ -308,16 +308,17 @@ class LivetransApp(ServedApp):
         self._show_current()
 
     def action_search(self) -> None:
-        self._found = None
         self._search.display = True
         self._search.focus()
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
         """Go to the caption before the one that was found last, and from the oldest to the newest again."""
-        text = message.value.strip()
-        self._found = self._history.find(text, self._found) if text else None
-        if text:
-            self._status.show("enter: the one before · esc: back" if self._found is not None else "no more captions")
+        text, before = message.value.strip(), self._search.found
+        self._search.found = self._history.find(text, before) if text else None
+        if text and self._search.found is None:
+            self._status.show("not found above" if before is None else "no more captions")
+        else:
+            self._status.end_info()
 
     def action_end_search(self) -> None:
         self._search.display = False

@@ -10,13 +10,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from math import ceil
+from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from livetrans.events import DRAFT_MODEL, Caption, Span
 from livetrans.text import (
@@ -223,6 +225,23 @@ class History(VerticalScroll):
         self.scroll_end(animate=False)
 
 
+class Search(Input):
+    """The box for a text to find in the history. The footer shows its keys while it is open."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "Find upwards", key_display="enter"),
+        Binding("escape", "app.end_search", "Close"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(placeholder="find in captions", compact=True, id="search")
+        self.found: int | None = None
+        """The caption that was found last: another text is looked for from the newest on."""
+
+    def on_input_changed(self) -> None:
+        self.found = None
+
+
 class FixedRows(Static):
     """Text in a number of rows that stays; where it has more lines, its last page is shown."""
 
@@ -263,13 +282,15 @@ class Current(Vertical):
     def compose(self) -> ComposeResult:
         yield from (self._source, self._caption)[:: 1 if self._source_line == "above" else -1]
 
-    def fit(self, room: Size, share: float) -> None:
-        """Divide the rows, a share of the `room` of captions and history together."""
+    def fit(self, room: Size, share: float) -> int:
+        """Divide the rows, a share of the `room` of captions and history together; return how many the pane takes."""
         width = max(min(room.width, MAXIMUM_WIDTH) - self.gutter.width, 1)
         rows = max(int(room.height * share) - self.gutter.height, 1)
         source = min(3 if width < 64 else 2, rows // 3) if self.show_source else 0
         self._source.take(source)
-        self._caption.take(min(max(ceil(SENTENCE_CELLS / width), 3), rows - source))
+        caption = min(max(ceil(SENTENCE_CELLS / width), 3), rows - source)
+        self._caption.take(caption)
+        return source + caption + self._caption.styles.margin.height + self.gutter.height
 
     def show(self, captions: Sequence[Caption], source: tuple[str, str], waiting: str = "") -> None:
         """Draw the current captions as one text, or the sentence `waiting` where there is none."""
@@ -300,10 +321,9 @@ class Panes(Vertical):
         for pane in self._panes:
             pane.show_source = shown
 
-    def fit(self, room: Size) -> None:
-        """Divide the rows; `room` is that of captions and history together."""
-        for pane in self._panes:
-            pane.fit(room, PANE_SHARE / len(self._panes))
+    def fit(self, room: Size) -> int:
+        """Divide the rows, `room` is that of captions and history together; return how many the panes take."""
+        return sum(pane.fit(room, PANE_SHARE / len(self._panes)) for pane in self._panes)
 
     def show(self, boards: Sequence[Board], waiting: str = "") -> None:
         """Draw what is current on the board of each track; the sentence `waiting` where nothing ever was on any."""

@@ -256,6 +256,34 @@ async def test_the_new_part_differs_without_colour_too(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
+    ("size", "output"),
+    [
+        ((60, 20), OutputSettings()),
+        ((80, 24), OutputSettings(show_source=False)),
+        ((100, 30), OutputSettings(source_line="below")),
+        ((130, 40), OutputSettings()),
+    ],
+)
+async def test_no_row_moves_when_the_run_and_its_first_caption_begin(
+    size: tuple[int, int], output: OutputSettings
+) -> None:
+    """What loads has the rows of the captions, and the caption those of the word that waits for it."""
+
+    def row_of(text: str) -> int:
+        return next(row for row, line in enumerate(stage.lines) if text in line)
+
+    async with on_stage(Notice("info", "loading a model"), size=size, settings=Settings(output=output)) as stage:
+        room = stage.app.query_one("#loading").region
+        assert "loading a model" in stage.text and "━━━" in stage.text
+        await stage.play(started())
+        assert stage.app.query_one("#current").region == room
+        waiting = row_of("listening …")
+        await stage.play(transcript(0, "", "The water"), caption(0, "Das Wasser", source="The water"))
+        assert stage.app.query_one("#current").region == room
+        assert row_of("Das Wasser") == waiting
+
+
+@pytest.mark.parametrize(
     ("size", "source_line"),
     [
         ((60, 20), "above"),
@@ -354,6 +382,7 @@ async def test_a_search_goes_back_from_caption_to_caption() -> None:
         await stage.play(*finals(16))
         await stage.press("slash", *"LINE 1", "enter")
         assert "line 14" in stage.text
+        assert "enter Find upwards" in stage.lines[-1] and "esc Close" in stage.lines[-1]
         await stage.press(*["enter"] * 5)
         assert re.search(r"line 1\s", stage.text)
         await stage.press("enter")
@@ -363,6 +392,18 @@ async def test_a_search_goes_back_from_caption_to_caption() -> None:
         history = stage.app.query_one(History)
         assert history.scroll_y == history.max_scroll_y
         assert stage.app.focused is history
+        assert "q Quit" in stage.lines[-1]
+
+
+async def test_another_text_is_looked_for_from_the_newest_caption_on() -> None:
+    async with on_stage(started()) as stage:
+        await stage.play(*finals(16))
+        await stage.press("slash", *"line 3", "enter")
+        assert re.search(r"line 3\s", stage.text)
+        await stage.press(*["backspace"] * 6, *"line 15", "enter")
+        assert "line 15" in stage.text
+        await stage.press("x", "enter")
+        assert "not found above" in stage.text
 
 
 async def test_the_language_key_shows_every_caption_in_the_next_language_at_once() -> None:
