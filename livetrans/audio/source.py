@@ -17,12 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class AudioSource(Protocol):
-    """Audio, in order, without gaps in `start_sample` unless audio was lost (then a Gap reports it) or paused.
-
-    Iterating blocks until audio is available, and may return everything that has arrived meanwhile as one larger chunk:
-    a listener that was busy catches up in one step. The iterator ends when the source does or after `close`.
-    """
+class Extent(Protocol):
+    """How much audio there is, and how much of it was lost."""
 
     @property
     def duration(self) -> float | None:
@@ -31,6 +27,14 @@ class AudioSource(Protocol):
     @property
     def skipped(self) -> float:
         """Seconds of audio lost so far because the listener could not keep up; pauses do not count."""
+
+
+class AudioSource(Extent, Protocol):
+    """Audio, in order, without gaps in `start_sample` unless audio was lost (then a Gap reports it) or paused.
+
+    Iterating blocks until audio is available, and may return everything that has arrived meanwhile as one larger chunk:
+    a listener that was busy catches up in one step. The iterator ends when the source does or after `close`.
+    """
 
     def __iter__(self) -> Iterator[AudioChunk]: ...
 

@@ -13,7 +13,7 @@ from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice, Origin, Sourc
 from livetrans.run.publisher import Publish
 
 if TYPE_CHECKING:
-    from livetrans.audio.source import AudioSource
+    from livetrans.audio.source import AudioSource, Extent
     from livetrans.run.restarting import RestartingRecogniser
     from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.transcriber import Transcriber
@@ -122,17 +122,20 @@ class Hearing:
 
     def __init__(
         self,
-        source: AudioSource,
+        source: Extent,
         stages: Stages,
         publish: Publish,
         passing: Passing = lambda chunk: (chunk,),
         rest: Rest = tuple,
+        begin: int = 0,
     ) -> None:
+        """`begin`: the sample before which sound only prepares the gate, whose detector adapts to it."""
         self._source = source
         self._gate, self._transcriber = stages.gate, stages.transcriber
         self._track, self._language = stages.track, stages.language
         self._publish = publish
         self._passing, self._rest = passing, rest
+        self._begin = begin
         self._heard = 0.0
         self._reported = -1.0
         self._speaking = False
@@ -149,31 +152,34 @@ class Hearing:
         Raises:
             Exception: what the recogniser raised, after that.
         """
-        failure: Exception | None = None
         try:
+            yield from self.end()
+        except Exception:
+            yield from self.end(recognise=False)
+            raise
+
+    def end(self, *, recognise: bool = True) -> Iterator[Transcript]:
+        """Yield the last updates; without `recognise` the words of the last pass become final."""
+        if recognise:
             for rest in self._rest():
                 yield from self._take(rest)
             yield from self._heard_in(self._gate.flush())
-            yield from self._named(self._transcriber.flush())
-        except Exception as error:
-            failure = error
-            yield from self._named(self._transcriber.flush(recognise=False))
+        yield from self._named(self._transcriber.flush(recognise=recognise))
         self._speaking = False
         self._publish(self._progress())
-        if failure:
-            raise failure
 
     def _take(self, chunk: AudioChunk) -> Iterator[Transcript]:
         self._heard = chunk.end
         yield from self._heard_in(self._gate.feed(chunk))
-        if self._heard - self._reported >= PROGRESS_INTERVAL:
+        if chunk.start_sample >= self._begin and self._heard - self._reported >= PROGRESS_INTERVAL:
             self._reported = self._heard
             self._publish(self._progress(level_of(chunk.samples)))
 
     def _heard_in(self, chunks: Iterable[SpeechChunk]) -> Iterator[Transcript]:
         for speech in chunks:
-            self._speaking = not speech.pause
-            yield from self._named(self._transcriber.feed(speech))
+            if speech.start_sample >= self._begin:
+                self._speaking = not speech.pause
+                yield from self._named(self._transcriber.feed(speech))
 
     def _named(self, transcripts: list[Transcript]) -> Iterable[Transcript]:
         if self._track is None:

@@ -209,13 +209,13 @@ def _recogniser_of(settings: Settings, clock: Clock, publish: Publish) -> Restar
     return recogniser
 
 
-def open_remainder(settings: Settings, clock: Clock, unfinished: Unfinished) -> Remainder | Remainders:
+def open_remainder(settings: Settings, clock: Clock, unfinished: Unfinished) -> Remainders:
     """Return what a session lacks; the recogniser is loaded where there is sound to recognise."""
     from livetrans.speech.gate import VoiceActivityGate
 
     gate = partial(VoiceActivityGate, settings.gate)
     if not unfinished.tracks:
-        return Remainder(unfinished, gate, partial(open_stages, settings, clock))
+        return Remainders([Remainder(unfinished, gate, partial(open_stages, settings, clock))])
     opened: list[Stages] = []
 
     def stages(number: int, publish: Publish) -> Stages:
@@ -226,13 +226,8 @@ def open_remainder(settings: Settings, clock: Clock, unfinished: Unfinished) -> 
     if theirs.sound and mine.sound:
         mine.sound = partial(without_bleed, theirs.sound, mine.sound)
     fresh = count(max(unfinished.segments, default=-1) + 1)
-    languages_of = (None, settings.of_me.source_language)
-    return Remainders(
-        [
-            Remainder(part, gate, partial(stages, number), fresh, language)
-            for number, (part, language) in enumerate(zip(unfinished.tracks, languages_of, strict=True))
-        ]
-    )
+    parts = enumerate(unfinished.tracks)
+    return Remainders([Remainder(part, gate, partial(stages, number), fresh) for number, part in parts])
 
 
 def open_recogniser(settings: RecogniserSettings) -> Recogniser:

@@ -18,8 +18,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from livetrans.audio.bleed import BleedFilter
-from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Event, SourceProgress, Transcript, Translation, Word
-from livetrans.run.listening import PROGRESS_INTERVAL, Listening, OnAudio, Stages
+from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Event, Transcript, Translation, Word
+from livetrans.run.listening import Hearing, Listening, OnAudio, Stages
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import PlainLoop
 from livetrans.run.translating import Translating
@@ -28,7 +28,6 @@ from livetrans.speech.transcriber import LONG_SILENCE
 
 if TYPE_CHECKING:
     from livetrans.speech.gate import VoiceActivityGate
-    from livetrans.speech.transcriber import Transcriber
 
 _SAME_END = 0.3
 """Seconds: a final that ends this near to the last one that was shown is the same one."""
@@ -79,7 +78,7 @@ class _Beginning:
 
 
 class Remainder:
-    """What a session lacks, as the listening side of a run."""
+    """What a session of one track lacks, or one track of a session."""
 
     def __init__(
         self,
@@ -87,17 +86,14 @@ class Remainder:
         open_gate: OpenGate,
         open_stages: OpenStages,
         fresh: Iterator[int] | None = None,
-        language: str | None = None,
     ) -> None:
-        """`fresh` gives the ids of new segments, where tracks share one; `language` is that of the track, where it has
-        one of its own.
-        """
+        """`fresh` gives the ids of new segments, where tracks share one."""
         self._unfinished = unfinished
         self._fresh = fresh
-        self._language = language
         self._open_gate = open_gate
         self._open_stages = open_stages
-        self._closed = False
+        self.duration, self.skipped = unfinished.total, 0.0
+        self.is_closed = False
         self.silent = set(unfinished.captioned)
         """Segments that only prepare the translator."""
         self.shown_in = dict(unfinished.shown_in)
@@ -105,12 +101,6 @@ class Remainder:
         shown = [final for final in unfinished.finals if final.segment_id in unfinished.captioned]
         self._last_shown = shown[-1] if shown else None
         self._next_number = max(unfinished.captioned, default=-1)
-
-    def open_listening(self, publish: Publish, on_audio: OnAudio) -> Listening:
-        return Listening(self._transcripts(publish), lambda paused: None, self._close)
-
-    def _close(self) -> None:
-        self._closed = True
 
     @property
     def is_empty(self) -> bool:
@@ -121,9 +111,10 @@ class Remainder:
         until = math.inf if self._beginning is None else self._beginning.sample / SAMPLE_RATE
         return self._unfinished.updates(until)
 
-    def _transcripts(self, publish: Publish) -> Iterator[Transcript]:
+    def transcripts(self, publish: Publish) -> Iterator[Transcript]:
+        """Yield the updates to translate, until the end or until `is_closed` is set."""
         for update in self._updates():
-            if self._closed:
+            if self.is_closed:
                 return
             yield update
         if self._beginning is not None:
@@ -170,46 +161,22 @@ class Remainder:
         stages.transcriber.restore(self._ids_after(first_id - 1), words, beginning.previous_end)
         updates: list[Transcript] = []
         numbers: dict[int, int] = {}
-        for transcript in self._heard_again(stages.gate, stages.transcriber, beginning.sample, publish):
+        for transcript in self._heard_again(stages, beginning.sample, publish):
             updates.append(transcript)
             if transcript.final:
                 numbers[transcript.segment_id] = self._number(transcript)
             if all(update.segment_id in numbers for update in updates):
-                yield from (
-                    replace(
-                        update,
-                        segment_id=numbers[update.segment_id],
-                        track=self._unfinished.track,
-                        language=update.language or self._language,
-                    )
-                    for update in updates
-                )
+                yield from (replace(update, segment_id=numbers[update.segment_id]) for update in updates)
                 updates = []
 
-    def _heard_again(
-        self, gate: VoiceActivityGate, transcriber: Transcriber, begin: int, publish: Publish
-    ) -> Iterator[Transcript]:
-        heard = reported = 0.0
+    def _heard_again(self, stages: Stages, begin: int, publish: Publish) -> Iterator[Transcript]:
+        hearing = Hearing(self, stages, publish, begin=begin)
         assert self._unfinished.sound is not None
         for chunk in self._unfinished.sound():
-            if self._closed:
+            if self.is_closed:
                 return
-            for speech in gate.feed(chunk):
-                if speech.start_sample >= begin:
-                    yield from transcriber.feed(speech)
-            heard = chunk.end
-            if chunk.start_sample >= begin and heard - reported >= PROGRESS_INTERVAL:
-                reported = heard
-                publish(self._progress(heard, transcriber))
-        for speech in gate.flush():
-            yield from transcriber.feed(speech)
-        yield from transcriber.flush()
-        publish(self._progress(heard, transcriber))
-
-    def _progress(self, heard: float, transcriber: Transcriber) -> SourceProgress:
-        passes, seconds = transcriber.passes, transcriber.recognition_seconds
-        unfinished = self._unfinished
-        return SourceProgress(heard, unfinished.total, False, 0.0, 0.0, passes, seconds, unfinished.track)
+            yield from hearing.take(chunk)
+        yield from hearing.end()
 
     def _ids_after(self, number: int) -> Iterator[int]:
         """Return the ids of the session's segments after this one, then new ones."""
@@ -250,7 +217,7 @@ def without_bleed(played: OpenSound, heard: OpenSound) -> Iterator[AudioChunk]:
 
 
 class Remainders:
-    """What a session of two tracks lacks: of one track after the other, as the listening side of a run."""
+    """What a session lacks, of one track after the other, as the listening side of a run."""
 
     def __init__(self, parts: Sequence[Remainder]) -> None:
         self._parts = parts
@@ -262,10 +229,9 @@ class Remainders:
             part.silent = self.silent
 
     def open_listening(self, publish: Publish, on_audio: OnAudio) -> Listening:
-        opened = [part.open_listening(publish, on_audio) for part in self._parts]
+        transcripts = chain.from_iterable(part.transcripts(publish) for part in self._parts)
+        return Listening(transcripts, lambda paused: None, self._close)
 
-        def close() -> None:
-            for one in opened:
-                one.close()
-
-        return Listening(chain.from_iterable(one.transcripts for one in opened), lambda paused: None, close)
+    def _close(self) -> None:
+        for part in self._parts:
+            part.is_closed = True

@@ -25,7 +25,7 @@ from livetrans.events import (
 from livetrans.run.listening import Hearing, Listener, Listening, OnAudio, Stages, listen
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingRecogniser
-from livetrans.run.resuming import Remainder, Resuming
+from livetrans.run.resuming import Remainder, Remainders, Resuming
 from livetrans.run.runner import OpenListening, OpenTranslating, PlainLoop
 from livetrans.run.translating import Translating
 from livetrans.session.codec import EVENTS_FILE, read_records
@@ -83,8 +83,8 @@ def finish(run: PlainLoop) -> None:
     assert run.join(60)
 
 
-def remainder_of(folder: Path, words: list[Word]) -> Remainder:
-    return Remainder(read_unfinished(folder), SilenceGate, lambda publish: stages(words, publish))  # type: ignore[arg-type]
+def remainder_of(folder: Path, words: list[Word]) -> Remainders:
+    return Remainders([Remainder(read_unfinished(folder), SilenceGate, partial(stages, words))])  # type: ignore[arg-type]
 
 
 def resume(folder: Path, words: list[Word]) -> Collected:
