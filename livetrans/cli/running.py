@@ -144,7 +144,7 @@ def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> Non
     translating = partial(open_translating, settings, clock)
     with _summary_at_the_end([recorder], heard), _lines_and_bar(replace(settings, output=OutputSettings())) as sinks:
         run = Resuming(settings, remainder.open_listening, translating, clock, [*sinks, heard], [recorder])
-        run.silent, run.shown_in = remainder.silent, remainder.shown_in
+        run.remainder = remainder
         _run_as_lines(run)
 
 

@@ -9,12 +9,10 @@ the finals equal an uninterrupted run's if its passes fell on the interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, count
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from livetrans.audio.bleed import BleedFilter
@@ -46,16 +44,14 @@ OpenGate = Callable[[], "VoiceActivityGate"]
 class Resuming(PlainLoop):
     """A plain loop that publishes the finals that were not shown; all other updates only prepare their drafts."""
 
-    silent: AbstractSet[int] = frozenset()
-    """Segments whose final was shown before in every language; set before the run starts."""
-    shown_in: Mapping[int, AbstractSet[str | None]] = MappingProxyType({})
-    """The languages in which the finals of some other segments were shown; set before too."""
+    remainder: Remainders
+    """Set before the run starts."""
 
     def _take(self, transcript: Transcript, translating: Translating) -> None:
-        if not transcript.final or transcript.segment_id in self.silent:
+        if not transcript.final or transcript.segment_id in self.remainder.silent:
             translating.translate(transcript, self.settings, lambda event: None)
             return
-        shown_in = self.shown_in.get(transcript.segment_id, ())
+        shown_in = self.remainder.shown_in.get(transcript.segment_id, ())
 
         def publish(event: Event) -> None:
             if not (isinstance(event, Translation | Caption) and event.language in shown_in):
@@ -222,11 +218,11 @@ class Remainders:
     def __init__(self, parts: Sequence[Remainder]) -> None:
         self._parts = parts
         self.is_empty = all(part.is_empty for part in parts)
-        # One set for all: ids are unique over tracks, and each part goes on adding and removing its own.
+        # One of each for all: ids are unique over tracks, and each part goes on adding and removing its own.
         self.silent = set(chain.from_iterable(part.silent for part in parts))
         self.shown_in = {segment: codes for part in parts for segment, codes in part.shown_in.items()}
         for part in parts:
-            part.silent = self.silent
+            part.silent, part.shown_in = self.silent, self.shown_in
 
     def open_listening(self, publish: Publish, on_audio: OnAudio) -> Listening:
         transcripts = chain.from_iterable(part.transcripts(publish) for part in self._parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -92,7 +93,7 @@ def resume(folder: Path, words: list[Word]) -> Collected:
     records = [SessionRecorder(folder, append=True)]
     settings = read_unfinished(folder).settings
     run = Resuming(settings, remainder.open_listening, translating_into(settings.targets), CLOCK, [collected], records)
-    run.silent, run.shown_in = remainder.silent, remainder.shown_in
+    run.remainder = remainder
     finish(run)
     assert read_unfinished(folder).ended
     assert remainder_of(folder, words).is_empty
@@ -147,6 +148,19 @@ def test_recorded_sound_is_recognised_as_if_nothing_had_happened(
             assert finals(broken, language) == finals(whole, language)
             added = [caption for caption in collected.of(Caption) if caption.final and caption.language == language]
             assert len(added) == len(finals(whole, language)) - len(before)  # None is shown twice.
+
+
+def test_a_sentence_that_is_recognised_in_other_words_is_shown_in_every_language(tmp_path: Path) -> None:
+    words = sentences(2, words=3)
+    record_sound(tmp_path, words, 6.0, ("de", "fr"))
+    file = tmp_path / EVENTS_FILE
+    lines = file.read_bytes().splitlines(keepends=True)
+    first = next(number for number, line in enumerate(lines) if b'"final": true' in line)
+    for count in range(first, len(lines)):
+        file.write_bytes(b"".join(lines[:count]))
+        resume(tmp_path, [replace(word, text=f"x{word.text}") for word in words])
+        german, french = ([source for _, source, _ in finals(tmp_path, code)] for code in ("de", "fr"))
+        assert german == french
 
 
 def test_instants_go_on_and_half_a_line_is_gone(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_a_killed_run_is_resumed_in_both_tracks(share: float, tmp_path: Path, mo
     unfinished = read_unfinished(tmp_path)
     remainder, recorder = open_remainder(SETTINGS, meeting.clock, unfinished), SessionRecorder(tmp_path, append=True)
     run = Resuming(SETTINGS, remainder.open_listening, meeting.translating, meeting.clock, [], [recorder])
-    run.silent, run.shown_in = remainder.silent, remainder.shown_in
+    run.remainder = remainder
     run.start()
     assert run.join(60)
     finals = [item.caption for item in last_captions(tmp_path) if item.caption.final]
