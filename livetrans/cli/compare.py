@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from livetrans.bench.corpora import transcript_corpus
 from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
@@ -15,8 +14,7 @@ from livetrans.bench.runfile import FORMAT, Header, RunFile
 from livetrans.bench.tables import comparison_table
 from livetrans.cli.bench import step_bar, write_tables
 from livetrans.cli.messages import progress_bar, say, say_above
-from livetrans.cli.running import HeardProgress
-from livetrans.clock import Clock
+from livetrans.cli.running import HeardProgress, OpenSource
 from livetrans.config import Settings
 from livetrans.errors import SourceError, UsageError
 from livetrans.events import Event, Notice, Transcript
@@ -24,27 +22,17 @@ from livetrans.run.opening import open_model
 from livetrans.run.translating import languages, prepare_prompt
 from livetrans.signature import sign
 
-if TYPE_CHECKING:
-    from livetrans.run.runner import OpenListening
 
-
-def compare_methods(
-    settings: Settings,
-    clock: Clock,
-    open_listening: OpenListening,
-    name: str,
-    written: str,
-    repeats: int,
-    format_: str,
-) -> None:
+def compare_methods(source: OpenSource, written: str, repeats: int, format_: str) -> None:
     """Recognise once, then translate every update by every method, each with a cache of its own, and print a table.
 
-    `name` is the source's, `written` the methods as the user wrote them.
+    `written` are the methods as the user wrote them.
 
     Raises:
         UsageError: a method that does not exist, or fewer than two.
         SourceError: nothing was recognised, or no segment fits in the model's context.
     """
+    settings, clock, name = source.settings, source.clock, source.title
     methods = tuple(_masked(method, settings) for method in parse_methods(written, settings.decoding))
     if len(methods) < 2:
         raise UsageError("--compare needs two methods or more, for example rt,ssbd")
@@ -60,7 +48,7 @@ def compare_methods(
             small = load_draft_model(settings.draft_model.model, settings.language_model, clock)
             opened.callback(small.close)
         models = method_models(methods, (model, prompt), opened, small)
-        corpus = transcript_corpus(_hear(clock, open_listening), name, languages(settings))
+        corpus = transcript_corpus(_hear(source), name, languages(settings))
         if not corpus.segments:
             raise SourceError("nothing was recognised, so there is nothing to compare; choose a recording with speech")
         updates = sum(len(one.updates) for one in corpus.segments)
@@ -106,7 +94,7 @@ def _masked(method: Method, settings: Settings) -> Method:
     return labelled(replace(method, output_mask_k=settings.mask.k))
 
 
-def _hear(clock: Clock, open_listening: OpenListening) -> list[Transcript]:
+def _hear(source: OpenSource) -> list[Transcript]:
     with progress_bar() as progress:
         heard = HeardProgress(progress)
 
@@ -115,7 +103,7 @@ def _hear(clock: Clock, open_listening: OpenListening) -> list[Transcript]:
                 say_above(progress, event.text)
             heard.show(event)
 
-        listening = open_listening(publish, lambda chunk: None)
+        listening = source.open_listening(publish, lambda chunk: None)
         try:
             return list(listening.transcripts)
         finally:

@@ -13,7 +13,7 @@ from livetrans.cli.fetch import offer_models
 from livetrans.cli.messages import warn
 from livetrans.cli.options import setting_option
 from livetrans.cli.run_options import run_options
-from livetrans.cli.running import run_live
+from livetrans.cli.running import OpenSource, run_live
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import Settings
 from livetrans.events import Origin
@@ -70,4 +70,4 @@ def run_captured(
             open_listening = from_tracks(sources, origin, settings, clock)
         else:
             open_listening = from_audio(first, origin, settings, clock, notices, live=True)
-        run_live(settings, clock, origin.name, open_listening, notice)
+        run_live(OpenSource(settings, clock, origin.name, open_listening, notice))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -18,23 +17,19 @@ from livetrans.bench.table import FORMATS
 from livetrans.cli.declarations import GroupedCommand, Instant, complete_file_or_session
 from livetrans.cli.messages import say, warn
 from livetrans.cli.run_options import run_options, wants_screen, was_given
-from livetrans.cli.running import run_at_once, run_live
+from livetrans.cli.running import OpenSource, run_at_once, run_live
 from livetrans.cli.sessions import format_of
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import OutputSettings, Settings, replaced
 from livetrans.errors import LivetransError, SessionError, UsageError, sentence
-from livetrans.events import Notice, Origin
+from livetrans.events import Origin
 from livetrans.files import check_new, input_path, write_new
 from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices
 from livetrans.run.opening import from_audio, open_recorded
 from livetrans.run.publisher import Publish
-from livetrans.run.runner import OpenListening
 from livetrans.session.export import export, language_files
 from livetrans.session.store import is_session, origin_of, path_or_session
-
-if TYPE_CHECKING:
-    from livetrans.audio.file import AudioFile
 
 STDIN, STDIN_NAME = "-", "standard input"
 OFFLINE_STEP = 8.0
@@ -144,22 +139,10 @@ def command(
             if compare is not None:
                 from livetrans.cli.compare import compare_methods
 
-                compare_methods(
-                    source.settings, source.clock, source.open_listening, source.title, compare, repeats, format_
-                )
+                compare_methods(source, compare, repeats, format_)
                 continue
             subtitles = file in written and format_of(written[file]) in ("srt", "vtt")
-            if real_time:
-                ended = run_live(
-                    source.settings,
-                    source.clock,
-                    source.title,
-                    source.open_listening,
-                    source.notice,
-                    writes_subtitles=subtitles,
-                )
-            else:
-                ended = run_at_once(source.settings, source.clock, source.open_listening, writes_subtitles=subtitles)
+            ended = (run_live if real_time else run_at_once)(source, writes_subtitles=subtitles)
             if file in written:
                 _write(written[file], settings.targets, ended.session, force)
             if source.audio is not None and source.audio.damage:
@@ -221,20 +204,7 @@ def _refuse_without_compare(compare: str | None) -> None:
             raise UsageError(f"{option} needs --compare; add --compare METHODS (such as rt,ssbd), or drop {option}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """An open source, with the settings of its run."""
-
-    settings: Settings
-    clock: Clock
-    title: str
-    open_listening: OpenListening
-    notice: Notice | None
-    audio: AudioFile | None = None
-    """None for anything but a file of sound."""
-
-
-def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> _Source:
+def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> OpenSource:
     """Open the source now, so that a bad file is reported before anything is loaded; its thread builds the rest."""
     path = None if file == STDIN else Path(file)
     recorded = path is not None and (path.suffix == ".jsonl" or is_session(path))
@@ -253,7 +223,7 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> 
         stream = open(sys.stdin.fileno(), "rb", 0, closefd=False)
         pcm = PcmStream(stream, clock, partial(notices, notice) if notice else None)
         opener = from_audio(pcm, Origin(STDIN_NAME), settings, clock, notices, live=real_time)
-        return _Source(settings, clock, STDIN_NAME, opener, notice)
+        return OpenSource(settings, clock, STDIN_NAME, opener, notice)
     if recorded:
         from livetrans.session.recorded import RecordedTranscripts
 
@@ -263,11 +233,11 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> 
             notices.publish_to(publish)
             return open_recorded(transcripts, publish, origin_of(path))
 
-        return _Source(settings, clock, path.name, open_listening, None)
+        return OpenSource(settings, clock, path.name, open_listening, None)
     from livetrans.audio.file import AudioFile
 
     if notice is not None:
         notices(notice)
     audio = AudioFile(path, clock, real_time, notices, part)
     origin = replace(origin_of(path), start=part.start, end=part.end)
-    return _Source(settings, clock, path.name, from_audio(audio, origin, settings, clock, notices), notice, audio)
+    return OpenSource(settings, clock, path.name, from_audio(audio, origin, settings, clock, notices), notice, audio)

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -37,6 +37,7 @@ from livetrans.text import counted, duration
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from livetrans.audio.file import AudioFile
     from livetrans.serve.server import CaptionServer
 
 _HANGUP = getattr(signal, "SIGHUP", None)
@@ -49,6 +50,21 @@ _LAST_WAIT = 3.0
 """Seconds given to the threads after the screen has gone."""
 
 
+@dataclass(frozen=True, slots=True)
+class OpenSource:
+    """An open source, with the settings of its run."""
+
+    settings: Settings
+    clock: Clock
+    title: str
+    open_listening: OpenListening
+    embedded: Notice | None = None
+    """The warning of `embedded_notice`: the screen shows its fact throughout, and it is said again after the screen has
+    gone."""
+    audio: AudioFile | None = None
+    """None for anything but a file of sound."""
+
+
 class Ended(NamedTuple):
     """A run that is over."""
 
@@ -58,20 +74,12 @@ class Ended(NamedTuple):
     """Whether a signal ended it."""
 
 
-def run_live(
-    settings: Settings,
-    clock: Clock,
-    title: str,
-    open_listening: OpenListening,
-    embedded: Notice | None = None,
-    *,
-    writes_subtitles: bool = False,
-) -> Ended:
+def run_live(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
     """Run in two threads, on the screen or as lines, until the source ends or the user quits.
 
-    `embedded` is the warning of `embedded_notice`: the screen shows its fact throughout, and it is said again after
-    the screen has gone. `writes_subtitles`: the caller writes them after the run.
+    `writes_subtitles`: the caller writes them after the run.
     """
+    settings, clock = source.settings, source.clock
     on_screen = wants_screen(settings.output)
     with serving(settings.output) as server:
         records, heard = open_records(settings.output), Heard()
@@ -85,11 +93,11 @@ def run_live(
             else:
                 sinks.append(open_lines(settings))
                 _say_which_language(settings)
-            pipeline = Pipeline(settings, open_listening, translating, clock, sinks, records)
+            pipeline = Pipeline(settings, source.open_listening, translating, clock, sinks, records)
             if server:
                 server.on_read = pipeline.readers
             if on_screen:
-                _run_on_screen(pipeline, title, monitor.snapshot, finals.save, embedded, server)
+                _run_on_screen(pipeline, source, monitor.snapshot, finals.save, server)
                 was_stopped = False
             else:
                 if server:
@@ -98,19 +106,18 @@ def run_live(
     return Ended(_session(records), was_stopped)
 
 
-def run_at_once(
-    settings: Settings, clock: Clock, open_listening: OpenListening, *, writes_subtitles: bool = False
-) -> Ended:
+def run_at_once(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
     """Run in one plain loop, as fast as the machine can, always as lines.
 
     `writes_subtitles`: the caller writes them after the run.
     """
+    settings, clock = source.settings, source.clock
     records, heard = open_records(settings.output), Heard()
     _remove_old(settings.output.keep_sessions)
     translating = partial(open_translating, settings, clock)
     with _summary_at_the_end(records, heard, writes_subtitles), _lines_and_bar(settings) as sinks:
         _say_which_language(settings)
-        run = PlainLoop(settings, open_listening, translating, clock, [*sinks, heard], records)
+        run = PlainLoop(settings, source.open_listening, translating, clock, [*sinks, heard], records)
         was_stopped = _run_as_lines(run)
     return Ended(_session(records), was_stopped)
 
@@ -233,11 +240,10 @@ def _run_as_lines(run: Run) -> bool:
 
 def _run_on_screen(
     pipeline: Pipeline,
-    title: str,
+    source: OpenSource,
     snapshot: Callable[[str], Snapshot],
     save: Callable[[], Sequence[Path]],
-    embedded: Notice | None,
-    server: CaptionServer | None = None,
+    server: CaptionServer | None,
 ) -> None:
     from livetrans.tui.app import LivetransApp
 
@@ -245,15 +251,15 @@ def _run_on_screen(
         app = LivetransApp(
             pipeline,
             snapshot,
-            title,
+            source.title,
             save=save,
             ending_signals=count,
-            limit="synthetic voices only" if embedded else "",
+            limit="synthetic voices only" if source.embedded else "",
             server=server,
         )
         failure = app.run()
-    if embedded:
-        say(embedded.text)
+    if source.embedded:
+        say(source.embedded.text)
     pipeline.stop()
     # A second q does not wait for the last captions; the session file has everything until then.
     pipeline.join(timeout=_LAST_WAIT)

@@ -16,7 +16,7 @@ from livetrans.clock import Clock
 from livetrans.config import DecodingSettings, MaskSettings
 from livetrans.events import Caption, Comparison, Transcript, Translation
 from livetrans.lm.port import Evaluation, LanguageModel, ModelWrapper
-from livetrans.lm.prompts import Prompt, TextOf, text_of_tokens
+from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.metrics.rates import OPEN_SEGMENTS, ScreenErasure
 from livetrans.run.publisher import Publish
 from livetrans.sequences import common_prefix_length
@@ -83,18 +83,9 @@ class Repetition:
         self._model = InterruptibleModel(context)
         self._translator = Translator(self._model, prompt, RETRANSLATION, UNMASKED)
         self.seconds: list[float] = []
-        """Of the updates that were translated again since the last call of `clear`."""
+        """Of the segment's updates that were translated again."""
         self._model.evaluate(prompt.tokens(self._model, "."))
         self._model.keep()
-
-    @property
-    def text_of(self) -> TextOf:
-        """The text of the model's tokens."""
-        return text_of_tokens(self._model)
-
-    def clear(self) -> None:
-        """Begin another segment."""
-        self.seconds = []
 
     def translate(
         self, update: ShownUpdate, decoding: DecodingSettings, mask: MaskSettings, is_interrupted: Callable[[], bool]
@@ -174,8 +165,7 @@ class SpeedupSampler:
             if not self._segment:
                 self._segment, self._finished = self._finished, []
                 self._screen = ScreenErasure()
-                retranslation.clear()
-                repeated.clear()
+                retranslation.seconds, repeated.seconds = [], []
             self._translate(retranslation, repeated, is_interrupted)
             if len(repeated.seconds) == len(self._segment):
                 self._publish(self._compared(sum(retranslation.seconds), sum(repeated.seconds)))
@@ -189,9 +179,9 @@ class SpeedupSampler:
         self._spent += (self._clock.now() - started) * self._cores
 
     def _opened(self) -> tuple[Repetition, Repetition]:
-        retranslation, repeated = (Repetition(self._open_context(), self._prompt) for _ in range(2))
-        self._presenter = Presenter(retranslation.text_of, UNMASKED, spaced=self._spaced)
-        return retranslation, repeated
+        contexts = self._open_context(), self._open_context()
+        self._presenter = Presenter(text_of_tokens(contexts[0]), UNMASKED, spaced=self._spaced)
+        return Repetition(contexts[0], self._prompt), Repetition(contexts[1], self._prompt)
 
     def _translate(self, retranslation: Repetition, repeated: Repetition, is_interrupted: Callable[[], bool]) -> None:
         update = self._segment[len(repeated.seconds)]

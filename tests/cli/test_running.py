@@ -13,8 +13,9 @@ import pytest
 
 from livetrans.cli import running
 from livetrans.cli.messages import LinesAbove, progress_bar, say_above
-from livetrans.cli.running import Heard, HeardProgress
-from livetrans.config import LanguageModelSettings, Settings
+from livetrans.cli.running import Heard, HeardProgress, OpenSource
+from livetrans.clock import SystemClock
+from livetrans.config import Settings
 from livetrans.errors import LivetransError, SourceError
 from livetrans.events import Caption, Notice, Record, RunStarted, SourceProgress, Transcript
 from livetrans.metrics.monitor import Snapshot
@@ -170,17 +171,18 @@ def test_after_the_screen_the_warning_is_said_again_and_its_failure_is_one_of_th
             self.return_code = code
 
     class Over:
-        settings = Settings(None, LanguageModelSettings(Path("model.gguf")))
-
         def stop(self) -> None: ...
 
         def join(self, timeout: float) -> None: ...
 
+    def source(notice: Notice | None) -> OpenSource:
+        return OpenSource(Settings(), SystemClock(), "title", lambda *_: pytest.fail("it was opened"), notice)
+
     monkeypatch.setattr(tui_app, "LivetransApp", Screen)
     for notice in (Notice("warning", "It understands no people."), None):
-        running._run_on_screen(cast(Pipeline, Over()), "title", Snapshot, Path, notice)
+        running._run_on_screen(cast(Pipeline, Over()), source(notice), Snapshot, Path, None)
     assert shown == ["synthetic voices only", ""]
     assert capsys.readouterr().err.count("It understands no people.") == 1
     code = 1
     with pytest.raises(LivetransError, match="screen failed"):
-        running._run_on_screen(cast(Pipeline, Over()), "title", Snapshot, Path, None)
+        running._run_on_screen(cast(Pipeline, Over()), source(None), Snapshot, Path, None)
