@@ -17,13 +17,6 @@ pytestmark = pytest.mark.usefixtures("translator_path")
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 
 
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sessions and configuration of whoever runs the tests stay out of them."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-
-
 def table_of(text: str) -> dict[str, dict[str, str]]:
     """The printed table: figures by method and column."""
     heading, *rows = text.split("\n\n")[1].splitlines()

@@ -69,12 +69,6 @@ def test_values_chosen_by_calm_are_those_in_force(config_file: Path, capsys: pyt
         assert f"bias default {bias} (by --calm)" in printed and f" {window}" in printed.partition("live-window")[2]
 
 
-def test_a_theme_that_no_run_takes_is_refused(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config_file.write_text('theme = "textual-ligt"')
-    assert run(["config"]) == 2
-    assert "textual-light" in capsys.readouterr().err
-
-
 def test_each_value_says_where_it_came_from(
     config_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -136,27 +136,16 @@ def test_help_lists_what_changes_the_measurement_and_every_option_is_taken(capsy
 
 
 @pytest.mark.usefixtures("run_before")
-def test_no_microphone_leaves_the_machine_ready(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("name", "opening"), [("microphone", "_listen"), ("output", "_open_output")])
+def test_no_sound_leaves_the_machine_ready(
+    name: str, opening: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def listen() -> tuple[str, float]:
-        raise SourceError("There is no microphone: plug one in.")
+    def fail() -> None:
+        raise SourceError("There is none: plug one in.")
 
-    monkeypatch.setattr(doctor, "_listen", listen)
+    monkeypatch.setattr(doctor, opening, fail)
     assert run(["doctor"]) == 0
-    assert "warning microphone    There is no microphone: plug one in." in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("run_before")
-def test_no_sound_server_leaves_the_machine_ready(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def open_output() -> str:
-        raise SourceError("No sound server answers.")
-
-    monkeypatch.setattr(doctor, "_open_output", open_output)
-    assert run(["doctor"]) == 0
-    assert "warning output        No sound server answers." in capsys.readouterr().out
+    assert f"warning {name:<14}There is none: plug one in." in capsys.readouterr().out
 
 
 def test_a_microphone_that_waits_for_permission_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,9 +51,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 @pytest.fixture(autouse=True)
 def fresh_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Empty folders for sessions and configuration."""
+    """An empty folder for sessions."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
 def test_offline_takes_fewer_passes_to_the_same_words(played: Played, capfd: pytest.CaptureFixture[str]) -> None:

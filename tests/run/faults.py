@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -96,24 +96,13 @@ class FaultySource:
         self._source = source
         self._schedule = schedule
 
-    @property
-    def duration(self) -> float | None:
-        return self._source.duration
-
-    @property
-    def skipped(self) -> float:
-        return self._source.skipped
-
     def __iter__(self) -> Iterator[AudioChunk]:
         chunks = iter(self._source)
         while (chunk := self._schedule.call(lambda: next(chunks, None), lambda chunk: chunk)) is not None:
             yield chunk
 
-    def pause(self, paused: bool) -> None:
-        self._source.pause(paused)
-
-    def close(self) -> None:
-        self._source.close()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
 
 
 class FaultyRecogniser:
@@ -123,16 +112,8 @@ class FaultyRecogniser:
         self._recogniser = recogniser
         self._schedule = schedule
 
-    @property
-    def maximum_length(self) -> float:
-        return self._recogniser.maximum_length
-
-    @property
-    def hot_words(self) -> tuple[str, ...]:
-        return self._recogniser.hot_words
-
-    def listen_for(self, language: str | None) -> None:
-        self._recogniser.listen_for(language)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._recogniser, name)
 
     def in_language(self, language: str | None) -> FaultyRecogniser:
         return FaultyRecogniser(self._recogniser.in_language(language), self._schedule)

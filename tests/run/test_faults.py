@@ -30,14 +30,6 @@ def schedule(fault: Fault | None = None, **faults: Fault) -> Schedule:
     return Schedule(clock, {int(name[1:]): one for name, one in faults.items()}, fault)
 
 
-def test_without_faults_nothing_is_left_out() -> None:
-    run = ScriptedRun(WORDS)
-    run.run()
-    assert run.shown == run.heard == finals_of(WORDS)
-    assert run.collected.of(BackPressure) == []
-    assert no_thread_left()
-
-
 def test_a_translator_that_cannot_keep_up_takes_every_step_and_shows_every_final() -> None:
     words = sentences(10)
     run = ScriptedRun(words, translator=schedule(Slow(seconds=1.2)))
@@ -132,8 +124,10 @@ def test_a_wall_clock_that_is_set_changes_nothing(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(time, "time", lambda: now() + next(days))
     assert run.pipeline.join(60)
     assert run.shown == run.heard == finals_of(WORDS)
+    assert run.collected.of(BackPressure) == []
     instants = [record.at for record in run.collected.records]
     assert instants == sorted(instants) and instants[-1] < 3600
+    assert no_thread_left()
 
 
 def test_somebody_who_never_pauses_is_cut_and_keeps_every_word() -> None:

@@ -210,10 +210,3 @@ def test_a_run_that_falls_behind_keeps_the_finals_of_every_language(reads: bool)
         assert len(partials["fr"]) == len(partials["de"])
     else:
         assert len(partials["fr"]) < len(partials["de"])
-
-
-def test_the_language_that_is_shown_comes_first() -> None:
-    lanes = scripted_lanes(ScriptedModel(into_languages), ("de", "fr"))
-    for targets in (("de", "fr"), ("fr", "de")):
-        events = translated(Translating(lanes, {}, lambda: None), Settings(targets=targets), updates(["one two."]))
-        assert tuple(dict.fromkeys(event.language for event in events if isinstance(event, Caption))) == targets

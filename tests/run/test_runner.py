@@ -29,7 +29,6 @@ from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening, OpenTranslating, PlainLoop, Run
 from livetrans.run.translating import Translating
-from livetrans.session.codec import to_dict, without_times
 from livetrans.session.sinks import OutputClosed, Sink
 from tests.lm.scripted import ScriptedModel, word_by_word_rule
 
@@ -148,13 +147,6 @@ def test_gaps_behind_a_translator_that_failed_are_published_before_the_end() -> 
         task.join()
     assert collected.of(Gap) == gaps
     assert isinstance(collected.records[-1].event, RunEnded)
-
-
-def test_two_plain_loops_differ_in_times_only() -> None:
-    first, second = (run(PlainLoop, Stream()) for _ in range(2))
-    lines = [[without_times(to_dict(record)) for record in collected.records] for collected in (first, second)]
-    assert lines[0] == lines[1]
-    assert len(lines[0]) > 3 * len(updates(TEXTS))
 
 
 def test_stopping_finishes_the_speech_so_far() -> None:

@@ -120,13 +120,6 @@ def test_text_and_json_lines(tmp_path: Path) -> None:
     }
 
 
-def test_a_crashed_session_gives_its_last_caption(tmp_path: Path) -> None:
-    unfinished = (caption(1, "Dan", final=False), caption(1, "Danke", revision=1, final=False))
-    path = write_session(tmp_path / "events.jsonl", caption(0, "Guten Tag."), *unfinished)
-    path.write_bytes(path.read_bytes() + b'{"event": "capt')
-    assert exported(tmp_path, "txt") == "Guten Tag.\nDanke\n"
-
-
 @pytest.mark.parametrize("format", get_args(Format))
 def test_an_empty_session_is_reported_before_anything_is_written(tmp_path: Path, format: Format) -> None:
     path = write_session(tmp_path / "s.jsonl", EVENTS[0], EVENTS[1], EVENTS[-1], caption(0, " "))

@@ -16,11 +16,11 @@ from livetrans.config import OutputSettings, Settings
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import BackPressure, Gap, Notice, Record
 from livetrans.session.caption_file import CaptionFile
-from livetrans.session.codec import from_dict, to_dict
+from livetrans.session.codec import from_dict
 from livetrans.session.export import Finals
 from livetrans.session.sinks import JsonLinesOutput, OutputClosed, PlainOutput, open_records
 
-from .examples import EVENTS, caption
+from .examples import caption
 
 SHOWN = st.lists(st.text("ab ", max_size=6), min_size=1, max_size=8)
 
@@ -162,16 +162,6 @@ def test_a_narrow_encoding_loses_letters_in_text_and_nothing_in_json() -> None:
     stream = io.TextIOWrapper(raw := io.BytesIO(), encoding="ascii")
     JsonLinesOutput(stream).write(record)
     assert from_dict(json.loads(raw.getvalue())) == record
-
-
-def test_json_lines_are_one_event_each() -> None:
-    stream = io.StringIO()
-    output = JsonLinesOutput(stream)
-    for index, event in enumerate(EVENTS):
-        output.write(Record(float(index), event))
-    output.close()
-    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
-    assert lines == [to_dict(Record(float(index), event)) for index, event in enumerate(EVENTS)]
 
 
 def test_saving_again_at_once_makes_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

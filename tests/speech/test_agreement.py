@@ -52,12 +52,6 @@ def test_no_word_comes_twice_and_none_is_lost(
     assert texts(agreement.tail) == tail.split()
 
 
-def test_an_empty_hypothesis_takes_nothing_back() -> None:
-    agreement = committed("one", "two")
-    assert agreement.update([]) == ()
-    assert texts(agreement.committed) == ["one", "two"]
-
-
 def test_each_committed_word_is_forgotten_once() -> None:
     agreement = LocalAgreement()
     spoken = at(*(f"w{i}" for i in range(40)))

@@ -137,13 +137,6 @@ def test_a_pause_keeps_pre_roll_and_hang_over_and_drops_the_silence() -> None:
     assert chunks[pauses[0] + 1].start == pytest.approx(130 * 0.03 - 0.3)
 
 
-def test_a_short_pause_comes_whole_once_speech_goes_on() -> None:
-    windows = [True] * 30 + [False] * 24 + [True] * 30
-    chunks = gate(sound(windows), [480])
-    assert sum(chunk.pause for chunk in chunks) == 1
-    assert sum(len(chunk.samples) for chunk in chunks) == len(windows) * WINDOW
-
-
 @pytest.mark.parametrize("windows", [[False] * 200, ([True] * 5 + [False] * 30) * 8])
 def test_silence_and_clicks_do_not_open_the_gate(windows: list[bool]) -> None:
     assert gate(sound(windows), [960]) == []

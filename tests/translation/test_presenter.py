@@ -83,11 +83,6 @@ def test_shown_tokens_are_wholly_in_the_text(pieces: list[str], k: int, data: st
         assert sum(span.end - span.begin for span in caption.accepted) == len(caption.text)
 
 
-def test_scripts_without_spaces_are_cut_anywhere() -> None:
-    caption, _ = _caption(["研究", "中", "的", "差距"], 1, spaced=False)
-    assert caption.text == "研究中的"
-
-
 def test_punctuation_between_words_comes_with_the_word_before_it() -> None:
     pieces = ["Weißt", " du", ",", " wo", " er", " ist", "?"]
     assert [_caption(pieces[:count], 3)[0].text for count in (4, 5, 6, 7)] == [
