@@ -134,8 +134,7 @@ class LivetransApp(ServedApp):
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
-        rows = self._current.fit(self.screen_stack[0].query_one("#captions").size)
-        self._loading_bar.styles.height = rows
+        self._loading_bar.take(self._current.fit(self.screen_stack[0].query_one("#captions").size))
         self._show_numbers()
 
     def _begin(self) -> None:

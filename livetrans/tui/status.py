@@ -104,6 +104,7 @@ class Loading(Vertical):
     def __init__(self) -> None:
         super().__init__(id="loading")
         self._text = Static("starting ...", markup=False)
+        self.visible = False  # Until its rows are known.
 
     def compose(self) -> ComposeResult:
         yield self._text
@@ -111,6 +112,10 @@ class Loading(Vertical):
 
     def show(self, text: str) -> None:
         self._text.update(visible(text))
+
+    def take(self, rows: int) -> None:
+        """Take the rows that captions will have."""
+        self.styles.height, self.visible = rows, True
 
 
 class StatusLine(Static):

@@ -265,13 +265,19 @@ async def test_the_new_part_differs_without_colour_too(monkeypatch: pytest.Monke
     ],
 )
 async def test_no_row_moves_when_the_run_and_its_first_caption_begin(
-    size: tuple[int, int], output: OutputSettings
+    size: tuple[int, int], output: OutputSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What loads has the rows of the captions, and the caption those of the word that waits for it."""
+    """What loads has the rows of the captions in every frame, the caption those of the word that waits for it."""
+    display, rules = LivetransApp._display, set()
+
+    def see(app: LivetransApp, *drawn: Any) -> None:
+        rules.update(row for row, line in enumerate(screen_text(app).splitlines()) if line.startswith("───"))
+        display(app, *drawn)
 
     def row_of(text: str) -> int:
         return next(row for row, line in enumerate(stage.lines) if text in line)
 
+    monkeypatch.setattr(LivetransApp, "_display", see)
     async with on_stage(Notice("info", "loading a model"), size=size, settings=Settings(output=output)) as stage:
         room = stage.app.query_one("#loading").region
         assert "loading a model" in stage.text and "━━━" in stage.text
@@ -281,6 +287,7 @@ async def test_no_row_moves_when_the_run_and_its_first_caption_begin(
         await stage.play(transcript(0, "", "The water"), caption(0, "Das Wasser", source="The water"))
         assert stage.app.query_one("#current").region == room
         assert row_of("Das Wasser") == waiting
+        assert rules == {room.y}
 
 
 @pytest.mark.parametrize(
