@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import socket
 import sys
 from http import HTTPStatus
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import h11
 
 from livetrans.serve.lines import Reached, Wanted
-from livetrans.serve.requests import SAFE_HEADERS, Answer, Refusal, answer_to
+from livetrans.serve.requests import SAFE_HEADERS, PageFile, Refusal, answer_to
 
 if TYPE_CHECKING:
     from livetrans.serve.server import Serving
@@ -43,7 +41,7 @@ class ReaderConnection(asyncio.Protocol):
 
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
-        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=LONGEST_HEAD)
+        self._http = h11.Connection(h11.SERVER)
         self._taken = 0
         """Bytes of the request that have come."""
         self._transport: asyncio.Transport
@@ -116,26 +114,23 @@ class ReaderConnection(asyncio.Protocol):
     def abort(self) -> None:
         self._transport.abort()
 
-    def _answer(self, answer: Answer) -> None:
-        if answer.file:
-            self._send_whole(HTTPStatus.OK, {"Content-Type": answer.content_type}, _content(answer.file))
+    def _answer(self, answer: PageFile | Wanted) -> None:
+        if isinstance(answer, PageFile):
+            self._send_whole(HTTPStatus.OK, {"Content-Type": answer.content_type}, answer.content)
             return
         if not self._serving.has_room_for_a_reader:
             raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "There are too many readers.")
-        assert answer.wanted
-        self._send(_head(HTTPStatus.OK, {"Content-Type": answer.content_type}))
-        self._reached = self._serving.lines.begin(answer.wanted)
+        self._send(_head(HTTPStatus.OK, {"Content-Type": "text/event-stream; charset=utf-8"}))
+        self._reached = self._serving.lines.begin(answer)
         self._send(h11.Data(b"retry: 1000\n\n" + self._serving.lines.state_frame))
-        self.wanted, self._since = answer.wanted, self._serving.now()
+        self.wanted, self._since = answer, self._serving.now()
         self._serving.count_readers()
         self.send_news()
 
     def _refuse(self, refusal: Refusal) -> None:
         self._is_answered = True
-        if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            headers = {"Content-Type": "text/plain; charset=utf-8", **refusal.headers}
-            self._send_whole(refusal.status, headers, f"{refusal}\n".encode())
-        self._transport.close()
+        headers = {"Content-Type": "text/plain; charset=utf-8", **refusal.headers}
+        self._send_whole(refusal.status, headers, f"{refusal}\n".encode())
 
     def _send_whole(self, status: HTTPStatus, headers: dict[str, str], content: bytes) -> None:
         self._send(_head(status, {**headers, "Content-Length": str(len(content))}))
@@ -160,8 +155,3 @@ def end_if_vanished(connection: socket.socket, seconds: float) -> None:
 def _head(status: HTTPStatus, headers: dict[str, str]) -> h11.Response:
     fields = list({**headers, **SAFE_HEADERS}.items())
     return h11.Response(status_code=status, headers=fields, reason=status.phrase)
-
-
-@functools.cache
-def _content(file: Path) -> bytes:
-    return file.read_bytes()

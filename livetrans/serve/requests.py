@@ -16,13 +16,6 @@ from livetrans.serve.lines import KEPT, LAST, Wanted
 
 STREAM = "captions"
 """The path of the stream, below the page's."""
-PAGE = Path(__file__).with_name("page")
-FILES = {
-    "": ("index.html", "text/html; charset=utf-8"),
-    **{name: (name, "text/javascript; charset=utf-8") for name in ("page.js", "lines.js", "options.js")},
-    "page.css": ("page.css", "text/css; charset=utf-8"),
-}
-"""The files that are served, by their paths: no path is looked up on the disk."""
 SAFE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -44,16 +37,29 @@ class Refusal(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a request gets: a file, or the stream where `wanted` is given."""
+class PageFile:
+    """A file of the page."""
 
-    file: Path | None = None
-    content_type: str = "text/event-stream; charset=utf-8"
-    wanted: Wanted | None = None
+    content_type: str
+    content: bytes
 
 
-def answer_to(method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]], place: Place, token: str) -> Answer:
-    """Return what a request gets.
+def _page_file(name: str, kind: str) -> PageFile:
+    return PageFile(f"text/{kind}; charset=utf-8", Path(__file__).with_name("page").joinpath(name).read_bytes())
+
+
+FILES = {
+    "": _page_file("index.html", "html"),
+    "page.css": _page_file("page.css", "css"),
+    **{name: _page_file(name, "javascript") for name in ("page.js", "lines.js", "options.js")},
+}
+"""The files that are served, by their paths: no path is looked up on the disk."""
+
+
+def answer_to(
+    method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]], place: Place, token: str
+) -> PageFile | Wanted:
+    """Return what a request gets: a file, or the stream of what it wants.
 
     Raises:
         Refusal: it is not one of a reader, or does not know the token.
@@ -75,11 +81,10 @@ def answer_to(method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes
             location = f"/{token}/{mark}{query}"
             raise Refusal(HTTPStatus.PERMANENT_REDIRECT, "The address ends with a slash.", Location=location)
     if path == STREAM:
-        return Answer(wanted=_wanted(query, named))
+        return _wanted(query, named)
     if path not in FILES:
         raise Refusal(HTTPStatus.NOT_FOUND, "There is nothing here.")
-    name, content_type = FILES[path]
-    return Answer(PAGE / name, content_type)
+    return FILES[path]
 
 
 def _check_where_from(headers: Mapping[str, str], place: Place) -> None:

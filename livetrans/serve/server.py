@@ -12,7 +12,6 @@ import socket
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 
 from livetrans.errors import LivetransError
@@ -50,7 +49,6 @@ class Serving:
         self.readers = 0
         """How many read the stream; any thread may look."""
         self._connections: dict[ReaderConnection, str] = {}
-        self._of_address: Counter[str] = Counter()
         self._most = _most_connections()
 
     @property
@@ -60,15 +58,11 @@ class Serving:
     def admit(self, connection: ReaderConnection, address: str) -> bool:
         """Take a connection; return whether there is room for it."""
         self._connections[connection] = address
-        self._of_address[address] += 1
-        is_one_of_many = self._of_address[address] > MOST_OF_ONE_ADDRESS and not _is_here(address)
-        return len(self._connections) <= self._most and not is_one_of_many
+        of_one = 0 if _is_here(address) else list(self._connections.values()).count(address)
+        return len(self._connections) <= self._most and of_one <= MOST_OF_ONE_ADDRESS
 
     def forget(self, connection: ReaderConnection) -> None:
-        address = self._connections.pop(connection, None)
-        if address is not None:
-            self._of_address[address] -= 1
-            self._of_address += Counter()  # Without addresses that have none.
+        del self._connections[connection]
         self.count_readers()
 
     def count_readers(self) -> None:

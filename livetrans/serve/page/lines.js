@@ -39,7 +39,9 @@ export class Lines {
     const key = `${run} ${values.line}`;
     let line = this.elements.get(key);
     if (!parts.text) {
-      if (line) this.remove(key);
+      if (line) line.remove();
+      this.elements.delete(key);
+      this.settle();
       return;
     }
     const isNew = !line;
@@ -99,12 +101,6 @@ export class Lines {
     for (const line of this.list.querySelectorAll(".unfinished")) {
       if (line.dataset.run !== run) line.classList.replace("unfinished", "final");
     }
-  }
-
-  remove(key) {
-    this.elements.get(key).remove();
-    this.elements.delete(key);
-    this.settle();
   }
 
   /* Let lines that still grow, on the other track, keep their room, so that they do not move those below. */

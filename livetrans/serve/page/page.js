@@ -22,7 +22,7 @@ const view = byId("view");
 const lines = new Lines(view, byId("lines"), byId("announcer"));
 let stream = null, last = "", languages = [], heardAt = 0, openedAt = 0, isLost = false;
 let state = { run: "", state: "", sources: [], targets: [] };
-let onTop = null, wakeLock = null, bodies = [document.body];
+let onTop = null, wakeLock = null;
 
 /* The stream. */
 
@@ -83,17 +83,9 @@ function showChoice(targets, chosen) {
   const choices = targets.length > 1 ? [...targets.map((code) => [code]), targets] : [];
   byId("languages").hidden = !choices.length;
   byId("to").replaceChildren(...choices.map((codes) => {
-    const name = codes.length > 1 ? "all" : nameOf(codes[0]);
+    const name = codes.length > 1 ? "all" : new Intl.DisplayNames(codes, { type: "language" }).of(codes[0]);
     return new Option(name, codes.join(), false, codes.join() === chosen.join());
   }));
-}
-
-function nameOf(code) {
-  try {
-    return new Intl.DisplayNames([code], { type: "language" }).of(code);
-  } catch {
-    return code;
-  }
 }
 
 function takeCaption(values) {
@@ -159,10 +151,9 @@ function tell(sentence) {
 }
 
 function apply() {
-  for (const body of bodies) {
-    const shown = body === document.body ? options.view : "stage";
-    body.className = `${shown} ${options.theme}${options.showsSource ? " with-source" : ""}`;
-  }
+  const shown = `${options.theme}${options.showsSource ? " with-source" : ""}`;
+  document.body.className = `${options.view} ${shown}`;
+  if (onTop) onTop.document.body.className = `stage ${shown}`;
   fit();
 }
 
@@ -222,11 +213,9 @@ async function toggleOnTop() {
   onTop.addEventListener("keydown", press);
   onTop.addEventListener("pagehide", () => {
     onTop = null;
-    bodies = [document.body];
     byId("below").before(view);
     apply();
   });
-  bodies = [document.body, onTop.document.body];
   note("The captions are in the window on top; w brings them back.");
   apply();
 }
