@@ -304,28 +304,6 @@ def came_before(output: bytes) -> bool:
     return b"Traceback" in output
 
 
-def plain(number: int, after: float, session: Path) -> None:
-    program = started("-m", "livetrans", "replay", DEMO, "--plain", "--session", session)
-    time.sleep(after)
-    program.send_signal(number)
-    _, errors = program.communicate(timeout=PATIENCE)
-    assert came_before(errors) or is_in_order(program.returncode, number, session)
-
-
-def screen(number: int, after: float, session: Path) -> None:
-    terminal = Terminal(DEMO, "--session", session)
-    end = time.monotonic() + after
-    while time.monotonic() < end:
-        terminal.read()
-        time.sleep(0.02)
-    terminal.send(number)
-    code = terminal.wait()
-    terminal.close()
-    # Whatever was drawn, the terminal is the user's again.
-    assert terminal.screen.count(b"\x1b[?1049h") == terminal.screen.count(b"\x1b[?1049l")
-    assert came_before(terminal.screen) or is_in_order(code, number, session)
-
-
 def moments(count: int) -> list[float]:
     """Most of the moments early: imports and loading are short, and full of edges."""
     chance = random.Random(count)
@@ -337,12 +315,28 @@ MOMENTS = [pytest.param(*case, marks=pytest.mark.long) for case in product(SIGNA
 
 @pytest.mark.parametrize(("number", "after"), [(signal.SIGINT, 0.03), *MOMENTS])
 def test_a_signal_at_any_moment_ends_the_lines_in_order(number: int, after: float, tmp_path: Path) -> None:
-    plain(number, after, tmp_path / "session")
+    session = tmp_path / "session"
+    program = started("-m", "livetrans", "replay", DEMO, "--plain", "--session", session)
+    time.sleep(after)
+    program.send_signal(number)
+    _, errors = program.communicate(timeout=PATIENCE)
+    assert came_before(errors) or is_in_order(program.returncode, number, session)
 
 
 @pytest.mark.parametrize(("number", "after"), [(signal.SIGINT, 2.0), *MOMENTS])
 def test_a_signal_at_any_moment_ends_the_screen_in_order(number: int, after: float, tmp_path: Path) -> None:
-    screen(number, after, tmp_path / "session")
+    session = tmp_path / "session"
+    terminal = Terminal(DEMO, "--session", session)
+    end = time.monotonic() + after
+    while time.monotonic() < end:
+        terminal.read()
+        time.sleep(0.02)
+    terminal.send(number)
+    code = terminal.wait()
+    terminal.close()
+    # Whatever was drawn, the terminal is the user's again.
+    assert terminal.screen.count(b"\x1b[?1049h") == terminal.screen.count(b"\x1b[?1049l")
+    assert came_before(terminal.screen) or is_in_order(code, number, session)
 
 
 def test_a_second_interrupt_leaves_at_once(tmp_path: Path) -> None:

@@ -253,18 +253,25 @@ def test_a_template_that_opens_a_think_block_gets_it_closed() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("<think>a\nb</think>Ja", "Ja"),
-        ("Ja<think>endless", "Ja"),
-        ("Guten Morgen.<", "Guten Morgen."),
-        ("3 < 5 | 2", "3 < 5 | 2"),
+        (b"<think>a\nb</think>Ja", "Ja"),
+        (b"Ja<think>endless", "Ja"),
+        (b"begun in the prompt</think> Ja", "Ja"),
+        (b"Ja <thi", "Ja"),
+        (b"Guten Morgen.<", "Guten Morgen."),
+        (b"3 < 5 | 2", "3 < 5 | 2"),
+        (b"\x1b[31mrot\x1b[0m", "rot"),
+        ("Kä".encode()[:2], "K"),
+        ("Kä".encode(), "Kä"),
         *(
-            (f"Guten Morgen.{mark}Translate the following", "Guten Morgen.")
+            (f"Guten Morgen.{mark}Translate the following".encode(), "Guten Morgen.")
             for mark in ("<｜hy_User｜>", "<|hy_Assistant|>", "hy_User", "<|im_end|>", "<|extra_0|>", "<|")
         ),
     ],
 )
-def test_a_caption_has_no_thinking_and_ends_at_a_spelled_control_token(text: str, expected: str) -> None:
-    assert text_of_bytes(text.encode()) == expected
+def test_a_caption_has_no_thinking_no_half_letter_and_ends_at_a_spelled_control_token(
+    text: bytes, expected: str
+) -> None:
+    assert text_of_bytes(text) == expected
 
 
 @pytest.mark.parametrize("name", ["hymt-1.8B", "hymt-7B"])

@@ -8,13 +8,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.clock import ManualClock
 from livetrans.config import CALM, Settings, TranscriberSettings
-from livetrans.errors import SessionError
 from livetrans.events import (
     Caption,
     Notice,
@@ -190,16 +188,3 @@ def test_settings_are_those_that_keys_chose_last(tmp_path: Path) -> None:
     settings = read_unfinished(tmp_path).settings
     assert (settings.source_language, settings.target_language) == ("auto", "es")
     assert (settings.decoding, settings.mask.k) == (CALM["faithful"].decoding, 5)
-
-
-def test_a_run_that_never_listened_has_nothing_to_finish(tmp_path: Path) -> None:
-    (tmp_path / EVENTS_FILE).write_text('{"event": "notice", "at": 0.1, "level": "info", "text": "x"}\n')
-    with pytest.raises(SessionError, match="nothing to finish"):
-        read_unfinished(tmp_path)
-
-
-def test_a_session_that_is_being_recorded_is_not_resumed(tmp_path: Path) -> None:
-    recorder = SessionRecorder(tmp_path / "s")
-    with pytest.raises(SessionError, match="being recorded"):
-        SessionRecorder(tmp_path / "s", append=True)
-    recorder.close()

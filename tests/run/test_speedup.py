@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -64,6 +64,14 @@ class Scene:
             caption = self.lane.presenter.present(translator.translate(transcript))
             self.seconds += self.clock.now() - started
             self.sampler.add(ShownUpdate(transcript, PROMPT, translator.settings, translator.mask, caption))
+
+    def sample(self, segments: Iterable[int]) -> None:
+        """Translate sentences and sample each."""
+        for number in segments:
+            self.translate(segment(number, WORDS))
+            self.clock.advance(10.0)
+            while self.sampler.rest() == 0.0:
+                self.sampler.work(lambda: False)
 
 
 def retranslated(transcripts: list[Transcript]) -> tuple[float, ScreenErasure]:
@@ -137,11 +145,7 @@ def test_sampling_goes_on_in_new_contexts_after_one_failure(failures: int) -> No
         return scene.another()
 
     scene.sampler = SpeedupSampler(open_context, PROMPT, scene.clock, scene.publish, share=1.0)
-    for number in range(6):
-        scene.translate(segment(number, WORDS))
-        scene.clock.advance(10.0)
-        while scene.sampler.rest() == 0.0:
-            scene.sampler.work(lambda: False)
+    scene.sample(range(6))
     assert bool(scene.published) == (failures == 1)
 
 
@@ -155,13 +159,10 @@ def test_sampling_survives_a_translator_that_is_loaded_again() -> None:
         return opened[-1]
 
     scene.sampler = SpeedupSampler(open_context, PROMPT, scene.clock, scene.publish, share=1.0)
-    for number in range(4):
-        scene.translate(segment(number, WORDS))
-        scene.clock.advance(10.0)
-        while scene.sampler.rest() == 0.0:
-            scene.sampler.work(lambda: False)
-        for context in opened[:2] if number == 1 else ():
-            context.is_closed = True
+    scene.sample(range(2))
+    for context in opened:
+        context.is_closed = True
+    scene.sample(range(2, 4))
     assert [comparison.segment_id for comparison in scene.published] == [0, 1, 3]
 
 

@@ -121,21 +121,6 @@ def test_a_loop_is_shown_once() -> None:
         assert translation.text.count("ja") == 8
 
 
-def test_an_incomplete_character_is_held_back() -> None:
-    whole = "Käse".encode()
-    assert text_of_bytes(whole[:2]) == "K"
-    assert text_of_bytes(whole[:3]) == "Kä"
-
-
-def test_reasoning_and_escapes_never_reach_a_caption() -> None:
-    assert text_of_bytes(b"<think>hm, \n what</think> Hallo") == "Hallo"
-    assert text_of_bytes(b"<think>never closed") == ""
-    assert text_of_bytes(b"begun in the prompt</think> Hallo") == "Hallo"
-    assert text_of_bytes(b"Hallo <thi") == "Hallo"
-    assert text_of_bytes(b"a < b") == "a < b"
-    assert "\x1b" not in text_of_bytes(b"\x1b[31mrot\x1b[0m")
-
-
 def _grow(*outputs: str, final: bool = False, spaced: bool = True) -> Caption:
     """The last caption of a segment whose outputs are these, unmasked; the last is a final or not."""
     vocabulary: list[str] = []
