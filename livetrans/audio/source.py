@@ -45,6 +45,27 @@ class AudioSource(Extent, Protocol):
         """End the iteration soon; from any thread, from a signal handler, any number of times."""
 
 
+class WrappedSource:
+    """What passes the calls of an audio source on to another; a subclass gives its audio."""
+
+    def __init__(self, source: AudioSource) -> None:
+        self._source = source
+
+    @property
+    def duration(self) -> float | None:
+        return self._source.duration
+
+    @property
+    def skipped(self) -> float:
+        return self._source.skipped
+
+    def pause(self, paused: bool) -> None:
+        self._source.pause(paused)
+
+    def close(self) -> None:
+        self._source.close()
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part of a recording, in seconds from its beginning; source time is the recording's."""

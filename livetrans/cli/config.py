@@ -173,9 +173,8 @@ def entries(file: Path | None = None, *, in_force: bool = False) -> list[KeyOpti
         UsageError: the file cannot be read, or has a wrong key or value.
     """
     command, context = _command("mic")
-    found = [
-        KeyOption(option, context) for option in command.params if isinstance(option, GroupedOption) and option.is_key
-    ]
+    options = (option for option in command.params if isinstance(option, GroupedOption))
+    found = [KeyOption(option, context) for option in options if option.expose_value]  # All but --config.
     headings = [*dict.fromkeys(entry.option.heading for entry in found)]
     found.sort(key=lambda entry: headings.index(entry.option.heading))
     if in_force:

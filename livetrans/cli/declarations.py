@@ -92,11 +92,6 @@ class GroupedOption(click.Option):
         self.example = example
         """A value for the configuration file, for an option without a default."""
 
-    @property
-    def is_key(self) -> bool:
-        """Whether it is a key of the configuration file: all are but `--config`."""
-        return self.expose_value
-
 
 class GroupedCommand(click.Command):
     """A command whose `--help` lists its own options first, then those with headings."""

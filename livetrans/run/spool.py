@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from livetrans.audio.source import WrappedSource
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
 from livetrans.files import private_folder, read_all, write_all
 
@@ -93,7 +94,7 @@ class _SpoolFile:
                 self._file.close()
 
 
-class SpooledSource:
+class SpooledSource(WrappedSource):
     """An audio source whose sound a thread of its own takes as it comes, whatever the listener does.
 
     Live sound (with `captured_at`) is never made to wait: past `MEMORY_SECONDS` it goes to an unnamed file in `folder`,
@@ -116,7 +117,7 @@ class SpooledSource:
         """`folder`: where the spool file goes; None for the system's temporary folder. `on_audio` gets each chunk at
         once, in the capturing thread. `change` is notified of each; several sources may share it.
         """
-        self._source = source
+        super().__init__(source)
         self._on_audio = on_audio
         self._publish = publish
         self._gaps: deque[Gap] = deque()
@@ -133,12 +134,8 @@ class SpooledSource:
         self._change = change or threading.Condition()
 
     @property
-    def duration(self) -> float | None:
-        return self._source.duration
-
-    @property
     def skipped(self) -> float:
-        return self._source.skipped + self._skipped_samples / SAMPLE_RATE
+        return super().skipped + self._skipped_samples / SAMPLE_RATE
 
     def __iter__(self) -> Iterator[AudioChunk]:
         """Yield what the source gives, after an error of it too; then raise that error."""
@@ -201,12 +198,6 @@ class SpooledSource:
                 gap = self._gaps.popleft()
             yield AudioChunk(np.zeros(0, dtype=np.int16), round(gap.end * SAMPLE_RATE), captured_at)
             self._publish(gap)
-
-    def pause(self, paused: bool) -> None:
-        self._source.pause(paused)
-
-    def close(self) -> None:
-        self._source.close()
 
     def _capture(self) -> None:
         error: Exception | None = None

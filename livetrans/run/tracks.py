@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from livetrans.audio.source import WrappedSource
 from livetrans.errors import sentence
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
 from livetrans.run.listening import Hearing
@@ -24,7 +25,7 @@ PATIENCE_SECONDS = 0.3
 """Sound of one track waits so long for earlier sound of the other: a program that is silent may give none."""
 
 
-class TrackSource:
+class TrackSource(WrappedSource):
     """A source whose sound and gaps name their track, in the source time of the run.
 
     Source time begins where the run begins to listen: live sources start one after the other.
@@ -32,18 +33,10 @@ class TrackSource:
 
     def __init__(self, source: AudioSource, track: str, began_at: float) -> None:
         """`began_at`: the instant of source time 0."""
-        self._source = source
+        super().__init__(source)
         self._track = track
         self._began_at = began_at
         self._offset = 0
-
-    @property
-    def duration(self) -> float | None:
-        return self._source.duration
-
-    @property
-    def skipped(self) -> float:
-        return self._source.skipped
 
     def __iter__(self) -> Iterator[AudioChunk]:
         is_first = True
@@ -64,12 +57,6 @@ class TrackSource:
             notify(event)
 
         return in_run_time
-
-    def pause(self, paused: bool) -> None:
-        self._source.pause(paused)
-
-    def close(self) -> None:
-        self._source.close()
 
 
 @dataclass(frozen=True, slots=True)

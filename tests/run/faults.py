@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from livetrans.audio.source import WrappedSource
 from livetrans.clock import Clock
 from livetrans.events import AudioChunk, Word
 from livetrans.lm.port import Evaluation, LanguageModel, ModelWrapper
@@ -89,20 +90,17 @@ class Schedule:
         return result
 
 
-class FaultySource:
+class FaultySource(WrappedSource):
     """An audio source with the faults of a schedule, but for garbage: any sound is sound."""
 
     def __init__(self, source: AudioSource, schedule: Schedule) -> None:
-        self._source = source
+        super().__init__(source)
         self._schedule = schedule
 
     def __iter__(self) -> Iterator[AudioChunk]:
         chunks = iter(self._source)
         while (chunk := self._schedule.call(lambda: next(chunks, None), lambda chunk: chunk)) is not None:
             yield chunk
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._source, name)
 
 
 class FaultyRecogniser:
