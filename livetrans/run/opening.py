@@ -50,9 +50,7 @@ if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource
     from livetrans.lm.llama.model import LlamaModel
     from livetrans.session.recorded import RecordedTranscripts, Unfinished
-    from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.recogniser import Recogniser
-    from livetrans.speech.transcriber import Transcriber
 
 _LARGE_MODEL_BYTES = 200_000_000
 """From this size on loading takes long enough to show how far it is. By size and not by time, because the events of a
@@ -88,7 +86,7 @@ def from_tracks(
 
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         try:
-            stages = open_track_stages(settings, clock, publish)
+            stages = open_stages(settings, clock, publish)
         except BaseException:
             for source, _ in sources:
                 source.close()
@@ -150,7 +148,7 @@ def open_audio(
         ModelError: the recogniser cannot be used.
     """
     try:
-        stages = open_stages(settings, clock, publish)
+        [stages] = open_stages(settings, clock, publish)
     except BaseException:
         source.close()
         raise
@@ -159,41 +157,27 @@ def open_audio(
     return _listening([source], transcripts, stages.recogniser, listener, origin)
 
 
-def open_stages(settings: Settings, clock: Clock, publish: Publish) -> Stages:
-    """Load the recogniser, with the gate before it and the transcriber around it.
-
-    Raises:
-        ModelError: the recogniser cannot be used.
-    """
-    recogniser = _recogniser_of(settings, clock, publish)
-    return Stages(*_gate_and_transcriber(recogniser, settings, clock, count()), recogniser)
-
-
-def open_track_stages(settings: Settings, clock: Clock, publish: Publish) -> list[Stages]:
-    """Load the recogniser, with a gate and a transcriber for each of two tracks.
+def open_stages(settings: Settings, clock: Clock, publish: Publish) -> list[Stages]:
+    """Load the recogniser, with the gate before it and the transcriber around it of each track.
 
     Raises:
         ModelError: the recogniser cannot be used.
         UsageError: it does not know a language.
     """
-    assert settings.meeting is not None
-    shared, ids = _recogniser_of(settings, clock, publish), count()
-    mine, theirs = settings.meeting.names
-    my_language = settings.of_me.source_language
-    my_recogniser = shared.in_language(spoken_code(my_language))
-    return [
-        Stages(*_gate_and_transcriber(shared, settings, clock, ids), shared, theirs),
-        Stages(*_gate_and_transcriber(my_recogniser, settings, clock, ids), shared, mine, my_language),
-    ]
-
-
-def _gate_and_transcriber(
-    recogniser: Recogniser, settings: Settings, clock: Clock, ids: Iterator[int]
-) -> tuple[VoiceActivityGate, Transcriber]:
     from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.transcriber import Transcriber
 
-    return VoiceActivityGate(settings.gate), Transcriber(recogniser, settings.transcriber, clock, ids)
+    shared, ids = _recogniser_of(settings, clock, publish), count()
+
+    def stages(recogniser: Recogniser, track: str | None = None, language: str | None = None) -> Stages:
+        transcriber = Transcriber(recogniser, settings.transcriber, clock, ids)
+        return Stages(VoiceActivityGate(settings.gate), transcriber, shared, track, language)
+
+    if settings.meeting is None:
+        return [stages(shared)]
+    mine, theirs = settings.meeting.names
+    my_language = settings.of_me.source_language
+    return [stages(shared, theirs), stages(shared.in_language(spoken_code(my_language)), mine, my_language)]
 
 
 def _recogniser_of(settings: Settings, clock: Clock, publish: Publish) -> RestartingRecogniser:
@@ -214,14 +198,14 @@ def open_remainder(settings: Settings, clock: Clock, unfinished: Unfinished) -> 
     from livetrans.speech.gate import VoiceActivityGate
 
     gate = partial(VoiceActivityGate, settings.gate)
-    if not unfinished.tracks:
-        return Remainders([Remainder(unfinished, gate, partial(open_stages, settings, clock))])
     opened: list[Stages] = []
 
     def stages(number: int, publish: Publish) -> Stages:
-        opened.extend([] if opened else open_track_stages(settings, clock, publish))
+        opened.extend([] if opened else open_stages(settings, clock, publish))
         return opened[number]
 
+    if not unfinished.tracks:
+        return Remainders([Remainder(unfinished, gate, partial(stages, 0))])
     theirs, mine = unfinished.tracks
     if theirs.sound and mine.sound:
         mine.sound = partial(without_bleed, theirs.sound, mine.sound)
