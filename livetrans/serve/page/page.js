@@ -22,7 +22,7 @@ const view = byId("view");
 const lines = new Lines(view, byId("lines"), byId("announcer"));
 let stream = null, last = "", languages = [], heardAt = 0, openedAt = 0, isLost = false;
 let state = { run: "", state: "", sources: [], targets: [] };
-let onTop = null, wakeLock = null;
+let onTop = null, wakeLock = null; /* A promise, so that a second request does not begin while one is decided. */
 
 /* The stream. */
 
@@ -178,20 +178,20 @@ function fit() {
 }
 
 /* Keep the screen on while captions come, where the browser lets a page do so. */
-async function keepAwake() {
-  const isWanted = state.state && state.state !== "ended" && document.visibilityState === "visible";
-  if (!navigator.wakeLock || !isWanted === !wakeLock) return;
+function keepAwake() {
+  const isWanted = Boolean(state.state) && state.state !== "ended" && document.visibilityState === "visible";
+  if (!navigator.wakeLock || isWanted === Boolean(wakeLock)) return;
   if (!isWanted) {
-    wakeLock.release();
+    wakeLock.then((lock) => lock?.release());
     wakeLock = null;
     return;
   }
-  try {
-    wakeLock = await navigator.wakeLock.request("screen");
-    wakeLock.onrelease = () => { wakeLock = null; };
-  } catch {
-    wakeLock = null; /* An empty battery, for example. */
-  }
+  const forget = () => { if (wakeLock === request) wakeLock = null; };
+  const request = navigator.wakeLock.request("screen").then((lock) => {
+    lock.onrelease = forget;
+    return lock;
+  }, forget); /* It is refused with an empty battery, for example. */
+  wakeLock = request;
 }
 
 /* Put the captions into a small window that stays above the others, and back when it is closed. */
