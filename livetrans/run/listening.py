@@ -11,6 +11,7 @@ from livetrans.audio.capture import level_of
 from livetrans.clock import Clock
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice, Origin, SourceProgress, SpeechChunk, Transcript
 from livetrans.run.publisher import Publish
+from livetrans.speech.transcriber import ONLY_LAST_PASSES
 
 if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource, Extent
@@ -48,6 +49,11 @@ class Listener:
         """When the oldest sound was captured that waits in any of several tracks."""
 
     @property
+    def step_factor(self) -> int:
+        """The factor that holds: in a run that ends, the recogniser makes the last passes alone."""
+        return ONLY_LAST_PASSES if self._closed else self.pass_factor
+
+    @property
     def behind(self) -> float:
         """Seconds since the oldest sound was captured that waits for the recogniser; 0 for sound that is not live."""
         with self._change:
@@ -64,7 +70,7 @@ class Listener:
             self._change.notify_all()
 
     def close(self) -> None:
-        """Never hold again."""
+        """Never hold again, and make no partial passes."""
         with self._change:
             self._closed = True
             self._change.notify_all()
@@ -140,18 +146,19 @@ class Hearing:
         self._reported = -1.0
         self._speaking = False
 
-    def take(self, chunk: AudioChunk, pass_factor: int = 1) -> Iterator[Transcript]:
+    def take(self, chunk: AudioChunk, step_factor: int = 1) -> Iterator[Transcript]:
         """Take sound; yield the updates that follow."""
-        self._transcriber.step_factor = pass_factor
+        self._transcriber.step_factor = step_factor
         for passed in self._passing(chunk):
             yield from self._take(passed)
 
-    def finish(self) -> Iterator[Transcript]:
+    def finish(self, step_factor: int) -> Iterator[Transcript]:
         """Yield the last updates; where the recogniser fails, the speech so far is finished without it.
 
         Raises:
             Exception: what the recogniser raised, after that.
         """
+        self._transcriber.step_factor = step_factor
         try:
             yield from self.end()
         except Exception:
@@ -229,17 +236,17 @@ def listen_to_tracks(
         for track, chunk in sound:
             if chunk is None:
                 unfinished.remove(track)
-                yield from track.finish()
+                yield from track.finish(listener.step_factor)
                 continue
             listener.begin_chunk(chunk)
-            yield from track.take(chunk, listener.pass_factor)
+            yield from track.take(chunk, listener.step_factor)
             listener.end_chunk(chunk)
             listener.await_chunk()
     except Exception as error:
         failure = error
     for track in unfinished:
         try:
-            yield from track.finish()
+            yield from track.finish(listener.step_factor)
         except Exception as error:
             failure = failure or error
     if failure:

@@ -126,6 +126,7 @@ def _listening(
         for source in sources:
             source.close()
         listener.close()
+        recogniser.interrupt()
 
     return Listening(transcripts, pause, close, listener, recogniser.listen_for, origin)
 

@@ -17,7 +17,7 @@ from livetrans.errors import ContextError, ModelError, UsageError, sentence
 from livetrans.events import Notice
 from livetrans.lm.port import Evaluation, ModelWrapper, Wrapped
 from livetrans.run.publisher import Publish
-from livetrans.speech.recogniser import Hypothesis, Recogniser
+from livetrans.speech.recogniser import Hypothesis, PassInterrupted, Recogniser
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,7 +59,7 @@ class _Restarting(Generic[Stage]):
         self._first.began = self._clock.now()
         try:
             return function(self._wrapped)
-        except (ContextError, UsageError):
+        except (ContextError, PassInterrupted, UsageError):
             raise
         except Exception as error:
             self._first._restart(error)
@@ -110,6 +110,9 @@ class RestartingRecogniser(_Restarting[Recogniser]):
     def listen_for(self, language: str | None) -> None:
         self._choose_language = lambda recogniser: recogniser.listen_for(language)
         self._restore()
+
+    def interrupt(self) -> None:
+        self._wrapped.interrupt()
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         return self._call(lambda stage: _checked(stage.recognise(samples, prompt=prompt, final=final)))

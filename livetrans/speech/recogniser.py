@@ -23,6 +23,10 @@ class Hypothesis:
     """Code of the spoken language, where it was detected or the user changed it; None without words."""
 
 
+class PassInterrupted(Exception):
+    """A partial pass was ended before it had words."""
+
+
 class Recogniser(Protocol):
     """A model that recognises a buffer of speech from scratch; owned by one thread."""
 
@@ -46,6 +50,9 @@ class Recogniser(Protocol):
         Raises:
             UsageError: the model does not know it.
         """
+
+    def interrupt(self) -> None:
+        """End a partial pass that is running, where the engine can: it raises `PassInterrupted`. From any thread."""
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         """Recognise the whole buffer.

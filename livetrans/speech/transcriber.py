@@ -13,7 +13,7 @@ from livetrans.clock import Clock
 from livetrans.config import TranscriberSettings
 from livetrans.events import FULL_SCALE, SAMPLE_RATE, SpeechChunk, Transcript, Word
 from livetrans.speech.agreement import LocalAgreement
-from livetrans.speech.recogniser import Hypothesis, Recogniser
+from livetrans.speech.recogniser import Hypothesis, PassInterrupted, Recogniser
 from livetrans.speech.words import OpenSegments, drop_loops, is_spoken, words_text
 from livetrans.stats import RecognitionStats
 from livetrans.text import one_line
@@ -25,6 +25,9 @@ LONG_SILENCE = 5.0
 """Seconds of silence after which the subject may have changed: the prompt starts empty."""
 STALL = 3.0
 """Seconds of sound without a new word after which recognition has stopped, unless the gate's pause is longer."""
+
+ONLY_LAST_PASSES = 1 << 20
+"""A step's factor that no sound reaches: passes come at pauses, where the buffer is full, and at the end."""
 
 
 class Transcriber:
@@ -119,7 +122,11 @@ class Transcriber:
     def _pass(self, final: bool) -> list[Transcript]:
         began = self._clock.now()
         samples: NDArray[np.float32] = self._buffer.samples.astype(np.float32) / np.float32(FULL_SCALE)
-        hypothesis = self._recogniser.recognise(samples, prompt=self._prompt.text, final=final)
+        try:
+            hypothesis = self._recogniser.recognise(samples, prompt=self._prompt.text, final=final)
+        except PassInterrupted:
+            self.step_factor = ONLY_LAST_PASSES
+            return []
         self._last_pass_seconds = self._clock.now() - began
         self.passes += 1
         self.recognition_seconds += self._last_pass_seconds

@@ -78,6 +78,9 @@ class WhisperRecogniser(WhisperPasses):
         super().__init__(settings, config, pieces.get_vocab_size(), tuple(known), tokenizer)
         self._suppressed = get_suppressed_tokens(tokenizer(self.language or "en"), [-1])
 
+    def interrupt(self) -> None:
+        """Do nothing: CTranslate2 ends no pass before its time."""
+
     def _features(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
         features: NDArray[np.float32] = self._model.feature_extractor(samples)
         return features

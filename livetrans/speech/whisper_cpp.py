@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import io
 import json
+import math
+import select
+import signal
 import struct
 import subprocess
+import time
 import weakref
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import accumulate, pairwise
@@ -29,6 +33,7 @@ from faster_whisper.tokenizer import Tokenizer
 from livetrans.config import RecogniserSettings
 from livetrans.errors import ModelError
 from livetrans.installation import install_command, is_installed, start_python
+from livetrans.speech.recogniser import Hypothesis, PassInterrupted
 from livetrans.speech.whisper_model import STATED, as_clause
 from livetrans.speech.whisper_pass import CLOSING, OPENING, WhisperPasses, usual_threads
 
@@ -46,6 +51,8 @@ MOST_TOKENS = 220
 MOST_PROMPT_TOKENS = 223
 LEAST_FRAMES = 50
 """Shorter sound gets zeros behind it: whisper.cpp skips up to 10 frames, and its word times fail for up to 15."""
+INTERRUPTION_SECONDS = 10.0
+"""Time for a pass to end that was interrupted, before its process is killed: whisper.cpp encodes a window in one go."""
 _HEADS = {
     (4, 4): "TINY",
     (6, 6): "BASE",
@@ -180,6 +187,13 @@ class WhisperCppRecogniser(WhisperPasses):
         """The process that computes."""
         return self._process.id
 
+    def interrupt(self) -> None:
+        self._process.interrupt()
+
+    def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
+        with self._process.interruptible(not final):
+            return super().recognise(samples, prompt=prompt, final=final)
+
     def _features(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
         features: NDArray[np.float32] = self._extract(samples)
         return features
@@ -207,6 +221,7 @@ class WhisperCppRecogniser(WhisperPasses):
                 "no_speech": self.traits.no_speech,
                 "unlikely": self.traits.unlikely,
                 "beam_size": self._beam_size,
+                "interruptible": self._process.is_interruptible,
             }
         )
         tokens: list[int] = answer["tokens"]
@@ -261,16 +276,33 @@ class _Process:
         self._requests, self._answers = io.BufferedWriter(process.stdin), io.BufferedReader(process.stdout)  # type: ignore[type-var]
         self._child = process
         weakref.finalize(self, _end, process)
+        self.is_interruptible, self._deadline = False, math.inf
         try:
             self.languages: list[str] = self._answer()["languages"]
         except RuntimeError as error:
             reason = as_clause(error)
             raise ModelError(f"The recogniser in {model} cannot be loaded ({reason}); copy it again.") from error
 
+    @contextmanager
+    def interruptible(self, may_be: bool) -> Iterator[None]:
+        """Let `interrupt` end the requests of this context, if they may be ended."""
+        self.is_interruptible, self._deadline = may_be, math.inf
+        try:
+            yield
+        finally:
+            self.is_interruptible = False
+
+    def interrupt(self) -> None:
+        """End the decoding that runs, or begins soon; the process is killed where it does not."""
+        if self.is_interruptible:
+            self._deadline = time.monotonic() + INTERRUPTION_SECONDS
+            self._child.send_signal(signal.SIGUSR1)
+
     def ask(self, request: dict[str, Any], features: NDArray[np.float32] | None = None) -> dict[str, Any]:
         """Return the answer to a request.
 
         Raises:
+            PassInterrupted: the pass was interrupted.
             RuntimeError: it failed, or the process has ended.
         """
         with suppress(OSError):  # The answer says why.
@@ -281,10 +313,15 @@ class _Process:
         return self._answer()
 
     def _answer(self) -> dict[str, Any]:
+        while not select.select([self._answers], [], [], 0.5)[0]:
+            if time.monotonic() > self._deadline:
+                self._child.kill()
         line = self._answers.readline()
         if not line.endswith(b"\n"):
             raise RuntimeError(f"whisper.cpp has ended with code {self._child.wait()}")
         answer: dict[str, Any] = json.loads(line)
+        if "interrupted" in answer:
+            raise PassInterrupted
         if "fault" in answer:
             raise RuntimeError(answer["fault"])
         return answer

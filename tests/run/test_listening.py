@@ -12,6 +12,7 @@ from livetrans.config import TranscriberSettings
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, SourceProgress, Word
 from livetrans.run.listening import Hearing, Listener, Stages, listen
+from livetrans.speech.recogniser import Hypothesis, PassInterrupted
 from livetrans.speech.transcriber import Transcriber
 from tests.speech.scripted import ScriptedRecogniser
 
@@ -50,3 +51,23 @@ def test_what_was_heard_is_finished_and_progress_and_sound_pass_by(failing: str 
     assert [one.heard for one in progress] == sorted(one.heard for one in progress)
     assert (progress[-1].heard, progress[-1].total, progress[-1].skipped) == (1.5, 1.5, 0.25)
     assert 0 < max(one.level for one in progress) <= 1
+
+
+def test_a_run_that_ends_waits_for_its_last_pass_alone() -> None:
+    class Interrupted(ScriptedRecogniser):
+        """The run is ended in its second pass, which the engine ends then."""
+
+        def recognise(self, samples: np.ndarray, *, prompt: str = "", final: bool = False) -> Hypothesis:
+            hypothesis = super().recognise(samples, prompt=prompt, final=final)
+            if len(self.passes) == 2:
+                listener.close()
+                raise PassInterrupted
+            return hypothesis
+
+    recogniser, listener = Interrupted(WORDS), Listener(ManualClock())
+    source = Sound(WORDS, 4.0, SAMPLE_RATE // 4)
+    transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False), ManualClock())
+    hearing = Hearing(source, Stages(SilenceGate(), transcriber, recogniser), lambda event: None)  # type: ignore[arg-type]
+    finals = [transcript.text for transcript in listen(source, hearing, listener) if transcript.final]
+    assert finals == ["nothing is lost."]
+    assert [final for _, _, final in recogniser.passes] == [False, False, True]

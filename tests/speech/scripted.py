@@ -50,6 +50,9 @@ class ScriptedRecogniser:
     def listen_for(self, language: str | None) -> None:
         self.language = language
 
+    def interrupt(self) -> None:
+        """Do nothing: a pass takes no time."""
+
     def in_language(self, language: str | None) -> ScriptedRecogniser:
         other = copy(self)
         other.language = language

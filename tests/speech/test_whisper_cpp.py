@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,8 @@ from livetrans.events import SAMPLE_RATE, Event, Notice
 from livetrans.metrics.monitor import resident_memory
 from livetrans.run.opening import open_recogniser
 from livetrans.run.restarting import RestartingRecogniser
+from livetrans.speech import whisper_cpp
+from livetrans.speech.recogniser import PassInterrupted
 from livetrans.speech.whisper import WhisperRecogniser
 from livetrans.speech.whisper_cpp import WhisperCppRecogniser, read_head
 from livetrans.speech.whisper_pass import SPARE_TOKENS
@@ -152,6 +155,42 @@ def test_a_process_that_crashes_is_started_again_and_nothing_is_lost(cpp_recogni
     opened.clear()
     gc.collect()
     assert not psutil.pid_exists(crashed.pid) and not psutil.pid_exists(living)
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_the_end_of_a_run_waits_for_no_partial_pass(
+    hangs: bool, cpp_recogniser_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whisper_cpp, "INTERRUPTION_SECONDS", 0.5 if hangs else 600.0)
+    opened: list[WhisperCppRecogniser] = []
+    notices: list[Event] = []
+
+    def open_one() -> WhisperCppRecogniser:
+        opened.append(WhisperCppRecogniser(RecogniserSettings(cpp_recogniser_path, threads=1)))
+        return opened[-1]
+
+    recogniser = RestartingRecogniser(open_one, ManualClock(), notices.append)
+    samples = sound("demo.flac", 0.0, 1.5)  # A pipe holds its features.
+    words = recogniser.recognise(samples, final=True).words
+    computing = psutil.Process(opened[0].process_id)
+    computing.suspend()
+    with ThreadPoolExecutor() as thread:
+        partial = thread.submit(recogniser.recognise, samples)
+        while not opened[0]._process.is_interruptible:
+            time.sleep(0.01)
+        recogniser.interrupt()
+        if hangs:
+            assert partial.result().words == words and len(notices) == 1
+        else:
+            computing.resume()
+            with pytest.raises(PassInterrupted):
+                partial.result()
+            # A last pass is not ended, and nothing is running any more.
+            computing.send_signal(signal.SIGUSR1)
+    assert recogniser.recognise(samples, final=True).words == words
+    recogniser.interrupt()
+    assert recogniser.recognise(samples).words == words
+    assert len(opened) == 1 + hangs
 
 
 @pytest.fixture(scope="module")
