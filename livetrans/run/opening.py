@@ -279,14 +279,8 @@ def open_sampler(
     repeatable = method != "rt" and not settings.draft_model and DECODERS[method].model_class() is LlamaModel
     if not (settings.output.speedup and repeatable):
         return None
-    return SpeedupSampler(
-        lambda: model.loaded.another_context(),
-        prompt,
-        clock,
-        publish,
-        spaced=languages(settings)[1].spaced,
-        cores=model.loaded.threads if runs_on_cpu() else 1,
-    )
+    cores = model.loaded.threads if runs_on_cpu() else 1
+    return SpeedupSampler(lambda: model.loaded.another_context(), prompt, clock, publish, cores=cores)
 
 
 def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel:

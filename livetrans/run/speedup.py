@@ -109,9 +109,9 @@ class Repetition:
 class SpeedupSampler:
     """What translates finished segments again; owned by the translating thread.
 
-    `open_context` opens another context over the translator's weights, which is closed with the translator. `spaced`
-    is for captions without a language. `cores` is how many cores a pass keeps busy. After a first failure, such as that
-    of a translator which is loaded again, new contexts are opened; a second one ends the sampling, and nothing else.
+    `open_context` opens another context over the translator's weights, which is closed with the translator. `cores` is
+    how many cores a pass keeps busy. After a first failure, such as that of a translator which is loaded again, new
+    contexts are opened; a second one ends the sampling, and nothing else.
     """
 
     def __init__(
@@ -121,11 +121,10 @@ class SpeedupSampler:
         clock: Clock,
         publish: Publish,
         *,
-        spaced: bool = True,
         cores: int = 1,
         share: float = SHARE,
     ) -> None:
-        self._open_context, self._prompt, self._spaced = open_context, prompt, spaced
+        self._open_context, self._prompt = open_context, prompt
         self._clock = clock
         self._publish = publish
         self._cores, self._share = cores, share
@@ -180,7 +179,7 @@ class SpeedupSampler:
 
     def _opened(self) -> tuple[Repetition, Repetition]:
         contexts = self._open_context(), self._open_context()
-        self._presenter = Presenter(text_of_tokens(contexts[0]), UNMASKED, spaced=self._spaced)
+        self._presenter = Presenter(text_of_tokens(contexts[0]), UNMASKED)
         return Repetition(contexts[0], self._prompt), Repetition(contexts[1], self._prompt)
 
     def _translate(self, retranslation: Repetition, repeated: Repetition, is_interrupted: Callable[[], bool]) -> None:

@@ -194,8 +194,7 @@ def _open_lane(
         notify=notify,
     )
     translator = Translator(model, prompts, settings.decoding, settings.mask, draft_model)
-    presenter = Presenter(text_of_tokens(model), settings.mask, spaced=pair[1].spaced)
-    return Lane(translator, presenter, pair[1].code)
+    return Lane(translator, Presenter(text_of_tokens(model), settings.mask), pair[1].code)
 
 
 def _once(publish: Publish) -> Callable[[Notice], None]:

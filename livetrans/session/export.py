@@ -93,7 +93,6 @@ def last_captions(
 
 
 def _in_order(spoken: Iterable[Spoken]) -> list[Spoken]:
-    """Return the captions in the order of speech."""
     return sorted(spoken, key=lambda item: (item.caption.start, item.caption.segment_id))
 
 

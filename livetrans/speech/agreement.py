@@ -62,7 +62,6 @@ class LocalAgreement:
         return tuple(leaving)
 
     def _uncommitted(self, words: Sequence[Word], buffer_start: float) -> tuple[Word, ...]:
-        """Return the words after the committed ones."""
         if not self.committed:
             return tuple(words)
         end = self.committed[-1].end

@@ -27,7 +27,7 @@ class Presenter:
     Both masks hide the same tokens here. With an output mask the translator takes them out of the draft too.
     """
 
-    def __init__(self, text_of: TextOf, mask: MaskSettings, *, spaced: bool) -> None:
+    def __init__(self, text_of: TextOf, mask: MaskSettings, *, spaced: bool = True) -> None:
         """`spaced`: whether words are separated by spaces, for translations without a language."""
         self._text_of = text_of
         self.mask = mask

@@ -75,7 +75,7 @@ def scripted_translating(
 ) -> Translating:
     """The translating side of a run over a scripted model."""
     translator = Translator(model, PROMPT, DecodingSettings(), MaskSettings())
-    presenter = Presenter(text_of_tokens(model), MaskSettings(), spaced=True)
+    presenter = Presenter(text_of_tokens(model), MaskSettings())
     return Translating([Lane(translator, presenter, language)], {}, model.close, sampler)
 
 
@@ -88,7 +88,7 @@ def scripted_lanes(model: LanguageModel, languages: Sequence[str]) -> list[Lane]
         prompts = Prompts(context, prompt, (parse_language("en"), parse_language(code)), room=0)
         prompts.choose = lambda transcript, prompt=prompt: prompt  # type: ignore[method-assign,misc]
         translator = Translator(context, prompts, DecodingSettings(), MaskSettings())
-        lanes.append(Lane(translator, Presenter(text_of_tokens(context), MaskSettings(), spaced=True), code))
+        lanes.append(Lane(translator, Presenter(text_of_tokens(context), MaskSettings()), code))
     return lanes
 
 

@@ -1,7 +1,8 @@
-"""Several languages at once: each gets what a run into it alone would give, also after a failure."""
+"""Several languages at once: each gets what a run into it alone would give; who speaks one is shown as heard in it."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,17 +14,21 @@ from hypothesis import strategies as st
 from livetrans.clock import SystemClock
 from livetrans.config import DecodingSettings, DraftModelSettings, LanguageModelSettings, PromptSettings, Settings
 from livetrans.errors import ModelError
-from livetrans.events import BackPressure, Caption, Event, Notice, Transcript, Translation
+from livetrans.events import BackPressure, Caption, Event, Notice, Record, Transcript, Translation
+from livetrans.languages import are_same
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.port import Evaluation
 from livetrans.run.opening import open_translating
 from livetrans.run.publisher import Publish
 from livetrans.run.restarting import RestartingModel
 from livetrans.run.translating import Translating
-from tests.lm.scripted import ScriptedModel, hashed_rule
+from livetrans.session.sinks import PlainOutput
+from livetrans.session.subtitles import texts_of
+from livetrans.tui.captions import caption_content
+from tests.lm.scripted import ScriptedModel, hashed_rule, word_by_word_rule
 
 from .faults import FaultyModel, Raise, Schedule, Slow
-from .scripted_run import ScriptedRun, into_languages, scripted_lanes, sentences, updates
+from .scripted_run import ScriptedRun, into_languages, scripted_lanes, scripted_translating, sentences, updates
 
 SENTENCES = ["Two men are talking.", "The children are in the garden."]
 CODES = ("de", "fr", "es")
@@ -210,3 +215,42 @@ def test_a_run_that_falls_behind_keeps_the_finals_of_every_language(reads: bool)
         assert len(partials["fr"]) == len(partials["de"])
     else:
         assert len(partials["fr"]) < len(partials["de"])
+
+
+def finals(settings: Settings, *languages: str | None) -> list[Event]:
+    """What is published of a final in each language, `language` being what was detected."""
+    spoken = [
+        Transcript(number, 0, "one two.", "", True, 0.0, 1.0, language=code) for number, code in enumerate(languages)
+    ]
+    return translated(scripted_translating(ScriptedModel(word_by_word_rule()), "de"), settings, spoken)
+
+
+def test_a_detected_language_of_the_captions_is_shown_as_heard_and_others_are_translated() -> None:
+    events = finals(Settings(sources=("auto",)), "en", "de", "fr")
+    assert [event.segment_id for event in events if isinstance(event, Translation)] == [0, 2]
+    captions = [event for event in events if isinstance(event, Caption)]
+    assert [(caption.text, caption.untranslated) for caption in captions] == [
+        ("ONE TWO.", False), ("one two.", True), ("ONE TWO.", False),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "is_heard"), [("de", True), ("en", False), ("auto", False)])
+def test_without_detection_the_language_of_the_run_decides(source: str, is_heard: bool) -> None:
+    [*_, caption] = finals(Settings(sources=(source,)), None)
+    assert isinstance(caption, Caption) and caption.untranslated == is_heard
+
+
+def test_what_was_heard_is_marked_once_wherever_it_is_shown() -> None:
+    [caption] = finals(Settings(sources=("auto",)), "de")
+    assert isinstance(caption, Caption)
+    lines = io.StringIO()
+    output = PlainOutput(lines, show_source=True)
+    output.write(Record(0.0, caption))
+    assert lines.getvalue() == "> one two.\n"
+    assert caption_content(caption, "").plain == "> one two."
+    assert texts_of(caption, "both") == ("one two.",)
+
+
+def test_regions_are_the_same_language_and_scripts_are_not() -> None:
+    assert are_same("pt", "pt-BR") and are_same("pt-PT", "pt-BR") and are_same("de", "de")
+    assert not are_same("zh", "zh-Hant") and not are_same("auto", "de")

@@ -78,7 +78,7 @@ def retranslated(transcripts: list[Transcript]) -> tuple[float, ScreenErasure]:
     """Seconds of a run by re-translation, its prompt evaluated before, and its screen."""
     model = Scene().another()
     translator, screen = Translator(model, PROMPT, RETRANSLATION, UNMASKED), ScreenErasure()
-    presenter = Presenter(text_of_tokens(model), UNMASKED, spaced=True)
+    presenter = Presenter(text_of_tokens(model), UNMASKED)
     model.evaluate(PROMPT.tokens(model, "."))
     started = model.clock.now()
     for transcript in transcripts:

@@ -69,7 +69,7 @@ def test_the_language_of_a_translation_decides_how_its_caption_is_cut() -> None:
     text_of = _text_of(pieces)
     update = Transcript(0, 0, "source", "", False, 0.0, 1.0)
     translation = Translation(update, text_of((0, 1, 2)), (0, 1, 2), DecodingStats(), language="ja")
-    caption = Presenter(text_of, MaskSettings(k=1), spaced=True).present(translation)
+    caption = Presenter(text_of, MaskSettings(k=1)).present(translation)
     assert (caption.text, caption.language) == ("私は犬が", "ja")
 
 

@@ -103,7 +103,7 @@ def test_the_output_takes_no_more_than_the_context_has_left() -> None:
 def test_a_final_that_does_not_fit_is_shown_in_its_source() -> None:
     translator = _translator(context=16)
     model = ScriptedModel(word_by_word_rule())
-    presenter = Presenter(text_of_tokens(model), MaskSettings(), spaced=True)
+    presenter = Presenter(text_of_tokens(model), MaskSettings())
     events: list[Event] = []
     text = " ".join(["word"] * 30)
     with pytest.raises(ContextError, match="--context"):
@@ -134,7 +134,7 @@ def test_an_unknown_method_is_refused() -> None:
 def _run(translator: Translator, *updates: Transcript, k: int = 1) -> list[Caption]:
     """The captions of a run over the updates."""
     events: list[Event] = []
-    presenter = Presenter(text_of_tokens(translator._model), MaskSettings(k=k), spaced=True)
+    presenter = Presenter(text_of_tokens(translator._model), MaskSettings(k=k))
     settings = Settings(decoding=translator.settings, mask=MaskSettings(k=k))
     for update in updates:
         Lane(translator, presenter).translate(update, settings, events.append)
