@@ -45,6 +45,9 @@ COMPLETION_VARIABLE = "_LIVETRANS_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
 DEBUG_VARIABLE = "LIVETRANS_DEBUG"
 
+MOST_NAMED = 3
+"""Commands that are named for an option of theirs; one that more of them have is too common to help."""
+
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 """Errors of stdout when its disk is full or its terminal is gone; errors of other files name the file."""
 
@@ -119,7 +122,11 @@ def run(arguments: Sequence[str]) -> int:
     except click.UsageError as fault:
         command = fault.ctx.command_path if fault.ctx else _command_path(arguments)
         message = fault.format_message().rstrip(".")
-        if isinstance(fault, click.NoSuchOption) and fault.possibilities:
+        elsewhere = _commands_with(fault.option_name) if isinstance(fault, click.NoSuchOption) else []
+        if isinstance(fault, click.NoSuchOption) and command != cli.name and 0 < len(elsewhere) <= MOST_NAMED:
+            message = f"{fault.option_name} is an option of {' and '.join(elsewhere)}, not of {command}"
+            command = elsewhere[0]
+        elif isinstance(fault, click.NoSuchOption) and fault.possibilities:
             message = f"there is no option {fault.option_name} (did you mean {fault.possibilities[0]}?)"
         elif isinstance(fault, click.NoSuchOption) and command == cli.name:
             for called in (argument for argument in arguments if argument in COMMANDS):
@@ -138,6 +145,19 @@ def run(arguments: Sequence[str]) -> int:
         return _report_system_error(fault, debug)
     except Exception as fault:  # the outermost place: anything else is an error of livetrans
         return _internal_error(fault, debug)
+
+
+def _commands_with(option: str, group: click.Group = cli, path: str = "livetrans") -> list[str]:
+    """Return the commands that have the option, as they are typed."""
+    found: list[str] = []
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            found += _commands_with(option, command, f"{path} {name}")
+        elif command is not None and any(option in parameter.opts for parameter in command.params):
+            found.append(f"{path} {name}")
+    return found
 
 
 def _command_path(arguments: Sequence[str]) -> str:

@@ -93,6 +93,9 @@ def test_an_unexpected_fault_is_an_internal_error_and_debug_shows_its_traceback(
         (["replay", "https:/example.org/talk"], "is an address"),
         (["replay", "https://example.org/talk"], "is an address"),
         (["--nonsense"], "livetrans --help"),
+        (["mic", "--with-mic"], "--with-mic is an option of livetrans listen, not of livetrans mic"),
+        (["mic", "--compare", "rt"], "see `livetrans replay --help`"),
+        (["export", "last", "--older-than", "3"], "--older-than is an option of livetrans sessions rm"),
         (["--serve", "replay", "x.flac"], "write --serve behind replay; see `livetrans replay --help`"),
     ],
 )
