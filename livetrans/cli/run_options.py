@@ -70,6 +70,8 @@ def settings_of(context: click.Context) -> Settings:
         settings = replaced(settings, "draft_model", None)
     if settings.output.keep_audio and not settings.output.record_session:
         raise UsageError("--keep-audio stores the sound with the session, which --no-session forbids; drop one")
+    if settings.output.session and not settings.output.record_session:
+        raise UsageError("--session names the session's folder, and --no-session keeps none; drop one")
     return settings
 
 

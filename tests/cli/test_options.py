@@ -182,6 +182,7 @@ OUT_OF_RANGE = (
         *((line, line.split()[0]) for line in OUT_OF_RANGE.split(",")),
         ("--gamma 3", "--draft-model"),
         ("--no-session --keep-audio", "--no-session"),
+        ("--no-session --session folder", "--no-session"),
         ("--from en --to English", "--from and --to are both"),
         ("--from de,auto --to de", "--from and --to are both"),
         ("--from en --to en-GB", "--from and --to are both"),
