@@ -23,10 +23,11 @@ from livetrans.audio.source import Part
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import ModelError, SourceError, UsageError
-from livetrans.events import BackPressure, Caption, Record, RunStarted, Transcript, Translation
+from livetrans.events import BackPressure, Caption, Notice, Record, RunStarted, Transcript, Translation
 from livetrans.installation import data_folder
 from livetrans.languages import AUTO
 from livetrans.metrics.monitor import Monitor
+from livetrans.models.engines import GPU_UNUSED
 from livetrans.run.backpressure import LEVELS
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import open_audio, open_translating
@@ -218,6 +219,8 @@ class Trial:
     """The level of back-pressure that left out most, see `livetrans.run.backpressure`; `normal` if nothing was."""
     behind: float
     """Seconds by which the run was behind at most."""
+    gpu_unused: bool = False
+    """Whether whisper.cpp is built for a GPU, and could not start it."""
 
     @property
     def keeps_up(self) -> bool:
@@ -236,6 +239,7 @@ class _Load:
         self._waiting: set[tuple[int, str]] = set()
         """Segments whose final is not shown yet, with the language."""
         self.left_out, self.behind = 0, 0.0
+        self.gpu_unused = False
 
     def write(self, record: Record) -> None:
         match record.event:
@@ -249,6 +253,8 @@ class _Load:
                 self._translated_at = record.at
             case Caption(segment_id=segment, final=True, language=code):
                 self._waiting.discard((segment, str(code)))
+            case Notice(text=text) if text == GPU_UNUSED:
+                self.gpu_unused = True
             case BackPressure(level=name, behind_seconds=behind):
                 self.left_out = max(self.left_out, [level.name for level in LEVELS].index(name))
                 self.behind = max(self.behind, behind)
@@ -310,6 +316,7 @@ def _run(settings: Settings, clock: Clock) -> Trial:
         languages={code: load.seconds[code] / seconds for code in settings.targets} if settings.targets[1:] else {},
         left_out=LEVELS[load.left_out].name,
         behind=load.behind,
+        gpu_unused=load.gpu_unused,
     )
 
 

@@ -26,7 +26,7 @@ from livetrans.doctor import BROKEN, OK, WARNING, Finding
 from livetrans.errors import LivetransError, ModelError, SourceError
 from livetrans.installation import as_started, install_command
 from livetrans.models.chosen import EMBEDDED, choose_models, embedded_notice, with_other_engine
-from livetrans.models.engines import on_apple_silicon
+from livetrans.models.engines import GPU_UNUSED, on_apple_silicon
 from livetrans.text import file_size, visible
 
 WIDTH = 80
@@ -126,6 +126,8 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("captions", BROKEN, str(error))
         return
     measured |= asdict(trial) | {"keeps_up": trial.keeps_up}
+    if trial.gpu_unused:
+        yield Finding("GPU", WARNING, GPU_UNUSED.rstrip("."))
     yield doctor.trial_finding(trial)
     other = with_other_engine(settings)
     if other is None or other.recogniser is None:
@@ -137,6 +139,8 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("other engine", WARNING, str(error))
         return
     measured["other"] = asdict(trial) | {"recogniser_model": name, "keeps_up": trial.keeps_up}
+    if trial.gpu_unused:
+        yield Finding("GPU", WARNING, GPU_UNUSED.rstrip("."))
     yield doctor.other_finding(name, trial)
 
 

@@ -11,6 +11,10 @@ from livetrans.files import begins_with
 
 _, FASTER_WHISPER, WHISPER_CPP = ENGINES
 LIBRARY = "_pywhispercpp"
+GPU_UNUSED = (
+    "whisper.cpp could not start the GPU, so recognition runs on the processor, "
+    "where --engine faster-whisper is the faster one."
+)
 _GPU_LIBRARIES = ("cuda", "vulkan", "hip", "sycl", "metal")
 
 

@@ -21,7 +21,7 @@ from livetrans.errors import UsageError
 from livetrans.events import Notice, Origin, SourceProgress, Transcript
 from livetrans.lm.prompts import Prompt
 from livetrans.models.chosen import spoken_code
-from livetrans.models.engines import WHISPER_CPP, engine_of
+from livetrans.models.engines import GPU_UNUSED, WHISPER_CPP, engine_of, has_gpu_engine
 from livetrans.run.listening import (
     Hearing,
     Listener,
@@ -185,7 +185,7 @@ def _recogniser_of(settings: Settings, clock: Clock, publish: Publish) -> Restar
     if settings.recogniser is None:
         raise UsageError("sound needs a recogniser; name one with --asr")
     publish(Notice("info", f"loading the recogniser {settings.recogniser.model.name} …"))
-    recogniser = RestartingRecogniser(partial(open_recogniser, settings.recogniser), clock, publish)
+    recogniser = RestartingRecogniser(partial(open_recogniser, settings.recogniser, publish), clock, publish)
     wanted = settings.recogniser.hot_words
     if wanted and len(recogniser.hot_words) < len(wanted):
         expected = len(recogniser.hot_words)
@@ -215,8 +215,8 @@ def open_remainder(settings: Settings, clock: Clock, unfinished: Unfinished) -> 
     return Remainders([Remainder(part, gate, partial(stages, number), fresh) for number, part in parts])
 
 
-def open_recogniser(settings: RecogniserSettings) -> Recogniser:
-    """Import the library of the settings' recogniser, and load the recogniser.
+def open_recogniser(settings: RecogniserSettings, publish: Publish = lambda event: None) -> Recogniser:
+    """Import the library of the settings' recogniser, and load the recogniser; report a GPU that could not be used.
 
     Raises:
         ModelError: the model is absent or cannot be loaded.
@@ -225,7 +225,10 @@ def open_recogniser(settings: RecogniserSettings) -> Recogniser:
     if engine_of(settings.model) == WHISPER_CPP:
         from livetrans.speech.whisper_cpp import WhisperCppRecogniser
 
-        return WhisperCppRecogniser(settings)
+        recogniser = WhisperCppRecogniser(settings)
+        if has_gpu_engine() and not recogniser.gpu:
+            publish(Notice("warning", GPU_UNUSED))
+        return recogniser
     from livetrans.speech.whisper import WhisperRecogniser
 
     return WhisperRecogniser(settings)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import select
 import signal
 import struct
@@ -187,6 +188,11 @@ class WhisperCppRecogniser(WhisperPasses):
         """The process that computes."""
         return self._process.id
 
+    @property
+    def gpu(self) -> str | None:
+        """ggml's name of the GPU that it computes on; None on the processor."""
+        return self._process.gpu
+
     def interrupt(self) -> None:
         self._process.interrupt()
 
@@ -278,10 +284,12 @@ class _Process:
         weakref.finalize(self, _end, process)
         self.is_interruptible, self._deadline = False, math.inf
         try:
-            self.languages: list[str] = self._answer()["languages"]
+            loaded = self._answer()
         except RuntimeError as error:
             reason = as_clause(error)
             raise ModelError(f"The recogniser in {model} cannot be loaded ({reason}); copy it again.") from error
+        self.languages: list[str] = loaded["languages"]
+        self.gpu = gpu_in(loaded["log"])
 
     @contextmanager
     def interruptible(self, may_be: bool) -> Iterator[None]:
@@ -330,6 +338,12 @@ class _Process:
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait()
+
+
+def gpu_in(log: str) -> str | None:
+    """Return ggml's name of the GPU that was started, by what whisper.cpp printed as it loaded a model."""
+    found = re.search(r"^whisper_backend_init_gpu: using (\S+) backend$", log, re.MULTILINE)
+    return found[1] if found and f"failed to initialize {found[1]} backend" not in log else None
 
 
 def engine() -> str | None:

@@ -7,9 +7,9 @@ It reads requests from standard input, a line of JSON each, and writes a line of
 - `{"language", "positions", "prompt", "limit", "beam_size"}`: the tokens, and the ends of those of text in seconds;
   `interrupted` where SIGUSR1 has come since the last ones, and the request has `interruptible`.
 
-The first line that it writes has the codes of the languages; `fault` in a line says what failed. It ends when its
-standard input does. Started without a model, it writes what the library says of its build. The package's own class
-takes sound, not features, and gives no times of tokens.
+The first line that it writes has the codes of the languages, and what the library printed as it loaded the model;
+`fault` in a line says what failed. It ends when its standard input does. Started without a model, it writes what the
+library says of its build. The package's own class takes sound, not features, and gives no times of tokens.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from typing import IO, Any
 
 import _pywhispercpp as cpp
@@ -119,8 +120,13 @@ def serve(path: str, options: dict[str, Any], requests: IO[bytes], answers: IO[b
         answers.write(json.dumps(values).encode() + b"\n")
         answers.flush()
 
-    model = Model(path, options["heads"], options["threads"])
-    answer({"languages": model.languages})
+    with tempfile.TemporaryFile() as log:
+        error = os.dup(2)
+        os.dup2(log.fileno(), 2)
+        model = Model(path, options["heads"], options["threads"])
+        os.dup2(error, 2)
+        log.seek(0)
+        answer({"languages": model.languages, "log": log.read().decode(errors="replace")})
     while line := requests.readline():
         request = json.loads(line)
         try:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from livetrans.audio import portaudio
 from livetrans.cli import doctor, run
-from livetrans.doctor import BROKEN, OK, WARNING, Trial, check_whisper_cpp
+from livetrans.doctor import BROKEN, OK, WARNING, Trial, _Load, check_whisper_cpp
 from livetrans.errors import SourceError
+from livetrans.events import Notice, Record
+from livetrans.models.engines import GPU_UNUSED
 from livetrans.models.find import MODELS_VARIABLE
 
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
@@ -70,6 +72,17 @@ def test_a_model_of_the_other_engine_is_measured_too(
     report = json.loads(capfd.readouterr().out)
     assert report["measured"]["other"] == {**asdict(GOOD), "recogniser_model": "ggml-own.bin", "keeps_up": True}
     assert report["findings"][-1]["name"] == "other engine" and "keeps up" in report["findings"][-1]["text"]
+
+
+def test_a_gpu_that_could_not_be_started_is_said(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = _Load()
+    load.write(Record(0.0, Notice("warning", GPU_UNUSED)))
+    monkeypatch.setattr("livetrans.doctor.run_trial", lambda settings, clock: replace(GOOD, gpu_unused=load.gpu_unused))
+    assert run(["doctor", "--json"]) == 0
+    findings = {found["name"]: found for found in json.loads(capfd.readouterr().out)["findings"]}
+    assert findings["GPU"]["state"] == WARNING and "runs on the processor" in findings["GPU"]["text"]
 
 
 @pytest.mark.parametrize(

@@ -24,12 +24,14 @@ from livetrans.config import RecogniserSettings
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import SAMPLE_RATE, Event, Notice
 from livetrans.metrics.monitor import resident_memory
+from livetrans.models.engines import GPU_UNUSED, has_gpu_engine
+from livetrans.run import opening
 from livetrans.run.opening import open_recogniser
 from livetrans.run.restarting import RestartingRecogniser
 from livetrans.speech import whisper_cpp
 from livetrans.speech.recogniser import PassInterrupted
 from livetrans.speech.whisper import WhisperRecogniser
-from livetrans.speech.whisper_cpp import WhisperCppRecogniser, read_head
+from livetrans.speech.whisper_cpp import WhisperCppRecogniser, gpu_in, read_head
 from livetrans.speech.whisper_pass import SPARE_TOKENS
 
 ROOT = Path(__file__).parents[2]
@@ -155,6 +157,35 @@ def test_a_process_that_crashes_is_started_again_and_nothing_is_lost(cpp_recogni
     opened.clear()
     gc.collect()
     assert not psutil.pid_exists(crashed.pid) and not psutil.pid_exists(living)
+
+
+@pytest.mark.parametrize(
+    ("lines", "gpu"),
+    [
+        ("device 0: CPU (type: 0)|no GPU found", None),
+        ("device 0: CUDA0 (type: 1)|found GPU device 0: CUDA0 (type: 1, cnt: 0)|using CUDA0 backend", "CUDA0"),
+        ("device 0: MTL0 (type: 1)|using MTL0 backend", "MTL0"),
+        ("device 0: MTL0 (type: 1)|using MTL0 backend|failed to initialize MTL0 backend", None),
+        ("", None),
+    ],
+)
+def test_the_gpu_is_the_one_that_was_started(lines: str, gpu: str | None) -> None:
+    log = "".join(f"whisper_backend_init_gpu: {line}\n" for line in lines.split("|"))
+    assert gpu_in(f"{log}whisper_backend_init: using BLAS backend\n") == gpu
+
+
+def test_a_gpu_that_could_not_be_started_is_said(cpp_recogniser_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notices: list[Event] = []
+    settings = RecogniserSettings(cpp_recogniser_path, threads=1)
+    recogniser = open_recogniser(settings, notices.append)
+    assert isinstance(recogniser, WhisperCppRecogniser)
+    if has_gpu_engine():
+        assert bool(notices) == (recogniser.gpu is None)
+        return
+    assert not notices and recogniser.gpu is None
+    monkeypatch.setattr(opening, "has_gpu_engine", lambda: True)
+    open_recogniser(settings, notices.append)
+    assert notices == [Notice("warning", GPU_UNUSED)]
 
 
 @pytest.mark.parametrize("hangs", [False, True])
