@@ -154,9 +154,6 @@ class LatestPerSegment:
     def __init__(self) -> None:
         self._waiting: deque[Transcript | Gap] = deque()
 
-    def __len__(self) -> int:
-        return len(self._waiting)
-
     def __iter__(self) -> Iterator[Transcript | Gap]:
         """Iterate over the waiting updates, oldest first."""
         return iter(self._waiting)

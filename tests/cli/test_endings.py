@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 import wave
-from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,11 @@ import pytest
 
 import livetrans
 from livetrans.cli import run
+from tests.audio.sound_server import PATIENCE, wait_until
 
 pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
 
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
-
-PATIENCE = 60.0
-"""Seconds until a run that should have ended is called hung."""
 
 
 @pytest.fixture
@@ -44,13 +41,6 @@ def events(session: Path) -> list[dict[str, Any]]:
     """The events that stand there by now, each line whole."""
     path = session / "events.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def wait_until(ready: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not ready():
-        assert time.monotonic() < end, "nothing happened"
-        time.sleep(0.05)
 
 
 def heed_signals() -> None:

@@ -20,26 +20,31 @@ def settings_of(options: list[str], monkeypatch: pytest.MonkeyPatch) -> Settings
 
 
 @pytest.mark.parametrize(
-    ("options", "theirs", "mine"),
+    ("options", "theirs", "mine", "translated"),
     [
-        ("--from en --me de", ("en", "de"), ("de", "en")),
-        ("--from en --to de", ("en", "de"), ("de", "en")),
-        ("--from de --me en", ("de", "en"), ("en", "de")),
-        ("--from en --me fr --to de", ("en", "de"), ("fr", "en")),
-        ("--from en --me de --me-to none", ("en", "de"), ("de", "de")),
-        ("--from en --me en", ("en", "de"), ("en", "en")),
-        ("--from auto --me de", ("auto", "de"), ("de", "de")),
-        ("--from auto --me de --me-to fr", ("auto", "de"), ("de", "fr")),
+        ("--from en --me de", ("en", "de"), ("de", "en"), ["de", "en"]),
+        ("--from en --to de", ("en", "de"), ("de", "en"), ["de", "en"]),
+        ("--from de --me en", ("de", "en"), ("en", "de"), ["en", "de"]),
+        ("--from en --me fr --to de", ("en", "de"), ("fr", "en"), ["de", "fr", "en"]),
+        ("--from en --me de --me-to none", ("en", "de"), ("de", "de"), ["de"]),
+        ("--from en --me en", ("en", "de"), ("en", "en"), ["de"]),
+        ("--from auto --me de", ("auto", "de"), ("de", "de"), ["de"]),
+        ("--from auto --me de --me-to fr", ("auto", "de"), ("de", "fr"), ["de", "fr"]),
     ],
 )
 def test_what_the_others_say_is_translated_for_me_and_what_i_say_for_them(
-    options: str, theirs: tuple[str, str], mine: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    options: str,
+    theirs: tuple[str, str],
+    mine: tuple[str, str],
+    translated: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """`translated`: the languages that the translator has to know."""
     settings = settings_of(["--with-mic", *options.split()], monkeypatch)
     assert (settings.source_language, settings.target_language) == theirs
     assert (settings.of_me.source_language, settings.of_me.target_language) == mine
-    assert settings.meeting is not None
-    assert settings.meeting.names == ("me", "them")
+    assert settings.meeting is not None and settings.meeting.names == ("me", "them")
+    assert shown_codes(settings) == translated
 
 
 @pytest.mark.parametrize(("name", "value"), [("target", "fr"), ("source", "es")])
@@ -47,16 +52,6 @@ def test_a_key_leaves_the_languages_of_what_i_say(name: str, value: str, monkeyp
     settings = settings_of(["--with-mic", "--from", "en,es", "--to", "de,fr"], monkeypatch)
     mine = changed(settings, name, value).of_me
     assert (mine.sources, mine.targets) == (("de",), ("en",))
-
-
-@pytest.mark.parametrize(
-    ("options", "codes"),
-    [("--from en --me de", ["de", "en"]), ("--from en --me de --me-to none", ["de"]), ("--from en --me en", ["de"])],
-)
-def test_a_translator_has_to_know_what_is_translated(
-    options: str, codes: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert shown_codes(settings_of(["--with-mic", "--to", "de", *options.split()], monkeypatch)) == codes
 
 
 @pytest.mark.parametrize(

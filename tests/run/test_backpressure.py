@@ -70,9 +70,9 @@ def test_everything_is_taken_or_reported_as_replaced(lengths: list[int], data: s
             replaced.append((gone.segment_id, gone.revision))
         partials = [one.segment_id for one in queue if isinstance(one, Transcript) and not one.final]
         assert len(partials) == len(set(partials))
-        while len(queue) and data.draw(st.booleans()):
+        while queue.first() and data.draw(st.booleans()):
             taken.append(queue.take())
-    while len(queue):
+    while queue.first():
         taken.append(queue.take())
     assert [u for u in updates if u.final] == [u for u in taken if isinstance(u, Transcript) and u.final]
     keys = [(u.segment_id, u.revision) for u in taken if isinstance(u, Transcript)]
@@ -92,7 +92,7 @@ def test_finals_are_taken_in_the_order_in_which_they_came(steps: list[tuple[int,
         queue.put(update)
         came += [update] if final else []
         taken += [queue.take()] if take else []
-    taken += [queue.take() for _ in range(len(queue))]
+    taken += [queue.take() for _ in list(queue)]
     assert [update for update in taken if isinstance(update, Transcript) and update.final] == came
 
 

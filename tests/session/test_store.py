@@ -48,9 +48,11 @@ def test_a_name_is_a_path_then_a_session_then_its_unique_beginning(
     sessions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    record(sessions, "2026-03-01T10-00-00", STARTED, caption(0, " "), ENDED)
+    with pytest.raises(SessionError, match="no session with captions"):
+        store.find_session("last")
     old = record(sessions, "2026-01-01T10-00-00", caption(0, "Guten Tag."))
     new = record(sessions, "2026-01-01T10-00-00-2", caption(0, "Danke."))
-    record(sessions, "2026-03-01T10-00-00", STARTED, ENDED)
     assert store.find_session("2026-01-01T10-00-00") == old
     assert store.find_session("2026-01-01T10-00-00-") == new
     assert store.find_session("last") == new, "the newest has no caption"
@@ -67,12 +69,6 @@ def test_a_name_is_a_path_then_a_session_then_its_unique_beginning(
     assert store.find_session("last") == new, "a folder that is no session"
     (tmp_path / "last" / "events.jsonl").touch()
     assert store.find_session("last") == Path("last")
-
-
-def test_last_without_any_session_says_so(sessions: Path) -> None:
-    record(sessions, "2026-01-01T10-00-00", STARTED, caption(0, " "))
-    with pytest.raises(SessionError, match="no session with captions"):
-        store.find_session("last")
 
 
 def test_a_summary_is_the_same_however_long_the_file_is(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
