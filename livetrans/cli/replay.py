@@ -175,13 +175,14 @@ def _written(place: str, files: Sequence[str], languages: Sequence[str], force: 
     """
     if place == STDIN:
         raise UsageError("-o names a file; leave it out for captions on standard output")
-    if Path(place).is_dir() or place.endswith(os.sep):
+    names_folder = Path(place).is_dir() or place.endswith(os.sep)
+    if names_folder:
         place = str(Path(place) / "{name}.srt")
     written = {file: Path(place.replace("{name}", Path(STDIN_NAME if file == STDIN else file).stem)) for file in files}
     for path in written.values():
         format_of(path)
         check_new(language_files(path, languages).values(), "-o", force=force)
-        if not path.parent.is_dir():
+        if not path.parent.is_dir() and not (names_folder and path.parent.parent.is_dir()):
             raise UsageError(f"there is no folder {path.parent}; create it, or choose another one for -o")
     if len(set(written.values())) < len(files):
         raise UsageError(f"-o {place} is the same file for two recordings; name a folder, or {{name}}.srt")
@@ -191,6 +192,7 @@ def _written(place: str, files: Sequence[str], languages: Sequence[str], force: 
 def _write(path: Path, languages: Sequence[str], session: Path | None, force: bool) -> None:
     if session is None or not session.exists():
         raise SessionError(f"{path} was not written: there are no captions.")
+    path.parent.mkdir(exist_ok=True)
     for language, file in language_files(path, languages).items():
         write_new(file, export(session, format_of(path), notify=warn, language=language), "-o", force=force)
         say(f"Written: {file}")

@@ -186,9 +186,8 @@ def stream(path: Path, text: str) -> Path:
 
 def test_several_recordings_have_a_session_and_a_file_each(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     files = [stream(tmp_path / f"{name}.jsonl", text) for name, text in (("one", "A dog runs."), ("two", "It rains."))]
-    (tmp_path / "out").mkdir()
     missing = tmp_path / "missing.wav"
-    assert run(["replay", *map(str, [files[0], missing, files[1]]), "--offline", "-o", str(tmp_path / "out")]) == 1
+    assert run(["replay", *map(str, [files[0], missing, files[1]]), "--offline", "-o", f"{tmp_path / 'out'}/"]) == 1
     printed = capfd.readouterr()
     assert printed.err.count("There is no file") == 1
     assert [summarise(folder).of for folder in session_folders()] == ["one.jsonl", "two.jsonl"]
@@ -209,6 +208,7 @@ def test_several_recordings_have_a_session_and_a_file_each(tmp_path: Path, capfd
         ["one.jsonl", "-o", "there.srt"],
         ["one.jsonl", "-o", "one"],
         ["one.jsonl", "-o", "absent/one.srt"],
+        ["one.jsonl", "-o", "absent/folder/"],
         ["one.jsonl", "-o", "x.srt", "--no-session"],
         ["one.jsonl", "--name", "../x"],
         ["one.jsonl", "--name", "x", "--session", "y"],
