@@ -43,6 +43,15 @@ async def test_who_can_read_is_on_the_screen_all_the_time(
         assert "3 readers" in screen_text(app)
 
 
+async def test_the_address_leaves_the_captions_room_in_a_terminal_of_five_rows() -> None:
+    app = make_app(Screenplay(started(), *conversation()), server=ScriptedServer(LAN, "your network", True))
+    async with app.run_test(size=(20, 5)) as pilot:
+        await settle(pilot)
+        rows = screen_text(app).splitlines()
+        assert [row for row in rows if "http://" in row] == rows[1:2]
+        assert "Stufe" in rows[3]  # The newest words of the caption that is spoken.
+
+
 @pytest.mark.parametrize("size", [(60, 24), (80, 24)])
 async def test_a_phone_finds_the_address_in_the_code(size: tuple[int, int]) -> None:
     app = make_app(Screenplay(started()), server=ScriptedServer(LAN, "your network", True, 2))
