@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -118,13 +121,24 @@ def test_full_speed_repeats_itself_and_real_time_gives_the_same_finals(
     assert all(instant is not None for instant in captured)
 
 
-def test_the_other_engine_hears_the_same_words(
-    played: Played, cpp_recogniser_path: Path, capfd: pytest.CaptureFixture[str]
+def test_the_other_engine_hears_the_same_words_though_its_process_crashes(
+    played: Played, cpp_recogniser_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from livetrans.speech.whisper_cpp import _Process
+
+    ask, requests = _Process.ask, count()
+
+    def crashing(process: _Process, *request: Any) -> dict[str, Any]:
+        if next(requests) == 1:
+            os.kill(process.id, signal.SIGSEGV)
+        return ask(process, *request)
+
+    monkeypatch.setattr(_Process, "ask", crashing)
     named = ["--asr", str(cpp_recogniser_path)]
     assert run(["replay", *SHORT, *named, "--offline", "--no-session", "--jsonl=-"]) == 0
     lines = _lines(capfd.readouterr().out)
     assert _finals(lines, "source") == _finals(played.events, "source") != []
+    assert [line for line in lines if line["event"] == "notice" and "loaded again" in line["text"]]
     [started] = [line for line in lines if line["event"] == "run_started"]
     assert started["signature"]["pywhispercpp"] and "faster-whisper" not in started["signature"]
     assert run(["replay", *SHORT, *named, "--engine", "faster-whisper", "--no-session"]) == 2
