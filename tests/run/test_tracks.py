@@ -61,7 +61,7 @@ class Meeting:
         recogniser = ScriptedRecogniser([*them, *me])
         monkeypatch.setattr(
             "livetrans.run.opening.open_recogniser",
-            lambda settings: FaultyRecogniser(recogniser, self._schedule("recogniser")),
+            lambda settings, publish: FaultyRecogniser(recogniser, self._schedule("recogniser")),
         )
         monkeypatch.setattr("livetrans.speech.gate.VoiceActivityGate", lambda settings: SilenceGate())
         speakers = [OneOfTwo(them, 0, self.clock), OneOfTwo(me, len(them), self.clock)]
