@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from livetrans.clock import Clock
 from livetrans.errors import ContextError, ModelError, UsageError, sentence
 from livetrans.events import Notice
-from livetrans.lm.port import Evaluation, ModelWrapper, Wrapped
+from livetrans.lm.port import Evaluation, Wrapped
 from livetrans.run.publisher import Publish
 from livetrans.speech.recogniser import Hypothesis, PassInterrupted, Recogniser
 
@@ -27,7 +27,10 @@ Result = TypeVar("Result")
 
 
 class _Restarting(Generic[Stage]):
-    """What both share: one call at a time, and one restart in a run, of a stage with all that are made of it."""
+    """What both share: one call at a time, and one restart in a run, of a stage with all that are made of it.
+
+    What a subclass does not have is the stage's.
+    """
 
     def __init__(
         self,
@@ -49,6 +52,9 @@ class _Restarting(Generic[Stage]):
         self._first._all.append(self)
         self.began: float | None = None
         """When the call began that has not returned yet, of the first stage or of one that is made of it."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wrapped, name)
 
     def _call(self, function: Callable[[Stage], Result]) -> Result:
         """Call the function of the stage; after a first failure, of a stage that was opened again.
@@ -99,20 +105,9 @@ class RestartingRecogniser(_Restarting[Recogniser]):
         super().__init__("recogniser", open_recogniser, clock, publish, first)
         self._choose_language: Callable[[Recogniser], None] = lambda recogniser: None
 
-    @property
-    def maximum_length(self) -> float:
-        return self._wrapped.maximum_length
-
-    @property
-    def hot_words(self) -> tuple[str, ...]:
-        return self._wrapped.hot_words
-
     def listen_for(self, language: str | None) -> None:
         self._choose_language = lambda recogniser: recogniser.listen_for(language)
         self._restore()
-
-    def interrupt(self) -> None:
-        self._wrapped.interrupt()
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         return self._call(lambda stage: _checked(stage.recognise(samples, prompt=prompt, final=final)))
@@ -131,7 +126,7 @@ def _checked(hypothesis: Hypothesis) -> Hypothesis:
     return hypothesis
 
 
-class RestartingModel(_Restarting[Wrapped], ModelWrapper[Wrapped]):
+class RestartingModel(_Restarting[Wrapped]):
     """A language model; logits that are not numbers count as a failure."""
 
     def __init__(

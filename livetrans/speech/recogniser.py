@@ -1,4 +1,4 @@
-"""The recogniser port, and the one place that opens a recogniser."""
+"""The recogniser port: sound in, words with their times out."""
 
 from __future__ import annotations
 

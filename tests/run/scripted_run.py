@@ -101,15 +101,19 @@ def into_languages(
     return rule(model, context)
 
 
-class Sound:
-    """The words' sound, to `length` seconds, as a replay at full speed gives it; it may fail behind it."""
+def sound_of(words: Sequence[Word], length: float) -> NDArray[np.int16]:
+    """Return the words' sound, to `length` seconds."""
+    return speak(words, words[-1].end + 2.0)[: round(length * SAMPLE_RATE)]
+
+
+class Played:
+    """A source of samples, as fast as they are taken; it may fail behind them."""
 
     skipped = 0.25
 
-    def __init__(self, words: Sequence[Word], length: float, chunk: int, failure: Exception | None = None) -> None:
-        self.samples = speak(words, words[-1].end + 2.0)[: round(length * SAMPLE_RATE)]
-        self.duration = len(self.samples) / SAMPLE_RATE
-        self._chunk, self._failure = chunk, failure
+    def __init__(self, samples: NDArray[np.int16], chunk: int = 1600, failure: Exception | None = None) -> None:
+        self.samples, self._chunk, self._failure = samples, chunk, failure
+        self.duration = len(samples) / SAMPLE_RATE
 
     def __iter__(self) -> Iterator[AudioChunk]:
         for start in range(0, len(self.samples), self._chunk):

@@ -16,7 +16,7 @@ from livetrans.speech.recogniser import Hypothesis, PassInterrupted
 from livetrans.speech.transcriber import Transcriber
 from tests.speech.scripted import ScriptedRecogniser
 
-from .scripted_run import SilenceGate, Sound
+from .scripted_run import Played, SilenceGate, sound_of
 
 WORDS = (Word("nothing", 0.1, 0.5), Word("is", 0.5, 0.7), Word("lost.", 0.7, 1.2))
 
@@ -30,7 +30,7 @@ def test_what_was_heard_is_finished_and_progress_and_sound_pass_by(failing: str 
             raise failure
         return ()
 
-    source = Sound(WORDS, 1.5, SAMPLE_RATE // 4, failure if failing == "source" else None)
+    source = Played(sound_of(WORDS, 1.5), SAMPLE_RATE // 4, failure if failing == "source" else None)
     recogniser = ScriptedRecogniser(WORDS)
     transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False), ManualClock())
     events: list[Event] = []
@@ -65,7 +65,7 @@ def test_a_run_that_ends_waits_for_its_last_pass_alone() -> None:
             return hypothesis
 
     recogniser, listener = Interrupted(WORDS), Listener(ManualClock())
-    source = Sound(WORDS, 4.0, SAMPLE_RATE // 4)
+    source = Played(sound_of(WORDS, 4.0), SAMPLE_RATE // 4)
     transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False), ManualClock())
     hearing = Hearing(source, Stages(SilenceGate(), transcriber, recogniser), lambda event: None)  # type: ignore[arg-type]
     finals = [transcript.text for transcript in listen(source, hearing, listener) if transcript.final]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
@@ -11,11 +10,13 @@ import pytest
 
 from livetrans.clock import SystemClock
 from livetrans.config import MeetingSettings, OutputSettings, RecogniserSettings, Settings, TranscriberSettings
-from livetrans.events import SAMPLE_RATE, AudioChunk, Origin, Transcript
+from livetrans.events import SAMPLE_RATE, Origin, Transcript
 from livetrans.run.listening import PostponedNotices
 from livetrans.run.opening import from_tracks
 from livetrans.speech.words import comparison_form
-from tests.audio.rooms import Sound, as_samples, bleed, chunks, microphone, recording
+from tests.audio.rooms import Sound, as_samples, bleed, microphone, recording
+
+from .scripted_run import Played
 
 MODEL = Path(__file__).parents[2] / "models" / "livetrans-recogniser-en"
 SETTINGS = Settings(
@@ -24,23 +25,6 @@ SETTINGS = Settings(
     transcriber=TranscriberSettings(adaptive=False),
     output=OutputSettings(record_session=False),
 )
-
-
-class Played:
-    """A source of samples, as fast as they are taken."""
-
-    skipped = 0.0
-
-    def __init__(self, sound: Sound) -> None:
-        self._sound = sound
-        self.duration = len(sound) / SAMPLE_RATE
-
-    def __iter__(self) -> Iterator[AudioChunk]:
-        return chunks(self._sound)
-
-    def pause(self, paused: bool) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def meeting(played: Sound, heard: Sound) -> dict[str | None, list[Transcript]]:

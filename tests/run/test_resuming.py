@@ -35,7 +35,7 @@ from livetrans.speech.transcriber import Transcriber
 from tests.lm.scripted import ScriptedModel
 from tests.speech.scripted import ScriptedRecogniser
 
-from .scripted_run import SilenceGate, Sound, into_languages, scripted_lanes, sentences, updates
+from .scripted_run import Played, SilenceGate, into_languages, scripted_lanes, sentences, sound_of, updates
 from .sinks import Collected
 
 CLOCK = ManualClock()
@@ -66,7 +66,7 @@ def record(
 
 def record_sound(folder: Path, words: list[Word], length: float, languages: Sequence[str]) -> None:
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-        source, opened = Sound(words, length, CHUNK), stages(words, publish)
+        source, opened = Played(sound_of(words, length), CHUNK), stages(words, publish)
         hearing = Hearing(source, opened, publish)
         return Listening(listen(source, hearing, Listener(CLOCK), on_audio), source.pause, source.close)
 
