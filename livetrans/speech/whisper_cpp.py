@@ -80,6 +80,11 @@ class WhisperFile:
     """Text by its token."""
 
     @property
+    def languages(self) -> int:
+        """How many languages have a token, used or not."""
+        return max(self.vocabulary - MULTILINGUAL, 0) + 99
+
+    @property
     def heads(self) -> str | None:
         """whisper.cpp's name of the model's heads for word times; None for the upper half of all layers."""
         name = _HEADS.get((self.encoder_layers, self.decoder_layers))
@@ -126,12 +131,8 @@ class _Pieces(Tokenizer):  # type: ignore[misc]
         self.tokenizer = self
         self._pieces = head.pieces
         # The tokens after the text, in OpenAI's order: end, start, languages, six for tasks, 1,501 times.
-        self.eot = head.vocabulary - 1501 - 8 - self._languages(head)
+        self.eot = head.vocabulary - 1501 - 8 - head.languages
         self.no_timestamps = head.vocabulary - 1501 - 1
-
-    @staticmethod
-    def _languages(head: WhisperFile) -> int:
-        return max(head.vocabulary - MULTILINGUAL, 0) + 99
 
     @cached_property
     def _ranks(self) -> dict[bytes, int]:
@@ -174,12 +175,11 @@ class WhisperCppRecogniser(WhisperPasses):
         self._process = _Process(settings.model, {"heads": heads, "threads": threads})
         # Its table of pieces is made once for each language.
         tokenizer = cache(partial(_Pieces, head))
-        languages = self._process.languages[: head.vocabulary - MULTILINGUAL + 99]
         super().__init__(
             settings,
             config,
             0 if STATED in config else head.vocabulary,
-            tuple(languages) if head.vocabulary >= MULTILINGUAL else ("en",),
+            tuple(self._process.languages[: head.languages]) if head.vocabulary >= MULTILINGUAL else ("en",),
             tokenizer,
         )
 
@@ -269,14 +269,8 @@ class _Process:
     """The process that computes, see `livetrans.speech.whisper_cpp_process`."""
 
     def __init__(self, model: Path, options: dict[str, Any]) -> None:
-        self._model = model
-        process = start_python(
-            _PROCESS,
-            str(model.resolve()),
-            json.dumps(options),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
+        pipe = subprocess.PIPE
+        process = start_python(_PROCESS, str(model.resolve()), json.dumps(options), stdin=pipe, stdout=pipe)
         self.id = process.pid
         assert process.stdin and process.stdout
         self._requests, self._answers = io.BufferedWriter(process.stdin), io.BufferedReader(process.stdout)  # type: ignore[type-var]

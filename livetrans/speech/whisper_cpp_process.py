@@ -19,6 +19,7 @@ import os
 import signal
 import sys
 import tempfile
+from itertools import accumulate
 from typing import IO, Any
 
 import _pywhispercpp as cpp
@@ -70,9 +71,9 @@ class Model:
     def decode(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the tokens of one window, without the end of text, and the ends of those of text in seconds."""
         beams = request["beam_size"]
+        strategy = "BEAM_SEARCH" if beams > 1 else "GREEDY"
         strategies = cpp.whisper_sampling_strategy
-        greedy, search = strategies.WHISPER_SAMPLING_GREEDY, strategies.WHISPER_SAMPLING_BEAM_SEARCH
-        parameters = cpp.whisper_full_default_params(search if beams > 1 else greedy)
+        parameters = cpp.whisper_full_default_params(getattr(strategies, f"WHISPER_SAMPLING_{strategy}"))
         if beams > 1:
             parameters.beam_search = {"beam_size": beams, "patience": -1.0}
         parameters.n_threads = self._threads
@@ -101,11 +102,8 @@ class Model:
             for segment in range(cpp.whisper_full_n_segments(self._context))
             for place in range(cpp.whisper_full_n_tokens(self._context, segment))
         ]
-        ends: list[float] = []
-        for token in found:
-            if token.id < end:
-                ends.append(max(token.t_dtw / 100, ends[-1] if ends else 0.0))
-        return {"tokens": [token.id for token in found if token.id != end], "ends": ends}
+        times = accumulate((token.t_dtw / 100 for token in found if token.id < end), max, initial=0.0)
+        return {"tokens": [token.id for token in found if token.id != end], "ends": list(times)[1:]}
 
 
 def _check(what: str, code: int) -> None:

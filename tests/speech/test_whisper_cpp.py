@@ -136,15 +136,20 @@ def test_no_word_comes_from_short_sound_silence_or_after_the_end(recogniser: Whi
         assert all(0 < end <= length + 0.02 for end in hypothesis.segment_ends)
 
 
-def test_a_process_that_crashes_is_started_again_and_nothing_is_lost(cpp_recogniser_path: Path) -> None:
-    events: list[Event] = []
+def restarting(path: Path) -> tuple[RestartingRecogniser, list[WhisperCppRecogniser], list[Event]]:
+    """A recogniser, what was opened for it so far, and what it has published."""
     opened: list[WhisperCppRecogniser] = []
+    events: list[Event] = []
 
     def open_one() -> WhisperCppRecogniser:
-        opened.append(WhisperCppRecogniser(RecogniserSettings(cpp_recogniser_path, threads=1)))
+        opened.append(WhisperCppRecogniser(RecogniserSettings(path, threads=1)))
         return opened[-1]
 
-    recogniser = RestartingRecogniser(open_one, ManualClock(), events.append)
+    return RestartingRecogniser(open_one, ManualClock(), events.append), opened, events
+
+
+def test_a_process_that_crashes_is_started_again_and_nothing_is_lost(cpp_recogniser_path: Path) -> None:
+    recogniser, opened, events = restarting(cpp_recogniser_path)
     samples = sound("demo.flac", 0.0, 3.0)
     before = recogniser.recognise(samples)
     crashed = psutil.Process(opened[0].process_id)
@@ -194,14 +199,7 @@ def test_the_end_of_a_run_waits_for_no_partial_pass(
     hangs: bool, cpp_recogniser_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(whisper_cpp, "INTERRUPTION_SECONDS", 0.5 if hangs else 600.0)
-    opened: list[WhisperCppRecogniser] = []
-    notices: list[Event] = []
-
-    def open_one() -> WhisperCppRecogniser:
-        opened.append(WhisperCppRecogniser(RecogniserSettings(cpp_recogniser_path, threads=1)))
-        return opened[-1]
-
-    recogniser = RestartingRecogniser(open_one, ManualClock(), notices.append)
+    recogniser, opened, notices = restarting(cpp_recogniser_path)
     samples = sound("demo.flac", 0.0, 1.5)  # A pipe holds its features.
     words = recogniser.recognise(samples, final=True).words
     computing = psutil.Process(opened[0].process_id)
