@@ -19,7 +19,7 @@ from livetrans.session.codec import read_lines
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import Sink
 
-from .sinks import Collected, Stalled
+from .scripted_run import Collected, Stalled
 
 BOTH = pytest.mark.parametrize("threaded", [False, True])
 

@@ -35,8 +35,7 @@ from livetrans.speech.transcriber import Transcriber
 from tests.lm.scripted import ScriptedModel
 from tests.speech.scripted import ScriptedRecogniser
 
-from .scripted_run import Played, SilenceGate, into_languages, scripted_lanes, sentences, sound_of, updates
-from .sinks import Collected
+from .scripted_run import Collected, Played, SilenceGate, into_languages, scripted_lanes, sentences, sound_of, updates
 
 CLOCK = ManualClock()
 TEXTS = ["the first sentence is here.", "then another one follows it.", "and that was the last of them."]

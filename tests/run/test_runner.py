@@ -32,8 +32,7 @@ from livetrans.run.translating import Translating
 from livetrans.session.sinks import OutputClosed, Sink
 from tests.lm.scripted import ScriptedModel, word_by_word_rule
 
-from .scripted_run import scripted_translating, updates
-from .sinks import Collected, Stalled
+from .scripted_run import Collected, Stalled, scripted_translating, updates
 
 TEXTS = ["the first sentence is here.", "then another one follows it.", "and that was the last of them."]
 SHOWN = [text.upper() for text in TEXTS]

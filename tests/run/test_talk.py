@@ -24,8 +24,7 @@ from livetrans.run.publisher import Publish
 from livetrans.tui.status import draw
 
 from .faults import FaultyModel, ScaledClock, Schedule, Slow
-from .scripted_run import no_thread_left
-from .sinks import Collected
+from .scripted_run import Collected, no_thread_left
 
 TALK = Path(__file__).parents[2] / "recordings" / "talk.flac"
 SPEED = 40.0

@@ -30,8 +30,16 @@ from tests.lm.scripted import ScriptedModel, word_by_word_rule
 from tests.speech.scripted import ScriptedRecogniser
 
 from .faults import FaultyModel, FaultyRecogniser, FaultySource, Raise, ScaledClock, Schedule, Slow
-from .scripted_run import SPEED, SilenceGate, Spoken, finals_of, no_thread_left, scripted_translating, sentences
-from .sinks import Collected
+from .scripted_run import (
+    SPEED,
+    Collected,
+    SilenceGate,
+    Spoken,
+    finals_of,
+    no_thread_left,
+    scripted_translating,
+    sentences,
+)
 
 SETTINGS = Settings(meeting=MeetingSettings(target="none"), output=OutputSettings(record_session=False))
 
