@@ -181,16 +181,14 @@ def _summary_at_the_end(records: Sequence[Sink], heard: Heard, writes_subtitles:
 
     `writes_subtitles`: the caller writes them after a run that was neither left nor failed.
     """
-    was_left = failed = False
+    error: BaseException | None = None
     try:
         yield
-    except KeyboardInterrupt:
-        was_left = True
-        raise
-    except Exception:
-        failed = True
+    except BaseException as fault:
+        error = fault
         raise
     finally:
+        was_left, failed = isinstance(error, KeyboardInterrupt), isinstance(error, Exception)
         with contextlib.suppress(OSError):  # The terminal may have gone.
             if heard.nothing and not failed:
                 say(heard.nothing)

@@ -201,9 +201,7 @@ def is_replaceable(item: Record | AudioChunk) -> bool:
     match item:
         case Record(event=Transcript() | Translation() | Caption() as event):
             return not event.final
-        case Record(event=SourceProgress() | Coalesced() | BackPressure()):
-            return True
-        case Record():
-            return False
+        case Record(event=event):
+            return isinstance(event, SourceProgress | Coalesced | BackPressure)
         case _:
             return True

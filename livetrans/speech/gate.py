@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from livetrans.config import GateSettings
-from livetrans.errors import UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, SpeechChunk
 
 if TYPE_CHECKING:
@@ -49,11 +48,7 @@ class VoiceActivityGate:
     """
 
     def __init__(self, settings: GateSettings, is_speech: Callable[[NDArray[np.int16]], bool] | None = None) -> None:
-        """`is_speech` replaces webrtcvad: called once for each window of 480 samples, in order.
-
-        Raises:
-            UsageError: webrtcvad has no such aggressiveness.
-        """
+        """`is_speech` replaces webrtcvad: called once for each window of 480 samples, in order."""
         self._is_speech = is_speech or _webrtc(settings.aggressiveness)
         self._pause_windows = max(_windows(settings.pause), 1)
         self._pre_roll_windows = _windows(settings.pre_roll)
@@ -168,8 +163,6 @@ class VoiceActivityGate:
 
 def _webrtc(aggressiveness: int) -> Callable[[NDArray[np.int16]], bool]:
     """Return webrtcvad's test of a window; it adapts to the sound before, so windows come in order."""
-    if aggressiveness not in range(4):
-        raise UsageError(f"The gate's aggressiveness is {aggressiveness}; choose 0, 1, 2 or 3.")
     import webrtcvad
 
     detector = webrtcvad.Vad(aggressiveness)

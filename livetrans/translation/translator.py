@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from livetrans.config import FINALS, DecodingSettings, MaskSettings
+from livetrans.config import DecodingSettings, MaskSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
 from livetrans.decoding.verification import Sampler
 from livetrans.errors import ContextError, UsageError
@@ -37,12 +37,8 @@ class Translator:
     ) -> None:
         """
         Raises:
-            UsageError: settings that do not exist, or do not go together.
+            UsageError: settings that do not go together.
         """
-        if decoding.method not in DECODERS:
-            raise UsageError(f"there is no method {decoding.method!r}; choose one of {', '.join(DECODERS)}")
-        if decoding.final not in FINALS:
-            raise UsageError(f"finals cannot be {decoding.final!r}; choose one of {', '.join(FINALS)}")
         check_method(decoding, draft_model is not None)
         self._model = model
         self._draft_model = draft_model

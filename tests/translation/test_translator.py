@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from livetrans.config import DecodingSettings, MaskSettings, Settings
-from livetrans.errors import ContextError, UsageError
+from livetrans.errors import ContextError
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
 from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.run.translating import Lane, Translating
@@ -124,11 +124,6 @@ def test_a_source_without_words_is_not_translated(text: str) -> None:
     [nothing] = _feed(translator, _update(text, revision=1))
     assert (nothing.text, nothing.tokens, nothing.stats.forward_passes) == ("", (), 0)
     assert _feed(translator, _update("one two three", revision=2))[0].stats.draft_tokens == 2
-
-
-def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(UsageError, match="ssbd"):
-        _translator(method="sbd")
 
 
 def _run(translator: Translator, *updates: Transcript, k: int = 1) -> list[Caption]:
