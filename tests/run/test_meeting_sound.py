@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 
 from livetrans.clock import SystemClock
 from livetrans.config import MeetingSettings, OutputSettings, RecogniserSettings, Settings, TranscriberSettings
+from livetrans.errors import UsageError
 from livetrans.events import SAMPLE_RATE, Origin, Transcript
-from livetrans.run.listening import PostponedNotices
+from livetrans.run.listening import Listening, PostponedNotices
 from livetrans.run.opening import from_tracks
 from livetrans.speech.words import comparison_form
 from tests.audio.rooms import Sound, as_samples, bleed, microphone, recording
@@ -27,13 +29,16 @@ SETTINGS = Settings(
 )
 
 
+def opened(played: Sound, heard: Sound, settings: Settings = SETTINGS) -> Listening:
+    """Return the listening side of a meeting."""
+    sources = [(Played(sound), PostponedNotices()) for sound in (played, heard)]
+    open_listening = from_tracks(sources, Origin("a meeting"), settings, SystemClock())
+    return open_listening(lambda event: None, lambda chunk: None)
+
+
 def meeting(played: Sound, heard: Sound) -> dict[str | None, list[Transcript]]:
     """Return the finals of both tracks."""
-    sources = [(Played(sound), PostponedNotices()) for sound in (played, heard)]
-    listening = from_tracks(sources, Origin("a meeting"), SETTINGS, SystemClock())(
-        lambda event: None, lambda chunk: None
-    )
-    finals = [transcript for transcript in listening.transcripts if transcript.final]
+    finals = [transcript for transcript in opened(played, heard).transcripts if transcript.final]
     return {track: [final for final in finals if final.track == track] for track in ("me", "them")}
 
 
@@ -49,6 +54,12 @@ def lost(expected: list[str], found: list[str]) -> int:
             same = kept[row, column] + (word == other)
             kept[row + 1, column + 1] = max(same, kept[row, column + 1], kept[row + 1, column])
     return len(expected) - int(kept[-1, -1])
+
+
+def test_a_language_that_the_recogniser_does_not_know_is_refused_before_anything_is_heard() -> None:
+    silence = np.zeros(SAMPLE_RATE, np.int16)
+    with pytest.raises(UsageError, match="'fr'"):
+        opened(silence, silence, replace(SETTINGS, meeting=MeetingSettings(spoken="fr")))
 
 
 def test_bleed_gives_no_words_and_the_others_keep_theirs() -> None:
