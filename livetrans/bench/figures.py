@@ -239,6 +239,8 @@ def explained(column: Column, runs: Sequence[MeasuredRun]) -> Column:
 def general_notes(run: MeasuredRun) -> Iterator[str]:
     """Yield what a reader must know of all figures of a run."""
     name, header = run.file.path.name, run.file.header
+    if run.settings.comet is not None and not any(run.with_references(run.baseline.finals)):
+        yield f"{name}: COMET was not computed: the run has no reference."
     if not run.file.complete:
         whole = sum(len(done) == header.corpus.segments for done in run.repeats)
         yield (

@@ -175,6 +175,13 @@ def test_what_part_has_a_reference_is_said_beside_quality(measured: MeasuredRun)
     assert "1 of 2 streams as wholes" in make_table("6", [recorded(measured, "aabb", whole=True)]).every_caveat()[0]
 
 
+def test_comet_without_a_reference_is_said(measured: MeasuredRun, tmp_path: Path) -> None:
+    segments = tuple(replace(one, reference=None) for one in measured.file.segments)
+    settings = replace(measured.settings, comet=tmp_path)
+    table = make_table("3", [MeasuredRun(replace(measured.file, segments=segments), settings)])
+    assert table.every_caveat() == ["run.jsonl: COMET was not computed: the run has no reference."]
+
+
 def test_one_file_gives_one_table_byte_by_byte(run: RunFile) -> None:
     before = run.path.read_bytes()
 
