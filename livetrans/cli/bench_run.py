@@ -29,7 +29,7 @@ from livetrans.config import DecodingSettings, LanguageModelSettings, SamplingSe
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.files import input_path
-from livetrans.languages import Language, parse_language
+from livetrans.languages import Language, check_different, parse_language
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.models.find import TRANSLATOR_VARIABLE, find_double_model, find_draft_model, find_translator
 from livetrans.session.store import path_or_session
@@ -122,6 +122,7 @@ def run_command(**values: Any) -> None:
 def _run(options: Any) -> Path:
     """Run what the options name, or the rest of it; return the run file."""
     languages = parse_language(options.from_), parse_language(options.to)
+    check_different(options.from_, options.to)
     if options.quick and (options.sentences or options.repeats):
         raise UsageError("--quick chooses --sentences and --repeats itself; drop them, or drop --quick")
     methods = parse_methods(options.methods)

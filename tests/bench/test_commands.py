@@ -277,6 +277,7 @@ BAD = [
         (["case", "{run}", "--id", "0", "--methods", "rt,foo"], "has no method 'foo'; choose from rt,"),
         (["case", "{run}", "--id", "0", "--methods", "rt,bild@0.6,3"], "has no method 'bild@0.6,3'; choose from rt,"),
         (["run", "--source", "{a}", "--methods", "ssbd@7"], "write for example ssbd@0.2"),
+        (["run", "--source", "{a}", "--from", "de", "--to", "German"], "--from and --to are both German"),
         (["run", "--source", "https://x.org/a.txt"], "https://x.org/a.txt is an address"),
         (["table", "{folder}/rum.jsonl"], "did you mean {folder}/run.jsonl?"),
         (["table", "{run}", "--unit", "words"], "did you mean word?"),
