@@ -16,7 +16,7 @@ import click
 
 from livetrans.bench.methods import TIMES
 from livetrans.bench.table import FORMATS, UNLIMITED, Table, as_csv, as_json, as_latex, as_markdown, as_text
-from livetrans.cli.declarations import LazyCommand, LazyGroup
+from livetrans.cli.declarations import CountRange, LazyCommand, LazyGroup
 from livetrans.cli.messages import progress_bar, say
 from livetrans.cli.options import MOST_THREADS
 from livetrans.errors import UsageError
@@ -40,7 +40,7 @@ command = LazyGroup(
 )
 
 threads_option = functools.partial(
-    click.option, "--threads", metavar="N", type=click.IntRange(1, MOST_THREADS), default=1, show_default=True
+    click.option, "--threads", metavar="N", type=CountRange(1, MOST_THREADS), default=1, show_default=True
 )
 time_option = click.option(
     "--time",

@@ -22,7 +22,7 @@ from livetrans.bench.methods import (
 from livetrans.bench.run import Bench, check_models, method_models
 from livetrans.bench.runfile import FORMAT, Header, RunWriter
 from livetrans.cli.bench import step_bar, threads_option, time_option
-from livetrans.cli.declarations import NumberRange
+from livetrans.cli.declarations import CountRange, NumberRange
 from livetrans.cli.messages import say
 from livetrans.cli.options import PROMPTS
 from livetrans.config import DecodingSettings, LanguageModelSettings, SamplingSettings
@@ -38,7 +38,7 @@ from livetrans.signature import sign
 if TYPE_CHECKING:
     from livetrans.lm.llama.model import LlamaModel
 
-_count = partial(click.option, metavar="N", type=click.IntRange(min=1))
+_count = partial(click.option, metavar="N", type=CountRange(min=1))
 _path = partial(click.option, type=input_path, metavar="FILE")
 _language = partial(click.option, metavar="LANGUAGE", show_default=True)
 _model = partial(click.option, metavar="MODEL")
@@ -76,20 +76,20 @@ _model = partial(click.option, metavar="MODEL")
 @_count("--minimum-words", default=1, help="With --source: only sentences of at least N words.")
 @_count(
     "--repeats",
-    type=click.IntRange(1, 99),
+    type=CountRange(1, 99),
     show_default=str(REPEATS),
     help="How often everything is done; times are medians.",
 )
 @threads_option(help="Threads of the translator; with 1, results repeat exactly.")
 @time_option
 @click.option("--temperature", metavar="T", type=NumberRange(0.01, 100), help="Draw tokens, at this temperature.")
-@click.option("--top-k", metavar="K", type=click.IntRange(min=0), help="Draw among the K most likely; 0 among all.")
+@click.option("--top-k", metavar="K", type=CountRange(min=0), help="Draw among the K most likely; 0 among all.")
 @click.option("--top-p", metavar="P", type=NumberRange(0, 1), help="Draw among the most likely that add up to P.")
-@click.option("--seed", metavar="N", type=click.IntRange(min=0), help="Seed of the draws.")
+@click.option("--seed", metavar="N", type=CountRange(min=0), help="Seed of the draws.")
 @click.option(
     "--context",
     metavar="TOKENS",
-    type=click.IntRange(min=32),
+    type=CountRange(min=32),
     default=LanguageModelSettings(Path()).context_tokens,
     show_default=True,
     help="Context window: prompt and output together.",

@@ -18,6 +18,7 @@ from livetrans.bench.runfile import read_run
 from livetrans.bench.tables import TABLES, kinds_of, make_table
 from livetrans.bench.updates import case_lines, case_of, simulstream_log
 from livetrans.cli.bench import page_options, possible_tables, put, step_bar, threads_option, time_option, write_tables
+from livetrans.cli.declarations import CountRange
 from livetrans.cli.messages import say
 from livetrans.config import LanguageModelSettings, MaskSettings
 from livetrans.errors import UsageError
@@ -62,7 +63,7 @@ _unit = click.option(
 @click.option(
     "--mask-k",
     metavar="K",
-    type=click.IntRange(1, 99),
+    type=CountRange(1, 99),
     multiple=True,
     help="Display-only masks to add; 3 and 5 without it. The first is what the calm table shows.",
 )
@@ -175,7 +176,7 @@ def export_command(file: Path, method: str, unit: str, output: Path, force: bool
 @click.option(
     "--rounds",
     metavar="N",
-    type=click.IntRange(1, 999),
+    type=CountRange(1, 999),
     default=11,
     show_default=True,
     help="Passes of each length; figures are medians.",
@@ -183,7 +184,7 @@ def export_command(file: Path, method: str, unit: str, output: Path, force: bool
 @click.option(
     "--languages",
     metavar="N",
-    type=click.IntRange(2, 16),
+    type=CountRange(2, 16),
     help="Measure updates into 1 to N languages at once instead, on the recorded transcripts in the tree.",
 )
 @page_options("new tokens,to one")

@@ -109,8 +109,16 @@ class GroupedCommand(click.Command):
                 formatter.write_dl(lines)
 
 
+class CountRange(click.IntRange):
+    """A range of whole numbers, which its message calls so."""
+
+    name = "whole number"
+
+
 class NumberRange(click.FloatRange):
     """A range that refuses nan, which compares as neither below nor above a bound."""
+
+    name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
@@ -127,7 +135,7 @@ class Gamma(click.ParamType[int | None]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
         from livetrans.config import MOST_GAMMA
 
-        return None if value == "auto" else int(click.IntRange(1, MOST_GAMMA).convert(value, param, ctx))
+        return None if value == "auto" else int(CountRange(1, MOST_GAMMA).convert(value, param, ctx))
 
 
 class Languages(click.ParamType[tuple[str, ...]]):

@@ -15,6 +15,7 @@ import click
 from livetrans.cli.config import config_option
 from livetrans.cli.declarations import (
     BY_CALM,
+    CountRange,
     Gamma,
     GroupedOption,
     Languages,
@@ -83,7 +84,7 @@ _file = partial(
     show_envvar=True,
     show_default="the one that `livetrans models` marks",
 )
-_threads = partial(_model, metavar="N", type=click.IntRange(0, MOST_THREADS))
+_threads = partial(_model, metavar="N", type=CountRange(0, MOST_THREADS))
 _translation = partial(setting_option, "Translation")
 _single = partial(setting_option, "Translation", show_default=BY_CALM)
 _listening = partial(setting_option, "Listening")
@@ -139,7 +140,7 @@ _MODELS = [
         "language_model.context_tokens",
         "--context",
         metavar="TOKENS",
-        type=click.IntRange(32, 131_072),
+        type=CountRange(32, 131_072),
         help="Context window of the translator, in tokens.",
     ),
     _model(
@@ -198,7 +199,7 @@ _TRANSLATION = [
         "decoding.window",
         "--live-window",
         metavar="TOKENS",
-        type=click.IntRange(min=0),
+        type=CountRange(min=0),
         help="Last tokens of the draft that window verifies; those before them do not change.",
     ),
     _single(
@@ -212,7 +213,7 @@ _TRANSLATION = [
         "prompt.history",
         "--history",
         metavar="N",
-        type=click.IntRange(0, 20),
+        type=CountRange(0, 20),
         help=f"Earlier sentences in the prompt, each with its translation; the default of --context grows by "
         f"{PAIR_TOKENS} tokens for each.",
     ),
@@ -236,7 +237,7 @@ _TRANSLATION = [
         "mask.k",
         "--mask-k",
         metavar="TOKENS",
-        type=click.IntRange(min=0),
+        type=CountRange(min=0),
         help="Number of tokens that the mask hides.",
     ),
 ]
@@ -246,7 +247,7 @@ _LISTENING = [
         "gate.aggressiveness",
         "--vad",
         metavar="0..3",
-        type=click.IntRange(0, 3),
+        type=CountRange(0, 3),
         help="Strictness of the voice-activity gate: 0 lets most sound through, 3 least.",
     ),
     _listening_seconds("gate.pause", "--pause", help="Seconds of silence that end a segment."),
@@ -354,7 +355,7 @@ _OUTPUT = [
         "--keep-sessions",
         metavar="DAYS",
         example=365,
-        type=click.IntRange(min=1),
+        type=CountRange(min=1),
         show_default="all are kept",
         help="Remove sessions in the user's data folder that are older, when this run begins.",
     ),

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from livetrans.audio.source import WHOLE, Part, ReplayClock
 from livetrans.bench.table import FORMATS
-from livetrans.cli.declarations import GroupedCommand, Instant, complete_file_or_session
+from livetrans.cli.declarations import CountRange, GroupedCommand, Instant, complete_file_or_session
 from livetrans.cli.messages import say, warn
 from livetrans.cli.run_options import run_options, wants_screen, was_given
 from livetrans.cli.running import OpenSource, run_at_once, run_live
@@ -72,7 +72,7 @@ OFFLINE_STEP = 8.0
 )
 @click.option(
     "--repeats",
-    type=click.IntRange(1, 99),
+    type=CountRange(1, 99),
     default=1,
     show_default=True,
     help="With --compare: how often everything is done; the table shows medians and spread.",

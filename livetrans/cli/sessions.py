@@ -9,7 +9,7 @@ from typing import cast, get_args
 
 import click
 
-from livetrans.cli.declarations import AdvisingGroup, Languages, complete_language, complete_session
+from livetrans.cli.declarations import AdvisingGroup, CountRange, Languages, complete_language, complete_session
 from livetrans.cli.messages import require_yes, say, warn
 from livetrans.errors import SessionError, UsageError
 from livetrans.files import check_new, write_new
@@ -164,9 +164,7 @@ def path_command(name: str | None) -> None:
 @command.command("rm", short_help="Remove sessions.")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_session)
 @click.option("--empty", is_flag=True, help="Remove those without captions.")
-@click.option(
-    "--older-than", "days", metavar="DAYS", type=click.IntRange(min=0), help="Remove sessions older than DAYS."
-)
+@click.option("--older-than", "days", metavar="DAYS", type=CountRange(min=0), help="Remove sessions older than DAYS.")
 @click.option("--yes", is_flag=True, help="Remove without asking; needed where there is no terminal.")
 def remove_command(names: tuple[str, ...], empty: bool, days: int | None, yes: bool) -> None:
     """Remove the sessions NAME, or those that the options choose, with their sound."""

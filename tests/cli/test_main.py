@@ -89,6 +89,8 @@ def test_an_unexpected_fault_is_an_internal_error_and_debug_shows_its_traceback(
         (["bench", "runn"], "there is no command 'runn' (did you mean run?)"),
         (["sessions", "lits"], "there is no command 'lits' (did you mean list?)"),
         (["replay", "x.flac", "--mask"], "livetrans replay --help"),
+        (["mic", "--mask-k", "lots"], "'lots' is not a valid whole number"),
+        (["mic", "--bias", "lots"], "'lots' is not a valid number"),
         (["sessions", "rm", "--older-than"], "livetrans sessions rm --help"),
         (["replay", "https:/example.org/talk"], "is an address"),
         (["replay", "https://example.org/talk"], "is an address"),
