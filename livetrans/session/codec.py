@@ -195,23 +195,6 @@ def to_line(record: Record, *, ascii_only: bool = False) -> str:
     return dump(to_dict(record), ascii_only=ascii_only)
 
 
-def without_times(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values without everything measured (`at`, names ending in `_at` or `_seconds`), at every depth.
-
-    What is left is the same in two runs over the same input, so that two runs can be compared.
-    """
-    return {
-        key: without_times(value) if isinstance(value, Mapping) else value
-        for key, value in values.items()
-        if not is_time(key)
-    }
-
-
-def is_time(name: str) -> bool:
-    """Return whether a field of this name is measured time or a ratio of such; `start`, `end`, `heard` are not."""
-    return name in ("at", "speedup") or name.endswith(("_at", "_seconds"))
-
-
 def events_file(path: Path) -> Path:
     """Return the file of events of a session, given its folder or the file itself."""
     return path / EVENTS_FILE if path.is_dir() else path

@@ -15,8 +15,8 @@ from livetrans.cli import run
 from livetrans.cli.bench import write_tables
 from livetrans.config import SamplingSettings
 from livetrans.errors import UsageError
-from livetrans.session.codec import without_times
 from tests.lm.test_draft_model import write_noisy_copy
+from tests.session.examples import without_times
 
 
 def test_the_real_translator_goes_through_run_and_table(

@@ -18,10 +18,11 @@ from livetrans.bench.methods import parse_methods
 from livetrans.bench.run import tasks
 from livetrans.bench.runfile import RunWriter, Segment, Update, read_run, to_line
 from livetrans.errors import LivetransError, SessionError, UsageError
-from livetrans.session.codec import read_lines, without_times
+from livetrans.session.codec import read_lines
 from livetrans.stats import DecodingStats
 from tests.bench.runs import METHODS, SCRIPTED, SENTENCES, corpus_of, header_of, run_to
 from tests.lm.scripted import hashed_rule
+from tests.session.examples import without_times
 
 
 def _untimed(path: Path) -> list[dict[str, object]]:

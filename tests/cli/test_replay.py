@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from livetrans.cli import run
-from livetrans.session.codec import without_times
 from livetrans.session.store import find_session, session_folders, summarise
+from tests.session.examples import without_times
 
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
 

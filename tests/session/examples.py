@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from livetrans.config import DecodingSettings, Settings
 from livetrans.events import (
@@ -88,3 +90,17 @@ def write_session(path: Path, *events: Event, step: float = 1.0) -> Path:
     lines = (to_line(Record(index * step, event)) + "\n" for index, event in enumerate(events))
     path.write_text("".join(lines), encoding="utf-8")
     return path
+
+
+def without_times(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a line without everything measured, at every depth: what two runs over one input have in common."""
+    return {
+        key: without_times(value) if isinstance(value, Mapping) else value
+        for key, value in values.items()
+        if not is_time(key)
+    }
+
+
+def is_time(name: str) -> bool:
+    """Whether a field of this name is measured time or a ratio of such; `start`, `end`, `heard` are not."""
+    return name in ("at", "speedup") or name.endswith(("_at", "_seconds"))

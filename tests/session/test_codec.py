@@ -28,9 +28,9 @@ from livetrans.config import (
 from livetrans.errors import SessionError
 from livetrans.events import BackPressure, Caption, Event, Notice, Record, RunStarted, Span, Transcript, Translation
 from livetrans.session import codec
-from livetrans.session.codec import Transcripts, from_dict, read_records, to_dict, to_line, without_times
+from livetrans.session.codec import Transcripts, from_dict, read_records, to_dict, to_line
 
-from .examples import EVENTS, write_session
+from .examples import EVENTS, is_time, write_session
 
 SECONDS = st.integers(-(10**12), 10**12).map(lambda count: count / 10**6)
 st.register_type_strategy(float, SECONDS)
@@ -75,15 +75,6 @@ def test_the_line_says_event_and_instant_first_and_rounds() -> None:
     values = to_dict(Record(1.23456789, EVENTS[3]))
     assert list(values)[:2] == ["event", "at"]
     assert (values["event"], values["at"]) == ("transcript", 1.234568)
-
-
-def test_without_times_source_time_and_counts_are_left() -> None:
-    values = without_times(to_dict(Record(1.0, EVENTS[3])))
-    assert values["recognition"] == {"audio_seconds_in_pass": 1.2}
-    assert (values["start"], values["end"]) == (0.31, 1.2)
-    assert "at" not in values and "captured_at" not in values
-    counts = without_times(to_dict(Record(1.0, EVENTS[5])))["stats"]
-    assert counts["decoding_steps"] == 4 and not any(name.endswith("_seconds") for name in counts)
 
 
 def test_unknown_fields_are_ignored_and_new_ones_take_their_default() -> None:
@@ -277,7 +268,7 @@ def test_every_field_is_documented_with_its_unit_and_whether_it_is_measured(name
     assert rows.keys() == names(codec.EVENTS[name]) | ({"version"} if name == "run_started" else set())
     for field, (unit, measured, text) in rows.items():
         assert unit.strip() and text.strip()
-        assert measured == ("yes" if codec.is_time(field.split(".")[-1]) else "no"), field
+        assert measured == ("yes" if is_time(field.split(".")[-1]) else "no"), field
 
 
 @pytest.mark.parametrize("name", codec.EVENTS)
