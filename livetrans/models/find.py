@@ -250,11 +250,14 @@ def _find(
     if best := _first(fitting, engines):
         return best
     if source or targets:
-        fault = f"no {kind} here knows {source or 'any language'}" + (f" to {' and '.join(targets)}" if targets else "")
+        shown = [target for target in targets if target != source]
+        into = f" to {' and '.join(shown)}" if shown else ""
+        back = " and back" if shown and source in targets else ""
+        fault = f"no {kind} here knows {source or 'any language'}{into}{back}"
     else:
         fault = f"there is no {kind} here"
-    sources, shown = pair or (source or "en", ",".join(targets) or ("en" if source == "de" else "de"))
-    fetch = f"small --from {sources} --to {shown}"
+    spoken, read = pair or (source or "en", ",".join(targets) or ("en" if source == "de" else "de"))
+    fetch = f"small --from {spoken} --to {read}"
     raise _missing(kind, fault, found, f"{fetch} --engine {WHISPER_CPP}" if engines == (WHISPER_CPP,) else fetch)
 
 

@@ -72,6 +72,8 @@ def test_without_models_the_sentence_says_how_to_point_to_one(home: Path, monkey
     write(home / "page.gguf", b"<!doctype html>")
     with pytest.raises(ModelError, match=r"no translator here knows en to de; found: page\.gguf; .*--mt"):
         to_german()
+    with pytest.raises(ModelError, match="no translator here knows en to de and back; "):
+        find.find_translator(source="en", targets=["de", "en"])
 
 
 def test_earlier_folders_win_and_the_embedded_model_comes_last(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
