@@ -253,7 +253,8 @@ def _find(
         shown = [target for target in targets if target != source]
         into = f" to {' and '.join(shown)}" if shown else ""
         back = " and back" if shown and source in targets else ""
-        fault = f"no {kind} here knows {source or 'any language'}{into}{back}"
+        of = f" of {' or '.join(engines)}" if any(engines and model.engine not in engines for model in found) else ""
+        fault = f"no {kind}{of} here knows {source or 'any language'}{into}{back}"
     else:
         fault = f"there is no {kind} here"
     spoken, read = pair or (source or "en", ",".join(targets) or ("en" if source == "de" else "de"))

@@ -151,7 +151,9 @@ def test_the_engine_decides_between_models_of_two_formats(home: Path, monkeypatc
     assert find.find_recogniser("ggml-small", engine="faster-whisper").path == file
     file.unlink()
     assert chosen("auto") == folder
-    with pytest.raises(ModelError, match=r"no recogniser here knows fr; .*pull small .* --engine whisper\.cpp`"):
+    with pytest.raises(
+        ModelError, match=r"no recogniser of whisper\.cpp here knows fr; .*pull small .* --engine whisper\.cpp`"
+    ):
         chosen("whisper.cpp")
     settings = Settings(recogniser=RecogniserSettings(Path("faster-whisper-small"), engine="whisper.cpp"))
     with pytest.raises(UsageError, match=r"is a model of faster-whisper; drop --engine"):
