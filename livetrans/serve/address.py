@@ -77,7 +77,7 @@ def parse_place(text: str) -> Place:
                 "or --serve behind the files"
             )
     if address and (address.is_unspecified or address.is_multicast):
-        raise UsageError(f"--serve took {host} for an address of this machine; write --serve {LAN}, and it is found")
+        raise UsageError(f"{host} is no address of one machine; write --serve {LAN}, and that of this one is found")
     if address and is_lan and address.is_loopback:
         raise UsageError(f"others cannot reach {host}; write --serve {LAN}, or --serve {host} for this machine alone")
     if address and not is_lan and not address.is_loopback:

@@ -106,7 +106,7 @@ def test_without_serve_nothing_is_opened(tmp_path: Path, talk: Path, translator_
     ("words", "code", "sentence"),
     [
         (["--serve", "192.168.1.20"], 2, "write --serve lan:192.168.1.20 if others are to read"),
-        (["--serve", "0.0.0.0:80"], 2, "--serve took 0.0.0.0 for an address of this machine"),
+        (["--serve", "0.0.0.0:80"], 2, "0.0.0.0 is no address of one machine; write --serve lan"),
         (["--serve", "lan:127.0.0.1"], 2, "others cannot reach 127.0.0.1"),
         (["--serve", "demo.flac"], 2, "or --serve behind the files"),
         (["--serve", "localhost:0x50"], 2, "took '0x50' for a port"),
