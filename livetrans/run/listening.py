@@ -38,7 +38,7 @@ class Listener:
         self._clock = clock
         self._change = threading.Condition()
         self._holds = False
-        self._closed = False
+        self.closed = False
         self._heard_at: float | None = None
         self._awaited_at: float | None = None
         self.pass_factor = 1
@@ -51,7 +51,7 @@ class Listener:
     @property
     def step_factor(self) -> int:
         """The factor that holds: in a run that ends, the recogniser makes the last passes alone."""
-        return ONLY_LAST_PASSES if self._closed else self.pass_factor
+        return ONLY_LAST_PASSES if self.closed else self.pass_factor
 
     @property
     def behind(self) -> float:
@@ -72,13 +72,13 @@ class Listener:
     def close(self) -> None:
         """Never hold again, and make no partial passes."""
         with self._change:
-            self._closed = True
+            self.closed = True
             self._change.notify_all()
 
     def await_chunk(self) -> None:
         """Note that the listening thread waits for its source; while it is held, wait here."""
         with self._change:
-            self._change.wait_for(lambda: self._closed or not self._holds)
+            self._change.wait_for(lambda: self.closed or not self._holds)
             self._awaited_at = self._clock.now()
 
     def begin_chunk(self, chunk: AudioChunk) -> None:

@@ -125,8 +125,10 @@ def _listening(
     def close() -> None:
         for source in sources:
             source.close()
-        listener.close()
-        recogniser.interrupt()
+        if not listener.closed:
+            # Once: a pass that comes because the buffer is full has to end.
+            listener.close()
+            recogniser.interrupt()
 
     return Listening(transcripts, pause, close, listener, recogniser.listen_for, origin)
 

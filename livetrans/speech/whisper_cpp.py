@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import re
 import select
 import signal
@@ -273,7 +274,8 @@ class _Process:
         process = start_python(_PROCESS, str(model.resolve()), json.dumps(options), stdin=pipe, stdout=pipe)
         self.id = process.pid
         assert process.stdin and process.stdout
-        self._requests, self._answers = io.BufferedWriter(process.stdin), io.BufferedReader(process.stdout)  # type: ignore[type-var]
+        os.set_blocking(process.stdin.fileno(), False)  # A process that hangs reads nothing.
+        self._requests, self._answers = process.stdin, io.BufferedReader(process.stdout)  # type: ignore[type-var]
         self._child = process
         weakref.finalize(self, _end, process)
         self.is_interruptible, self._deadline = False, math.inf
@@ -307,19 +309,28 @@ class _Process:
             PassInterrupted: the pass was interrupted.
             RuntimeError: it failed, or the process has ended.
         """
+        message = json.dumps(request).encode() + b"\n"
+        if features is not None:
+            message += np.ascontiguousarray(features, dtype="<f4").tobytes()
+        rest = memoryview(message)
         with suppress(OSError):  # The answer says why.
-            self._requests.write(json.dumps(request).encode() + b"\n")
-            if features is not None:
-                self._requests.write(np.ascontiguousarray(features, dtype="<f4").tobytes())
-            self._requests.flush()
+            while rest:
+                self._await([], [self._requests])
+                rest = rest[self._requests.write(rest) or 0 :]
         return self._answer()
 
-    def _answer(self) -> dict[str, Any]:
-        while not select.select([self._answers], [], [], 0.5)[0]:
+    def _await(self, answers: list[IO[bytes]], requests: list[IO[bytes]]) -> None:
+        """Wait until one of the pipes is ready; kill a process that was interrupted and takes too long."""
+        while not any(select.select(answers, requests, [], 0.5)):
             if time.monotonic() > self._deadline:
                 self._child.kill()
+
+    def _answer(self) -> dict[str, Any]:
+        self._await([self._answers], [])
         line = self._answers.readline()
         if not line.endswith(b"\n"):
+            if time.monotonic() > self._deadline:
+                raise PassInterrupted
             raise RuntimeError(f"whisper.cpp has ended with code {self._child.wait()}")
         answer: dict[str, Any] = json.loads(line)
         if "interrupted" in answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from livetrans.clock import ManualClock
 from livetrans.config import TranscriberSettings
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, SourceProgress, Word
+from livetrans.run import opening
 from livetrans.run.listening import Hearing, Listener, Stages, listen
 from livetrans.speech.recogniser import Hypothesis, PassInterrupted
 from livetrans.speech.transcriber import Transcriber
@@ -71,3 +73,12 @@ def test_a_run_that_ends_waits_for_its_last_pass_alone() -> None:
     finals = [transcript.text for transcript in listen(source, hearing, listener) if transcript.final]
     assert finals == ["nothing is lost."]
     assert [final for _, _, final in recogniser.passes] == [False, False, True]
+
+
+def test_a_pass_is_interrupted_once_however_often_a_run_is_ended() -> None:
+    interrupted: list[int] = []
+    recogniser = SimpleNamespace(interrupt=lambda: interrupted.append(1), listen_for=None, began=None)
+    listening = opening._listening([], iter(()), recogniser, Listener(ManualClock()), None)  # type: ignore[arg-type]
+    for _ in range(3):
+        listening.close()
+    assert interrupted == [1]
