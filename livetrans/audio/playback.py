@@ -64,6 +64,11 @@ class Playback(LiveSource):
     def _on_sound(self, samples: NDArray[np.int16]) -> None:
         self._has_played = True
 
+    def _report(self, begin: int, end: int, reason: str) -> None:
+        """Report a gap, but not the wait for the first sound: a server renders up to 2 s ahead."""
+        if begin or reason != self.gap_reason:
+            super()._report(begin, end, reason)
+
     def _on_absence(self, absence: str) -> None:
         """Report a server that is gone, and a program that does not play."""
         if absence == NO_SERVER or (absence == NO_PROGRAM and self._program is None):

@@ -68,13 +68,14 @@ def test_a_program_that_pauses_is_a_gap_without_a_word() -> None:
     assert "cannot be heard" in notice.text, "it is of the end of the script"
 
 
-def test_a_program_that_does_not_play_yet_is_waited_for_and_the_wait_counts() -> None:
+def test_a_program_that_does_not_play_yet_is_waited_for_and_the_wait_counts_and_is_no_gap() -> None:
     def steps(clock: ManualClock) -> list[Step]:
         return [lambda: clock.advance(1.0), absent(NO_PROGRAM), lambda: clock.advance(20.0), block(1)]
 
     chunks, events, _ = hear("fire", steps)
     assert spans(chunks) == [(21.0, 1)], "source time begins with the run"
     assert "plays nothing yet" in next(event.text for event in events if isinstance(event, Notice))
+    assert not [event for event in events if isinstance(event, Gap) and not event.start]
 
 
 def test_a_server_that_is_gone_is_said_once_and_so_is_its_return() -> None:
