@@ -31,7 +31,8 @@ from livetrans.run.restarting import RestartingRecogniser
 from livetrans.speech import whisper_cpp
 from livetrans.speech.recogniser import PassInterrupted
 from livetrans.speech.whisper import WhisperRecogniser
-from livetrans.speech.whisper_cpp import WhisperCppRecogniser, gpu_in, read_head
+from livetrans.speech.whisper_cpp import WhisperCppRecogniser, gpu_in
+from livetrans.speech.whisper_cpp_file import read_head
 from livetrans.speech.whisper_model import AGREEING_PASSES
 from livetrans.speech.whisper_pass import SPARE_TOKENS
 
