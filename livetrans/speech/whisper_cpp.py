@@ -220,7 +220,7 @@ class _Process:
     @contextmanager
     def interruptible(self, may_be: bool) -> Iterator[None]:
         """Let `interrupt` end the requests of this context, if they may be ended."""
-        self.is_interruptible, self._deadline = may_be, math.inf
+        self._deadline, self.is_interruptible = math.inf, may_be
         try:
             yield
         finally:
