@@ -122,15 +122,8 @@ def run(arguments: Sequence[str]) -> int:
     except click.UsageError as fault:
         command = fault.ctx.command_path if fault.ctx else _command_path(arguments)
         message = fault.format_message().rstrip(".")
-        elsewhere = _commands_with(fault.option_name) if isinstance(fault, click.NoSuchOption) else []
-        if isinstance(fault, click.NoSuchOption) and command != cli.name and 0 < len(elsewhere) <= MOST_NAMED:
-            message = f"{fault.option_name} is an option of {' and '.join(elsewhere)}, not of {command}"
-            command = elsewhere[0]
-        elif isinstance(fault, click.NoSuchOption) and fault.possibilities:
-            message = f"there is no option {fault.option_name} (did you mean {fault.possibilities[0]}?)"
-        elif isinstance(fault, click.NoSuchOption) and command == cli.name:
-            for called in (argument for argument in arguments if argument in COMMANDS):
-                message, command = f"write {fault.option_name} behind {called}", f"{cli.name} {called}"
+        if isinstance(fault, click.NoSuchOption):
+            message, command = _unknown_option(fault, command, arguments)
         return _report(f"{message}; see `{command} --help`", fault.exit_code, debug)
     except click.ClickException as fault:
         return _report(fault.format_message(), fault.exit_code, debug)
@@ -145,6 +138,20 @@ def run(arguments: Sequence[str]) -> int:
         return _report_system_error(fault, debug)
     except Exception as fault:  # the outermost place: anything else is an error of livetrans
         return _internal_error(fault, debug)
+
+
+def _unknown_option(fault: click.NoSuchOption, command: str, arguments: Sequence[str]) -> tuple[str, str]:
+    """Return what is wrong with an option that the command has not, and the command whose help says more."""
+    option, is_before_commands = fault.option_name, command == cli.name
+    elsewhere = [] if is_before_commands else _commands_with(option)
+    if 0 < len(elsewhere) <= MOST_NAMED:
+        return f"{option} is an option of {' and '.join(elsewhere)}, not of {command}", elsewhere[0]
+    if fault.possibilities:
+        return f"there is no option {option} (did you mean {fault.possibilities[0]}?)", command
+    called = [argument for argument in arguments if argument in COMMANDS]
+    if is_before_commands and called:
+        return f"write {option} behind {called[-1]}", f"{cli.name} {called[-1]}"
+    return fault.format_message().rstrip("."), command
 
 
 def _commands_with(option: str, group: click.Group = cli, path: str = "livetrans") -> list[str]:
