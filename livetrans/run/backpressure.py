@@ -164,9 +164,11 @@ class LatestPerSegment:
             for place, waiting in enumerate(self._waiting):
                 if isinstance(waiting, Transcript) and waiting.segment_id == update.segment_id and not waiting.final:
                     del self._waiting[place]
-                    # A sentence begins before the final of the one before it, so that its partial may wait ahead of it.
-                    finals = (number for number, other in enumerate(self._waiting, 1) if not _is_partial(other))
-                    self._waiting.insert(max(place, *finals, 0) if update.final else place, update)
+                    if update.final:
+                        # A sentence begins before the final of the one before it: its partial may wait ahead of that.
+                        finals = (number for number, other in enumerate(self._waiting, 1) if not _is_partial(other))
+                        place = max([place, *finals])
+                    self._waiting.insert(place, update)
                     return Coalesced(waiting.segment_id, waiting.revision)
         self._waiting.append(update)
         return None
