@@ -1,4 +1,4 @@
-"""What the documents name exists: files, folders, commands and options; each part of the package is in the picture."""
+"""What the documents name exists: links, files, commands with their options, and the decoder that adding.md adds."""
 
 from __future__ import annotations
 
@@ -8,59 +8,78 @@ from pathlib import Path
 
 import click
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from livetrans.cli import cli
+from livetrans.config import DecodingSettings
+from livetrans.decoding import DECODERS, Decode, Decoded, Decoding, Draft
+from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, hashed_rule
 
 TREE = Path(__file__).parents[1]
-PACKAGE = TREE / "livetrans"
+DOCUMENTS = [TREE / "README.md", TREE / "CHANGELOG.md", TREE / "models/README.md", *sorted(TREE.glob("docs/**/*.md"))]
+documents = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 
 
-def named_paths(document: str) -> set[str]:
-    """What stands in code quotes and looks like a Python file, a document or a folder."""
-    text = re.sub(r"```.*?```", "", (TREE / document).read_text(encoding="utf-8"), flags=re.DOTALL)
-    return set(re.findall(r"`([a-z_/]+(?:\.py|\.md|/))`", text))
+def anchors(document: Path) -> set[str]:
+    """Return the anchors of a document's headings, as GitHub makes them, and those that it sets itself."""
+    text = document.read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    made = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return made | set(re.findall(r'<a id="([^"]+)">', text))
 
 
-DECISIONS = sorted(str(path.relative_to(TREE)) for path in TREE.glob("docs/decisions/0*.md"))
+@documents
+def test_every_link_leads_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8")):
+        name, _, anchor = target.partition("#")
+        if not name.startswith(("http:", "https:")):
+            file = (document.parent / name) if name else document
+            assert file.exists(), target
+            assert not anchor or anchor in anchors(file), target
 
 
-@pytest.mark.parametrize("document", ["docs/architecture.md", "docs/adding.md", *DECISIONS])
-def test_named_files_exist(document: str) -> None:
-    # The decoder that docs/adding.md adds is not in the tree.
-    paths = named_paths(document) - {"livetrans/decoding/fading.py"}
-    folders = (TREE, PACKAGE, PACKAGE / "lm", PACKAGE / "decoding")
-    assert paths or document in DECISIONS
+@documents
+def test_every_file_named_in_code_quotes_exists(document: Path) -> None:
+    text = re.sub(r"```.*?```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
+    paths = set(re.findall(r"`((?:livetrans|docs|tests|models|recordings)/[\w/.-]+\.(?:py|md|toml)|[a-z_]+/)`", text))
+    folders = (TREE, TREE / "livetrans", document.parent)
     assert not [path for path in paths if not any((folder / path).exists() for folder in folders)]
 
 
-def test_every_part_of_the_package_is_in_the_picture() -> None:
-    paths = named_paths("docs/architecture.md")
-    folders = {f"{path.parent.name}/" for path in PACKAGE.glob("*/__init__.py")}
-    modules = {path.name for path in PACKAGE.glob("*.py") if not path.name.startswith("__")}
-    assert not (folders | modules) - paths
-
-
-def test_every_citation_of_the_log_names_one_of_its_entries() -> None:
-    folders = ("livetrans", "tests", "docs", "models/recipes")
-    files = [path for folder in folders for path in TREE.glob(f"{folder}/**/*") if path.suffix in (".py", ".md")]
-    cited = {name for path in files for name in re.findall(r"LOG\.md#([a-z0-9-]+)", path.read_text(encoding="utf-8"))}
-    entries = set(re.findall(r'<a id="([^"]+)">', (TREE / "docs/LOG.md").read_text(encoding="utf-8")))
-    assert cited and not cited - entries
-
-
-def shell_commands(document: str) -> list[list[str]]:
-    """The arguments of every `livetrans` command in the document's blocks of shell."""
-    blocks = re.findall(r"```sh\n(.*?)```", (TREE / document).read_text(encoding="utf-8"), flags=re.DOTALL)
+def shell_commands(document: Path) -> list[list[str]]:
+    """Return the arguments of every `livetrans` command in the document's blocks of shell."""
+    blocks = re.findall(r"```sh\n(.*?)```", document.read_text(encoding="utf-8"), flags=re.DOTALL)
     lines = "".join(blocks).replace("\\\n", " ").splitlines()
     commands = [part for line in lines for part in re.split(r"[;|>]", line.partition(" #")[0])]
     return [shlex.split(command)[1:] for command in commands if command.split()[:1] == ["livetrans"]]
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/using.md", "docs/bench.md", "docs/LOG.md", "docs/decoders.md"])
-def test_every_command_has_only_options_that_exist(document: str) -> None:
+@documents
+def test_every_command_has_only_options_that_exist(document: Path) -> None:
     for arguments in shell_commands(document):
         context = cli.make_context("livetrans", list(arguments))
         while isinstance(context.command, click.Group) and (left := context._protected_args + context.args):
             name, command, rest = context.command.resolve_command(context, left)
             assert command is not None
             context = command.make_context(name, rest, parent=context)
+
+
+EXAMPLE: dict[str, Decode] = {}
+exec(re.findall(r"```python\n(.*?)```", (TREE / "docs/adding.md").read_text(encoding="utf-8"), re.DOTALL)[0], EXAMPLE)
+
+
+def decode(decoder: Decode, model: ScriptedModel, source: list[int], draft: tuple[int, ...]) -> Decoded:
+    prompt = [BEGIN, SOURCE, *source, TARGET]
+    return decoder(Decoding(model, prompt, 24), Draft(draft), DecodingSettings(bias=0.0))
+
+
+@given(st.lists(st.integers(4, 20), min_size=1, max_size=8), st.integers(0, 99))
+def test_the_decoder_of_the_example_writes_without_bias_what_retranslation_writes(source: list[int], seed: int) -> None:
+    plain, drafted = (ScriptedModel(hashed_rule(seed), vocabulary_size=24) for _ in range(2))
+    draft: tuple[int, ...] = ()
+    for length in range(1, len(source) + 1):
+        expected = decode(DECODERS["rt"].decode, plain, source[:length], ())
+        written = decode(EXAMPLE["fading"], drafted, source[:length], draft)
+        assert written.tokens == expected.tokens
+        draft = written.tokens

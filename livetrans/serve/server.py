@@ -11,20 +11,13 @@ import secrets
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable
 
 from livetrans.errors import LivetransError
-from livetrans.serve.address import Place, parse_address
-from livetrans.serve.connection import ReaderConnection
+from livetrans.serve.address import Place
+from livetrans.serve.connection import OnRead, ReaderConnection, Serving
 from livetrans.serve.lines import SharedLines
 
-MOST_READERS = 500
-MOST_CONNECTIONS = 600
-MOST_OF_ONE_ADDRESS = 64
-"""Connections of one address that is not this machine's."""
-FILES_OF_A_RUN = 128
-"""Files that a run may have open besides connections."""
 _WAITING = 64
 """Connections that the system keeps until they are taken."""
 _SENT_AHEAD = 32_768
@@ -32,60 +25,6 @@ _SENT_AHEAD = 32_768
 _LOOK_SECONDS = 1.0
 _THREAD_SECONDS = 2.0
 """Time for the thread to take connections, and to end."""
-
-
-OnRead = Callable[[frozenset[str]], None]
-"""Takes the languages that are read, whenever they change."""
-
-
-class Serving:
-    """What all connections share, in the server's loop."""
-
-    def __init__(self, place: Place, token: str, lines: SharedLines, on_read: OnRead) -> None:
-        self.place, self.token, self.lines = place, token, lines
-        self._on_read = on_read
-        self._read: frozenset[str] = frozenset()
-        self.now = time.monotonic
-        self.readers = 0
-        """How many read the stream; any thread may look."""
-        self._connections: dict[ReaderConnection, str] = {}
-        self._most = _most_connections()
-
-    @property
-    def has_room_for_a_reader(self) -> bool:
-        return self.readers < MOST_READERS
-
-    def admit(self, connection: ReaderConnection, address: str) -> bool:
-        """Take a connection; return whether there is room for it."""
-        self._connections[connection] = address
-        of_one = 0 if _is_here(address) else list(self._connections.values()).count(address)
-        return len(self._connections) <= self._most and of_one <= MOST_OF_ONE_ADDRESS
-
-    def forget(self, connection: ReaderConnection) -> None:
-        del self._connections[connection]
-        self.count_readers()
-
-    def count_readers(self) -> None:
-        wanted = [connection.wanted for connection in self._connections if connection.wanted]
-        self.readers = len(wanted)
-        read = frozenset(code for code in self.lines.targets if any(one.takes(code) for one in wanted))
-        if read != self._read:
-            self._read = read
-            self._on_read(read)
-
-    def send_news(self) -> None:
-        self.count_readers()  # The languages are known only once the run has started.
-        for connection in tuple(self._connections):
-            connection.send_news()
-
-    def look(self) -> None:
-        now = self.now()
-        for connection in tuple(self._connections):
-            connection.look(now)
-
-    def end(self) -> None:
-        for connection in tuple(self._connections):
-            connection.abort()
 
 
 class CaptionServer:
@@ -200,28 +139,6 @@ class CaptionServer:
             serving.end()
             loop.run_until_complete(asyncio.sleep(0))
             loop.close()
-
-
-def _most_connections() -> int:
-    """Return how many connections there may be, with files left for the run; the limit of files is raised for them."""
-    try:
-        import resource
-    except ImportError:
-        return MOST_CONNECTIONS
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_CONNECTIONS + FILES_OF_A_RUN
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return MOST_CONNECTIONS
-    more = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
-        soft = more
-    return max(soft - FILES_OF_A_RUN, 1)
-
-
-def _is_here(address: str) -> bool:
-    parsed = parse_address(address.partition("%")[0])
-    return parsed is not None and parsed.is_loopback
 
 
 def _cannot_open(place: str, fault: OSError) -> str:

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from livetrans.config import MOST_GAMMA, DecodingSettings, SamplingSettings
-from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
+from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel, bild
 from livetrans.decoding.drafting import (
     MOST_SMALL_TOKENS,
     Proposal,
     Worth,
-    bild,
     expected_tokens,
     rejection_sampling,
 )

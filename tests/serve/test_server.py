@@ -234,8 +234,8 @@ def test_the_system_ends_a_connection_to_a_reader_that_vanished() -> None:
 
 
 def test_readers_and_connections_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "MOST_READERS", 3)
-    monkeypatch.setattr(server_module, "MOST_CONNECTIONS", 5)
+    monkeypatch.setattr(connection_module, "MOST_READERS", 3)
+    monkeypatch.setattr(connection_module, "MOST_CONNECTIONS", 5)
     with served() as server:
         server.lines.write(caption(0, "Guten Morgen", final=True))
         with contextlib.ExitStack() as readers:
@@ -250,8 +250,8 @@ def test_readers_and_connections_are_limited(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_one_address_of_others_cannot_take_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "MOST_OF_ONE_ADDRESS", 2)
-    monkeypatch.setattr(server_module, "_is_here", lambda address: False)
+    monkeypatch.setattr(connection_module, "MOST_OF_ONE_ADDRESS", 2)
+    monkeypatch.setattr(connection_module, "_is_here", lambda address: False)
     with served() as server, contextlib.ExitStack() as waiting:
         for _ in range(2):
             waiting.enter_context(contextlib.closing(connect(server)))
