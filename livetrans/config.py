@@ -103,9 +103,9 @@ class PromptSettings:
     """Terms and their translations."""
 
 
-FINALS = ("worth", "exact", "partial")
-"""Finals: rewritten only where the model finds it worth it; as re-translation would write them (the bias is 0); as any
-update."""
+FINALS = ("careful", "fresh", "partial")
+"""How a final is decoded: shown words change only where the model clearly prefers another text; afresh, as
+re-translation would write it (at bias 0); or like any update."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +131,10 @@ class DecodingSettings:
     """Last tokens of the draft that are verified; those before them are frozen (`window` only)."""
     margin: float = 1.5
     """Log-probability, in nats for each shown word taken back, that a change has to gain (`window` only)."""
-    final: str = "worth"
+    final: str = "careful"
     """How a segment's last update is decoded, see `FINALS`."""
     final_window: int = 15
-    """Last tokens of the draft that a final may change, by worth."""
+    """Last tokens of the draft that a final may change if it is careful."""
     fallback: float = 0.6
     """The draft model's highest probability, 0..1, up to which the target writes the token (`bild` only)."""
     rollback: float = 3.0
@@ -266,7 +266,7 @@ class Settings:
         """The code of the captions' language."""
         return self.targets[0]
 
-    def is_mine(self, track: str | None) -> bool:
+    def is_microphone(self, track: str | None) -> bool:
         """Return whether the track of this name is the microphone's in a run of two."""
         return self.meeting is not None and track == self.meeting.names[0]
 
@@ -275,11 +275,10 @@ class Settings:
 
         A run into one language shows all: earlier versions recorded others in it after a key.
         """
-        return len(self.targets) == 1 or language in (None, target or self.target_language) or self.is_mine(track)
+        return len(self.targets) == 1 or language in (None, target or self.target_language) or self.is_microphone(track)
 
-    @property
-    def of_me(self) -> Settings:
-        """The settings of the microphone's track in a run of two: the languages between which it is translated."""
+    def for_microphone(self) -> Settings:
+        """Return the settings of the microphone's track in a run of two: what the user speaks, and its translation."""
         meeting = self.meeting or MeetingSettings()
         target = meeting.target or (self.source_language if self.source_language != "auto" else TRANSCRIPT_ONLY)
         spoken = meeting.spoken or self.target_language
@@ -324,10 +323,10 @@ def preset_of(calm: str, method: str) -> Settings:
     """Return what `--calm` and `--method` choose together."""
     if method == PAPER_METHOD:
         return PAPER
-    return with_preset(replaced(Settings(), "decoding.method", method), CALM[calm])
+    return with_preset(with_field(Settings(), "decoding.method", method), CALM[calm])
 
 
-def replaced(settings: Settings, field: str, value: Any) -> Settings:
+def with_field(settings: Settings, field: str, value: Any) -> Settings:
     """Return the settings with one field replaced, which is named as `decoding.bias` or `targets`."""
     stage, _, name = field.rpartition(".")
     if not stage:
@@ -356,4 +355,4 @@ def changed(settings: Settings, name: str, value: Any) -> Settings:
             codes = (codes[0], str(value), *codes[1:]) if name == "source" else (str(value),)
         at = codes.index(str(value))
         value = codes[at:] + codes[:at]
-    return replaced(settings, LIVE[name], value)
+    return with_field(settings, LIVE[name], value)

@@ -104,7 +104,7 @@ def write_new(path: Path, pieces: Iterable[str], option: str, *, force: bool) ->
         ) from None
 
 
-def check_new(paths: Iterable[Path], option: str, *, force: bool) -> None:
+def require_new_files(paths: Iterable[Path], option: str, *, force: bool) -> None:
     """Raise UsageError where one of several files exists, before the first is written."""
     for path in paths:
         if path.exists() and not force:

@@ -131,7 +131,7 @@ def parse_language(text: str) -> Language:
     raise UsageError(f"unknown language {text!r}; {_advice(name)}")
 
 
-def check_different(spoken: str, shown: str) -> None:
+def require_two_languages(spoken: str, shown: str) -> None:
     """Check that two languages differ; each is a code or a name, the spoken one also `auto`.
 
     Raises:
@@ -142,7 +142,7 @@ def check_different(spoken: str, shown: str) -> None:
         raise UsageError(f"--from and --to are both {language.name}; choose another language for one of them")
 
 
-def are_same(spoken: str, shown: str) -> bool:
+def same_written_language(spoken: str, shown: str) -> bool:
     """Return whether captions in one language need no translation from the other; both are codes.
 
     Regions are the same (`pt` and `pt-BR`), scripts are not (`zh` and `zh-Hant`).

@@ -66,7 +66,7 @@ def _finals_as_baseline(row: Row) -> str:
     return f"{sum(one == base for one, base in pairs)}/{len(pairs)}"
 
 
-METHOD = Column("method", "DECODER@BIAS; +mask, +display: masks; +worth, +exact: how finals are decoded")
+METHOD = Column("method", "DECODER@BIAS; +mask, +display: masks; +careful, +fresh: how finals are decoded")
 WORDS = Column("words", "length of the source")
 
 _ROWS = (

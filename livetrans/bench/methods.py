@@ -25,7 +25,8 @@ PAPER_METHODS = (
 """What Tables 2, 3, 4 and 6 need; the display-only mask is computed from `ssbd@0.2`'s own lines."""
 
 CALM_METHODS = (
-    "rt", "ssbd@0.2", "ssbd@0.2+exact", "window3@0", "window7@0+worth", "window7@0+exact", "window160@0+worth", "cd",
+    "rt", "ssbd@0.2", "ssbd@0.2+fresh",
+    "window3@0", "window7@0+careful", "window7@0+fresh", "window160@0+careful", "cd",
 )  # fmt: skip
 """What the calm table sets side by side: the paper's method, and the calm settings between `rt` and `cd`."""
 
@@ -79,7 +80,7 @@ class Method:
 
 
 def parse_methods(text: str, usual: DecodingSettings | None = None) -> tuple[Method, ...]:
-    """Return the methods of `rt,ssbd@0.2,window8@0+worth` in that order, without doubles; `rt` is added.
+    """Return the methods of `rt,ssbd@0.2,window8@0+careful` in that order, without doubles; `rt` is added.
 
     A display-only mask (`+display3`) changes nothing but what is shown: its method is run plain, and tables mask it.
     Bias and window that are not written are those of `usual`, and so are finals where neither is written; else finals
@@ -108,7 +109,7 @@ def parse_method(text: str, usual: DecodingSettings | None = None) -> Method:
     if text in METHOD_SETS:
         raise UsageError(
             f"{text!r} is a set of methods, to be given alone; a single method is for example ssbd@0.2 (the paper's) "
-            "or window7@0+worth (the default)"
+            "or window7@0+careful (the default)"
         )
     written = _WRITTEN.fullmatch(text)
     if written is None or written["decoder"] not in DECODERS:
@@ -120,7 +121,7 @@ def parse_method(text: str, usual: DecodingSettings | None = None) -> Method:
     decoder, k, value = DECODERS[written["decoder"]], int(written["k"] or 0), written["value"]
     if "@" not in _form(decoder) and value is not None:
         raise UsageError(f"{decoder.name} has no bias, so {text!r} is not a method; write {decoder.name}")
-    if decoder.final is None and (written["window"] or written["final"] == "worth"):
+    if decoder.final is None and (written["window"] or written["final"] == "careful"):
         raise UsageError(f"{decoder.name} has no window, so {text!r} is not a method; write {_form(decoder)}")
     if decoder.draft_model != "can" and written["draft"]:
         raise UsageError(f"{decoder.name} takes no +draft, so {text!r} is not a method; write {_form(decoder)}")
@@ -139,7 +140,7 @@ def parse_method(text: str, usual: DecodingSettings | None = None) -> Method:
         # With its bias or window written, a method is the one of that label in every run.
         usual_bias = usual.bias if decoder.name == usual.method or usual.bias else PAPER.decoding.bias
         final = written["final"] or ("partial" if value is not None or written["window"] else usual.final)
-        final = "partial" if decoder.final is None and final == "worth" else final
+        final = "partial" if decoder.final is None and final == "careful" else final
         bias = usual_bias if value is None else _numbers(text, value, (1,), _NO_BIAS)[0]
         method = replace(method, bias=bias, final=final)
     if decoder.final:
@@ -204,7 +205,7 @@ def settings_of(
         sampling=sampling,
         maximum_output_tokens=maximum_output_tokens,
     )
-    # A display-only mask leaves the draft whole; finals by worth have to know which tokens were not shown.
+    # A display-only mask leaves the draft whole; careful finals have to know which tokens were not shown.
     mask = MaskSettings("output", method.output_mask_k) if method.output_mask_k else MaskSettings()
     return decoding, mask
 

@@ -17,7 +17,7 @@ from livetrans.bench.figures import FIGURES, names_of, pair_of, unit_name
 from livetrans.bench.measures import MeasuredRun, Row
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
-from livetrans.files import check_new
+from livetrans.files import require_new_files
 from livetrans.installation import install_command
 from livetrans.metrics.latency import Spread
 from livetrans.metrics.quality import Interval
@@ -102,7 +102,7 @@ def plot(runs: Sequence[MeasuredRun], folder: Path, *, date: str, force: bool = 
             "there is nothing to plot; give a run of a method with two biases or more (`bench run --methods paper`), "
             "with a live window (`--methods calm`), or with a draft model"
         )
-    check_new(pictures, "--output", force=force)
+    require_new_files(pictures, "--output", force=force)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, picture in pictures.items():

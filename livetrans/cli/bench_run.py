@@ -29,7 +29,7 @@ from livetrans.config import DecodingSettings, LanguageModelSettings, SamplingSe
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.files import input_path
-from livetrans.languages import Language, check_different, parse_language
+from livetrans.languages import Language, parse_language, require_two_languages
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.models.find import TRANSLATOR_VARIABLE, find_double_model, find_draft_model, find_translator
 from livetrans.session.store import path_or_session
@@ -106,8 +106,8 @@ def run_command(**values: Any) -> None:
     """Translate a corpus by several methods, interleaved, and write every update to a run file.
 
     Methods are written as DECODER, or DECODER@BIAS where it has a bias, with +maskK for an output mask: rt, ssbd@0.2,
-    cd, ssbd@0.2+mask3. windowW@BIAS is the live window of W tokens; +worth and +exact say how finals are decoded:
-    window7@0+worth. With --draft-model there are spec@GAMMA, bild@FALLBACK,ROLLBACK and +draft: spec@4, bild@0.6,3,
+    cd, ssbd@0.2+mask3. windowW@BIAS is the live window of W tokens; +careful and +fresh say how finals are decoded:
+    window7@0+careful. With --draft-model there are spec@GAMMA, bild@FALLBACK,ROLLBACK and +draft: spec@4, bild@0.6,3,
     ssbd@0.2+draft; with --double-model there is double@BIAS. Decoding is greedy without --temperature, --top-k,
     --top-p and --seed, which rt, spec and bild take. Given again, the same command continues an interrupted run where
     it stopped.
@@ -122,7 +122,7 @@ def run_command(**values: Any) -> None:
 def _run(options: Any) -> Path:
     """Run what the options name, or the rest of it; return the run file."""
     languages = parse_language(options.from_), parse_language(options.to)
-    check_different(options.from_, options.to)
+    require_two_languages(options.from_, options.to)
     if options.quick and (options.sentences or options.repeats):
         raise UsageError("--quick chooses --sentences and --repeats itself; drop them, or drop --quick")
     methods = parse_methods(options.methods)

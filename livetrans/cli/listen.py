@@ -111,7 +111,7 @@ def command(
     sources: list[tuple[LiveSource, PostponedNotices]] = [(playback, notices)]
     if with_mic:
         # Fixed now, because keys change the languages of the others.
-        mine = replace(settings, meeting=MeetingSettings(me, me_to, names)).of_me
+        mine = replace(settings, meeting=MeetingSettings(me, me_to, names)).for_microphone()
         target = TRANSCRIPT_ONLY if mine.source_language == mine.target_language else mine.target_language
         settings = replace(settings, meeting=MeetingSettings(mine.source_language, target, names))
         try:

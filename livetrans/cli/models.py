@@ -15,7 +15,7 @@ from livetrans.cli.messages import say
 from livetrans.config import ENGINES, Settings
 from livetrans.errors import ModelError, UsageError
 from livetrans.installation import started_as
-from livetrans.languages import check_different
+from livetrans.languages import require_two_languages
 from livetrans.models.catalogue import RECOGNISER, Entry
 from livetrans.models.chosen import fetched_pair
 from livetrans.models.engines import engines_of
@@ -117,7 +117,7 @@ def pull_command(name: str, sources: tuple[str, ...], targets: tuple[str, ...], 
     catalogue = known_models()
     wanted: tuple[Entry, ...]
     if name in catalogue.purposes:
-        check_different(sources[0], targets[0])
+        require_two_languages(sources[0], targets[0])
         settings = Settings(sources=sources, targets=targets)
         wanted = fetched_pair(name, settings, engine)
     else:

@@ -206,8 +206,8 @@ _TRANSLATION = [
         "decoding.final",
         "--final",
         type=click.Choice(FINALS),
-        help="How a final is decoded: worth (with window only) may change more of the caption than an update, where "
-        "the model clearly prefers another text; exact decodes it anew; partial decodes it like any update.",
+        help="How a final is decoded: careful (with window only) may change more of the caption than an update, where "
+        "the model clearly prefers another text; fresh decodes it anew; partial decodes it like any update.",
     ),
     _translation(
         "prompt.history",

@@ -20,10 +20,10 @@ from livetrans.cli.run_options import run_options, wants_screen, was_given
 from livetrans.cli.running import OpenSource, run_at_once, run_live
 from livetrans.cli.sessions import format_of
 from livetrans.clock import Clock, SystemClock
-from livetrans.config import OutputSettings, Settings, replaced
+from livetrans.config import OutputSettings, Settings, with_field
 from livetrans.errors import LivetransError, SessionError, UsageError, sentence
 from livetrans.events import Origin
-from livetrans.files import check_new, input_path, write_new
+from livetrans.files import input_path, require_new_files, write_new
 from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices
 from livetrans.run.opening import from_audio, open_recorded
@@ -110,9 +110,9 @@ def command(
         raise UsageError("--offline replays as fast as the machine can; drop --speed real, or --offline")
     real_time = speed == "real" and compare is None and not offline
     if not real_time:
-        settings = replaced(settings, "transcriber.adaptive", False)
+        settings = with_field(settings, "transcriber.adaptive", False)
     if offline and click.get_current_context().get_parameter_source("step") is ParameterSource.DEFAULT:
-        settings = replaced(settings, "transcriber.step", OFFLINE_STEP)
+        settings = with_field(settings, "transcriber.step", OFFLINE_STEP)
     if not real_time and was_given("serve"):
         raise UsageError(
             "--serve is for captions at the pace of speech; drop it, or --speed max, --offline or --compare"
@@ -181,7 +181,7 @@ def _written(place: str, files: Sequence[str], languages: Sequence[str], force: 
     written = {file: Path(place.replace("{name}", Path(STDIN_NAME if file == STDIN else file).stem)) for file in files}
     for path in written.values():
         format_of(path)
-        check_new(language_files(path, languages).values(), "-o", force=force)
+        require_new_files(language_files(path, languages).values(), "-o", force=force)
         if not path.parent.is_dir() and not (names_folder and path.parent.parent.is_dir()):
             raise UsageError(f"there is no folder {path.parent}; create it, or choose another one for -o")
     if len(set(written.values())) < len(files):

@@ -14,7 +14,7 @@ from livetrans.cli.messages import say, warn
 from livetrans.cli.options import field_of, written
 from livetrans.cli.running import run_resumed
 from livetrans.clock import SystemClock
-from livetrans.config import DecodingSettings, RecogniserSettings, Settings, replaced
+from livetrans.config import DecodingSettings, RecogniserSettings, Settings, with_field
 from livetrans.errors import SessionError, UsageError
 from livetrans.models.chosen import choose_models
 from livetrans.session.recorded import Unfinished, read_unfinished
@@ -91,7 +91,7 @@ def _settings(unfinished: Unfinished, asr: str | None, mt: str | None) -> Settin
                 f"The settings of {unfinished.folder} cannot be used: {option.opts[0]}: {text}"
             ) from None
     if asr and settings.recogniser:
-        settings = replaced(settings, "recogniser.model", Path(asr))
+        settings = with_field(settings, "recogniser.model", Path(asr))
     if mt:
-        settings = replaced(settings, "language_model.model", Path(mt))
+        settings = with_field(settings, "language_model.model", Path(mt))
     return settings

@@ -15,10 +15,10 @@ from click.core import ParameterSource
 from livetrans.cli.declarations import GroupedOption
 from livetrans.cli.options import PAIR_TOKENS, SHARED_OPTIONS
 from livetrans.cli.serving import SERVE_OPTIONS
-from livetrans.config import UNNAMED, OutputSettings, Settings, preset_of, replaced
+from livetrans.config import UNNAMED, OutputSettings, Settings, preset_of, with_field
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
-from livetrans.languages import check_different
+from livetrans.languages import require_two_languages
 
 
 def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,19 +55,19 @@ def settings_of(context: click.Context) -> Settings:
         if not isinstance(option, GroupedOption) or not option.field or not option.name:
             continue
         if context.get_parameter_source(option.name) is not ParameterSource.DEFAULT:
-            settings = replaced(settings, option.field, values[option.name])
-    settings = replaced(settings, "decoding.method", method)
+            settings = with_field(settings, option.field, values[option.name])
+    settings = with_field(settings, "decoding.method", method)
     if context.get_parameter_source("context") is ParameterSource.DEFAULT:
         tokens = settings.language_model.context_tokens + PAIR_TOKENS * settings.prompt.history
-        settings = replaced(settings, "language_model.context_tokens", tokens)
+        settings = with_field(settings, "language_model.context_tokens", tokens)
     mine = values.get("me")
     if mine and context.get_parameter_source("to") is ParameterSource.DEFAULT and mine != settings.source_language:
-        settings = replaced(settings, "targets", (mine,))  # Who speaks it reads it.
-    check_different(settings.source_language, settings.target_language)
+        settings = with_field(settings, "targets", (mine,))  # Who speaks it reads it.
+    require_two_languages(settings.source_language, settings.target_language)
     if settings.draft_model and settings.draft_model.model == UNNAMED:
         if was_given("gamma"):
             raise UsageError("--gamma is for a draft model; name one with --draft-model, or drop --gamma")
-        settings = replaced(settings, "draft_model", None)
+        settings = with_field(settings, "draft_model", None)
     if settings.output.keep_audio and not settings.output.record_session:
         raise UsageError("--keep-audio stores the sound with the session, which --no-session forbids; drop one")
     if settings.output.session and not settings.output.record_session:
@@ -88,11 +88,11 @@ def _refuse_without_effect(settings: Settings) -> None:
     """
     decoding = settings.decoding
     biased = [decoder.name for decoder in DECODERS.values() if decoder.biased and not decoder.has_own_model]
-    by_worth = [decoder.name for decoder in DECODERS.values() if decoder.final]
+    careful = [decoder.name for decoder in DECODERS.values() if decoder.final]
     for name, option, methods in (
         ("bias", "--bias", biased),
         ("live_window", "--live-window", ["window"]),
-        ("final", "--final worth", by_worth if decoding.final == "worth" else DECODERS),
+        ("final", "--final careful", careful if decoding.final == "careful" else DECODERS),
     ):
         if decoding.method not in methods and was_given(name):
             instead = " or ".join(methods)

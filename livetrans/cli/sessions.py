@@ -12,7 +12,7 @@ import click
 from livetrans.cli.declarations import AdvisingGroup, CountRange, Languages, complete_language, complete_session
 from livetrans.cli.messages import require_yes, say, warn
 from livetrans.errors import SessionError, UsageError
-from livetrans.files import check_new, write_new
+from livetrans.files import require_new_files, write_new
 from livetrans.installation import started_as
 from livetrans.session.codec import dump, encode
 from livetrans.session.export import Format, export, language_files, languages_of, last_captions
@@ -271,7 +271,7 @@ def export_command(
             say(f"These are the captions in {languages[0]}; --to {others} has others, and -o FILE writes all.")
     else:
         files = language_files(output, languages)
-        check_new(files.values(), "--output", force=force)
+        require_new_files(files.values(), "--output", force=force)
         for language, file in files.items():
             write_new(file, export(path, made, which, warn, language), "--output", force=force)
             say(f"Written: {file}")

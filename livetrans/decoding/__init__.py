@@ -15,7 +15,7 @@ from livetrans.decoding.double import double
 from livetrans.decoding.drafting import MOST_SMALL_TOKENS, DraftModel, Proposal
 from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.decoding.verification import log_probability
-from livetrans.decoding.window import final_by_worth, live_window
+from livetrans.decoding.window import careful_final, live_window
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,7 +99,7 @@ class Decoder:
     """Whether the bias means something to it."""
     decode: Decode
     final: Decode | None = None
-    """How a final is decoded by worth; None where an update's decoding is the only one."""
+    """How a careful final is decoded; None where an update's decoding is the only one."""
     draft_model: DraftModelUse = "can"
     """Whether it works with a draft model: without one only, with or without, or with one only."""
     draws: bool = False
@@ -125,7 +125,7 @@ DECODERS: dict[str, Decoder] = {
     for row in (
         Decoder("rt", "anew at each update", False, retranslation, draft_model="none", draws=True),
         Decoder("ssbd", "with the previous output as a draft", True, ssbd),
-        Decoder("window", "with the end of the previous output as a draft", True, live_window, final_by_worth),
+        Decoder("window", "with the end of the previous output as a draft", True, live_window, careful_final),
         Decoder("cd", "by appending only", False, continuous),
         Decoder("spec", "anew, with a draft model", False, speculative, draft_model="must", draws=True),
         Decoder(

@@ -39,7 +39,7 @@ def live_window(decoding: Decoding, draft: Draft, settings: DecodingSettings) ->
     return _decode(decoding, draft, settings, settings.window)
 
 
-def final_by_worth(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
+def careful_final(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
     """Decide by the same rule with a longer window: nothing comes after a final that could set it right."""
     return _decode(decoding, draft, settings, max(settings.window, settings.final_window))
 

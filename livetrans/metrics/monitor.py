@@ -207,7 +207,7 @@ class Monitor:
 
     def _fold(self, record: Record) -> None:
         match record.event:
-            case Translation() | Caption() as event if not self._shown.settings.is_mine(event.track):
+            case Translation() | Caption() as event if not self._shown.settings.is_microphone(event.track):
                 self._of(event.language).add(event, record)
             case Transcript(recognition=stats) if stats is not None:
                 self._shown = replace(self._shown, pass_seconds_last=stats.pass_seconds)
@@ -231,7 +231,7 @@ class Monitor:
                     level=max(track.level for track in tracks),
                 )
             case Gap(start=start, end=end, track=track) if not (
-                self._shown.paused or self._was_paused or self._shown.settings.is_mine(track)
+                self._shown.paused or self._was_paused or self._shown.settings.is_microphone(track)
             ):
                 self._listened -= end - start  # The progress that counts it may come later.
             case RunStarted(settings=settings, origin=origin):

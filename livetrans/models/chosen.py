@@ -10,7 +10,7 @@ from livetrans.config import UNNAMED, RecogniserSettings, Settings
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import Notice
 from livetrans.installation import data_folder, is_installed
-from livetrans.languages import AUTO, are_same, parse_language
+from livetrans.languages import AUTO, parse_language, same_written_language
 from livetrans.models.catalogue import Entry
 from livetrans.models.engines import FASTER_WHISPER, LIBRARY, WHISPER_CPP, engine_of, engines_of
 from livetrans.models.find import (
@@ -108,9 +108,9 @@ def with_other_engine(settings: Settings) -> Settings | None:
 def shown_codes(settings: Settings) -> list[str]:
     """Return the languages of the captions that a translator has to know: speech in one of them is shown as heard."""
     first, *others = settings.targets
-    others = [code for code in others if not are_same(settings.source_language, code)]
-    mine = settings.of_me if settings.meeting else None
-    if mine and not are_same(mine.source_language, mine.target_language):
+    others = [code for code in others if not same_written_language(settings.source_language, code)]
+    mine = settings.for_microphone() if settings.meeting else None
+    if mine and not same_written_language(mine.source_language, mine.target_language):
         others += [mine.source_language, mine.target_language]
     return list(dict.fromkeys([first, *others]))
 
@@ -134,13 +134,13 @@ def hardest_code(settings: Settings) -> str | None:
 
     The embedded recogniser of English is taken for a detected language too, but not where another is spoken as well.
     """
-    mine = settings.of_me.sources if settings.meeting else ()
+    mine = settings.for_microphone().sources if settings.meeting else ()
     return min(map(spoken_code, [*settings.sources, *mine]), key=lambda code: (code in (None, "en"), code == "en"))
 
 
 def pair_of(settings: Settings) -> tuple[str, str]:
     """Return the languages of all tracks as --from and --to of `models pull`, which fetches models that know them."""
-    mine = settings.of_me if settings.meeting else settings
+    mine = settings.for_microphone() if settings.meeting else settings
     shown = [*settings.targets, *(code for code in mine.targets if code not in mine.sources)]
     return ",".join(dict.fromkeys([*settings.sources, *mine.sources])), ",".join(dict.fromkeys(shown))
 

@@ -179,7 +179,7 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish) -> list[Stag
     if settings.meeting is None:
         return [stages(shared)]
     mine, theirs = settings.meeting.names
-    my_language = settings.of_me.source_language
+    my_language = settings.for_microphone().source_language
     return [stages(shared, theirs), stages(shared.in_language(spoken_code(my_language)), mine, my_language)]
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from livetrans.config import Settings, replaced
+from livetrans.config import Settings, with_field
 from livetrans.decoding import DraftModel
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Notice, Transcript
-from livetrans.languages import AUTO, Language, are_same, parse_language
+from livetrans.languages import AUTO, Language, parse_language, same_written_language
 from livetrans.lm.families import TEMPLATES
 from livetrans.lm.prompts import Prompt, build_prompt, text_of_tokens
 from livetrans.run.publisher import Publish
@@ -59,7 +59,7 @@ class Lane:
             publish(self._as_heard(transcript))
             return None
         translator.settings, translator.mask, presenter.mask = decoding, mask, mask
-        if self.language and are_same(transcript.language or settings.source_language, self.language):
+        if self.language and same_written_language(transcript.language or settings.source_language, self.language):
             publish(self._as_heard(transcript))
             return None
         try:
@@ -100,16 +100,16 @@ class Translating:
         """Translate and present one update in every lane of its track: first into the language shown, then into those
         that are `read`. A partial comes into the others only if `has_time` says so before each.
         """
-        is_mine = settings.is_mine(transcript.track)
-        settings = settings.of_me if is_mine else settings
+        is_microphone = settings.is_microphone(transcript.track)
+        settings = settings.for_microphone() if is_microphone else settings
         shown = settings.target_language
         wanted = {None, shown, *read}
         lanes = (lane for lane in self.lanes if lane.track == transcript.track)
         for lane in sorted(lanes, key=lambda lane: (lane.language != shown, lane.language not in wanted)):
-            if not (transcript.final or is_mine or lane.language in wanted or has_time()):
+            if not (transcript.final or is_microphone or lane.language in wanted or has_time()):
                 return
             update = lane.translate(transcript, settings, publish)
-            if self.sampler and update and not is_mine:
+            if self.sampler and update and not is_microphone:
                 self.sampler.add(update, is_shown=lane.language in (None, shown))
 
 
@@ -143,9 +143,9 @@ def open_lanes(
     has_terms = bool(settings.prompt.glossary) and TEMPLATES[prompt.name].terms
     others = [(settings, _translated(settings, target), target) for target in map(parse_language, settings.targets[1:])]
     if settings.meeting:
-        others.append((settings.of_me, *languages(settings.of_me)))
+        others.append((settings.for_microphone(), *languages(settings.for_microphone())))
     for of_lane, source, target in others:
-        if are_same(source.code, target.code):
+        if same_written_language(source.code, target.code):
             lanes.append(Lane(None, None, target.code))
             continue
         context = model.another_context()
@@ -162,7 +162,7 @@ def open_lanes(
         if has_terms:
             text = f"The glossary is into {pair[1].name}; captions in {target.name} are made without it."
             notify(Notice("warning", text))
-        without_terms = replaced(of_lane, "prompt.glossary", ())
+        without_terms = with_field(of_lane, "prompt.glossary", ())
         lanes.append(_open_lane(without_terms, context, prepared, (source, target), draft_context, notify))
     if not settings.meeting:
         return lanes
@@ -172,7 +172,7 @@ def open_lanes(
 
 def _translated(settings: Settings, target: Language) -> Language:
     """Return the first spoken language that captions in `target` are translated from."""
-    others = (code for code in settings.sources if not are_same(code, target.code))
+    others = (code for code in settings.sources if not same_written_language(code, target.code))
     return _spoken(next(others, AUTO))
 
 

@@ -239,7 +239,7 @@ class Unfinished:
         shown_in = self.shown_in.setdefault(caption.segment_id, set())
         shown_in.add(caption.language)
         targets = self.settings.targets
-        if len(targets) > 1 and not self.settings.is_mine(caption.track) and not shown_in.issuperset(targets):
+        if len(targets) > 1 and not self.settings.is_microphone(caption.track) and not shown_in.issuperset(targets):
             return False
         self.captioned.add(caption.segment_id)
         return True

@@ -143,11 +143,11 @@ class SessionRecorder:
         """
         if not self.records_sound:
             return
-        is_mine = self._settings.is_mine(chunk.track)
+        is_microphone = self._settings.is_microphone(chunk.track)
         try:
-            if is_mine not in self._audio:
-                self._audio[is_mine] = _WaveFile(self.folder / MICROPHONE_FILE)
-            self._audio[is_mine].write(chunk)
+            if is_microphone not in self._audio:
+                self._audio[is_microphone] = _WaveFile(self.folder / MICROPHONE_FILE)
+            self._audio[is_microphone].write(chunk)
         except OSError as error:
             self.records_sound = False
             self._close_audio()

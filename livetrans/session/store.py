@@ -206,7 +206,7 @@ def _languages_of(settings: Settings, file: Path) -> str:
         spoken |= dict.fromkeys(reversed(codes))
     pairs = [(spoken, settings.targets)]
     if settings.meeting:
-        pairs.append((dict.fromkeys(settings.of_me.sources), settings.of_me.targets))
+        pairs.append((dict.fromkeys(settings.for_microphone().sources), settings.for_microphone().targets))
     return ", ".join(
         ",".join(heard) if tuple(heard) == shown else f"{','.join(heard)} → {','.join(shown)}" for heard, shown in pairs
     )

@@ -90,8 +90,8 @@ class Translator:
         self, draft: Draft, prompt: list[int], maximum_tokens: int, settings: DecodingSettings, update: Transcript
     ) -> Decoded:
         decoder = DECODERS[settings.method]
-        by_worth = decoder.final if (update.final or update.ended) and settings.final == "worth" else None
-        if update.final and settings.final == "exact":
+        careful = decoder.final if (update.final or update.ended) and settings.final == "careful" else None
+        if update.final and settings.final == "fresh":
             settings = replace(settings, bias=0.0, margin=0.0, window=maximum_tokens)
             # Moved cells stand out of order, which changes the rounding: begin again from the template alone.
             self._model.evaluate((*self.prompt.before, *self.prompt.after))
@@ -102,7 +102,7 @@ class Translator:
             draft_model=self._draft_model,
             sampler=self._sampler,
         )
-        return (by_worth or decoder.decode)(decoding, draft, settings)
+        return (careful or decoder.decode)(decoding, draft, settings)
 
     def _next_draft(self, prompt: tuple[int, ...], tokens: tuple[int, ...], mask: MaskSettings, whole: bool) -> Draft:
         hidden = 0 if whole or mask.mode == "none" else min(mask.k, len(tokens))

@@ -179,8 +179,8 @@ class LivetransApp(ServedApp):
         self._moved_rows.add(self._boards.sentences, self._history.rows() | self._current.rows())
 
     def _show_language(self, transcript: Transcript) -> None:
-        is_mine = self._pipeline.settings.is_mine(transcript.track)
-        if not is_mine and transcript.language not in (None, self._detected):
+        is_microphone = self._pipeline.settings.is_microphone(transcript.track)
+        if not is_microphone and transcript.language not in (None, self._detected):
             self._detected = transcript.language
             self._top.rename(self._full_title())
 

@@ -151,7 +151,7 @@ class Boards:
     def feed(self, event: Caption | Transcript | Gap) -> list[Caption]:
         """Take an event in the languages that it is of; return what became history on the shown boards."""
         finished: list[Caption] = []
-        if self._settings.is_mine(event.track):
+        if self._settings.is_microphone(event.track):
             finished = self._mine[0].feed(event)
         else:
             for language, board in self._of.items():

@@ -191,7 +191,7 @@ def languages_of(settings: Settings, detected: str | None) -> str:
     theirs = f"{heard} → {settings.target_language}" + (f" (t: {others})" if others else "")
     if not settings.meeting:
         return theirs
-    mine = settings.of_me
+    mine = settings.for_microphone()
     is_written = mine.source_language == mine.target_language
     return f"{theirs}, {settings.meeting.names[0]}: {mine.source_language}" + (
         "" if is_written else f" → {mine.target_language}"

@@ -22,10 +22,10 @@ def test_the_baseline_is_always_there_and_doubles_are_not() -> None:
 
 @pytest.mark.parametrize("name", METHOD_SETS)
 def test_a_live_runs_finals_change_no_method_that_is_written_out(name: str) -> None:
-    live = DecodingSettings(final="worth", bias=0.3, window=5)
+    live = DecodingSettings(final="careful", bias=0.3, window=5)
     assert tuple(method.label for method in parse_methods(name, live)) == METHOD_SETS[name]
     labels = [method.label for method in parse_methods("window,window@0.1,window8,ssbd", live)]
-    assert labels == ["rt", "window5@0.3+worth", "window5@0.1", "window8@0.3", "ssbd@0.3"]
+    assert labels == ["rt", "window5@0.3+careful", "window5@0.1", "window8@0.3", "ssbd@0.3"]
 
 
 def test_a_display_only_mask_is_run_plain() -> None:
@@ -43,7 +43,7 @@ def test_any_bias_and_mask_reach_the_decoder(bias: float, k: int) -> None:
 
 
 def test_methods_with_a_draft_model_are_written_with_their_numbers() -> None:
-    written = "rt,spec@4,spec@auto,bild@0.6,3,bild@0.9,0.5,ssbd@0.2+draft,window3@0.2+worth+draft8,cd+draftauto"
+    written = "rt,spec@4,spec@auto,bild@0.6,3,bild@0.9,0.5,ssbd@0.2+draft,window3@0.2+careful+draft8,cd+draftauto"
     methods = parse_methods(written)
     assert ",".join(method.label for method in methods) == written
     assert [method.drafted for method in methods] == [False, *[True] * 7]
@@ -57,7 +57,7 @@ def test_methods_with_a_draft_model_are_written_with_their_numbers() -> None:
     "text",
     ["", "beam", "ssbd@", "ssbd@2", "ssbd@-0.1", "ssbd@nan", "ssbd@x", "rt@0.2", "cd@0", "ssbd+mask", "ssbd+mask0",
      "ssbd@0.2+hide3", "ssbd@0.2+mask3+mask5", "RT", "spec@0", "spec@17", "spec@x", "spec@", "bild@0.6", "bild@2,3",
-     "bild@0.6,-1", "bild@nan,3", "bild@x,3", "rt+draft", "spec@4+draft", "cd+draft99", "spec@4+worth", "rt,paper"],
+     "bild@0.6,-1", "bild@nan,3", "bild@x,3", "rt+draft", "spec@4+draft", "cd+draft99", "spec@4+careful", "rt,paper"],
 )  # fmt: skip
 def test_what_does_not_exist_is_one_sentence(text: str) -> None:
     with pytest.raises(UsageError) as fault:

@@ -216,7 +216,7 @@ def test_a_comparison_has_the_benchs_own_figures(run: RunFile) -> None:
 
 def test_the_calm_table_is_made_of_runs_with_a_live_window(tmp_path: Path) -> None:
     corpus = corpus_of(tmp_path)
-    run_to(tmp_path / "run.jsonl", corpus, header_of(corpus, "rt,ssbd@0.2,window3@0.2+worth", 1))
+    run_to(tmp_path / "run.jsonl", corpus, header_of(corpus, "rt,ssbd@0.2,window3@0.2+careful", 1))
     windowed = MeasuredRun(read_run(tmp_path / "run.jsonl"), MeasureSettings("word"))
     assert kinds_of(windowed) == {"text", "windowed"}
     assert kinds_of(changed(windowed, kind="recorded")) == {"recorded", "windowed"}

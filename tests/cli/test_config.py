@@ -57,7 +57,7 @@ def test_a_key_set_to_its_default_changes_no_run(config_file: Path, tmp_path: Pa
     lines = config_file.read_text().splitlines()
     for key in ("keep-sessions", "jsonl", "session", "asr", "mt", "show-source", "window", "theme"):
         assert any(line.startswith(f"# Example: {key} = ") for line in lines)
-    for setting in ("bias = 0.0", "live-window = 7", "mask-k = 3", 'mask = "display"', 'final = "worth"'):
+    for setting in ("bias = 0.0", "live-window = 7", "mask-k = 3", 'mask = "display"', 'final = "careful"'):
         assert setting in lines
 
 

@@ -42,7 +42,7 @@ def test_what_the_others_say_is_translated_for_me_and_what_i_say_for_them(
     """`translated`: the languages that the translator has to know."""
     settings = settings_of(["--with-mic", *options.split()], monkeypatch)
     assert (settings.source_language, settings.target_language) == theirs
-    assert (settings.of_me.source_language, settings.of_me.target_language) == mine
+    assert (settings.for_microphone().source_language, settings.for_microphone().target_language) == mine
     assert settings.meeting is not None and settings.meeting.names == ("me", "them")
     assert shown_codes(settings) == translated
 
@@ -50,7 +50,7 @@ def test_what_the_others_say_is_translated_for_me_and_what_i_say_for_them(
 @pytest.mark.parametrize(("name", "value"), [("target", "fr"), ("source", "es")])
 def test_a_key_leaves_the_languages_of_what_i_say(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_of(["--with-mic", "--from", "en,es", "--to", "de,fr"], monkeypatch)
-    mine = changed(settings, name, value).of_me
+    mine = changed(settings, name, value).for_microphone()
     assert (mine.sources, mine.targets) == (("de",), ("en",))
 
 

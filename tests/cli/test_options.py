@@ -189,7 +189,7 @@ OUT_OF_RANGE = (
         ("--method rt --bias 0.5", "--bias has no effect with --method rt"),
         ("--method ssbd --live-window 9", "--live-window has no effect with --method ssbd"),
         ("--method paper --live-window 9", "--live-window has no effect with --method ssbd"),
-        ("--method ssbd --final worth", "--final worth has no effect with --method ssbd"),
+        ("--method ssbd --final careful", "--final careful has no effect with --method ssbd"),
         ("--mask none --mask-k 100", "--mask-k has no effect with --mask none"),
     ],
 )

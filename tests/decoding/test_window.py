@@ -1,4 +1,4 @@
-"""The live window and finals by worth: what is frozen, what is verified again, and when nothing is frozen."""
+"""The live window and careful finals: what is frozen, what is verified again, and when nothing is frozen."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from livetrans.decoding.window import (
     MOVED_AT_LEAST,
     REWRITTEN_TOKENS,
     WORDS_A_CHARACTER,
-    final_by_worth,
+    careful_final,
     live_window,
     words_taken_back,
 )
@@ -145,7 +145,7 @@ def test_a_split_ends_the_final_where_the_model_would_end_and_leaves_the_rest() 
     settings = DecodingSettings()
     before = _stream(model, [[*first, *second]], settings)[-1]
     draft = Draft(before.tokens, tuple(_prompt([*first, *second])), 1, hidden_tokens=3)
-    final = final_by_worth(Decoding(model, _prompt(first), 60), draft, settings)
+    final = careful_final(Decoding(model, _prompt(first), 60), draft, settings)
     assert final.tokens == tuple(first)
     rest = before.tokens[len(final.tokens) :]
     assert rest and rest == tuple(second)[: len(rest)]
@@ -208,7 +208,7 @@ def test_shown_words_are_taken_back_only_where_the_regret_is_above_the_margin(
     *_, before = _stream(model, _growing(source), settings, hidden)
     draft = Draft(before.tokens, tuple(_prompt(source)), 1, min(hidden, len(before.tokens)))
     longer = [*source, 7]
-    decode = final_by_worth if final else live_window
+    decode = careful_final if final else live_window
     after = decode(Decoding(model, _prompt(longer), 24), draft, settings)
     kept = common_prefix_length(before.tokens, after.tokens)
     assert kept >= len(before.tokens) - max(settings.final_window if final else 0, window)
@@ -237,7 +237,7 @@ def test_an_infinite_margin_keeps_what_is_shown(source: list[int], seed: int, fi
     settings = DecodingSettings(bias=0.0, window=_EVERYTHING, margin=1e9)
     before = _stream(model, [source], settings)[-1]
     draft = Draft(before.tokens, tuple(_prompt(source)), 1, hidden_tokens=min(3, len(before.tokens)))
-    after = (final_by_worth if final else live_window)(Decoding(model, _prompt([*source, 7]), 60), draft, settings)
+    after = (careful_final if final else live_window)(Decoding(model, _prompt([*source, 7]), 60), draft, settings)
     shown = _whole_units(model, before.tokens, len(before.tokens) - draft.hidden_tokens)
     kept = common_prefix_length(before.tokens, after.tokens)
     assert _whole_units(model, before.tokens, kept)[: len(shown)] == shown

@@ -72,10 +72,10 @@ def test_moved_cells_stand_at_the_positions_behind_the_new_context(model: LlamaM
     assert np.abs(back.logits - fresh).max() < 0.5 < np.abs(there_logits - fresh).max()
 
 
-def test_an_exact_final_after_moves_is_retranslation_token_for_token(
+def test_a_fresh_final_after_moves_is_retranslation_token_for_token(
     model: LlamaModel, prompt: Prompt, stream: Stream, sentences: list[str]
 ) -> None:
-    translator = Translator(model, prompt, DecodingSettings(final="exact"), MaskSettings())
+    translator = Translator(model, prompt, DecodingSettings(final="fresh"), MaskSettings())
     for number, sentence in enumerate(sentences):
         words = sentence.split()
         for length in range(1, len(words) + 1):

@@ -152,7 +152,7 @@ def test_the_pull_that_a_meeting_is_advised_fetches_models_of_both_tracks(
     monkeypatch.setattr(fetch, "pull_all", pull_all)
     assert run(str(missing.value).split("`")[1].split()[1:]) == 0
     recogniser, translator = fetched
-    for track in (settings, settings.of_me):
+    for track in (settings, settings.for_microphone()):
         source = None if track.source_language == "auto" else track.source_language
         assert recogniser.knows(source)
         assert translator.knows(source, track.target_language)

@@ -15,7 +15,7 @@ from livetrans.clock import SystemClock
 from livetrans.config import DecodingSettings, DraftModelSettings, LanguageModelSettings, PromptSettings, Settings
 from livetrans.errors import ModelError
 from livetrans.events import BackPressure, Caption, Event, Notice, Record, Transcript, Translation
-from livetrans.languages import are_same
+from livetrans.languages import same_written_language
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.port import Evaluation
 from livetrans.run.opening import open_translating
@@ -252,5 +252,9 @@ def test_what_was_heard_is_marked_once_wherever_it_is_shown() -> None:
 
 
 def test_regions_are_the_same_language_and_scripts_are_not() -> None:
-    assert are_same("pt", "pt-BR") and are_same("pt-PT", "pt-BR") and are_same("de", "de")
-    assert not are_same("zh", "zh-Hant") and not are_same("auto", "de")
+    assert (
+        same_written_language("pt", "pt-BR")
+        and same_written_language("pt-PT", "pt-BR")
+        and same_written_language("de", "de")
+    )
+    assert not same_written_language("zh", "zh-Hant") and not same_written_language("auto", "de")

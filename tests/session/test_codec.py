@@ -212,7 +212,7 @@ def test_an_older_captions_accepted_characters_are_its_first_span() -> None:
 
 def test_a_session_of_an_earlier_version_has_its_settings_in_its_signature() -> None:
     signature = {
-        "source_language": "auto", "target_language": "fr", "calm": "faithful", "bias": 0.1, "final": "worth",
+        "source_language": "auto", "target_language": "fr", "calm": "faithful", "bias": 0.1, "final": "careful",
         "mask_k": 5, "translator": "hy-mt2.gguf", "context_tokens": 704, "recogniser": "whisper-small",
         "encoder_window": None, "record": "shown", "draft_model": "small.gguf", "gamma": 4, "step": 0.8,
     }  # fmt: skip

@@ -53,12 +53,12 @@ def test_two_segments_grow_in_turn_each_from_its_own_draft() -> None:
     assert [one.stats.draft_tokens for one in together] == [0, 0, 3, 2]
 
 
-@pytest.mark.parametrize("final", ["worth", "exact"])
+@pytest.mark.parametrize("final", ["careful", "fresh"])
 def test_a_sentence_that_has_ended_is_shown_whole_and_its_final_changes_nothing(final: str) -> None:
     grown = _update("one two three four")
     ended = replace(_update("one two three four five.", revision=1), ended=True)
     whole = _update("one two three four five.", revision=2, final=True)
-    translator = _translator(final=final, **({} if final == "exact" else {"method": "window"}))
+    translator = _translator(final=final, **({} if final == "fresh" else {"method": "window"}))
     captions = _run(translator, grown, ended, _update("six", segment=1), whole, k=2)
     assert len(captions[0].text.split()) == 2
     assert captions[1].text == captions[3].text == "ONE TWO THREE FOUR FIVE."
@@ -86,8 +86,8 @@ def test_a_display_mask_leaves_the_draft_whole() -> None:
     assert second.stats.draft_tokens == 3
 
 
-@pytest.mark.parametrize(("final", "kept"), [("exact", False), ("partial", True)])
-def test_an_exact_final_is_what_retranslation_writes(final: str, kept: bool) -> None:
+@pytest.mark.parametrize(("final", "kept"), [("fresh", False), ("partial", True)])
+def test_a_fresh_final_is_what_retranslation_writes(final: str, kept: bool) -> None:
     """A wrong guess that the bias holds on to survives into the final only where finals are decoded like partials."""
     translator = _translator(bias=0.5, final=final)
     _, final = _feed(translator, _update("one two"), _update("one two three.", revision=1, final=True))
