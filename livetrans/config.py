@@ -36,7 +36,7 @@ class TranscriberSettings:
 
     step: float = 0.8
     """New sound that triggers a pass; a slow machine waits longer, see `adaptive`. A shorter one rewrites more captions
-    and is not seen sooner (docs/LOG.md#short-windows)."""
+    and is not seen sooner (docs/design.md, "Speech")."""
     adaptive: bool = True
     """The next pass covers at least as much new sound as the last pass took (measured); False makes passes independent
     of the machine's speed, as `--speed max` and tests need."""

@@ -48,7 +48,7 @@ CPU_FEATURES = {
     "MATMUL_INT8": "i8mm",
 }
 """Instructions that make llama.cpp fast, by its names and by Linux's. AMX is left out: livetrans does not use it,
-because llama.cpp crashes there (docs/LOG.md#amx)."""
+because llama.cpp crashes there (docs/design.md)."""
 REBUILD = "pip install --force-reinstall --no-deps --no-cache-dir --no-binary llama-cpp-python llama-cpp-python=="
 """The command that builds llama-cpp-python again, without its version."""
 

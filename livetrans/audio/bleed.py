@@ -6,8 +6,8 @@ and the microphone is no louder than the learned gain of the room explains, its 
 user's own speech does not correlate, and is louder than the bleed where both come together: that sound is kept, less
 what an echo canceller can subtract (`livetrans.audio.echo`).
 
-The rule is of this project, its thresholds by trial on recordings of the tree and on real ones in a synthetic room, as
-docs/LOG.md has them (`meeting`).
+The rule is this project's own. Its thresholds come from recordings of the tree and real ones in synthetic rooms
+(docs/design.md, "Sound").
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ adaptive Kalman filter for acoustic echo control in hands-free telephones", Sign
 E. Mabande and G. Enzner, "State-space architecture of the partitioned-block-based acoustic echo controller", ICASSP
 2014. Each bin has an estimate of the room, its uncertainty, and the power of the near end, so that the user's speech
 slows learning down instead of spoiling it. WebRTC's canceller lost more of the user's words than none
-(docs/decisions/0063-echo-canceller.md).
+(docs/design.md, "Sound").
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The header is little-endian: magic, version (uint32), number of tensors and of key-value pairs (uint64), then the pairs:
 key (a string: uint64 length and UTF-8), type (uint32) and value (docs/gguf.md of ggml). The general keys come first in
 every file that llama.cpp's converter writes, then the architecture's; reading stops at the tokenizer's long arrays.
-docs/architecture.md says why the `gguf` package is not used.
+The `gguf` package is not used, because it parses the whole vocabulary first (docs/design.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The README's commands, in its order, as a newcomer types them: from an empty home to the subtitles of a session.
+"""The README's commands, in its order, as a new user types them: from an empty home to the subtitles of a session.
 
 The walk is one test, because each command builds on those before it: what was installed, pulled, and recorded.
 """
@@ -309,7 +309,7 @@ def captions(session: Path) -> list[dict[str, object]]:
 
 
 def process_of(world: World, command: str) -> int:
-    """Return the process that runs this command in the newcomer's tree."""
+    """Return the process that runs this command in the user's tree."""
     import psutil
 
     found = [

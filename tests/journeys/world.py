@@ -1,4 +1,4 @@
-"""What a newcomer has: a copy of the tree, an empty home, a shell in a terminal, a microphone, a hub to pull from."""
+"""What a new user has: a copy of the tree, an empty home, a shell in a terminal, a microphone, a hub to pull from."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 PATIENCE = 90.0
 """Seconds until something that does not happen is called a failure."""
 KEPT = ("LANG", "LC_ALL", "OMP_NUM_THREADS", "TERM_PROGRAM")
-"""Variables of this process that the newcomer has too; besides pip's."""
+"""Variables of this process that the user has too; besides pip's."""
 
 
 class Terminal:
@@ -40,14 +40,14 @@ class Terminal:
             "bash",
             ["--norc", "--noprofile", "-i"],
             cwd=str(folder),
-            env={**environment, "TERM": "xterm-256color", "PS1": "newcomer$ "},
+            env={**environment, "TERM": "xterm-256color", "PS1": "user$ "},
             dimensions=(30, 100),
             encoding="utf-8",
             codec_errors="replace",
         )
         self._screen = pyte.Screen(100, 30)
         self._stream = pyte.Stream(self._screen)
-        self.wait_for("newcomer$")
+        self.wait_for("user$")
 
     def text(self) -> str:
         """Return the screen's rows as they stand now."""
@@ -83,7 +83,7 @@ class Terminal:
 
     def finish(self) -> str:
         """Wait for the shell's prompt; return what stands above it."""
-        return self.wait_for(lambda text: text.rstrip().endswith("newcomer$")).rstrip().removesuffix("newcomer$")
+        return self.wait_for(lambda text: text.rstrip().endswith("user$")).rstrip().removesuffix("user$")
 
     def exit_code(self) -> int:
         self.run("echo code=$?")
@@ -94,7 +94,7 @@ class Terminal:
 
 
 class World:
-    """One newcomer's machine; `tree` is the folder that the README's commands run in."""
+    """A new user's machine; `tree` is the folder that the README's commands run in."""
 
     def __init__(self, folder: Path, hub: Hub) -> None:
         self.hub = hub
@@ -206,5 +206,5 @@ def _copy_tree(target: Path) -> None:
 
 
 def python() -> str:
-    """Return the interpreter that the newcomer's `python3.12` stands for."""
+    """Return the interpreter that the user's `python3.12` stands for."""
     return str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")

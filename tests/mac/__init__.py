@@ -1,7 +1,7 @@
 """A Mac rehearsed on Linux, as far as a program can tell: `python -m pytest -p tests.mac PATH ...`, or `make mac`.
 
 `process/sitecustomize.py` says what a process of livetrans sees; its folder on PYTHONPATH gives it to every process
-that a test starts. docs/LOG.md#mac-rehearsal lists what a rehearsal cannot show.
+that a test starts. It cannot show Metal, Core Audio, permissions, APFS or a real terminal.
 """
 
 from __future__ import annotations

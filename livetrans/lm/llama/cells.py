@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _BATCH_TOKENS = 512
 _CPU_PASS_TOKENS = 32
-"""From 64 tokens on llama.cpp's CPU attention takes another kernel and rounds differently (docs/LOG.md#rounding-at-64).
+"""From 64 tokens on llama.cpp's CPU attention uses another kernel and rounds differently (docs/design.md).
 Below that a Q8_0 model gives bit-identical logits in any batch: SSBD without bias is re-translation token for token."""
 _CONTEXT, _MOVING = 0, 1
 """llama.cpp's sequences: the context, and the cells that are being moved within it."""
