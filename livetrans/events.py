@@ -126,12 +126,12 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class _OfUpdate:
-    """A result of one update."""
+class _UpdateResult:
+    """What one update was made into."""
 
     transcript: Transcript
     language: str | None = field(default=None, kw_only=True)
-    """Code of the language that it is a caption in; the text of an untranslated one is in the spoken language."""
+    """Code of the captions' language. The text of an untranslated caption is in the spoken language."""
 
     @property
     def segment_id(self) -> int:
@@ -153,9 +153,26 @@ class _OfUpdate:
     def source(self) -> str:
         return self.transcript.text
 
+    @property
+    def committed_source(self) -> str:
+        """The leading part of the source that will not change."""
+        return self.transcript.committed
+
+    @property
+    def start(self) -> float:
+        return self.transcript.start
+
+    @property
+    def end(self) -> float:
+        return self.transcript.end
+
+    @property
+    def captured_at(self) -> float | None:
+        return self.transcript.captured_at
+
 
 @dataclass(frozen=True, slots=True)
-class Translation(_OfUpdate):
+class Translation(_UpdateResult):
     """The model's output for one update."""
 
     text: str
@@ -171,7 +188,7 @@ class Translation(_OfUpdate):
 
 
 @dataclass(frozen=True, slots=True)
-class Caption(_OfUpdate):
+class Caption(_UpdateResult):
     """The text shown for a segment; replaces the segment's earlier caption."""
 
     text: str
@@ -188,18 +205,6 @@ class Caption(_OfUpdate):
     def right_to_left(self) -> bool:
         language = None if self.untranslated else LANGUAGES.get((self.language or "").lower())
         return language.right_to_left if language else reads_right_to_left(self.text)
-
-    @property
-    def start(self) -> float:
-        return self.transcript.start
-
-    @property
-    def end(self) -> float:
-        return self.transcript.end
-
-    @property
-    def captured_at(self) -> float | None:
-        return self.transcript.captured_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +286,7 @@ class RunStarted:
     """The translator, its threads, the versions and the machine."""
     settings: Settings = field(default_factory=Settings)
     origin: Origin | None = None
-    """None where it is not known, as in sessions of before."""
+    """None if it is not known."""
     began_at: float | None = None
     """In seconds since 1970, by the system's clock: instants of a run do not say which of two sessions is the newer."""
 

@@ -27,7 +27,7 @@ from livetrans.config import SamplingSettings
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Span
 from livetrans.files import may_be_json_lines
-from livetrans.session.codec import decode, dump, encode, line_error, newer_error, read_lines
+from livetrans.session.codec import decode, dump, encode, line_error, read_lines, version_error
 from livetrans.signature import ModelIdentity
 from livetrans.stats import DecodingStats
 from livetrans.text import nearest
@@ -260,7 +260,7 @@ def _parsed(number: int, values: dict[str, Any], path: Path) -> Header | Segment
     if kind is None:
         raise line_error(number, path, "a header, a segment or an update")
     if kind is Header and isinstance(values.get("format"), int) and values["format"] > FORMAT:
-        raise newer_error(path, values["format"], FORMAT)
+        raise version_error(path, values["format"], FORMAT)
     try:
         return decode(kind, values)
     except ValueError as error:

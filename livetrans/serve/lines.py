@@ -166,7 +166,7 @@ class SharedLines:
         text = visible(caption.text).strip()
         if (before is None and not text) or (before is not None and before.final):
             return
-        source, committed = visible(caption.source).strip(), visible(caption.transcript.committed).strip()
+        source, committed = visible(caption.source).strip(), visible(caption.committed_source).strip()
         values = {
             "at": at,
             "segment_id": caption.segment_id,

@@ -63,7 +63,7 @@ def test_a_session_that_is_still_recorded_is_left_alone(tmp_path: Path, capsys: 
     line = '{"event": "transcript", "at": 1, "segment_id": 0, "revision": 0, "committed": "Yes.", "partial": "", '
     folder = tmp_path / "session"
     recorder = SessionRecorder(folder)
-    started = '{"event": "run_started", "at": 0, "version": 1, "signature": {"target_language": "de"}}\n'
+    started = '{"event": "run_started", "at": 0, "version": 2, "signature": {}}\n'
     (folder / "events.jsonl").write_text(f'{started}{line}"final": true, "start": 0, "end": 1}}\n')
     assert run(["resume", str(folder)]) == 1
     assert "being recorded" in capsys.readouterr().err
@@ -72,7 +72,7 @@ def test_a_session_that_is_still_recorded_is_left_alone(tmp_path: Path, capsys: 
 
 def test_a_language_of_a_session_that_is_not_known_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "events.jsonl").write_text(
-        '{"event": "run_started", "at": 0, "version": 1, "signature": {"target_language": "de"}}\n'
+        '{"event": "run_started", "at": 0, "version": 2, "signature": {}}\n'
         '{"event": "setting_changed", "at": 1, "name": "target", "value": "klingon"}\n'
     )
     assert run(["resume", str(tmp_path)]) == 1

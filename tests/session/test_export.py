@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from livetrans.clock import ManualClock
 from livetrans.config import Settings
 from livetrans.errors import SessionError
-from livetrans.events import Caption, Event, Gap, RunStarted, SettingChanged, Transcript
+from livetrans.events import Caption, Event, Gap, RunStarted, Transcript
 from livetrans.session.codec import read_records
 from livetrans.session.export import Format, export, languages_of, last_captions
-from livetrans.session.recorded import RecordedTranscripts, read_unfinished
+from livetrans.session.recorded import RecordedTranscripts
 from livetrans.session.subtitles import Which, heard_shares
 from livetrans.text import display_width
 
@@ -70,22 +70,6 @@ def test_a_language_is_exported_without_the_others_and_with_every_gap(tmp_path: 
     assert written == [["Guten Tag.", gap, "Danke.", ""], ["Bonjour.", gap, ""], ["Guten Tag.", gap, "Danke.", ""]]
 
 
-def test_a_session_of_before_with_several_languages_had_one_at_a_time(tmp_path: Path) -> None:
-    """And is exported and finished as that."""
-    events = [
-        RunStarted({}, Settings(targets=("de", "fr"))),
-        replace(caption(0, "Guten Tag."), language="de"),
-        SettingChanged("target", "fr"),
-        replace(caption(1, "Merci.", start=2.0, end=3.0), language="fr"),
-    ]
-    path = write_session(tmp_path / "events.jsonl", *events)
-    path.write_text(path.read_text().replace('"version": 2', '"version": 1'))
-    assert languages_of(path) == ("de",)
-    assert exported(path, "txt") == "Guten Tag.\nMerci.\n"
-    unfinished = read_unfinished(tmp_path)
-    assert (unfinished.settings.targets, unfinished.captioned) == (("fr",), {0, 1})
-
-
 @given(text=TEXTS, which=st.sampled_from(get_args(Which)))
 def test_text_cannot_break_a_cue(tmp_path_factory: pytest.TempPathFactory, text: str, which: str) -> None:
     events = [caption(0, f"x {text}\n\n1\n00:00:00,000 --> 00:00:01,000\ny", source=f"s <b>{text}", end=9.0)]
@@ -125,13 +109,6 @@ def test_an_empty_session_is_reported_before_anything_is_written(tmp_path: Path,
     path = write_session(tmp_path / "s.jsonl", EVENTS[0], EVENTS[1], EVENTS[-1], caption(0, " "))
     with pytest.raises(SessionError, match="holds no caption"):
         export(path, format)
-
-
-def test_the_exact_final_of_an_older_session_is_what_is_exported(tmp_path: Path) -> None:
-    path = write_session(tmp_path / "s.jsonl", caption(0, "Er geht heim"), caption(1, "Ende."))
-    lines = path.read_text().splitlines()
-    path.write_text(json.dumps(json.loads(lines[0]) | {"exact": "Er geht nach Hause."}) + f"\n{lines[1]}\n")
-    assert "".join(export(path, "txt")) == "Er geht nach Hause.\nEnde.\n"
 
 
 @pytest.mark.parametrize("which", get_args(Which))

@@ -16,7 +16,7 @@ import pytest
 
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Record
-from livetrans.session.codec import read_records
+from livetrans.session.codec import read_records, to_dict
 from livetrans.session.recorder import SessionRecorder, make_session_folder
 
 from .examples import EVENTS
@@ -34,7 +34,7 @@ def test_every_record_is_in_the_file_before_the_next_comes(tmp_path: Path) -> No
     recorder = SessionRecorder(tmp_path / "new" / "session")
     for count, record in enumerate(RECORDS, start=1):
         recorder.write(record)
-        assert list(read_records(recorder.folder)) == RECORDS[:count]
+        assert [to_dict(one) for one in read_records(recorder.folder)] == [to_dict(one) for one in RECORDS[:count]]
     recorder.close()
     assert os.listdir(recorder.folder) == ["events.jsonl"]
 
