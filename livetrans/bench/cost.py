@@ -85,11 +85,11 @@ def measure_languages(
     contexts = [model, *(model.another_context() for _ in range(most - 1))]
     seconds: dict[int, list[float]] = {count: [] for count in range(1, most + 1)}
     for count, counts in _in_turns(list(seconds), rounds):
-        translators = [Translator(one, prompt, DecodingSettings(), MaskSettings()) for one in contexts[:count]]
+        translators = [Translator(one) for one in contexts[:count]]
         started = model.clock.now()
         for update in updates:
             for translator in translators:
-                translator.translate(update)
+                translator.translate(update, prompt, DecodingSettings(), MaskSettings())
         if counts:
             seconds[count].append((model.clock.now() - started) / len(updates))
         on_pass()

@@ -13,6 +13,7 @@ from livetrans.bench.runfile import Header, RunWriter, Unit, Update
 from livetrans.clock import Clock
 from livetrans.config import SamplingSettings
 from livetrans.decoding import DECODERS, DraftModel
+from livetrans.decoding.verification import Sampler
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Transcript
 from livetrans.lm.port import LanguageModel
@@ -104,7 +105,8 @@ class Bench:
         label = task.method.label
         models = self._models[label]
         settings = settings_of(task.method, self._header.maximum_output_tokens, self._header.sampling)
-        translator = Translator(models.model, models.prompt, *settings, models.draft_model)
+        sampler = Sampler(settings[0].sampling) if settings[0].sampling else None
+        translator = Translator(models.model, models.draft_model, sampler)
         # Caches start from the template alone, whichever unit came before: a resumed run equals a whole one.
         for model in (models.model, *([models.draft_model.model] if models.draft_model else [])):
             model.evaluate((*models.prompt.before, *models.prompt.after))
@@ -114,7 +116,7 @@ class Bench:
             end, ended = source.end or 0.0, source.ended
             transcript = Transcript(identity, number, source.source, "", source.final, 0.0, end, ended=ended)
             started = self._clock.now()
-            translation = translator.translate(transcript)
+            translation = translator.translate(transcript, models.prompt, *settings)
             seconds = self._clock.now() - started
             updates.append(
                 Update(

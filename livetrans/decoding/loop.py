@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from livetrans.decoding.verification import Sampler
-    from livetrans.lm.port import Evaluation, LanguageModel
+    from livetrans.lm.port import Counts, Evaluation, LanguageModel
 
 Review = Callable[["NDArray[np.float32]", Proposal], tuple[int, int]]
 """From the target's rows (tokens + 1, vocabulary): how many tokens of a proposal are accepted, and the one behind."""
@@ -39,12 +39,10 @@ class Draft:
     tokens: tuple[int, ...] = ()
     prompt: tuple[int, ...] = ()
     """The prompt that it was written for."""
-    template_tokens: int = 0
-    """Last tokens of the prompt that are the template's end, behind the source."""
+    source: tuple[int, ...] = ()
+    """The source in that prompt."""
     hidden_tokens: int = 0
     """Last tokens that were not shown: to change them erases nothing."""
-    is_cached: bool = True
-    """Whether the cells of prompt and draft are in the model's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,8 @@ class Decoded:
 class Decoding:
     """One decoding under way: the output as far as it is decided, the model's next choice, and the counts.
 
-    `maximum_tokens` caps drafts and output alike. Counts add up over all calls. Without a `sampler` decoding is greedy.
+    `source` is the part of the prompt that is to be translated. `maximum_tokens` caps drafts and output alike. Counts
+    add up over all calls. Without a `sampler` decoding is greedy.
     """
 
     def __init__(
@@ -68,6 +67,7 @@ class Decoding:
         prompt: Sequence[int],
         maximum_tokens: int,
         *,
+        source: Sequence[int] = (),
         draft_model: DraftModel | None = None,
         sampler: Sampler | None = None,
     ) -> None:
@@ -75,6 +75,7 @@ class Decoding:
         self.draft_model = draft_model
         self.sampler = sampler
         self.prompt = list(prompt)
+        self.source = source
         self.maximum_tokens = maximum_tokens
         self.output: list[int] = []
         self.accepted: list[Span] = []
@@ -87,17 +88,18 @@ class Decoding:
         return len(self.output) >= self.maximum_tokens or loop_length(self.output) > 0
 
     def freeze(self, draft: Draft, count: int) -> bool:
-        """Accept the draft's first `count` tokens without evaluating them: their cells are moved behind the prompt.
+        """Accept the draft's first `count` tokens without evaluating them: their cells are moved after the prompt.
 
-        False, and nothing changed, where the model cannot move cells.
+        Return False, and change nothing, if the model does not hold these cells or cannot move them. A move that
+        evaluates the prompt's rest is a pass over prompt tokens alone.
         """
-        if not self.model.can_move:
-            return False
         started = self.model.clock.now()
-        evaluation = self.model.move(self.prompt, len(draft.prompt), len(draft.prompt) + count)
+        counts = self.model.move(self.prompt, (*draft.prompt, *draft.tokens[:count]), count)
+        if counts is None:
+            return False
         self._accept(draft.tokens[:count], count, "frozen")
-        seconds = self.model.clock.now() - started
-        self.count(evaluation, draft_tokens=count, frozen_tokens=count, verification_seconds=seconds)
+        kind = "prompt_seconds" if counts.evaluated_tokens else "verification_seconds"
+        self.count(counts, draft_tokens=count, frozen_tokens=count, **{kind: self.model.clock.now() - started})
         return True
 
     def verify(
@@ -106,23 +108,24 @@ class Decoding:
         bias: float,
         *,
         forced_tokens: int = 0,
-        to_end: bool = False,
+        until_end_of_generation: bool = False,
         cost: Callable[[int], float] | None = None,
     ) -> None:
-        """Evaluate what the cache lacks of prompt and output, and the draft, in one pass; accept up to the divergence.
+        """Evaluate the draft, and what the cache lacks before it, in one pass; accept up to the divergence.
 
-        The first `forced_tokens` are accepted whatever the model prefers; with `to_end`, exactly the tokens before the
-        first at which it would rather end, if there is one. `cost` is that of `accepted_length`, by the token's
-        place in `draft`. The model's own choice behind the accepted tokens comes from the same pass.
+        The first `forced_tokens` are accepted whatever the model prefers. With `until_end_of_generation`, the tokens
+        before the first place where the model would rather end are accepted, if there is such a place. `cost` is that
+        of `accepted_length`, by the token's place in `draft`. The model's own choice after the last accepted token
+        comes from the same pass.
         """
         draft = draft[: max(self.maximum_tokens - len(self.output), 0)]
         started = self.model.clock.now()
         # Where nothing is decided no logits are needed.
-        unread = 0 if to_end else min(forced_tokens, len(draft))
+        unread = 0 if until_end_of_generation else min(forced_tokens, len(draft))
         evaluation = self.model.evaluate([*self.prompt, *self.output, *draft], len(draft) - unread + 1)
         logits, choices = evaluation.logits, evaluation.logits.argmax(axis=1)
-        ends = (at for at, choice in enumerate(choices) if to_end and self.model.is_end_of_generation(int(choice)))
-        length = next(ends, None)
+        ends = (at for at, choice in enumerate(choices) if self.model.is_end_of_generation(int(choice)))
+        length = next(ends, None) if until_end_of_generation else None
         if length is None:
             from_here = cost and (lambda at: cost(unread + at))
             length = unread + accepted_length(logits, choices, draft[unread:], bias, from_here)
@@ -239,12 +242,12 @@ class Decoding:
         seconds = self.model.clock.now() - started
         self.count(evaluation, draft_tokens=len(draft), **{kind: seconds})
 
-    def count(self, evaluation: Evaluation, **counts: float) -> None:
+    def count(self, cost: Counts, **counts: float) -> None:
         """Add to the counts, named as in `DecodingStats`."""
         if "reused_tokens" not in self._counts:
-            counts["reused_tokens"] = min(evaluation.reused_tokens, len(self.prompt))
-        counts["forward_passes"] = evaluation.forward_passes
-        counts["evaluated_tokens"] = evaluation.evaluated_tokens
+            counts["reused_tokens"] = min(cost.reused_tokens, len(self.prompt))
+        counts["forward_passes"] = cost.forward_passes
+        counts["evaluated_tokens"] = cost.evaluated_tokens
         self._add(**counts)
 
     def _add(self, **counts: float) -> None:

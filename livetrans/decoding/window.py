@@ -20,8 +20,8 @@ from livetrans.text import has_unspaced_script
 
 REWRITTEN_TOKENS = 16
 """A source that changed further back than this many tokens was rewritten: the whole draft is verified then."""
-SPLIT_TOKENS = 4
-"""A source that is shorter by more than this many tokens was split."""
+LOST_TOKENS = 4
+"""A source that is shorter by more than this many tokens lost its end."""
 WORDS_A_CHARACTER = 0.6
 """What a character of a script without spaces counts as: five of them say about as much as three words."""
 MOVED_AT_LEAST = 8
@@ -45,15 +45,15 @@ def careful_final(decoding: Decoding, draft: Draft, settings: DecodingSettings) 
 
 
 def _decode(decoding: Decoding, draft: Draft, settings: DecodingSettings, window: int) -> Decoded:
-    standing, split = _standing_tokens(decoding, draft)
-    kept = max(standing - window, 0)
+    keepable, lost_end = _keepable_tokens(decoding, draft)
+    kept = max(keepable - window, 0)
     frozen = _freeze(decoding, draft, kept)
     words = words_taken_back(draft, text_of_tokens(decoding.model))
     decoding.verify(
         draft.tokens[frozen:],
         settings.bias,
         forced_tokens=kept - frozen,
-        to_end=split,
+        until_end_of_generation=lost_end,
         cost=(lambda at: settings.margin * words(frozen + at)) if settings.margin > 0.0 else None,
     )
     return decoding.finish()
@@ -76,24 +76,25 @@ def words_taken_back(draft: Draft, text_of: TextOf) -> Callable[[int], float]:
     )
 
 
-def _standing_tokens(decoding: Decoding, draft: Draft) -> tuple[int, bool]:
-    """Return how many draft tokens may stay whatever the model prefers, the window apart; and whether the source split.
+def _keepable_tokens(decoding: Decoding, draft: Draft) -> tuple[int, bool]:
+    """Return how many draft tokens may stay whatever the model prefers, and whether the source lost its end.
 
-    0 where the source was rewritten, or lost its end: that is a split, and what was cut off begins the next segment, or
-    was never said.
+    None may stay if the source was rewritten, or lost its end: the words that were cut off begin the next segment, or
+    were never said. The window is left out of the count. The text around the source makes no difference.
     """
-    unchanged = common_prefix_length(draft.prompt, tuple(decoding.prompt)) + draft.template_tokens
-    changed, new = len(draft.prompt) - unchanged, len(decoding.prompt) - unchanged
-    split = new <= REWRITTEN_TOKENS and changed - new > SPLIT_TOKENS
-    if not draft.prompt or split or changed > REWRITTEN_TOKENS:
-        return 0, split
-    return min(len(draft.tokens), decoding.maximum_tokens), split
+    unchanged = common_prefix_length(draft.source, decoding.source)
+    changed, new = len(draft.source) - unchanged, len(decoding.source) - unchanged
+    lost_end = new <= REWRITTEN_TOKENS and changed - new > LOST_TOKENS
+    if not draft.source or lost_end or changed > REWRITTEN_TOKENS:
+        return 0, lost_end
+    return min(len(draft.tokens), decoding.maximum_tokens), lost_end
 
 
 def _freeze(decoding: Decoding, draft: Draft, count: int) -> int:
-    """Freeze that many tokens where it pays; returns how many are frozen. The others are evaluated again.
+    """Freeze that many tokens if it pays and the cache still has them; return how many are frozen.
 
-    The draft's last token never is: it may not have been evaluated, where the length cap ended the output.
+    The others are evaluated again. The draft's last token is never frozen: if the length cap ended the output, it was
+    not evaluated.
     """
     count = min(count, len(draft.tokens) - 1)
-    return count if draft.is_cached and count >= MOVED_AT_LEAST and decoding.freeze(draft, count) else 0
+    return count if count >= MOVED_AT_LEAST and decoding.freeze(draft, count) else 0

@@ -13,20 +13,26 @@ if TYPE_CHECKING:
     from livetrans.clock import Clock
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The cost of one call of the model."""
+
+    reused_tokens: int
+    """Leading tokens of the context that the cache already held."""
+    evaluated_tokens: int
+    """The others: tokens that went through the model."""
+    forward_passes: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Evaluation:
-    """Result of one `evaluate`: the logits, and what it took.
+class Evaluation(Counts):
+    """Result of one `evaluate`: the logits and their cost.
 
     `logits` has shape (last_rows, vocabulary) float32: row i predicts the token after position `len(context) -
     last_rows + i`. It is a view that is valid until the next `evaluate`.
     """
 
     logits: NDArray[np.float32]
-    reused_tokens: int
-    """Leading tokens of the context that the cache already held."""
-    evaluated_tokens: int
-    """The others: tokens that went through the model."""
-    forward_passes: int
 
 
 class LanguageModel(Protocol):
@@ -74,18 +80,17 @@ class LanguageModel(Protocol):
             ContextError: the context is longer than `context_tokens`, or `last_rows` than `maximum_rows`.
         """
 
-    @property
-    def can_move(self) -> bool:
-        """Whether `move` works: not where positions cannot be shifted, nor with a sliding window."""
+    def move(self, context: Sequence[int], held: Sequence[int], count: int) -> Counts | None:
+        """Put the cells of the last `count` tokens of `held` after `context`, without evaluating these tokens again.
 
-    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
-        """Put tokens begin..end of the last context behind `context`, without evaluating them again.
+        Return None, and change nothing, unless the cache begins with the tokens of `held`; also if the model cannot
+        shift positions or has a sliding window.
 
-        What `context` shares with the last one is kept, its rest is evaluated without logits. The moved cells get the
-        positions behind it and are *stale*: their keys and values saw the tokens that stood before them earlier.
+        What `context` shares with `held` is kept, its rest is evaluated without logits. The moved cells get the
+        positions after it and are *stale*: their keys and values were computed after the earlier tokens.
 
         Raises:
-            ContextError: there are no such tokens in the last context, or `can_move` is False.
+            ContextError: the context and the moved tokens are longer than `context_tokens`.
         """
 
     def another_context(self) -> Self:

@@ -47,9 +47,13 @@ class Prompt:
     leading_space: bool
     """Whether the speech follows a word of the template and must bring its own space."""
 
+    def source_tokens(self, model: LanguageModel, text: str) -> list[int]:
+        """Return the tokens of a source text; equal texts share tokens as far as the tokenizer lets them."""
+        return _speech_tokens(model, text, self.leading_space)
+
     def tokens(self, model: LanguageModel, text: str) -> list[int]:
-        """Return the whole prompt for a source text; equal texts share tokens as far as the tokenizer lets them."""
-        return [*self.before, *_speech_tokens(model, text, self.leading_space), *self.after]
+        """Return the whole prompt for a source text."""
+        return [*self.before, *self.source_tokens(model, text), *self.after]
 
 
 def choose_template(model: LanguageModel) -> str:

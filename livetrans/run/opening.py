@@ -19,7 +19,6 @@ from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.events import Notice, Origin, SourceProgress, Transcript
-from livetrans.lm.prompts import Prompt
 from livetrans.models.chosen import spoken_code
 from livetrans.models.engines import GPU_UNUSED, WHISPER_CPP, engine_of, has_gpu_engine
 from livetrans.run.listening import (
@@ -263,7 +262,7 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
         if draft_model:
             opened.callback(draft_model.model.close)
         lanes = open_lanes(settings, model, prompt, draft_model, publish)
-        sampler = open_sampler(settings, model, prompt, clock, publish)
+        sampler = open_sampler(settings, model, clock, publish)
         engines = [engine_of(settings.recogniser.model)] if settings.recogniser else []
         packages = ["pywhispercpp" if engine == WHISPER_CPP else engine for engine in engines]
         signature = sign(model.loaded, settings.language_model.model, prompt, model.loaded.threads, *packages)
@@ -271,7 +270,7 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
 
 
 def open_sampler(
-    settings: Settings, model: RestartingModel[LlamaModel], prompt: Prompt, clock: Clock, publish: Publish
+    settings: Settings, model: RestartingModel[LlamaModel], clock: Clock, publish: Publish
 ) -> SpeedupSampler | None:
     """Return what measures the speedup; None if it is not wanted, or the run cannot be repeated on its model alone.
 
@@ -285,7 +284,7 @@ def open_sampler(
     if not (settings.output.speedup and repeatable):
         return None
     cores = model.loaded.threads if runs_on_cpu() else 1
-    return SpeedupSampler(lambda: model.loaded.another_context(), prompt, clock, publish, cores=cores)
+    return SpeedupSampler(lambda: model.loaded.another_context(), clock, publish, cores=cores)
 
 
 def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel:

@@ -15,7 +15,7 @@ import numpy as np
 from livetrans.clock import Clock
 from livetrans.errors import ContextError, ModelError, UsageError, sentence
 from livetrans.events import Notice
-from livetrans.lm.port import Evaluation, Wrapped
+from livetrans.lm.port import Counts, Evaluation, Wrapped
 from livetrans.run.publisher import Publish
 from livetrans.speech.recogniser import Hypothesis, PassInterrupted, Recogniser
 
@@ -138,7 +138,6 @@ class RestartingModel(_Restarting[Wrapped]):
         first: RestartingModel[Wrapped] | None = None,
     ) -> None:
         super().__init__(name, open_model, clock, publish, first)
-        self._context: Sequence[int] = ()
 
     @property
     def loaded(self) -> Wrapped:
@@ -153,25 +152,16 @@ class RestartingModel(_Restarting[Wrapped]):
                 raise ModelError(f"the {self._name} gave logits that are not numbers; choose another model")
             return evaluation
 
-        evaluation = self._call(evaluate)
-        self._context = list(context)
-        return evaluation
+        return self._call(evaluate)
 
-    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
-        evaluation = self._call(lambda stage: stage.move(context, begin, end))
-        self._context = [*context, *self._context[begin:end]]
-        return evaluation
+    def move(self, context: Sequence[int], held: Sequence[int], count: int) -> Counts | None:
+        return self._call(lambda stage: stage.move(context, held, count))
 
     def another_context(self) -> RestartingModel[Wrapped]:
         """Return a second context over the same weights; where one of them fails, all are opened again."""
         return RestartingModel(
             lambda: self._wrapped.another_context(), self._clock, self._publish, self._name, first=self
         )
-
-    def _restore(self) -> None:
-        # The next call may move a block, which the fresh model's cache has to hold.
-        if self._context:
-            self._wrapped.evaluate(self._context)
 
     def _release(self) -> None:
         self._wrapped.close()

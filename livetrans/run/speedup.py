@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from livetrans.clock import Clock
 from livetrans.config import DecodingSettings, MaskSettings
 from livetrans.events import Caption, Comparison, Transcript, Translation
-from livetrans.lm.port import Evaluation, LanguageModel, ModelWrapper
+from livetrans.lm.port import Counts, Evaluation, LanguageModel, ModelWrapper
 from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.metrics.rates import OPEN_SEGMENTS, ScreenErasure
 from livetrans.run.publisher import Publish
-from livetrans.sequences import common_prefix_length
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
 
@@ -55,90 +54,123 @@ class InterruptibleModel(ModelWrapper[LanguageModel]):
     def __init__(self, model: LanguageModel) -> None:
         self._wrapped = model
         self.is_interrupted: Callable[[], bool] = lambda: False
-        self._kept: list[int] = []
-        self._evaluated: list[int] = []
 
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
-        if self.is_interrupted():
-            raise Interrupted
-        self._evaluated = list(context)
+        self._ask()
         return self._wrapped.evaluate(context, last_rows)
 
-    def keep(self) -> None:
-        """Note that the update is done: the next one finds its cells."""
-        self._kept = self._evaluated
+    def move(self, context: Sequence[int], held: Sequence[int], count: int) -> Counts | None:
+        self._ask()
+        return self._wrapped.move(context, held, count)
 
-    def rewind(self) -> None:
-        """Drop the cells of an update that was not done, so that its next try costs what the first would have."""
-        if self._evaluated is not self._kept:
-            shared = max(common_prefix_length(self._kept, self._evaluated), 1)
-            self._kept = self._evaluated = self._evaluated[:shared]
-            self._wrapped.evaluate(self._kept)
+    def _ask(self) -> None:
+        if self.is_interrupted():
+            raise Interrupted
 
 
 class Repetition:
-    """A segment translated again by one method, in a context of its own."""
+    """Segments translated again by one method, in a context of its own."""
 
-    def __init__(self, context: LanguageModel, prompt: Prompt) -> None:
+    def __init__(self, context: LanguageModel) -> None:
         self._model = InterruptibleModel(context)
-        self._translator = Translator(self._model, prompt, RETRANSLATION, UNMASKED)
-        self.seconds: list[float] = []
-        """Of the segment's updates that were translated again."""
-        self._model.evaluate(prompt.tokens(self._model, "."))
-        self._model.keep()
+        self._translator = Translator(self._model)
+        self._held: Sequence[int] = ()
+        """Prompt and output of the update before; empty before the first."""
+        self.close = context.close
 
     def translate(
         self, update: ShownUpdate, decoding: DecodingSettings, mask: MaskSettings, is_interrupted: Callable[[], bool]
-    ) -> Translation:
-        """Translate the segment's next update and time it.
+    ) -> tuple[Translation, float]:
+        """Translate an update; return its translation, and the seconds that it took.
+
+        The cache is first brought to where the update before left it: a try that was interrupted has changed it.
 
         Raises:
             Interrupted: the run has something to do; the update is as if it had not been begun.
         """
-        self._model.rewind()
         self._model.is_interrupted = is_interrupted
-        translator, clock = self._translator, self._model.clock
-        translator.prompt, translator.settings, translator.mask = update.prompt, decoding, mask
-        started = clock.now()
-        translation = translator.translate(update.transcript)
-        self.seconds.append(clock.now() - started)
-        self._model.keep()
-        return translation
+        self._model.evaluate(self._held or (*update.prompt.before, *update.prompt.after))
+        started = self._model.clock.now()
+        translation = self._translator.translate(update.transcript, update.prompt, decoding, mask)
+        seconds = self._model.clock.now() - started
+        self._held = (*update.prompt.tokens(self._model, update.transcript.text), *translation.tokens)
+        return translation, seconds
+
+
+class _Sample:
+    """A finished segment that is being translated again: each update by re-translation, then by the run's method."""
+
+    def __init__(self, updates: Sequence[ShownUpdate]) -> None:
+        self._updates = updates
+        self._done = 0
+        """Translations that were made again: two of each update."""
+        self._retranslated, self._shown = ScreenErasure(), ScreenErasure()
+        self._seconds = [0.0, 0.0]
+        """By re-translation, and by the run's method."""
+
+    def go_on(
+        self, repetitions: Sequence[Repetition], presenter: Presenter, is_interrupted: Callable[[], bool]
+    ) -> Comparison | None:
+        """Translate one update by one method; return the comparison after the last.
+
+        Raises:
+            Interrupted: the run has something to do; the same translation is the next one.
+        """
+        update, method = self._updates[self._done // 2], self._done % 2
+        settings = ((RETRANSLATION, UNMASKED), (update.decoding, update.mask))[method]
+        translation, seconds = repetitions[method].translate(update, *settings, is_interrupted)
+        self._seconds[method] += seconds
+        if method == 0:
+            self._retranslated.add(presenter.present(replace(translation, language=update.language)))
+        else:
+            self._shown.add(update.caption)
+        self._done += 1
+        if self._done < 2 * len(self._updates):
+            return None
+        return Comparison(
+            segment_id=update.transcript.segment_id,
+            updates=len(self._updates),
+            update_seconds=self._seconds[1],
+            retranslation_seconds=self._seconds[0],
+            erased_units=self._shown.erased_units,
+            shown_units=self._shown.units,
+            retranslation_erased_units=self._retranslated.erased_units,
+            retranslation_shown_units=self._retranslated.units,
+            language=update.language,
+        )
 
 
 class SpeedupSampler:
-    """What translates finished segments again; owned by the translating thread.
+    """Translates finished segments again; owned by the translating thread.
 
     `open_context` opens another context over the translator's weights, which is closed with the translator. `cores` is
-    how many cores a pass keeps busy. After a first failure, such as that of a translator which is loaded again, new
-    contexts are opened; a second one ends the sampling, and nothing else.
+    how many cores a pass keeps busy. After a first failure new contexts are opened; a second one ends the sampling, and
+    nothing else.
     """
 
     def __init__(
         self,
         open_context: Callable[[], LanguageModel],
-        prompt: Prompt,
         clock: Clock,
         publish: Publish,
         *,
         cores: int = 1,
         share: float = SHARE,
     ) -> None:
-        self._open_context, self._prompt = open_context, prompt
+        self._open_context = open_context
         self._clock = clock
         self._publish = publish
         self._cores, self._share = cores, share
         self._began = clock.now()
         self._spent = 0.0
         self._failures = 0
-        self._repetitions: tuple[Repetition, Repetition] | None = None
+        self._repetitions: list[Repetition] = []
         """By re-translation and by the run's method; opened for the first sample, as is the presenter."""
         self._presenter: Presenter
         self._growing: dict[tuple[str | None, int], list[ShownUpdate]] = {}
         """By language and segment."""
         self._finished: list[ShownUpdate] = []
-        self._segment: list[ShownUpdate] = []
-        self._screen = ScreenErasure()
+        self._sample: _Sample | None = None
 
     def add(self, update: ShownUpdate, *, is_shown: bool = True) -> None:
         """Take an update of the run; a final in the language that is shown makes its segment the next one."""
@@ -152,7 +184,7 @@ class SpeedupSampler:
 
     def rest(self) -> float | None:
         """Return the seconds until the next sample may begin; None where there is nothing to translate again."""
-        if self._failures > 1 or not (self._segment or self._finished):
+        if self._failures > 1 or not (self._sample or self._finished):
             return None
         return max(0.0, self._spent / self._share - (self._clock.now() - self._began))
 
@@ -160,48 +192,29 @@ class SpeedupSampler:
         """Translate one update again by one method, unless the run has something to do before that is done."""
         started = self._clock.now()
         try:
-            retranslation, repeated = self._repetitions = self._repetitions or self._opened()
-            if not self._segment:
-                self._segment, self._finished = self._finished, []
-                self._screen = ScreenErasure()
-                retranslation.seconds, repeated.seconds = [], []
-            self._translate(retranslation, repeated, is_interrupted)
-            if len(repeated.seconds) == len(self._segment):
-                self._publish(self._compared(sum(retranslation.seconds), sum(repeated.seconds)))
-                self._segment = []
+            self._open()
+            if self._sample is None:
+                self._sample, self._finished = _Sample(self._finished), []
+            comparison = self._sample.go_on(self._repetitions, self._presenter, is_interrupted)
+            if comparison:
+                self._sample = None
+                self._publish(comparison)
         except Interrupted:
             pass
         except Exception:
             # The translator itself works: its figures go on without the comparison.
             self._failures += 1
-            self._repetitions, self._segment = None, []
+            self.close()
         self._spent += (self._clock.now() - started) * self._cores
 
-    def _opened(self) -> tuple[Repetition, Repetition]:
-        contexts = self._open_context(), self._open_context()
-        self._presenter = Presenter(text_of_tokens(contexts[0]), UNMASKED)
-        return Repetition(contexts[0], self._prompt), Repetition(contexts[1], self._prompt)
+    def close(self) -> None:
+        """Drop the sample under way, and free the contexts; the next sample opens new ones."""
+        for repetition in self._repetitions:
+            repetition.close()
+        self._repetitions, self._sample = [], None
 
-    def _translate(self, retranslation: Repetition, repeated: Repetition, is_interrupted: Callable[[], bool]) -> None:
-        update = self._segment[len(repeated.seconds)]
-        if len(retranslation.seconds) > len(repeated.seconds):
-            repeated.translate(update, update.decoding, update.mask, is_interrupted)
-            return
-        translation = retranslation.translate(update, RETRANSLATION, UNMASKED, is_interrupted)
-        self._screen.add(self._presenter.present(replace(translation, language=update.language)))
-
-    def _compared(self, retranslation_seconds: float, update_seconds: float) -> Comparison:
-        shown = ScreenErasure()
-        for update in self._segment:
-            shown.add(update.caption)
-        return Comparison(
-            segment_id=self._segment[0].transcript.segment_id,
-            updates=len(self._segment),
-            update_seconds=update_seconds,
-            retranslation_seconds=retranslation_seconds,
-            erased_units=shown.erased_units,
-            shown_units=shown.units,
-            retranslation_erased_units=self._screen.erased_units,
-            retranslation_shown_units=self._screen.units,
-            language=self._segment[0].language,
-        )
+    def _open(self) -> None:
+        while len(self._repetitions) < 2:
+            context = self._open_context()
+            self._repetitions.append(Repetition(context))
+            self._presenter = Presenter(text_of_tokens(context), UNMASKED)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from livetrans.config import Settings, with_field
 from livetrans.decoding import DraftModel
+from livetrans.decoding.verification import Sampler
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Notice, Transcript
 from livetrans.languages import AUTO, Language, parse_language, same_written_language
@@ -35,14 +36,13 @@ UNKNOWN_LANGUAGE = Language(AUTO, "spoken", True, None)
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """What translates updates into one language: a translator with a context and prompts of its own, and a presenter.
+    """Translates updates into one language: a translator with a context and prompts of its own, and a presenter.
 
     So the captions of a lane are those of a run into its language alone.
     """
 
-    translator: Translator | None
-    """None, as the presenter, where all speech is in the lane's language."""
-    presenter: Presenter | None
+    stages: tuple[Translator, Prompts, Presenter] | None
+    """None if all speech is in the lane's language."""
     language: str | None = None
     """Code; None for a translator that knows one language only."""
     track: str | None = None
@@ -54,28 +54,34 @@ class Lane:
         It is shown as it was heard where the captions' language is spoken, and a final also where it does not fit in
         the model's context.
         """
-        translator, presenter, decoding, mask = self.translator, self.presenter, settings.decoding, settings.mask
-        if translator is None or presenter is None:
-            publish(self._as_heard(transcript))
+        spoken = transcript.language or settings.source_language
+        if self.stages is None or (self.language and same_written_language(spoken, self.language)):
+            self._show_as_heard(transcript, publish)
             return None
-        translator.settings, translator.mask, presenter.mask = decoding, mask, mask
-        if self.language and same_written_language(transcript.language or settings.source_language, self.language):
-            publish(self._as_heard(transcript))
-            return None
+        translator, prompts, presenter = self.stages
+        prompt = prompts.choose(transcript)
         try:
-            translation = translator.translate(transcript)
+            translation = translator.translate(transcript, prompt, settings.decoding, settings.mask)
         except ContextError as error:
             if transcript.final:
                 publish(Notice("warning", f"Shown untranslated: {error}."))
-                publish(self._as_heard(transcript))
+                self._show_as_heard(transcript, publish)
             return None
+        translation = replace(translation, language=self.language, terms=prompts.terms)
+        if transcript.final and not translation.stats.truncated:
+            prompts.remember(transcript.text, translation.text)
         publish(translation)
+        presenter.mask = settings.mask
         caption = presenter.present(translation)
         publish(caption)
-        return ShownUpdate(transcript, translator.prompt, decoding, mask, caption)
+        return ShownUpdate(transcript, prompt, settings.decoding, settings.mask, caption)
 
-    def _as_heard(self, transcript: Transcript) -> Caption:
-        return Caption(transcript, transcript.text, untranslated=True, language=self.language)
+    def _show_as_heard(self, transcript: Transcript, publish: Publish) -> None:
+        if transcript.final and self.stages:
+            translator, _, presenter = self.stages
+            translator.forget(transcript.segment_id)
+            presenter.forget(transcript.segment_id)
+        publish(Caption(transcript, transcript.text, untranslated=True, language=self.language))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +152,7 @@ def open_lanes(
         others.append((settings.for_microphone(), *languages(settings.for_microphone())))
     for of_lane, source, target in others:
         if same_written_language(source.code, target.code):
-            lanes.append(Lane(None, None, target.code))
+            lanes.append(Lane(None, target.code))
             continue
         context = model.another_context()
         try:
@@ -154,7 +160,7 @@ def open_lanes(
         except UsageError:
             if source is not UNKNOWN_LANGUAGE:
                 raise
-            lanes.append(Lane(None, None, target.code))
+            lanes.append(Lane(None, target.code))
             continue
         draft_context = draft_model.another_context() if draft_model else None
         if draft_context:
@@ -193,8 +199,9 @@ def _open_lane(
         glossary=settings.prompt.glossary,
         notify=notify,
     )
-    translator = Translator(model, prompts, settings.decoding, settings.mask, draft_model)
-    return Lane(translator, Presenter(text_of_tokens(model), settings.mask), pair[1].code)
+    sampling = settings.decoding.sampling
+    translator = Translator(model, draft_model, Sampler(sampling) if sampling else None)
+    return Lane((translator, prompts, Presenter(text_of_tokens(model), settings.mask)), pair[1].code)
 
 
 def _once(publish: Publish) -> Callable[[Notice], None]:

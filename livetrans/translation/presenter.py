@@ -54,6 +54,10 @@ class Presenter:
             language=translation.language,
         )
 
+    def forget(self, segment_id: int) -> None:
+        """Drop what is shown of a segment whose final is not presented."""
+        self._shown.pop(segment_id, None)
+
     def _spans(self, translation: Translation, text: str) -> tuple[Span, ...]:
         """Return the accepted tokens as characters of the shown text, in whole grapheme clusters."""
 

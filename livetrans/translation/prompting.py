@@ -56,41 +56,33 @@ class Prompts:
             build_prompt(model, prompt.name, *languages, Context((("", ""),) * history))
         self._pairs: deque[tuple[str, str]] = deque(maxlen=history if template.history else 0)
         self._glossary = Glossary(glossary if template.terms else ())
+        self._newest_segment = -1
         self._reported: set[str] = set()
+        """Terms that were reported since the newest segment began."""
         self._unknown: set[str] = set()
-        self._made = ((self._source, self._target, NO_CONTEXT), prompt)
-
-    @property
-    def current(self) -> Prompt:
-        """The last prompt that was chosen."""
-        return self._made[1]
-
-    @property
-    def language(self) -> str:
-        """Code of the language of the captions."""
-        return self._target.code
+        self._written_for = (self._source, self._target, NO_CONTEXT)
+        self._current = prompt
 
     @property
     def terms(self) -> tuple[str, ...]:
         """The terms in the last prompt."""
-        return tuple(term for term, _ in self._made[0][2].terms)
-
-    def begin_segment(self) -> None:
-        """Tell again which terms occur."""
-        self._reported.clear()
+        return tuple(term for term, _ in self._written_for[2].terms)
 
     def choose(self, transcript: Transcript) -> Prompt:
-        """Return the prompt of an update."""
+        """Return the prompt of an update; report each term once in a segment."""
         source = self._spoken(transcript)
         if source != self._source:
             self._source = source
             self._pairs.clear()
+        if transcript.segment_id > self._newest_segment:
+            self._newest_segment = transcript.segment_id
+            self._reported.clear()
         terms = self._glossary.occurring(transcript.text)
         for term, wanted in terms:
             if term not in self._reported:
                 self._notify(Notice("info", f"glossary: {term} → {wanted}"))
         self._reported.update(term for term, _ in terms)
-        return self._made_for(tuple(self._pairs), terms)
+        return self._prompt_for(tuple(self._pairs), terms)
 
     def remember(self, source: str, translation: str) -> None:
         """Add a final to the sentences before."""
@@ -110,17 +102,17 @@ class Prompts:
             return self._source
         return language
 
-    def _made_for(self, pairs: Pairs, terms: Pairs) -> Prompt:
+    def _prompt_for(self, pairs: Pairs, terms: Pairs) -> Prompt:
         wanted = (self._source, self._target, Context(pairs, terms))
-        if wanted == self._made[0]:
-            return self._made[1]
+        if wanted == self._written_for:
+            return self._current
         prompt = build_prompt(self._model, self._name, self._source, self._target, wanted[2])
         while (pairs or terms) and self._is_too_long(prompt):
             pairs, terms = (pairs[1:], terms) if pairs else (pairs, terms[:-1])
             prompt = build_prompt(self._model, self._name, self._source, self._target, Context(pairs, terms))
         while len(self._pairs) > len(pairs):
             self._pairs.popleft()
-        self._made = ((self._source, self._target, Context(pairs, terms)), prompt)
+        self._written_for, self._current = (self._source, self._target, Context(pairs, terms)), prompt
         return prompt
 
     def _is_too_long(self, prompt: Prompt) -> bool:

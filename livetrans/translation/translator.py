@@ -1,4 +1,4 @@
-"""The translating stage: each update decoded with the segment's previous output as the draft."""
+"""The translating stage: decodes each update with the segment's previous output as the draft."""
 
 from __future__ import annotations
 
@@ -12,116 +12,91 @@ from livetrans.events import Span, Transcript, Translation
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.stats import DecodingStats
-from livetrans.translation.prompting import Prompts
 
 _OUTPUT_PER_SOURCE_TOKEN = 3
 _OUTPUT_AT_LEAST = 32
-"""A translation longer than three times its source and some is a loop; the cap ends it early."""
+"""A translation longer than three times its source and some more tokens is a loop; the cap ends it early."""
 
 
 class Translator:
-    """What translates updates in order, and keeps the draft of each segment that grows.
+    """Translates updates in order, and keeps the draft of each growing segment.
 
     The draft is kept when the recogniser rewrites the source's tail, because verification protects the output. The
-    update with which a sentence ends is decided on like a final, since its caption waits for that. `settings` and
-    `mask` may be set between updates, from any thread.
+    update that ends a sentence is decided like a final, because its whole translation is shown.
     """
 
     def __init__(
-        self,
-        model: LanguageModel,
-        prompt: Prompt | Prompts,
-        decoding: DecodingSettings,
-        mask: MaskSettings,
-        draft_model: DraftModel | None = None,
+        self, model: LanguageModel, draft_model: DraftModel | None = None, sampler: Sampler | None = None
     ) -> None:
-        """
-        Raises:
-            UsageError: settings that do not go together.
-        """
-        check_method(decoding, draft_model is not None)
+        """Without a `sampler` decoding is greedy."""
         self._model = model
         self._draft_model = draft_model
-        self._sampler = Sampler(decoding.sampling) if decoding.sampling else None
-        self._prompts = prompt if isinstance(prompt, Prompts) else None
-        self.prompt = prompt.current if isinstance(prompt, Prompts) else prompt
-        """That of the last update; with one prompt only, that of the next."""
+        self._sampler = sampler
         self._text_of = text_of_tokens(model)
-        self.settings = decoding
-        self.mask = mask
         self._drafts: dict[int, Draft] = {}
-        """The previous output of each segment that grows: two where a sentence began before the last one is final."""
-        self._cached: int | None = None
-        """The segment whose draft is in the model's cache."""
+        """The previous output of each growing segment: two if a sentence began before the one before it was final."""
 
-    def translate(self, transcript: Transcript) -> Translation:
+    def translate(
+        self, transcript: Transcript, prompt: Prompt, decoding: DecodingSettings, mask: MaskSettings
+    ) -> Translation:
         """Translate one update.
 
         Raises:
             ContextError: the source is too long for the model's context.
         """
-        settings, mask = self.settings, self.mask
-        source = transcript.text
         segment = transcript.segment_id
-        if self._prompts and segment not in self._drafts:
-            self._prompts.begin_segment()
-        draft = replace(self._drafts.get(segment, Draft()), is_cached=segment == self._cached)
-        if self._prompts:
-            self.prompt = self._prompts.choose(transcript)
-        if not any(character.isalnum() for character in source):
+        draft = self._drafts.get(segment, Draft())
+        if transcript.final:
+            self.forget(segment)
+        if not any(character.isalnum() for character in transcript.text):
             # From a source without words a model invents a translation.
-            return self._translation(transcript, Decoded((), DecodingStats()), settings.method)
-        prompt = self.prompt.tokens(self._model, source)
-        if tuple(prompt) == draft.prompt and not transcript.final and mask.mode != "output":
-            return self._translation(transcript, _unchanged(draft), settings.method)
-        maximum_tokens = self._maximum_tokens(prompt, source, draft)
-        decoded = self._decode(draft, prompt, maximum_tokens, settings, transcript)
-        translation = self._translation(transcript, decoded, settings.method)
-        self._cached = segment
+            return self._translation(transcript, Decoded((), DecodingStats()), decoding.method)
+        source = tuple(prompt.source_tokens(self._model, transcript.text))
+        tokens = (*prompt.before, *source, *prompt.after)
+        is_decided_again = transcript.final or transcript.ended or mask.mode == "output"
+        if tokens == draft.prompt and not is_decided_again:
+            return self._translation(transcript, _unchanged(draft), decoding.method)
+        decoded = self._decode(transcript, draft, prompt, source, decoding)
         if not transcript.final:
-            self._drafts[segment] = self._next_draft(tuple(prompt), decoded.tokens, mask, transcript.ended)
-            return translation
-        self._drafts.pop(segment, None)
-        if self._prompts and not decoded.stats.truncated:
-            self._prompts.remember(source, translation.text)
-        return translation
+            shown = len(decoded.tokens)
+            if not transcript.ended and mask.mode != "none":
+                shown = max(shown - mask.k, 0)
+            kept = decoded.tokens[:shown] if mask.mode == "output" else decoded.tokens
+            self._drafts[segment] = Draft(kept, tokens, source, len(kept) - shown)
+        return self._translation(transcript, decoded, decoding.method)
+
+    def forget(self, segment_id: int) -> None:
+        """Drop the draft of a segment whose final is not translated."""
+        self._drafts.pop(segment_id, None)
 
     def _decode(
-        self, draft: Draft, prompt: list[int], maximum_tokens: int, settings: DecodingSettings, update: Transcript
+        self, update: Transcript, draft: Draft, prompt: Prompt, source: tuple[int, ...], settings: DecodingSettings
     ) -> Decoded:
+        tokens = (*prompt.before, *source, *prompt.after)
+        maximum_tokens = self._maximum_tokens(update, draft, len(source), len(tokens), settings)
         decoder = DECODERS[settings.method]
         careful = decoder.final if (update.final or update.ended) and settings.final == "careful" else None
         if update.final and settings.final == "fresh":
             settings = replace(settings, bias=0.0, margin=0.0, window=maximum_tokens)
             # Moved cells stand out of order, which changes the rounding: begin again from the template alone.
-            self._model.evaluate((*self.prompt.before, *self.prompt.after))
+            self._model.evaluate((*prompt.before, *prompt.after))
         decoding = Decoding(
-            self._model,
-            prompt,
-            maximum_tokens,
-            draft_model=self._draft_model,
-            sampler=self._sampler,
+            self._model, tokens, maximum_tokens, source=source, draft_model=self._draft_model, sampler=self._sampler
         )
         return (careful or decoder.decode)(decoding, draft, settings)
 
-    def _next_draft(self, prompt: tuple[int, ...], tokens: tuple[int, ...], mask: MaskSettings, whole: bool) -> Draft:
-        hidden = 0 if whole or mask.mode == "none" else min(mask.k, len(tokens))
-        after = len(self.prompt.after)
-        if mask.mode == "output":
-            return Draft(tokens[: len(tokens) - hidden], prompt, after)
-        return Draft(tokens, prompt, after, hidden)
-
-    def _maximum_tokens(self, prompt: list[int], source: str, draft: Draft) -> int:
-        speech_tokens = len(prompt) - len(self.prompt.before) - len(self.prompt.after)
+    def _maximum_tokens(
+        self, update: Transcript, draft: Draft, source_tokens: int, prompt_tokens: int, settings: DecodingSettings
+    ) -> int:
         # A shorter source must not cut a draft that continuous decoding keeps.
-        cap = max(len(draft.tokens), _OUTPUT_PER_SOURCE_TOKEN * speech_tokens + _OUTPUT_AT_LEAST)
-        room = self._model.context_tokens - len(prompt)
+        cap = max(len(draft.tokens), _OUTPUT_PER_SOURCE_TOKEN * source_tokens + _OUTPUT_AT_LEAST)
+        room = self._model.context_tokens - prompt_tokens
         if room < 1:
             raise ContextError(
-                f"a segment of {len(source.split())} words does not fit in the context of {self._model.context_tokens} "
-                "tokens; give a larger --context"
+                f"a segment of {len(update.text.split())} words does not fit in the context of "
+                f"{self._model.context_tokens} tokens; give a larger --context"
             )
-        return min(self.settings.maximum_output_tokens, cap, self._model.maximum_rows - 1, room)
+        return min(settings.maximum_output_tokens, cap, self._model.maximum_rows - 1, room)
 
     def _translation(self, transcript: Transcript, decoded: Decoded, method: str) -> Translation:
         return Translation(
@@ -131,13 +106,11 @@ class Translator:
             stats=decoded.stats,
             method=method,
             accepted=decoded.accepted,
-            language=self._prompts.language if self._prompts else None,
-            terms=self._prompts.terms if self._prompts else (),
         )
 
 
 def check_method(decoding: DecodingSettings, has_draft_model: bool) -> None:
-    """Raise UsageError where the method lacks a draft model, or works with none, or cannot draw tokens."""
+    """Raise UsageError if the method needs a draft model, cannot use the given one, or cannot draw tokens."""
     decoder = DECODERS[decoding.method]
     if decoder.draft_model == "must" and not has_draft_model:
         raise UsageError(f"{decoder.name} needs a draft model; name one with --draft-model, or choose another method")
@@ -149,7 +122,7 @@ def check_method(decoding: DecodingSettings, has_draft_model: bool) -> None:
 
 
 def _unchanged(draft: Draft) -> Decoded:
-    """Return the output again, for an update whose source did not change: nothing is computed."""
+    """Return the draft as the output of an update whose prompt did not change."""
     count = len(draft.tokens)
     stats = DecodingStats(draft_tokens=count, accepted_tokens=count, output_tokens=count)
     return Decoded(draft.tokens, stats, (Span(0, count),))

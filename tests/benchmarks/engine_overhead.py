@@ -68,7 +68,7 @@ def move_ratio(model: LlamaModel, tokens: list[int]) -> float:
         model.evaluate(tokens)
         started = thread_time()
         if move:
-            model.move(grown, START, len(tokens))
+            model.move(grown, tokens, len(tokens) - START)
             model.evaluate([*grown, *tokens[START:], tokens[0]])
         else:
             model.evaluate([*grown, *tokens[START:], tokens[0]])

@@ -42,9 +42,9 @@ def _stream(method: str, source: list[int], seed: int, draft_model: DraftModel |
         prompt = [BEGIN, SOURCE, *source[:length], TARGET]
         row = DECODERS[method]
         decode = row.final if row.final and length == len(source) else row.decode
-        decoding = Decoding(model, prompt, 24, draft_model=draft_model)
+        decoding = Decoding(model, prompt, 24, source=source[:length], draft_model=draft_model)
         outputs.append(decode(decoding, draft, DecodingSettings(method=method, bias=bias)))
-        draft = Draft(outputs[-1].tokens, tuple(prompt), 1)
+        draft = Draft(outputs[-1].tokens, tuple(prompt), tuple(source[:length]))
     return outputs
 
 

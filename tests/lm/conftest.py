@@ -74,10 +74,11 @@ def stream(model: LlamaModel, prompt: Prompt) -> Stream:
     def decode(sentence: str, settings: DecodingSettings, draft_model: DraftModel | None = None) -> list[Decoded]:
         words, draft, outputs = sentence.split(), Draft(), []
         for length in range(1, len(words) + 1):
-            tokens = prompt.tokens(model, " ".join(words[:length]))
-            decoding = Decoding(model, tokens, 80, draft_model=draft_model)
+            source = tuple(prompt.source_tokens(model, " ".join(words[:length])))
+            tokens = (*prompt.before, *source, *prompt.after)
+            decoding = Decoding(model, tokens, 80, source=source, draft_model=draft_model)
             outputs.append(DECODERS[settings.method].decode(decoding, draft, settings))
-            draft = Draft(outputs[-1].tokens, tuple(tokens), len(prompt.after))
+            draft = Draft(outputs[-1].tokens, tokens, source)
         return outputs
 
     return decode

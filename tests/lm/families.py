@@ -163,7 +163,7 @@ class Spelled:
         return token == 1
 
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
-        return Evaluation(np.zeros((last_rows, 1), np.float32), 0, len(context), 1)
+        return Evaluation(0, len(context), 1, np.zeros((last_rows, 1), np.float32))
 
     def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
         return self.evaluate(context)

@@ -12,7 +12,7 @@ import numpy as np
 from livetrans.clock import ManualClock
 from livetrans.errors import ContextError
 from livetrans.lm.llama.double import TailPieces
-from livetrans.lm.port import Evaluation
+from livetrans.lm.port import Counts, Evaluation
 from livetrans.sequences import common_prefix_length
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class ScriptedModel:
         rows = [self._row(context, end) for end in range(len(context) - last_rows + 1, len(context) + 1)]
         per_pass, per_token = self._seconds
         self.clock.advance(per_pass + per_token * (len(context) - kept))
-        return Evaluation(np.stack(rows), kept, len(context) - kept, 1)
+        return Evaluation(kept, len(context) - kept, 1, np.stack(rows))
 
     def _row(self, context: list[int], end: int) -> NDArray[np.float32]:
         tails = self.tail_pieces
@@ -105,16 +105,15 @@ class ScriptedModel:
         seen = context[: end + 1] if end < len(context) and context[end] >= tails.first else context[:end]
         return np.concatenate((self._rule(self, seen), self._rule(self, [*seen, tails.first])))
 
-    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
-        block = self._cached[begin:end]
-        if not 0 < begin < end <= len(self._cached):
-            raise ContextError(f"tokens {begin} to {end} of {len(self._cached)} cannot be moved")
-        kept = common_prefix_length(self._cached[:begin], context)
-        self._cached = [*context, *block]
+    def move(self, context: Sequence[int], held: Sequence[int], count: int) -> Counts | None:
+        if not self.can_move or self._cached[: len(held)] != list(held):
+            return None
+        kept = common_prefix_length(held[: len(held) - count], context)
+        self._cached = [*context, *held[len(held) - count :]]
         per_pass, per_token = self._seconds
         evaluated = len(context) - kept
         self.clock.advance((per_pass if evaluated else 0.0) + per_token * evaluated)
-        return Evaluation(np.empty((0, self.vocabulary_size), np.float32), kept, evaluated, min(evaluated, 1))
+        return Counts(kept, evaluated, min(evaluated, 1))
 
     def another_context(self) -> Self:
         other = copy(self)

@@ -14,13 +14,14 @@ import numpy as np
 import psutil
 import pytest
 
-from livetrans.config import DecodingSettings, LanguageModelSettings
+from livetrans.config import DecodingSettings, LanguageModelSettings, Settings
 from livetrans.decoding import DraftModel
 from livetrans.errors import LivetransError, ModelError, UsageError
-from livetrans.events import Event, Notice, Transcript
+from livetrans.events import Caption, Event, Notice, Transcript
 from livetrans.lm.llama.checks import shared_vocabulary
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.port import Evaluation
+from livetrans.run.translating import Translating
 from tests.lm.conftest import Stream, open_run
 from tests.lm.families import write_recurrent
 
@@ -64,15 +65,19 @@ def test_without_bias_a_draft_model_writes_what_retranslation_writes(
     assert sum(one.stats.forward_passes for one in drafted) < sum(one.stats.forward_passes for one in plain)
 
 
+def captions_of(translating: Translating, update: Transcript) -> list[str]:
+    events: list[Event] = []
+    translating.translate(update, Settings(), events.append)
+    return [event.text for event in events if isinstance(event, Caption)]
+
+
 def test_a_draft_model_that_fails_is_loaded_again(
     translator_path: Path, draft_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events: list[Event] = []
     translating = open_run(translator_path, draft_path, DecodingSettings(method="spec"), events.append)
     update = Transcript(0, 0, "Where did you buy that book?", "", True, 0.0, 1.0)
-    translator = translating.lanes[0].translator
-    assert translator
-    whole = translator.translate(update)
+    whole = captions_of(translating, update)
     own_evaluate = LlamaModel.evaluate
 
     def fail_once(model: LlamaModel, context: Sequence[int], last_rows: int = 1) -> Evaluation:
@@ -82,7 +87,7 @@ def test_a_draft_model_that_fails_is_loaded_again(
         return own_evaluate(model, context, last_rows)
 
     monkeypatch.setattr(LlamaModel, "evaluate", fail_once)
-    assert translator.translate(replace(update, segment_id=1)).tokens == whole.tokens
+    assert captions_of(translating, replace(update, segment_id=1)) == whole
     translating.close()
     assert Notice("warning", "The draft model failed (it is broken); it is loaded again.") in events
 

@@ -61,26 +61,40 @@ def test_moved_cells_stand_at_the_positions_behind_the_new_context(model: LlamaM
     short, long = prompt.tokens(model, "The weather"), prompt.tokens(model, "The weather in the north is fine today")
     target = model.tokenize("Das Wetter ist heute schön")
     fresh = model.evaluate([*short, *target], 3).logits.copy()
-    assert model.move(long, len(short), len(short) + len(target) - 3).evaluated_tokens == len(long) - len(short) + 1
+    moved = len(target) - 3
+    assert (there_counts := model.move(long, [*short, *target[:moved]], moved))
+    assert there_counts.evaluated_tokens == len(long) - len(short) + 1
     there = model.evaluate([*long, *target], 3)
     assert there.reused_tokens == len(long) + len(target) - 3
     there_logits = there.logits.copy()
-    model.move(short, len(long), len(long) + len(target) - 3)
+    assert model.move(short, [*long, *target[:moved]], moved)
     back = model.evaluate([*short, *target], 3)
     assert back.evaluated_tokens == 3
     # Keys are kept in 16 bits: each of the two rotations rounds them.
     assert np.abs(back.logits - fresh).max() < 0.5 < np.abs(there_logits - fresh).max()
 
 
+def test_cells_that_the_cache_does_not_hold_are_not_moved(model: LlamaModel, prompt: Prompt) -> None:
+    """After an evaluation of something else, or a move that was interrupted before what follows it."""
+    short, long = prompt.tokens(model, "The weather"), prompt.tokens(model, "The weather in the north")
+    target = model.tokenize("Das Wetter ist heute schön")
+    model.evaluate([*short, *target])
+    assert model.move(long, [*short, *target[:-1], target[0]], 3) is None
+    assert model.move(long, [*short, *target], 3)
+    held = [*long, *target[-3:]]
+    assert model.move(long, [*short, *target], 3) is None
+    assert model.evaluate(held).reused_tokens == len(held) - 1, "a refused move changes nothing"
+
+
 def test_a_fresh_final_after_moves_is_retranslation_token_for_token(
     model: LlamaModel, prompt: Prompt, stream: Stream, sentences: list[str]
 ) -> None:
-    translator = Translator(model, prompt, DecodingSettings(final="fresh"), MaskSettings())
+    translator = Translator(model)
     for number, sentence in enumerate(sentences):
         words = sentence.split()
         for length in range(1, len(words) + 1):
             update = Transcript(number, length, " ".join(words[:length]), "", length == len(words), 0.0, 1.0)
-            translation = translator.translate(update)
+            translation = translator.translate(update, prompt, DecodingSettings(final="fresh"), MaskSettings())
         assert translation.tokens == stream(sentence, RT)[-1].tokens
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -142,7 +142,7 @@ class FaultyModel(ModelWrapper[LanguageModel]):
 
 def _no_numbers(evaluation: Evaluation) -> Evaluation:
     logits = np.full_like(evaluation.logits, np.nan)
-    return Evaluation(logits, evaluation.reused_tokens, evaluation.evaluated_tokens, evaluation.forward_passes)
+    return replace(evaluation, logits=logits)
 
 
 class ScaledClock:

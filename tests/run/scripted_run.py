@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from livetrans.clock import Clock, SystemClock
-from livetrans.config import DecodingSettings, MaskSettings, Settings, TranscriberSettings
+from livetrans.config import MaskSettings, Settings, TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Record, SpeechChunk, Transcript, Word
 from livetrans.languages import parse_language
 from livetrans.lm.port import LanguageModel
@@ -73,9 +73,14 @@ def scripted_translating(
     model: LanguageModel, language: str | None = None, sampler: SpeedupSampler | None = None
 ) -> Translating:
     """The translating side of a run over a scripted model."""
-    translator = Translator(model, PROMPT, DecodingSettings(), MaskSettings())
-    presenter = Presenter(text_of_tokens(model), MaskSettings())
-    return Translating([Lane(translator, presenter, language)], {}, model.close, sampler)
+    return Translating([scripted_lane(model, PROMPT, language)], {}, model.close, sampler)
+
+
+def scripted_lane(model: LanguageModel, prompt: Prompt, language: str | None = None) -> Lane:
+    """A lane with one prompt."""
+    prompts = Prompts(model, prompt, (parse_language("en"), parse_language(language or "de")), room=0)
+    prompts.choose = lambda transcript: prompt  # type: ignore[method-assign]
+    return Lane((Translator(model), prompts, Presenter(text_of_tokens(model), MaskSettings())), language)
 
 
 def scripted_lanes(model: LanguageModel, languages: Sequence[str]) -> list[Lane]:
@@ -84,10 +89,7 @@ def scripted_lanes(model: LanguageModel, languages: Sequence[str]) -> list[Lane]
     for number, code in enumerate(languages):
         context = model.another_context() if number else model
         prompt = Prompt("chat", (BEGIN, *context.tokenize(code), SOURCE), (TARGET,), False)
-        prompts = Prompts(context, prompt, (parse_language("en"), parse_language(code)), room=0)
-        prompts.choose = lambda transcript, prompt=prompt: prompt  # type: ignore[method-assign,misc]
-        translator = Translator(context, prompts, DecodingSettings(), MaskSettings())
-        lanes.append(Lane(translator, Presenter(text_of_tokens(context), MaskSettings()), code))
+        lanes.append(scripted_lane(context, prompt, code))
     return lanes
 
 

@@ -136,7 +136,7 @@ def test_a_context_that_fails_is_opened_again_with_its_model(
     stream, expected = updates(SENTENCES[:1]), None
     for fails in (False, True):
         translating, made = embedded(translator_path, ("de", "fr"), **settings)
-        broken = translating.lanes[lane].translator._model.loaded  # type: ignore[union-attr,attr-defined]
+        broken = translating.lanes[lane].stages[0]._model.loaded  # type: ignore[index,attr-defined]
         evaluate = LlamaModel.evaluate
 
         def failing(model: LlamaModel, context: Sequence[int], last_rows: int = 1) -> Evaluation:
@@ -146,7 +146,7 @@ def test_a_context_that_fails_is_opened_again_with_its_model(
 
         monkeypatch.setattr(LlamaModel, "evaluate", failing)
         events = translated(translating, made, stream)
-        assert (translating.lanes[lane].translator._model.loaded is not broken) == fails  # type: ignore[union-attr,attr-defined]
+        assert (translating.lanes[lane].stages[0]._model.loaded is not broken) == fails  # type: ignore[index,attr-defined]
         translating.close()
         monkeypatch.undo()
         made_events = [of_language(events, code) for code in ("de", "fr")]

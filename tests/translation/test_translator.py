@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -9,32 +10,35 @@ import pytest
 from livetrans.config import DecodingSettings, MaskSettings, Settings
 from livetrans.errors import ContextError
 from livetrans.events import Caption, Event, Notice, Transcript, Translation
-from livetrans.lm.prompts import Prompt, text_of_tokens
-from livetrans.run.translating import Lane, Translating
-from livetrans.translation.presenter import Presenter
+from livetrans.lm.prompts import Prompt
+from livetrans.run.translating import Translating
 from livetrans.translation.translator import Translator
 from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, word_by_word_rule
+from tests.run.scripted_run import PROMPT, scripted_lane
 
-PROMPT = Prompt("plain", (BEGIN, SOURCE), (TARGET,), False)
 
+class _Run:
+    """A translator over a scripted model, whose settings may change between updates."""
 
-def _translator(
-    *, mask: MaskSettings | None = None, context: int = 1024, certainty: float = 6.0, **decoding: object
-) -> Translator:
-    model = ScriptedModel(word_by_word_rule(certainty=certainty), context_tokens=context)
-    return Translator(model, PROMPT, DecodingSettings(**decoding), mask or MaskSettings())  # type: ignore[arg-type]
+    def __init__(
+        self, *, mask: MaskSettings | None = None, context: int = 1024, certainty: float = 6.0, **decoding: object
+    ) -> None:
+        self.model = ScriptedModel(word_by_word_rule(certainty=certainty), context_tokens=context)
+        self.translator = Translator(self.model)
+        self.prompt = PROMPT
+        self.decoding = DecodingSettings(**decoding)  # type: ignore[arg-type]
+        self.mask = mask or MaskSettings()
+
+    def feed(self, *updates: Transcript) -> list[Translation]:
+        return [self.translator.translate(update, self.prompt, self.decoding, self.mask) for update in updates]
 
 
 def _update(text: str, segment: int = 0, revision: int = 0, final: bool = False) -> Transcript:
     return Transcript(segment, revision, text if final else "", "" if final else text, final, 0.0, 1.0)
 
 
-def _feed(translator: Translator, *updates: Transcript) -> list[Translation]:
-    return [translator.translate(update) for update in updates]
-
-
 def test_the_draft_is_the_previous_output_also_where_the_source_was_rewritten() -> None:
-    first, rewritten = _feed(_translator(), _update("one two three"), _update("one two tree house", revision=1))
+    first, rewritten = _Run().feed(_update("one two three"), _update("one two tree house", revision=1))
     assert first.stats.draft_tokens == 0
     assert rewritten.stats.draft_tokens == len(first.tokens) == 3
     assert rewritten.stats.accepted_tokens == 2
@@ -47,8 +51,8 @@ def test_two_segments_grow_in_turn_each_from_its_own_draft() -> None:
         _update("one too three.", revision=1, final=True),
         _update("four five six", segment=1, revision=1),
     )
-    together = _feed(_translator(), *updates)
-    apart = [_feed(_translator(), *(one for one in updates if one.segment_id == segment)) for segment in (0, 1)]
+    together = _Run().feed(*updates)
+    apart = [_Run().feed(*(one for one in updates if one.segment_id == segment)) for segment in (0, 1)]
     assert [one.text for one in together] == [one.text for pair in zip(*apart, strict=True) for one in pair]
     assert [one.stats.draft_tokens for one in together] == [0, 0, 3, 2]
 
@@ -58,57 +62,92 @@ def test_a_sentence_that_has_ended_is_shown_whole_and_its_final_changes_nothing(
     grown = _update("one two three four")
     ended = replace(_update("one two three four five.", revision=1), ended=True)
     whole = _update("one two three four five.", revision=2, final=True)
-    translator = _translator(final=final, **({} if final == "fresh" else {"method": "window"}))
-    captions = _run(translator, grown, ended, _update("six", segment=1), whole, k=2)
+    run = _Run(final=final, **({} if final == "fresh" else {"method": "window"}))
+    captions = _captions(run, grown, ended, _update("six", segment=1), whole, k=2)
     assert len(captions[0].text.split()) == 2
     assert captions[1].text == captions[3].text == "ONE TWO THREE FOUR FIVE."
 
 
+def test_words_that_an_update_showed_by_ending_its_sentence_are_no_longer_hidden() -> None:
+    """Also if its text did not change: a final then takes none of them back, as the margin says."""
+    for texts in (("one two three", "one two three four"), ("one two three four", "one two three four")):
+        run = _Run(method="window", margin=100.0, bias=0.0, mask=MaskSettings("display", 3))
+        growing, ending = (_update(text, revision=revision) for revision, text in enumerate(texts))
+        run.feed(growing)
+        [shown] = run.feed(replace(ending, ended=True))
+        [final] = run.feed(_update("one two three four.", revision=2, final=True))
+        assert final.tokens[: len(shown.tokens)] == shown.tokens
+
+
+@pytest.mark.parametrize("texts", [("one two", ""), ("one two", "- ."), ("one two", "word " * 1100)])
+def test_a_finished_segment_leaves_nothing_behind(texts: tuple[str, str]) -> None:
+    """Also one whose final has no words, or does not fit."""
+
+    def sizes() -> list[int]:
+        return [len(held) for held in vars(run.translator).values() if isinstance(held, dict)]
+
+    run = _Run()
+    before = sizes()
+    for segment in range(10):
+        run.feed(_update(texts[0], segment))
+        with suppress(ContextError):
+            run.feed(_update(texts[1], segment, 1, final=True))
+    assert sizes() == before
+
+
+def test_a_draft_stays_in_a_prompt_whose_earlier_sentences_changed() -> None:
+    """The sentence before becomes final while the next one grows: no reason to verify the whole draft."""
+    words = [f"w{number}" for number in range(24)]
+    run = _Run(method="window", window=3, bias=0.0, margin=0.0)
+    [before] = run.feed(_update(" ".join(words[:20])))
+    run.prompt = Prompt("plain", (BEGIN, *run.model.tokenize("another sentence before"), SOURCE), (TARGET,), False)
+    [after] = run.feed(_update(" ".join(words), revision=1))
+    assert after.tokens[:17] == before.tokens[:17]
+    assert after.stats.frozen_tokens == 17
+
+
 def test_the_draft_ends_with_its_segment() -> None:
-    _, other = _feed(_translator(), _update("one two three."), _update("one two three.", segment=1))
+    _, other = _Run().feed(_update("one two three."), _update("one two three.", segment=1))
     assert other.stats.draft_tokens == 0
     assert other.text == "ONE TWO THREE."
 
 
 def test_an_output_mask_takes_tokens_from_the_draft_and_comes_back() -> None:
-    translator = _translator(mask=MaskSettings("output", 0))
+    run = _Run(mask=MaskSettings("output", 0))
     updates = [_update("one two three four five", revision=revision) for revision in range(4)]
-    _feed(translator, updates[0])
-    assert _feed(translator, updates[1])[0].stats.draft_tokens == 5
-    translator.mask = MaskSettings("output", 2)
-    _feed(translator, updates[2])
-    assert _feed(translator, updates[3])[0].stats.draft_tokens == 3
+    run.feed(updates[0])
+    assert run.feed(updates[1])[0].stats.draft_tokens == 5
+    run.mask = MaskSettings("output", 2)
+    run.feed(updates[2])
+    assert run.feed(updates[3])[0].stats.draft_tokens == 3
 
 
 def test_a_display_mask_leaves_the_draft_whole() -> None:
-    translator = _translator(mask=MaskSettings("display", 2))
-    _, second = _feed(translator, _update("one two three"), _update("one two three four", revision=1))
+    run = _Run(mask=MaskSettings("display", 2))
+    _, second = run.feed(_update("one two three"), _update("one two three four", revision=1))
     assert second.stats.draft_tokens == 3
 
 
 @pytest.mark.parametrize(("final", "kept"), [("fresh", False), ("partial", True)])
 def test_a_fresh_final_is_what_retranslation_writes(final: str, kept: bool) -> None:
     """A wrong guess that the bias holds on to survives into the final only where finals are decoded like partials."""
-    translator = _translator(bias=0.5, final=final)
-    _, final = _feed(translator, _update("one two"), _update("one two three.", revision=1, final=True))
+    run = _Run(bias=0.5, final=final)
+    _, final = run.feed(_update("one two"), _update("one two three.", revision=1, final=True))
     assert final.text == ("ONE (TWO) THREE." if kept else "ONE TWO THREE.")
 
 
 def test_the_output_takes_no_more_than_the_context_has_left() -> None:
-    [translation] = _feed(_translator(context=16), _update("a b c d e f g h."))
+    [translation] = _Run(context=16).feed(_update("a b c d e f g h."))
     assert len(translation.tokens) == 16 - 11
     assert translation.stats.truncated
 
 
 def test_a_final_that_does_not_fit_is_shown_in_its_source() -> None:
-    translator = _translator(context=16)
-    model = ScriptedModel(word_by_word_rule())
-    presenter = Presenter(text_of_tokens(model), MaskSettings())
-    events: list[Event] = []
-    text = " ".join(["word"] * 30)
+    run, text = _Run(context=16), " ".join(["word"] * 30)
     with pytest.raises(ContextError, match="--context"):
-        translator.translate(_update(text))
-    translating = Translating([Lane(translator, presenter)], {}, model.close)
+        run.feed(_update(text))
+    translating = Translating([scripted_lane(run.model, PROMPT)], {}, run.model.close)
+    events: list[Event] = []
     for update in (_update(text), _update(text, revision=1, final=True), _update("short one.", segment=1, final=True)):
         translating.translate(update, Settings(), events.append)
     shown = [event for event in events if isinstance(event, Caption)]
@@ -119,26 +158,26 @@ def test_a_final_that_does_not_fit_is_shown_in_its_source() -> None:
 
 @pytest.mark.parametrize("text", ["", ".", "…", "- -"])
 def test_a_source_without_words_is_not_translated(text: str) -> None:
-    translator = _translator()
-    _feed(translator, _update("one two"))
-    [nothing] = _feed(translator, _update(text, revision=1))
+    run = _Run()
+    run.feed(_update("one two"))
+    [nothing] = run.feed(_update(text, revision=1))
     assert (nothing.text, nothing.tokens, nothing.stats.forward_passes) == ("", (), 0)
-    assert _feed(translator, _update("one two three", revision=2))[0].stats.draft_tokens == 2
+    assert run.feed(_update("one two three", revision=2))[0].stats.draft_tokens == 2
 
 
-def _run(translator: Translator, *updates: Transcript, k: int = 1) -> list[Caption]:
+def _captions(run: _Run, *updates: Transcript, k: int = 1) -> list[Caption]:
     """The captions of a run over the updates."""
     events: list[Event] = []
-    presenter = Presenter(text_of_tokens(translator._model), MaskSettings(k=k))
-    settings = Settings(decoding=translator.settings, mask=MaskSettings(k=k))
+    lane = scripted_lane(run.model, PROMPT)
+    settings = Settings(decoding=run.decoding, mask=MaskSettings(k=k))
     for update in updates:
-        Lane(translator, presenter).translate(update, settings, events.append)
+        lane.translate(update, settings, events.append)
     return [event for event in events if isinstance(event, Caption)]
 
 
 def test_settings_hold_from_the_next_update_on() -> None:
-    translator = _translator(method="ssbd", bias=0.5, final="partial")
-    _feed(translator, _update("one two"))
-    translator.settings = DecodingSettings(method="rt")
-    [other] = _feed(translator, _update("one two three", revision=1))
+    run = _Run(method="ssbd", bias=0.5, final="partial")
+    run.feed(_update("one two"))
+    run.decoding = DecodingSettings(method="rt")
+    [other] = run.feed(_update("one two three", revision=1))
     assert (other.method, other.stats.draft_tokens) == ("rt", 0)

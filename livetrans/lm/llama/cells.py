@@ -10,7 +10,7 @@ import numpy as np
 
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import ContextError, ModelError
-from livetrans.lm.port import Evaluation
+from livetrans.lm.port import Counts, Evaluation
 from livetrans.sequences import common_prefix_length
 
 if TYPE_CHECKING:
@@ -103,24 +103,25 @@ class LlamaCells:
             kept -= 1
         kept = self._keep(kept)
         logits, passes = self._evaluate_rest(context, last_rows)
-        return Evaluation(logits, kept, length - kept, passes)
+        return Evaluation(kept, length - kept, passes, logits)
 
-    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
+    def move(self, context: Sequence[int], held: Sequence[int], count: int) -> Counts | None:
         """See `livetrans.lm.port.LanguageModel.move`."""
-        context, block = list(context), self._tokens[begin:end]
-        if not self.can_move or not 0 < begin < end <= len(self._tokens):
-            raise ContextError(f"tokens {begin} to {end} of {len(self._tokens)} cannot be moved in {self._path}")
-        self._check_length(len(context) + len(block))
+        context, held = list(context), list(held)
+        if not self.can_move or self._tokens[: len(held)] != held:
+            return None
+        begin, end, block = len(held) - count, len(held), held[len(held) - count :]
+        self._check_length(len(context) + count)
         kept = common_prefix_length(self._tokens[:begin], context)
         llama_cpp.llama_memory_seq_cp(self._memory, _CONTEXT, _MOVING, begin, end)
         llama_cpp.llama_memory_seq_rm(self._memory, _CONTEXT, kept, -1)
         llama_cpp.llama_memory_seq_add(self._memory, _MOVING, begin, end, len(context) - begin)
         del self._tokens[kept:]
-        logits, passes = self._evaluate_rest(context, 0)
+        _, passes = self._evaluate_rest(context, 0)
         llama_cpp.llama_memory_seq_cp(self._memory, _MOVING, _CONTEXT, -1, -1)
         llama_cpp.llama_memory_seq_rm(self._memory, _MOVING, -1, -1)
         self._tokens.extend(block)
-        return Evaluation(logits, kept, len(context) - kept, passes)
+        return Counts(kept, len(context) - kept, passes)
 
     def _check_length(self, length: int) -> None:
         if length > self.context_tokens:

@@ -20,7 +20,7 @@ from livetrans.clock import Clock, SystemClock
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import ModelError
 from livetrans.lm.llama.cells import LlamaCells
-from livetrans.lm.port import Evaluation
+from livetrans.lm.port import Counts, Evaluation
 
 # Where ggml aborts, it starts a debugger that writes to the terminal, unless this is set at that moment.
 os.environ.setdefault("GGML_NO_BACKTRACE", "1")
@@ -84,7 +84,7 @@ class LlamaModel:
         except BaseException:
             self.close()
             raise
-        self.context_tokens, self.maximum_rows, self.can_move = cells.context_tokens, cells.maximum_rows, cells.can_move
+        self.context_tokens, self.maximum_rows = cells.context_tokens, cells.maximum_rows
 
     def another_context(self) -> Self:
         """Return a second, empty context over the same weights; it is closed with this one, if not before."""
@@ -160,8 +160,8 @@ class LlamaModel:
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
         return self._cells_in_use().evaluate(context, last_rows)
 
-    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
-        return self._cells_in_use().move(context, begin, end)
+    def move(self, context: Sequence[int], held: Sequence[int], count: int) -> Counts | None:
+        return self._cells_in_use().move(context, held, count)
 
     def _cells_in_use(self) -> LlamaCells:
         if self._cells is None:
