@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
-from collections.abc import Iterable
-from contextlib import suppress
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from stat import S_ISREG
@@ -58,50 +58,63 @@ def read_text(path: Path) -> str:
         raise UsageError(f"{path} is not UTF-8 text; save it as UTF-8") from None
 
 
-def create(path: Path, option: str, *, force: bool | None = None) -> TextIO:
-    """Open a new UTF-8 file for writing, with "\\n" as line end; `option` is the option that named it.
-
-    `force`: whether --force was given, which overwrites; None for a command without that option.
+def create(path: Path, option: str) -> TextIO:
+    """Open a new UTF-8 file for writing, with "\n" as line end; `option` is the option that named it.
 
     Raises:
         UsageError: the file exists already.
         SessionError: it cannot be written.
     """
     try:
-        return path.open("w" if force else "x", encoding="utf-8", newline="\n")
+        return path.open("x", encoding="utf-8", newline="\n")
     except FileExistsError:
-        otherwise = "" if force is None else ", or --force to overwrite it"
-        raise UsageError(f"{path} exists already; choose another name for {option}{otherwise}") from None
+        raise UsageError(f"{path} exists already; choose another name for {option}") from None
     except OSError as fault:
         raise _cannot_write(path, option, fault) from None
 
 
 def write_new(path: Path, pieces: Iterable[str], option: str, *, force: bool) -> None:
-    """Write a whole new file, once all pieces are made: a fault in making them leaves the place as it was.
-
-    The pieces wait in an unnamed temporary file, not in memory.
+    """Write a whole new file, or overwrite one with `force`; after a fault the place is as it was.
 
     Raises:
         UsageError: the file exists already.
-        SessionError: it cannot be written, or the temporary file cannot.
+        SessionError: it cannot be written.
     """
+    require_new_files([path], option, force=force)
     try:
-        with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as whole:
-            whole.writelines(pieces)
-            whole.seek(0)
-            was_there = path.exists()
-            try:
-                with create(path, option, force=force) as file:
-                    shutil.copyfileobj(whole, file)
-            except OSError as fault:
-                if not was_there:
-                    with suppress(OSError):
-                        path.unlink()
-                raise _cannot_write(path, option, fault) from None
+        with replacing(path) as file:
+            file.writelines(pieces)
     except OSError as fault:
-        raise SessionError(
-            f"The temporary folder cannot be written ({fault.strerror}): free space there, or name another in TMPDIR."
-        ) from None
+        raise _cannot_write(path, option, fault) from None
+
+
+@contextmanager
+def replacing(path: Path, *, private: bool = False) -> Iterator[TextIO]:
+    """Open a new UTF-8 file that takes the place of `path` once it is whole; after a fault `path` is as it was.
+
+    It lies beside `path`, and links stay links. A device or a pipe is written directly. A `private` file is its
+    owner's alone.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8", newline="\n") as device:
+            yield device
+        return
+    new = path.with_name(f".livetrans-{os.getpid()}-{threading.get_ident()}.new")
+    try:
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if private else 0o666)
+        with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            if path.exists() and not private:
+                shutil.copymode(path, new)
+            yield file
+        new.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            new.unlink()
+        raise
 
 
 def require_new_files(paths: Iterable[Path], option: str, *, force: bool) -> None:

@@ -47,13 +47,9 @@ needs_full = pytest.mark.skipif(not FULL.exists(), reason="this machine has no /
 
 
 @needs_full
-def test_a_full_disk_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_device_is_a_failure() -> None:
     with pytest.raises(SessionError, match="/dev/full cannot be written"):
         write_new(FULL, ["text"], "--output", force=True)
-    monkeypatch.setattr(files.tempfile, "TemporaryFile", lambda *_, **__: FULL.open("w+"))
-    with pytest.raises(SessionError, match="TMPDIR"):
-        write_new(tmp_path / "a.txt", ["text"], "--output", force=False)
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
@@ -61,22 +57,31 @@ def test_a_folder_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
         create(tmp_path / "missing" / "a.jsonl", "--jsonl")
 
 
-def test_of_a_file_that_does_not_fit_nothing_is_left(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", [None, "0\n"])
+def test_a_file_that_does_not_fit_leaves_the_one_before(tmp_path: Path, before: str | None) -> None:
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
     path = tmp_path / "a.txt"
+    if before is not None:
+        path.write_text(before)
     program = f"""
-import tempfile, io
 from pathlib import Path
-from livetrans import files
-files.tempfile.TemporaryFile = lambda *_, **__: io.StringIO()
-files.write_new(Path({str(path)!r}), ["x" * 200_000], "--output", force=False)
+from livetrans.files import write_new
+write_new(Path({str(path)!r}), ["x" * 200_000], "--output", force=True)
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, preexec_fn=limited)
     assert "cannot be written" in ended.stderr
-    assert not path.exists()
+    assert [(file, file.read_text()) for file in tmp_path.iterdir()] == ([] if before is None else [(path, before)])
+
+
+def test_a_file_that_is_overwritten_keeps_its_links_and_permissions(tmp_path: Path) -> None:
+    path, link = tmp_path / "a.txt", tmp_path / "link.txt"
+    path.touch(mode=0o640)
+    link.symlink_to(path)
+    write_new(link, ["1\n"], "--output", force=True)
+    assert link.is_symlink() and path.read_text() == "1\n" and path.stat().st_mode & 0o777 == 0o640
 
 
 @needs_full

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import signal
 import sys
@@ -87,6 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # From here on `run` answers it.
     _open_closed_streams()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # A terminal that is not UTF-8 lacks most letters.
     exit_code = run(sys.argv[1:] if arguments is None else arguments)
     if "llama_cpp" in sys.modules or any(thread.daemon for thread in threading.enumerate()):
         # Exit without teardown: a native call of a model may still run in such a thread, and ggml's Metal backend

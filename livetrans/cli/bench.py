@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +180,4 @@ def put(text: str, place: Path | None = None, *, force: bool = False) -> None:
         write_new(place, [text], "--output", force=force)
         click.echo(place)
         return
-    if isinstance(sys.stdout, TextIOWrapper):
-        # A dash that the terminal's encoding lacks is not worth failing.
-        sys.stdout.reconfigure(errors="replace")
     click.echo(text, nl=False)

@@ -204,9 +204,9 @@ def checked_jsonl(context: click.Context, option: click.Parameter, value: str | 
 
 def complete_session(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Return the shell's completions of a session's name."""
-    from livetrans.session.store import LAST, session_folders
+    from livetrans.session.store import LAST, session_names
 
-    names = [LAST, *(folder.name for folder in session_folders())]
+    names = [LAST, *session_names()]
     return [CompletionItem(name) for name in names if name.startswith(typed)]
 
 

@@ -79,7 +79,7 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     from livetrans.lm.llama.model import engine as llama_engine
     from livetrans.models.find import size_on_disk
     from livetrans.models.gguf import context_bytes
-    from livetrans.session.recorder import sessions_folder
+    from livetrans.session.store import sessions_folder
     from livetrans.speech.whisper import engine as recogniser_engine
     from livetrans.speech.whisper_cpp import engine as gpu_engine
 

@@ -111,8 +111,6 @@ def say_above(progress: Progress, text: str) -> None:
 class LinesAbove:
     """Standard output for lines while a bar is drawn: each is written where the bar was, which goes on below it."""
 
-    encoding = property(lambda self: sys.stdout.encoding)
-
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._is_whole = True

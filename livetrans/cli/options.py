@@ -357,7 +357,7 @@ _OUTPUT = [
         example=365,
         type=CountRange(min=1),
         show_default="all are kept",
-        help="Remove sessions in the user's data folder that are older, when this run begins.",
+        help="After a run that is recorded, remove older sessions from the user's data folder.",
     ),
     config_option,
 ]

@@ -135,7 +135,7 @@ def command(
         try:
             if len(files) > 1:
                 say(f"{Path(file).name}:")
-            source = _open_source(file, settings, part, real_time)
+            source = replace(_open_source(file, settings, part, real_time), inputs=tuple(map(Path, files)))
             if compare is not None:
                 from livetrans.cli.compare import compare_methods
 

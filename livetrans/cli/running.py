@@ -29,9 +29,9 @@ from livetrans.run.resuming import Resuming
 from livetrans.run.runner import OpenListening, PlainLoop, Run
 from livetrans.session.export import Finals
 from livetrans.session.recorded import Unfinished
-from livetrans.session.recorder import AUDIO_FILE, SessionRecorder, sessions_folder
+from livetrans.session.recorder import AUDIO_FILE, SessionRecorder
 from livetrans.session.sinks import Sink, open_lines, open_records
-from livetrans.session.store import older_than, remove, shell_name, summarise
+from livetrans.session.store import older_than, remove, sessions_folder, shell_name
 from livetrans.text import counted, duration
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ class OpenSource:
     gone."""
     audio: AudioFile | None = None
     """None for anything but a file of sound."""
+    inputs: Sequence[Path] = ()
+    """Files and sessions that the command reads: none of them is removed for its age."""
 
 
 class Ended(NamedTuple):
@@ -84,7 +86,6 @@ def run_live(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
     with serving(settings.output) as server:
         records, heard = open_records(settings.output), Heard()
         sinks: list[Sink] = [heard, server.lines] if server else [heard]
-        _remove_old(settings.output.keep_sessions)
         translating = partial(open_translating, settings, clock)
         with _summary_at_the_end(records, heard, writes_subtitles):
             monitor, finals = Monitor(settings), Finals(settings)
@@ -103,6 +104,7 @@ def run_live(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
                 if server:
                     say(f"Captions for readers on {server.who_can_read}: {server.address}")
                 was_stopped = _run_as_lines(pipeline)
+    _remove_old(settings.output, source.inputs)
     return Ended(_session(records), was_stopped)
 
 
@@ -113,12 +115,12 @@ def run_at_once(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
     """
     settings, clock = source.settings, source.clock
     records, heard = open_records(settings.output), Heard()
-    _remove_old(settings.output.keep_sessions)
     translating = partial(open_translating, settings, clock)
     with _summary_at_the_end(records, heard, writes_subtitles), _lines_and_bar(settings) as sinks:
         _say_which_language(settings)
         run = PlainLoop(settings, source.open_listening, translating, clock, [*sinks, heard], records)
         was_stopped = _run_as_lines(run)
+    _remove_old(settings.output, source.inputs)
     return Ended(_session(records), was_stopped)
 
 
@@ -165,11 +167,12 @@ def _lines_and_bar(settings: Settings) -> Iterator[list[Sink]]:
         yield [open_lines(settings, stream), HeardProgress(progress)]
 
 
-def _remove_old(days: int | None) -> None:
-    """Remove the sessions that are older than the user keeps them, and say so."""
-    if days is None:
+def _remove_old(output: OutputSettings, inputs: Sequence[Path]) -> None:
+    """After a run that was recorded, remove the sessions that are older than the user keeps them, and say so."""
+    days = output.keep_sessions
+    if days is None or not output.record_session:
         return
-    for folder in older_than(days):
+    for folder in older_than(days, inputs):
         with contextlib.suppress(SessionError):
             remove(folder)
             say(f"The session {folder.name} was removed: it is older than {counted(days, 'day')} (--keep-sessions).")
@@ -204,7 +207,7 @@ def _say_kept(recorder: SessionRecorder, heard: Heard, was_left: bool, *, advise
     """
     folder = recorder.folder
     named = shell_name(folder)
-    captions = recorder.captions if recorder.is_new else summarise(folder).captions
+    captions = recorder.summary.captions
     if captions:
         say(f"{counted(captions, 'caption')} {'is' if captions == 1 else 'are'} kept in {folder}")
         if advises:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import cast, get_args
@@ -14,27 +15,31 @@ from livetrans.cli.messages import require_yes, say, warn
 from livetrans.errors import SessionError, UsageError
 from livetrans.files import require_new_files, write_new
 from livetrans.installation import started_as
-from livetrans.session.codec import dump, encode
+from livetrans.session.codec import dump
 from livetrans.session.export import Format, export, language_files, languages_of, last_captions
-from livetrans.session.recorder import sessions_folder
 from livetrans.session.store import (
     LAST,
-    SessionSummary,
+    Summary,
+    facts_of,
     find_session,
     is_session,
     older_than,
     remove,
     rename,
-    session_folders,
     session_named,
+    sessions_folder,
     shell_name,
+    size_of,
+    summaries,
     summarise,
 )
 from livetrans.session.subtitles import Which, directed, texts_of
 from livetrans.text import counted, display_width, duration, file_size, fitted, track_label, visible
 
 MOST_COLUMNS = 1000
-"""Of a line that goes to no terminal: nothing is cut there."""
+"""Columns of a line that goes to no terminal: nothing is cut there."""
+_NAME_COLUMNS = 19
+"""Columns of a name that is a time."""
 
 text_option = click.option(
     "--text",
@@ -71,25 +76,24 @@ def command(context: click.Context, as_json: bool) -> None:
 @json_option
 def list_command(as_json: bool) -> None:
     """List the sessions, as `livetrans sessions` does."""
-    summaries = _summaries()
+    sessions = summaries(_say_unreadable)
     if as_json:
-        for summary in summaries:
-            values = encode(summary) | {"path": str(summary.path)}
-            click.echo(dump({"session": summary.path.name, **values}))
+        for folder, summary in sessions:
+            click.echo(dump(facts_of(folder, summary) | {"path": str(folder)}))
         return
     place = visible(str(sessions_folder()))
-    if not summaries:
+    if not sessions:
         click.echo(f"There is no session in {place} yet.")
         return
-    width = max(9, *(display_width(visible(summary.languages)) for summary in summaries))
-    click.echo(f"{'session':<19}  {'length':>7}  {'languages':<{width}}  {'captions':>8}  {'size':>8}  of")
-    for summary in summaries:
-        click.echo(_row(summary, width))
-    size = file_size(sum(summary.size_bytes for summary in summaries))
-    click.echo(f"\n{counted(len(summaries), 'session')}, {size}, in {place}")
+    width = max(9, *(display_width(visible(summary.languages)) for _, summary in sessions))
+    click.echo(_columns("session", "length", "languages", width, "captions", "size", "of"))
+    sizes = [size_of(folder) for folder, _ in sessions]
+    for (folder, summary), size in zip(sessions, sizes, strict=True):
+        click.echo(_row(folder, summary, size, width))
+    click.echo(f"\n{counted(len(sessions), 'session')}, {file_size(sum(sizes))}, in {place}")
     click.echo(f"Subtitles: {started_as()} export NAME -o captions.srt")
-    if any(summary.state == "unfinished" for summary in summaries):
-        click.echo(f"To finish an unfinished session, whose run was cut off: {started_as()} resume NAME")
+    if any(summary.state == "unfinished" for _, summary in sessions):
+        click.echo(f"To finish a session whose run was cut off: {started_as()} resume NAME")
 
 
 @command.command("show", short_help="Show a session's captions.")
@@ -103,8 +107,8 @@ def show_command(name: str, which: Which, to: tuple[str, ...] | None) -> None:
         summary = summarise(folder)
         facts = [
             visible(summary.of or ""),
-            f"{summary.began:%Y-%m-%d %H:%M}",
-            duration(summary.seconds),
+            f"{datetime.fromtimestamp(summary.began_at):%Y-%m-%d %H:%M}",
+            duration(summary.heard),
             counted(summary.captions, "caption"),
         ]
         if summary.source_language:
@@ -172,15 +176,17 @@ def remove_command(names: tuple[str, ...], empty: bool, days: int | None, yes: b
         raise UsageError("say which sessions: names from `livetrans sessions`, --empty or --older-than DAYS")
     chosen = {_named(name) for name in names}
     if empty:
-        chosen |= {item.path for item in _summaries() if not item.captions and item.state != "recording"}
+        found = summaries(_say_unreadable)
+        chosen |= {folder for folder, one in found if not one.captions and one.state in ("loading", "whole")}
     if days is not None:
         chosen |= set(older_than(days))
     if not chosen:
         say("No session was removed: none matches.")
         return
     if not yes:
-        summary = summarise(min(chosen))
-        which = f"{visible(summary.path.name)} ({duration(summary.seconds)}, {counted(summary.captions, 'caption')})"
+        folder = min(chosen)
+        summary = summarise(folder)
+        which = f"{visible(folder.name)} ({duration(summary.heard)}, {counted(summary.captions, 'caption')})"
         if len(chosen) > 1:
             which = counted(len(chosen), "session")
         require_yes(f"Remove {which}?", f"give --yes to remove {which} without being asked")
@@ -190,37 +196,37 @@ def remove_command(names: tuple[str, ...], empty: bool, days: int | None, yes: b
 
 
 def _named(name: str) -> Path:
-    """Return the session in the user's data folder: a path that lies elsewhere is never removed."""
-    found = session_named(name)
+    """Return the session of this whole name, or `last`, in the user's data folder, to be removed or renamed.
+
+    Raises:
+        SessionError: there is none. A path elsewhere is never taken, and neither is the beginning of a name.
+    """
+    found = session_named(name, whole=True)
     if found is None:
-        raise SessionError(f"There is no session {name} in {sessions_folder()}: `livetrans sessions` lists them.")
+        place = sessions_folder()
+        raise SessionError(f"There is no session {name} in {place}: give its whole name, as `livetrans sessions` does.")
     return found
 
 
-def _summaries() -> list[SessionSummary]:
-    """Return a summary of each session, and say which cannot be read."""
-    summaries = []
-    for folder in session_folders():
-        try:
-            summaries.append(summarise(folder))
-        except FileNotFoundError:  # Another run removed it meanwhile.
-            continue
-        except OSError as error:
-            say(f"livetrans: {folder} cannot be read ({error.strerror}); check its permissions.")
-    return summaries
+def _say_unreadable(folder: Path, error: OSError) -> None:
+    say(f"livetrans: {folder} cannot be read ({error.strerror}); check its permissions.")
 
 
-def _row(summary: SessionSummary, width: int) -> str:
+def _row(folder: Path, summary: Summary, size: int, width: int) -> str:
     """Return the line of a session; `width` is that of the languages."""
-    state = "empty" if summary.state == "whole" and not summary.captions else summary.state
-    begin = (
-        f"{visible(summary.path.name):<19}  {duration(summary.seconds):>7}  {visible(summary.languages):<{width}}  "
-        f"{summary.captions:>8}  {file_size(summary.size_bytes):>8}  "
-    )
-    if state != "whole":
-        begin += f"({state}) "
-    room = get_terminal_size((MOST_COLUMNS, 0)).columns - display_width(begin)
-    return (begin + fitted(visible(summary.of or ""), room)).rstrip()
+    is_empty = summary.state in ("loading", "whole") and not summary.captions
+    mark = "(empty) " if is_empty else "" if summary.state == "whole" else f"({summary.state}) "
+    name, languages = visible(folder.name), visible(summary.languages)
+    of = mark + visible(summary.of or "")
+    return _columns(name, duration(summary.heard), languages, width, str(summary.captions), file_size(size), of)
+
+
+def _columns(name: str, length: str, languages: str, width: int, captions: str, size: str, of: str) -> str:
+    """Return a row of the list, cut where the terminal ends."""
+    name += " " * (_NAME_COLUMNS - display_width(name))
+    languages += " " * (width - display_width(languages))
+    row = f"{name}  {length:>7}  {languages}  {captions:>8}  {size:>8}  {of}"
+    return fitted(row, get_terminal_size((MOST_COLUMNS, 0)).columns).rstrip()
 
 
 @click.command()

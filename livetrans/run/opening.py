@@ -41,7 +41,7 @@ from livetrans.run.speedup import SpeedupSampler
 from livetrans.run.spool import SpooledSource
 from livetrans.run.tracks import Track, TrackSource, Turns
 from livetrans.run.translating import Translating, languages, open_draft_model, open_lanes, prepare_prompt
-from livetrans.session.recorder import sessions_folder
+from livetrans.session.store import sessions_folder
 from livetrans.signature import sign
 from livetrans.translation.translator import check_method
 

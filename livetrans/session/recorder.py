@@ -18,24 +18,21 @@ from pathlib import Path
 
 from livetrans.config import Settings
 from livetrans.errors import SessionError, UsageError
-from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Record, RunStarted
+from livetrans.events import SAMPLE_RATE, AudioChunk, Record, RunEnded, RunStarted
 from livetrans.files import lock, private_file, private_folder, read_all, write_all
-from livetrans.installation import user_folder
 from livetrans.session.codec import EVENTS_FILE, to_line
+from livetrans.session.store import Summarising, Summary, summarise_events, write_summary
 
 AUDIO_FILE = "audio.wav"
 MICROPHONE_FILE = "microphone.wav"
 """The sound of the microphone in a run of two tracks; that of the computer is in the other file."""
 
+_SUMMARY_INTERVAL = 10.0
+"""Seconds after which the summary is written again."""
 _HEADER_BYTES = 44
 _SAMPLE_BYTES = 2
 _HEADER_INTERVAL = SAMPLE_RATE * _SAMPLE_BYTES
 """Bytes of sound after which the header's sizes are rewritten: a crash hides at most this second from a player."""
-
-
-def sessions_folder() -> Path:
-    """Return the folder of the sessions that no --session names; it need not exist."""
-    return user_folder("data") / "sessions"
 
 
 def make_session_folder(sessions: Path, now: datetime, name: str | None = None) -> Path:
@@ -78,9 +75,6 @@ class SessionRecorder:
         self.folder = folder
         self.is_new = not append
         """Whether this run began the session."""
-        self.captions = 0
-        """Segments with a recorded caption."""
-        self._last_segments: dict[str | None, int] = {}
         self._failed = False
         self._audio: dict[bool, _WaveFile] = {}
         """By whether it is the microphone's in a run of two tracks."""
@@ -104,6 +98,9 @@ class SessionRecorder:
             self._events.close()
             raise SessionError(f"{folder} is being recorded: end that run first.")
         self._written = _cut_half_line(self._events) if append else 0
+        self._summarising = summarise_events(folder) if append else Summarising()
+        self._summarised_at = 0.0
+        self._write_summary()
         for file in (folder / AUDIO_FILE, folder / MICROPHONE_FILE) if append else ():
             if file.is_file():
                 with suppress(OSError):  # The header of a run that was killed states up to a second too little.
@@ -127,13 +124,22 @@ class SessionRecorder:
                 self._events.truncate(self._written)
             raise _error(self.folder, error, append=not self.is_new) from error
         self._written += len(line)
-        event = record.event
-        if isinstance(event, RunStarted):
-            self._settings = event.settings
-        if isinstance(event, Caption) and event.text.strip():
-            if event.segment_id > self._last_segments.get(event.track, -1):
-                self._last_segments[event.track] = event.segment_id
-                self.captions += 1
+        self._summarising.note(record)
+        if isinstance(record.event, RunStarted):
+            self._settings = record.event.settings
+        is_mark = isinstance(record.event, RunStarted | RunEnded)
+        if is_mark or not 0 <= record.at - self._summarised_at < _SUMMARY_INTERVAL:
+            self._summarised_at = record.at
+            self._write_summary()
+
+    @property
+    def summary(self) -> Summary:
+        """What lists say of the session so far."""
+        return self._summarising.summary
+
+    def _write_summary(self) -> None:
+        self.summary.events_bytes = self._written
+        write_summary(self.folder, self.summary)
 
     def write_audio(self, chunk: AudioChunk) -> None:
         """Append sound, with `keep_audio`; lost sound is silence in the file, so that its times are source times.
@@ -154,6 +160,8 @@ class SessionRecorder:
             raise _error(self.folder, error, append=not self.is_new) from error
 
     def close(self) -> None:
+        if not self._events.closed:
+            self._write_summary()
         self._events.close()
         self._close_audio()
 
@@ -182,13 +190,6 @@ def recorded_sound(path: Path, chunk: int) -> Iterator[AudioChunk]:
     except OSError as error:
         reason = error.strerror or error
         raise SessionError(f"{path} cannot be read ({reason}): check its permissions.") from error
-
-
-def is_being_recorded(folder: Path) -> bool:
-    """Return whether a running livetrans records into the folder; False where the system has no locks."""
-    with suppress(OSError), FileIO(folder / EVENTS_FILE) as events:
-        return not lock(events)
-    return False
 
 
 def _cut_half_line(events: FileIO) -> int:

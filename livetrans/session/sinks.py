@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import sys
 from collections.abc import Callable
@@ -16,8 +17,8 @@ from livetrans.files import create
 from livetrans.installation import as_started
 from livetrans.session.caption_file import CaptionFile, text_of
 from livetrans.session.codec import to_line
-from livetrans.session.recorder import SessionRecorder, make_session_folder, sessions_folder
-from livetrans.session.store import check_name
+from livetrans.session.recorder import SessionRecorder, make_session_folder
+from livetrans.session.store import check_name, sessions_folder
 from livetrans.text import isolated, reads_right_to_left, track_label, visible
 
 
@@ -39,9 +40,6 @@ class OutputClosed(Exception):
 
 class LineOutput(Protocol):
     """What lines are written to."""
-
-    @property
-    def encoding(self) -> str: ...
 
     def write(self, text: str, /) -> int: ...
 
@@ -186,6 +184,8 @@ class JsonLinesOutput:
 
     def __init__(self, stream: TextIO, *, closes_stream: bool = False) -> None:
         self._stream = stream
+        # The lines are UTF-8, and in a stream of another encoding at least ASCII, which is both.
+        self._ascii_only = codecs.lookup(stream.encoding or "utf-8").name != "utf-8"
         self._closes_stream = closes_stream
 
     def write(self, record: Record) -> None:
@@ -195,7 +195,7 @@ class JsonLinesOutput:
             OutputClosed: the stream's reader has gone.
             SessionError: the stream cannot be written.
         """
-        put(self._stream, f"{to_line(record)}\n", lambda _: f"{to_line(record, ascii_only=True)}\n")
+        put(self._stream, f"{to_line(record, ascii_only=self._ascii_only)}\n")
 
     def close(self) -> None:
         if self._closes_stream:
@@ -204,19 +204,15 @@ class JsonLinesOutput:
                 self._stream.close()
 
 
-def put(stream: LineOutput, text: str, fallback: Callable[[str], str] | None = None) -> None:
-    """Write and flush; letters that the stream's encoding lacks are replaced by `fallback(text)`, or by question marks.
+def put(stream: LineOutput, text: str) -> None:
+    """Write and flush.
 
     Raises:
         OutputClosed: the stream's reader has gone.
         SessionError: the stream cannot be written (a full disk behind `>`).
     """
     try:
-        try:
-            stream.write(text)
-        except UnicodeEncodeError:
-            encoding = stream.encoding or "ascii"
-            stream.write(fallback(text) if fallback else text.encode(encoding, "replace").decode(encoding))
+        stream.write(text)
         stream.flush()
     except BrokenPipeError as error:
         raise OutputClosed from error

@@ -1,68 +1,186 @@
-"""The sessions in the user's data folder: found by name, described without reading them whole, renamed, removed."""
+"""The sessions in the user's data folder: found by name, summarised, renamed, removed.
+
+What lists say of a session is in a small file in its folder. It is written while the session is recorded, and made
+from the events again where it is missing, damaged or out of date.
+"""
 
 from __future__ import annotations
 
-import json
-import math
-import os
 import re
 import shlex
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from itertools import islice
+from datetime import timedelta
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 from livetrans.config import Settings
 from livetrans.errors import SessionError, UsageError
-from livetrans.events import Origin, RunStarted
-from livetrans.languages import AUTO
-from livetrans.session.codec import DECIMALS, EVENTS_FILE, from_dict
-from livetrans.session.recorder import is_being_recorded, sessions_folder
+from livetrans.events import Caption, Origin, Record, RunEnded, RunStarted, SettingChanged, SourceProgress
+from livetrans.files import lock, replacing
+from livetrans.installation import user_folder
+from livetrans.session.codec import DECIMALS, EVENTS_FILE, decode, dump, encode, load, read_records
 from livetrans.text import one_line
 
 LAST = "last"
 """Stands for the newest session with captions wherever a session is named."""
 LONGEST_NAME = 100
 """Bytes; file systems take 255."""
+SUMMARY_FILE = "session.json"
 
-State = Literal["whole", "unfinished", "recording"]
+State = Literal["loading", "recording", "unfinished", "whole", "damaged"]
 
-_BLOCK = 64 * 1024
-"""Bytes read at once from the end of a file."""
+_LARGEST_SUMMARY = 1_000_000
+"""Bytes; a session may come from a stranger."""
 _LATEST = 1e11
-"""Seconds since 1970 that a calendar has; a session may come from a stranger."""
-_HEAD = 256 * 1024
-"""Bytes from the beginning in which the start of the run is looked for; notices of loading come before it."""
+"""Seconds since 1970 that a calendar has."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSummary:
-    """What `livetrans sessions` says of a session."""
+@dataclass(slots=True, kw_only=True)
+class Summary:
+    """What lists say of a session."""
 
-    path: Path
-    began: datetime
-    modified: datetime
-    """Local times of the run's start and of the last event."""
-    of: str | None
+    began_at: float
+    """In seconds since 1970; when the events were last written, for a session that does not say."""
+    of: str | None = None
     """The name of the file or the microphone; None where the session does not say."""
-    seconds: float
-    """Length of the sound that was heard."""
-    source_language: str | None
+    heard: float = 0.0
+    """Length of the sound that was heard, in seconds."""
+    source_language: str | None = None
     """Code; None where the run ended before it started listening."""
-    target_languages: tuple[str, ...]
+    target_languages: tuple[str, ...] = ()
     """Codes of the languages of the captions; empty then."""
-    languages: str
+    languages: str = "? → ?"
     """All that were spoken and shown, `en,fr → de`; of two tracks `en → de, de → en`."""
-    captions: int
-    """Segments up to the last one with a caption."""
-    size_bytes: int
-    """Of all files of the session."""
-    state: State
+    captions: int = 0
+    """Segments with a caption."""
+    state: State = "loading"
+    """`whole`: its run ended in order. `damaged`: its events cannot be read to the end."""
+    events_bytes: int
+    """Length of the events of which it is the summary: those of a killed run are longer."""
+
+
+class Summarising:
+    """Makes the summary of a session from its events, in their order."""
+
+    def __init__(self) -> None:
+        self.summary = Summary(began_at=time.time(), events_bytes=0)
+        self._settings: Settings | None = None
+        self._spoken: dict[str, None] = {}
+        self._last_segments: dict[str | None, int] = {}
+
+    def note(self, record: Record) -> None:
+        summary = self.summary
+        match record.event:
+            case RunStarted(settings=settings, origin=origin, began_at=began_at):
+                summary.state = "unfinished"
+                if self._settings is None:
+                    self._settings, self._spoken = settings, dict.fromkeys(settings.sources[:1])
+                    summary.of = origin.name if origin else None
+                    summary.source_language, summary.target_languages = settings.source_language, settings.targets
+                    summary.languages = self._languages(settings)
+                    if began_at is not None and 0 < began_at < _LATEST:
+                        summary.began_at = began_at
+            case SettingChanged(name="source", value=str(code)) if self._settings:
+                self._spoken |= {code: None}
+                summary.languages = self._languages(self._settings)
+            case SourceProgress(heard=heard):
+                summary.heard = max(summary.heard, heard)
+            case Caption(segment_id=segment, track=track, text=text) if text.strip():
+                if segment > self._last_segments.get(track, -1):
+                    self._last_segments[track] = segment
+                    summary.captions += 1
+            case RunEnded(heard=heard):
+                summary.state, summary.heard = "whole", max(summary.heard, heard)
+            case _:
+                pass
+
+    def _languages(self, settings: Settings) -> str:
+        pairs = [(tuple(self._spoken), settings.targets)]
+        if settings.meeting:
+            mine = settings.for_microphone()
+            pairs.append((mine.sources, mine.targets))
+        return ", ".join(
+            ",".join(spoken) if spoken == shown else f"{','.join(spoken)} → {','.join(shown)}"
+            for spoken, shown in pairs
+        )
+
+
+def summarise(folder: Path) -> Summary:
+    """Return the summary of a session; its events are read only where its file does not do.
+
+    Raises:
+        OSError: the events cannot be read.
+    """
+    size = (folder / EVENTS_FILE).stat().st_size
+    try:
+        with (folder / SUMMARY_FILE).open("rb") as file:
+            summary = decode(Summary, load(file.read(_LARGEST_SUMMARY)))
+        is_usable = 0 < summary.began_at < _LATEST and summary.heard >= 0 and summary.captions >= 0
+    except (OSError, ValueError):
+        is_usable = False
+    is_recorded = is_being_recorded(folder) if not is_usable or summary.state in ("loading", "unfinished") else False
+    if not is_usable or (summary.events_bytes != size and not is_recorded):
+        summary = summarise_events(folder).summary
+        if folder.parent == sessions_folder() and not is_recorded:
+            write_summary(folder, summary)
+    if is_recorded:
+        summary.state = "recording"
+    return summary
+
+
+def summarise_events(folder: Path) -> Summarising:
+    """Read the events of a session.
+
+    Raises:
+        OSError: they cannot be read.
+    """
+    status = (folder / EVENTS_FILE).stat()
+    (folder / EVENTS_FILE).open("rb").close()  # `read_records` makes another error of what the system refuses.
+    made = Summarising()
+    made.summary.began_at = max(status.st_mtime, 1.0)
+    try:
+        for record in read_records(folder):
+            made.note(record)
+    except SessionError:
+        made.summary.state = "damaged"
+    made.summary.events_bytes = status.st_size
+    return made
+
+
+def write_summary(folder: Path, summary: Summary) -> None:
+    """Write the file of a summary whole; where that fails, the summary is made from the events again."""
+    with suppress(OSError), replacing(folder / SUMMARY_FILE, private=True) as file:
+        file.write(dump(encode(summary)) + "\n")
+
+
+def facts_of(folder: Path, summary: Summary) -> dict[str, Any]:
+    """Return what `livetrans sessions --json` says of a session."""
+    values = encode(summary)
+    del values["events_bytes"]
+    modified = (folder / EVENTS_FILE).stat().st_mtime
+    return {"session": folder.name, **values, "modified_at": round(modified, DECIMALS), "size_bytes": size_of(folder)}
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes of all files of a session."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def sessions_folder() -> Path:
+    """Return the folder of the sessions that no --session names; it need not exist."""
+    return user_folder("data") / "sessions"
+
+
+def is_being_recorded(folder: Path) -> bool:
+    """Return whether a running livetrans records into the folder; False where the system has no locks."""
+    with suppress(OSError), FileIO(folder / EVENTS_FILE) as events:
+        return not lock(events)
+    return False
 
 
 def find_session(name: str) -> Path:
@@ -93,36 +211,33 @@ def is_session(folder: Path) -> bool:
     return (folder / EVENTS_FILE).is_file()
 
 
-def session_named(name: str) -> Path | None:
+def session_named(name: str, *, whole: bool = False) -> Path | None:
     """Return the session in the user's data folder of that name, or whose name alone begins so, or None.
 
-    `last` is the newest that has captions.
+    `last` is the newest that has captions. With `whole`, a beginning does not do.
 
     Raises:
         SessionError: several begin so, or `last` where there is none.
     """
     folder = sessions_folder()
     if name == LAST:
-        newest = next(filter(_has_captions, reversed(session_folders())), None)
-        if newest is None:
+        with_captions = [path for path, summary in summaries() if summary.captions]
+        if not with_captions:
             raise SessionError(f"There is no session with captions in {folder} yet: record one, or name a folder.")
-        return newest
+        return with_captions[-1]
     if not name or Path(name).name != name:
         return None
-    found = [path for path in session_folders() if path.name.startswith(name)]
-    exact = [path for path in found if path.name == name]
-    if len(found) > 1 and not exact:
-        raise SessionError(
-            f"{len(found)} sessions begin with {name}, such as {found[-1].name}: write more of the name."
-        )
-    return next(iter(exact or found), None)
+    if is_session(folder / name):
+        return folder / name
+    found = [] if whole else [one for one in session_names() if one.startswith(name)]
+    if len(found) > 1:
+        raise SessionError(f"{len(found)} sessions begin with {name}, such as {found[-1]}: write more of the name.")
+    return folder / found[0] if found else None
 
 
-def _has_captions(folder: Path) -> bool:
-    try:
-        return next(_last_captions(folder / EVENTS_FILE), None) is not None
-    except OSError:  # Another run removed it meanwhile, or it is not ours to read.
-        return False
+def last_unfinished() -> Path | None:
+    """Return the newest session whose run was cut off; None if there is none."""
+    return next((path for path, summary in reversed(summaries()) if summary.state == "unfinished"), None)
 
 
 def shell_name(folder: Path) -> str:
@@ -145,98 +260,42 @@ def origin_of(path: Path) -> Origin:
     )
 
 
-def session_folders() -> list[Path]:
-    """Return the sessions in the user's data folder, oldest first.
+def session_names() -> list[str]:
+    """Return the names of the sessions in the user's data folder, sorted."""
+    return sorted(path.parent.name for path in sessions_folder().glob(f"*/{EVENTS_FILE}"))
+
+
+def summaries(on_error: Callable[[Path, OSError], None] = lambda folder, error: None) -> list[tuple[Path, Summary]]:
+    """Return the sessions in the user's data folder with their summaries, oldest first.
 
     Their names do not say which is newer: they are local times, which a journey or the end of summer sets back.
+    `on_error` is told of one that cannot be read. One that another run removes meanwhile is left out.
     """
-    return sorted((path.parent for path in sessions_folder().glob(f"*/{EVENTS_FILE}")), key=_order)
+    found = []
+    for folder in (sessions_folder() / name for name in session_names()):
+        try:
+            found.append((folder, summarise(folder)))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            on_error(folder, error)
+    return sorted(found, key=lambda session: (session[1].began_at, session[0].name))
 
 
-def _order(folder: Path) -> tuple[float, str]:
-    try:
-        return _began_at(folder, _run_started(folder / EVENTS_FILE)), folder.name
-    except OSError:
-        return _changed_at(folder), folder.name
+def older_than(days: float, inputs: Iterable[Path] = ()) -> list[Path]:
+    """Return the sessions whose last event is more than `days` old.
 
-
-def _began_at(folder: Path, started: RunStarted | None) -> float:
-    """Return when the session began, in seconds since 1970; for one that does not say, when it was last written."""
-    began_at = started.began_at if started else None
-    return _changed_at(folder) if began_at is None or not 0 < began_at < _LATEST else began_at
-
-
-def summarise(folder: Path) -> SessionSummary:
-    """Return what the list says of a session, from the beginning and the end of its events.
-
-    Raises:
-        OSError: it cannot be read.
+    Those that are being recorded, and those in which one of the `inputs` of a command lies, are not among them.
     """
-    file = folder / EVENTS_FILE
-    started = _run_started(file)
-    heard, whole = 0.0, False
-    for event in _events_backwards(file):
-        whole = whole or event.get("event") == "run_ended"
-        if isinstance(event.get("heard"), int | float):
-            heard = float(event["heard"])
-            break
-    captions = list(islice(_last_captions(file), _OVERLAPPING if started and started.settings.meeting else 1))
-    return SessionSummary(
-        path=folder,
-        began=datetime.fromtimestamp(int(_began_at(folder, started))),
-        modified=datetime.fromtimestamp(int(file.stat().st_mtime)),
-        of=started.origin.name if started and started.origin else None,
-        seconds=round(heard, 3),
-        source_language=started.settings.source_language if started else None,
-        target_languages=started.settings.targets if started else (),
-        languages=_languages_of(started.settings, file) if started else "? → ?",
-        captions=max((caption["segment_id"] + 1 for caption in captions), default=0),
-        size_bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
-        # A run that was killed while models loaded has left nothing to finish.
-        state="recording" if is_being_recorded(folder) else "whole" if whole or not started else "unfinished",
-    )
-
-
-def _languages_of(settings: Settings, file: Path) -> str:
-    spoken = dict.fromkeys(settings.sources[:1])
-    if len(settings.sources) > 1 or settings.source_language == AUTO:
-        # Only then does a key change it; all events have to be looked through.
-        changes = _events_backwards(file, having=b'"setting_changed"')
-        codes = [str(event.get("value")) for event in changes if event.get("name") == "source"]
-        spoken |= dict.fromkeys(reversed(codes))
-    pairs = [(spoken, settings.targets)]
-    if settings.meeting:
-        pairs.append((dict.fromkeys(settings.for_microphone().sources), settings.for_microphone().targets))
-    return ", ".join(
-        ",".join(heard) if tuple(heard) == shown else f"{','.join(heard)} → {','.join(shown)}" for heard, shown in pairs
-    )
-
-
-_OVERLAPPING = 100
-"""Last captions of two tracks among which the newest segment is: the one that began last may end first."""
-
-
-def _last_captions(file: Path) -> Iterator[dict[str, Any]]:
-    """Yield the captions with text in a file of events, as their lines say them; read from the end."""
-    for event in _events_backwards(file, having=b'"caption"'):
-        if event.get("event") == "caption" and isinstance(event.get("segment_id"), int):
-            if str(event.get("text", "")).strip():
-                yield event
-
-
-def older_than(days: float) -> list[Path]:
-    """Return the sessions whose last event is more than `days` old, without any that is being recorded."""
     limit = time.time() - timedelta(days=days).total_seconds()
-    old = [path for path in session_folders() if _changed_at(path) < limit]
-    return [path for path in old if not is_being_recorded(path)]
-
-
-def _changed_at(folder: Path) -> float:
-    """Return when the last event was written, in seconds since 1970; infinity if the session was removed meanwhile."""
-    try:
-        return (folder / EVENTS_FILE).stat().st_mtime
-    except OSError:
-        return math.inf
+    kept = [path.resolve() for path in inputs]
+    old = []
+    for folder in (sessions_folder() / name for name in session_names()):
+        with suppress(OSError):  # Another run removed it meanwhile.
+            is_old = (folder / EVENTS_FILE).stat().st_mtime < limit and not is_being_recorded(folder)
+            if is_old and not any(path.is_relative_to(folder.resolve()) for path in kept):
+                old.append(folder)
+    return old
 
 
 def remove(folder: Path) -> None:
@@ -287,47 +346,3 @@ def rename(folder: Path, name: str) -> Path:
     with _changing(folder, "renamed"):
         folder.rename(renamed)
     return renamed
-
-
-def _run_started(file: Path) -> RunStarted | None:
-    """Return the start of the first run; None where it is not there, or not to be read."""
-    with file.open("rb") as stream:
-        while (line := stream.readline(_HEAD)) and stream.tell() < _HEAD:
-            if b'"run_started"' in line:
-                with suppress(ValueError):
-                    event = from_dict(_parsed(line)).event
-                    if isinstance(event, RunStarted):
-                        return event
-    return None
-
-
-def _events_backwards(file: Path, having: bytes = b"") -> Iterator[dict[str, Any]]:
-    """Yield the lines that are objects and hold `having`, last first; no more is read than the caller takes."""
-    with file.open("rb") as stream:
-        for line in _lines_backwards(stream):
-            event = _parsed(line) if having in line else {}
-            if event:
-                yield event
-
-
-def _lines_backwards(stream: BinaryIO) -> Iterator[bytes]:
-    position = stream.seek(0, os.SEEK_END)
-    rest = b""
-    while position:
-        # A line longer than a block is not copied once for each block.
-        size = min(max(_BLOCK, len(rest)), position)
-        position -= size
-        stream.seek(position)
-        first, *lines = (stream.read(size) + rest).split(b"\n")
-        yield from reversed(lines)
-        rest = first
-    yield rest
-
-
-def _parsed(line: bytes) -> dict[str, Any]:
-    """Return the line's object; empty for a line that was cut by a crash, or is none."""
-    try:
-        values = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return values if isinstance(values, dict) else {}

@@ -265,8 +265,12 @@ def test_old_sessions_are_removed_only_where_that_was_asked_for(
     os.utime(kept / "events.jsonl", (0, 0))
     errors()
     assert kept.exists()
+    assert "was removed" not in errors("--keep-sessions", "30", "--no-session")
+    assert run(["replay", kept.name, "--speed", "max", "--keep-sessions", "30"]) == 0, "what is replayed is kept"
+    assert kept.exists()
+    capfd.readouterr()
     assert f"{kept.name} was removed" in errors("--keep-sessions", "30")
-    assert not kept.exists() and len(list(kept.parent.iterdir())) == 2
+    assert not kept.exists() and len(list(kept.parent.iterdir())) == 3
 
 
 DEMO = Path(__file__).parents[2] / "recordings" / "demo.flac"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from livetrans.cli import run
-from livetrans.session.store import find_session, session_folders, summarise
+from livetrans.session.store import find_session, summaries, summarise
 from tests.session.examples import without_times
 
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
@@ -204,7 +204,7 @@ def test_several_recordings_have_a_session_and_a_file_each(tmp_path: Path, capfd
     assert run(["replay", *map(str, [files[0], missing, files[1]]), "--offline", "-o", f"{tmp_path / 'out'}/"]) == 1
     printed = capfd.readouterr()
     assert printed.err.count("There is no file") == 1
-    assert [summarise(folder).of for folder in session_folders()] == ["one.jsonl", "two.jsonl"]
+    assert [summary.of for _, summary in summaries()] == ["one.jsonl", "two.jsonl"]
     assert "For subtitles" not in printed.err
     written = [(tmp_path / "out" / name).read_text() for name in ("one.srt", "two.srt")]
     assert [text.splitlines()[2] for text in written] == printed.out.splitlines()

@@ -36,7 +36,7 @@ def test_every_record_is_in_the_file_before_the_next_comes(tmp_path: Path) -> No
         recorder.write(record)
         assert [to_dict(one) for one in read_records(recorder.folder)] == [to_dict(one) for one in RECORDS[:count]]
     recorder.close()
-    assert os.listdir(recorder.folder) == ["events.jsonl"]
+    assert sorted(os.listdir(recorder.folder)) == ["events.jsonl", "session.json"]
 
 
 @pytest.mark.parametrize(("name", "reason"), [("events.jsonl", "a session already"), ("talk.flac", "other files")])
@@ -149,7 +149,7 @@ def test_what_was_said_is_its_owners_alone(tmp_path: Path) -> None:
     folder = make_session_folder(sessions, NOW)
     SessionRecorder(folder, keep_audio=True).close()
     SessionRecorder(tmp_path / "named", keep_audio=True).close()
-    private = {".": 0o700, "events.jsonl": 0o600, "audio.wav": 0o600}
+    private = {".": 0o700, "events.jsonl": 0o600, "audio.wav": 0o600, "session.json": 0o600}
     assert modes(folder) == modes(tmp_path / "named") == private
     assert sessions.stat().st_mode & 0o777 == 0o700
     for path in (sessions, folder, folder / "events.jsonl", folder / "audio.wav"):

@@ -1,29 +1,28 @@
-"""Sessions are found by name, described from their beginning and end, and removed only where that is meant."""
+"""Sessions are found by name, summarised, and removed only where that is meant."""
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from datetime import datetime
-from io import BufferedReader, FileIO, StringIO
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from livetrans.cli import run
-from livetrans.config import MeetingSettings, Settings
+from livetrans.config import MeetingSettings, PromptSettings, RecogniserSettings, Settings
 from livetrans.errors import SessionError
 from livetrans.events import Event, Origin, Record, RunEnded, RunStarted, SettingChanged, SourceProgress
 from livetrans.session import store
+from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder
 from livetrans.text import display_width
 
 from .examples import caption, write_session
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 
 @pytest.fixture
@@ -71,35 +70,71 @@ def test_a_name_is_a_path_then_a_session_then_its_unique_beginning(
     assert store.find_session("last") == Path("last")
 
 
-def test_a_summary_is_the_same_however_long_the_file_is(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    progress = [SourceProgress(float(second), None, False) for second in range(200)]
-    folder = record(sessions, "2026-01-01T10-00-00", STARTED, caption(0, "a"), caption(1, "b"), *progress)
-    summaries = []
-    for block in (7, 1000, 1_000_000):
-        monkeypatch.setattr(store, "_BLOCK", block)
-        summaries.append(store.summarise(folder))
-    first = summaries[0]
-    assert all(summary == first for summary in summaries)
-    assert (first.captions, first.seconds, first.state) == (2, 199.0, "unfinished")
-    assert (first.source_language, first.target_languages) == ("en", ("de",))
+HEARD = [SourceProgress(float(second), None, False) for second in range(200)]
 
 
-def test_a_summary_reads_the_ends_of_a_long_file_only(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    long = [caption(number, "Wort " * 200) for number in range(4000)]
-    folder = record(sessions, "2026-01-01T10-00-00", STARTED, *long, ENDED)
-    read = 0
+def test_the_summary_of_a_recorder_is_that_of_its_events(sessions: Path) -> None:
+    recorder = SessionRecorder(sessions / "talk")
+    for at, event in enumerate([began(1e9, "talk.mp4"), caption(0, "a"), *HEARD, caption(1, "b"), caption(1, "c")]):
+        recorder.write(Record(float(at), event))
+    recorder.close()
+    file = recorder.folder / store.SUMMARY_FILE
+    written = file.read_bytes()
+    summary = store.summarise(recorder.folder)
+    assert (summary.captions, summary.heard, summary.state, summary.of) == (2, 199.0, "unfinished", "talk.mp4")
+    assert (summary.source_language, summary.target_languages, summary.began_at) == ("en", ("de",), 1e9)
+    file.unlink()
+    assert store.summarise(recorder.folder) == summary
+    assert file.read_bytes() == written, "it is written again"
 
-    class Counting(FileIO):
-        def readinto(self, buffer: WriteableBuffer) -> int | None:
-            nonlocal read
-            count = super().readinto(buffer)
-            read += count or 0
-            return count
 
-    monkeypatch.setattr(Path, "open", lambda self, mode: BufferedReader(Counting(self, mode)))
-    assert store.summarise(folder).captions == 4000
-    size = os.path.getsize(folder / "events.jsonl")
-    assert size > 4_000_000 and read < size / 8
+def test_lists_read_summaries_and_no_events(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record(sessions, "talk", STARTED, caption(0, "a"), ENDED)
+    assert [summary.captions for _, summary in store.summaries()] == [1]
+    monkeypatch.setattr(store, "read_records", pytest.fail)
+    assert [summary.captions for _, summary in store.summaries()] == [1]
+    assert store.find_session("last") == sessions / "talk"
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b"{", b'{"began_at": NaN, "events_bytes": 0}'])
+def test_a_damaged_summary_is_made_again_and_so_is_an_old_one(sessions: Path, damage: bytes) -> None:
+    folder = record(sessions, "talk", STARTED, caption(0, "a"), ENDED)
+    summary = store.summarise(folder)
+    (folder / store.SUMMARY_FILE).write_bytes(damage)
+    assert store.summarise(folder) == summary
+    with (folder / "events.jsonl").open("a") as file:
+        file.write(to_line(Record(9.0, caption(1, "b"))) + "\n")
+    assert store.summarise(folder).captions == 2
+
+
+@pytest.mark.parametrize("heard", ["Infinity", "1e400", "NaN", "-5"])
+def test_a_damaged_number_of_a_session_leaves_the_list_of_the_others(
+    heard: str, sessions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = record(sessions, "bad", STARTED, SourceProgress(7.25, None, False), caption(0, "a"), ENDED)
+    record(sessions, "good", STARTED, caption(0, "a"), ENDED)
+    file = damaged / "events.jsonl"
+    file.write_text(file.read_text().replace('"heard": 7.25', f'"heard": {heard}'))
+    for _ in range(2):
+        assert run(["sessions"]) == 0
+        shown = capsys.readouterr().out
+        assert "good" in shown and "bad" in shown and "-1" not in shown
+    assert run(["sessions", "rm", "bad", "--yes"]) == 0
+    assert not damaged.exists()
+
+
+def test_a_killed_session_with_a_large_glossary_is_unfinished(
+    sessions: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terms = tuple((f"term number {number}", f"Begriff Nummer {number}") for number in range(4000))
+    recogniser = RecogniserSettings(hot_words=tuple(term for term, _ in terms))
+    settings = Settings(recogniser=recogniser, prompt=PromptSettings(glossary=terms))
+    record(sessions, "killed", RunStarted({}, settings, Origin("demo.flac")), caption(0, "Guten Tag."))
+    assert run(["sessions"]) == 0
+    row = capsys.readouterr().out.splitlines()[1]
+    assert "en → de" in row and row.endswith("(unfinished) demo.flac")
+    assert run(["export", "killed"]) == 0
+    assert "was cut off" in capsys.readouterr().err
 
 
 def test_a_line_cut_by_a_crash_does_not_hide_what_is_before_it(sessions: Path) -> None:
@@ -120,7 +155,7 @@ def test_a_session_that_is_being_recorded_is_not_removed(sessions: Path) -> None
     recorder.close()
     assert store.summarise(recorder.folder).state == "unfinished"
     (recorder.folder / "events.jsonl").write_bytes(b"")
-    assert store.summarise(recorder.folder).state == "whole", "killed while models loaded: nothing to finish"
+    assert store.summarise(recorder.folder).state == "loading", "killed while models loaded: nothing to finish"
     store.remove(recorder.folder)
     assert not recorder.folder.exists()
 
@@ -143,7 +178,10 @@ def test_the_list_and_removing_by_the_command(sessions: Path, capsys: pytest.Cap
     os.utime(old / "events.jsonl", (weeks, weeks))
     assert run(["sessions", "rm", "--older-than", "20", "--yes"]) == 0
     assert not old.exists() and crashed.exists()
-    assert run(["sessions", "rm", "2026-03", "--yes"]) == 0
+    for command in (["rm", "2026-03", "--yes"], ["rename", "2026-03", "march"]):
+        assert run(["sessions", *command]) == 1
+        assert "give its whole name" in capsys.readouterr().err and crashed.exists()
+    assert run(["sessions", "rm", crashed.name, "--yes"]) == 0
     assert not crashed.exists()
     assert run(["sessions", "rm"]) == 2
 
@@ -162,7 +200,7 @@ def test_at_a_terminal_one_session_is_removed_only_after_a_yes(
     assert not kept.exists()
 
 
-@pytest.mark.parametrize("chosen", [["last"], ["2026-01-01"], ["2026-01", "2026-02"], ["--empty"]])
+@pytest.mark.parametrize("chosen", [["last"], ["2026-01-01T10-00-00"], ["--empty"]])
 def test_without_a_terminal_nothing_is_removed_without_yes(
     chosen: list[str], sessions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -184,7 +222,7 @@ def test_a_session_that_another_run_removes_meanwhile_is_passed_over(
     sessions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = record(sessions, "kept", caption(0, "Guten Tag."))
-    monkeypatch.setattr(store, "session_folders", lambda: [kept, sessions / "gone"])
+    monkeypatch.setattr(store, "session_names", lambda: ["kept", "gone"])
     assert store.older_than(1) == []
     assert store.find_session("last") == kept
 
@@ -196,11 +234,13 @@ def began(at: float, of: str | None = None) -> RunStarted:
 def test_last_is_the_newest_session_though_the_clock_was_set_back(sessions: Path) -> None:
     older = record(sessions, "2026-10-25T02-50-00", began(1000.0), caption(0, "Sommer."))
     newer = record(sessions, "2026-10-25T02-20-00", began(2800.0), caption(0, "Winter."))
-    assert store.session_folders() == [older, newer]
+    assert [folder for folder, _ in store.summaries()] == [older, newer]
     assert store.find_session("last") == newer
     before = record(sessions, "2026-10-26T00-00-00", RunStarted({}), caption(0, "Ohne Zeit."))
     os.utime(before / "events.jsonl", (1500, 1500))
-    assert store.session_folders() == [older, before, newer], "one that does not say is placed by its file's time"
+    assert [folder for folder, _ in store.summaries()] == [older, before, newer], (
+        "one that does not say is placed by its file's time"
+    )
 
 
 def test_the_list_says_what_each_session_is_of_as_far_as_the_terminal_is_wide(
@@ -229,16 +269,25 @@ def test_the_list_has_all_languages_that_were_spoken_and_shown(
     record(sessions, "2026-01-01T10-00-00", several, caption(0, "a"), *changes, ENDED)
     record(sessions, "2026-01-02T10-00-00", STARTED, caption(0, "a"), ENDED)
     meeting = Settings(meeting=MeetingSettings(spoken="de", target="en"))
-    record(sessions, "2026-01-03T10-00-00", RunStarted({}, meeting), caption(0, "a"), ENDED)
+    record(sessions, "週次ミーティング", RunStarted({}, meeting), caption(0, "a"), ENDED)
     assert run(["sessions"]) == 0
     shown = capsys.readouterr().out.splitlines()[:4]
     assert all(
         text in line for text, line in zip(("en,fr → de,it ", "en → de ", "en → de, de → en "), shown[1:], strict=True)
     )
-    assert len({line.rstrip().rindex("  ") for line in shown[1:]}) == 1, "one column below the other"
+    assert len({display_width(line.partition(" → ")[0]) for line in shown[2:]}) == 1, "one column below the other"
     assert run(["sessions", "--json"]) == 0
     first = json.loads(capsys.readouterr().out.splitlines()[0])
     assert (first["source_language"], first["target_languages"]) == ("en", ["de", "it"])
+
+
+def test_the_list_is_shown_by_a_terminal_that_is_not_utf_8(sessions: Path) -> None:
+    record(sessions, "週次", STARTED, caption(0, "a"), ENDED)
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1", "XDG_DATA_HOME": str(sessions.parent.parent)}
+    (sessions.parent.parent / "livetrans").symlink_to(sessions.parent)
+    command = [sys.executable, "-m", "livetrans", "sessions"]
+    listed = subprocess.run(command, env=environment, capture_output=True, check=True).stdout.decode("latin-1")
+    assert "en ? de" in listed.splitlines()[1]
 
 
 def test_a_file_is_the_same_until_it_is_written(tmp_path: Path) -> None:
@@ -269,7 +318,7 @@ def test_a_session_gets_another_name(sessions: Path, capsys: pytest.CaptureFixtu
     assert store.find_session("monday") == sessions / "monday standup" and not old.exists()
     assert store.shell_name(sessions / "monday standup") == "'monday standup'"
     for name in ("taken", "last", "", "..", "a/b", "-x", ".x", "a\nb", "\x1b[2Jx", "\u202ex", "x" * 101, "\udcff"):
-        assert run(["sessions", "rename", "--", "monday", name]) == 2, name
+        assert run(["sessions", "rename", "--", "monday standup", name]) == 2, name
         assert capsys.readouterr().err.count("\n") <= 2
     assert sorted(path.name for path in sessions.iterdir()) == ["monday standup", "taken"]
     assert other.is_dir()

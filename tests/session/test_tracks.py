@@ -124,4 +124,4 @@ def test_each_track_has_a_file_of_sound_and_each_segment_counts_once(tmp_path: P
     for name, expected in {"audio.wav": [7] * 100, "microphone.wav": [0] * 50 + [9] * 50}.items():
         with wave.open(str(tmp_path / name)) as sound:
             assert np.frombuffer(sound.readframes(sound.getnframes()), dtype="<i2").tolist() == expected
-    assert recorder.captions == summarise(tmp_path).captions == 2
+    assert recorder.summary.captions == summarise(tmp_path).captions == 2
