@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
@@ -103,7 +102,7 @@ def replacing(path: Path, *, private: bool = False) -> Iterator[TextIO]:
         with path.open("w", encoding="utf-8", newline="\n") as device:
             yield device
         return
-    new = path.with_name(f".livetrans-{os.getpid()}-{threading.get_ident()}.new")
+    new = path.with_name(f".{path.name[:50]}.{os.getpid()}.new")
     try:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if private else 0o666)
         with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
