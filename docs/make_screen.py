@@ -15,10 +15,10 @@ from pathlib import Path
 
 from livetrans.audio.file import AudioFile
 from livetrans.clock import SystemClock
-from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
+from livetrans.config import Settings, TranscriberSettings
 from livetrans.events import Caption, Record
 from livetrans.metrics.monitor import Monitor
-from livetrans.models.find import find_recogniser, find_translator
+from livetrans.models.chosen import choose_models
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import open_audio, open_translating
 from livetrans.run.pipeline import Pipeline
@@ -53,13 +53,7 @@ class Latest:
 async def pictured(seconds: float, size: tuple[int, int], server: CaptionServer | None = None) -> AsyncIterator[str]:
     """A replay of the demo at such a caption after so many seconds, as a picture of the screen (SVG)."""
     clock = SystemClock()
-    settings = Settings(
-        RecogniserSettings(find_recogniser(language="en").path),
-        LanguageModelSettings(find_translator(source="en", targets=["de"]).path),
-        sources=("en",),
-        targets=("de",),
-        transcriber=TranscriberSettings(trim_after=6.0),
-    )
+    settings = choose_models(Settings(transcriber=TranscriberSettings(trim_after=6.0)))
 
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         return open_audio(AudioFile(DEMO, clock, real_time=True), settings, clock, publish, on_audio)

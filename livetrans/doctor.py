@@ -27,7 +27,7 @@ from livetrans.events import BackPressure, Caption, Notice, Record, RunStarted, 
 from livetrans.installation import data_folder
 from livetrans.languages import AUTO
 from livetrans.metrics.monitor import Monitor
-from livetrans.models.engines import GPU_UNUSED
+from livetrans.models.chosen import GPU_UNUSED
 from livetrans.run.backpressure import LEVELS
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import open_audio, open_translating

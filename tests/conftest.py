@@ -38,7 +38,7 @@ settings.load_profile("fast")
 @pytest.fixture(autouse=True)
 def without_gpu_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is chosen by default does not depend on the machine that runs the tests."""
-    monkeypatch.setattr("livetrans.models.engines.has_gpu_engine", lambda: False)
+    monkeypatch.setattr("livetrans.models.chosen.has_gpu_engine", lambda: False)
 
 
 SHARED = Path(os.environ.get("LIVETRANS_SHARED") or Path(__file__).parents[2] / "shared")

@@ -31,7 +31,8 @@ from livetrans.errors import UsageError
 from livetrans.files import input_path
 from livetrans.languages import Language, parse_language, require_two_languages
 from livetrans.lm.prompts import Prompt, build_prompt
-from livetrans.models.find import TRANSLATOR_VARIABLE, find_double_model, find_draft_model, find_translator
+from livetrans.models.catalogue import TRANSLATOR, RunLanguages
+from livetrans.models.chosen import DOUBLE_MODEL, DRAFT_MODEL, TRANSLATOR_VARIABLE, find_model
 from livetrans.session.store import path_or_session
 from livetrans.signature import sign
 
@@ -126,15 +127,16 @@ def _run(options: Any) -> Path:
     if options.quick and (options.sentences or options.repeats):
         raise UsageError("--quick chooses --sentences and --repeats itself; drop them, or drop --quick")
     methods = parse_methods(options.methods)
-    draft_file = find_draft_model(options.draft_model) if options.draft_model else None
-    double_file = find_double_model(options.double_model) if options.double_model else None
+    draft_file = find_model(DRAFT_MODEL, options.draft_model).path if options.draft_model else None
+    double_file = find_model(DOUBLE_MODEL, options.double_model).path if options.double_model else None
     drawing = {name: getattr(options, name) for name in ("temperature", "top_k", "top_p", "seed")}
     drawing = {name: value for name, value in drawing.items() if value is not None}
     sampling = SamplingSettings(**drawing) if drawing else None
     check_models(methods, draft_file is not None, double_file is not None, sampling)
     clock = clock_for(options.time, options.threads)
     corpus = _corpus(options, languages)
-    translator = find_translator(options.mt, source=languages[0].code, targets=[languages[1].code])
+    direction = languages[0].code, languages[1].code
+    translator = find_model(TRANSLATOR, options.mt, RunLanguages(directions=(direction,)))
     file, template = translator.path, options.prompt or translator.prompt
     corpus_name = corpus.summary.name.removesuffix(".jsonl").removesuffix(".txt")
     output = options.output or Path(f"{corpus_name}.{languages[0].code}-{languages[1].code}.{file.stem}.jsonl")

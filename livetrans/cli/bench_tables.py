@@ -27,7 +27,8 @@ from livetrans.installation import data_folder
 from livetrans.languages import parse_language
 from livetrans.lm.prompts import build_prompt
 from livetrans.metrics.quality import UNITS
-from livetrans.models.find import find_translator
+from livetrans.models.catalogue import TRANSLATOR
+from livetrans.models.chosen import find_model
 from livetrans.session.recorded import RecordedTranscripts
 from livetrans.signature import machine, quantisation
 from livetrans.text import counted
@@ -194,7 +195,7 @@ def cost_command(mt: str | None, threads: int, time: str, rounds: int, languages
     from livetrans.lm.llama.model import LlamaModel
 
     clock = clock_for(time, threads)
-    file = find_translator(mt).path
+    file = find_model(TRANSLATOR, mt).path
     check_model(file)
     if languages:
         model = LlamaModel(LanguageModelSettings(file, threads=threads), clock=clock)

@@ -25,8 +25,14 @@ from livetrans.config import Settings
 from livetrans.doctor import BROKEN, OK, WARNING, Finding
 from livetrans.errors import LivetransError, ModelError, SourceError
 from livetrans.installation import as_started, install_command
-from livetrans.models.chosen import EMBEDDED, choose_models, embedded_notice, with_other_engine
-from livetrans.models.engines import GPU_UNUSED, on_apple_silicon
+from livetrans.models.chosen import (
+    EMBEDDED,
+    GPU_UNUSED,
+    choose_models,
+    embedded_notice,
+    on_apple_silicon,
+    with_other_engine,
+)
 from livetrans.text import file_size, visible
 
 WIDTH = 80

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from livetrans.cli.declarations import GroupedCommand
-from livetrans.cli.fetch import offer_models
 from livetrans.cli.messages import warn
+from livetrans.cli.models import offer_models
 from livetrans.cli.options import setting_option
 from livetrans.cli.run_options import run_options
 from livetrans.cli.running import OpenSource, run_live

@@ -1,42 +1,54 @@
-"""`livetrans models`: the models here, those of other programs, those that can be fetched; pull, rm, path, verify."""
+"""`livetrans models`: lists, fetches, checks and removes models; and the offer of a run to fetch what it lacks."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import sys
+from collections.abc import Iterable
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import click
 
 from livetrans.cli.declarations import AdvisingGroup, Languages, complete_language
-from livetrans.cli.messages import say
-from livetrans.config import ENGINES, Settings
+from livetrans.cli.messages import confirmed, progress_bar, say
+from livetrans.config import ENGINES, UNNAMED, Settings
 from livetrans.errors import ModelError, UsageError
 from livetrans.installation import started_as
 from livetrans.languages import require_two_languages
-from livetrans.models.catalogue import RECOGNISER, Entry
-from livetrans.models.chosen import fetched_pair
-from livetrans.models.engines import engines_of
-from livetrans.models.find import (
-    FoundModel,
-    find_elsewhere,
-    find_models,
+from livetrans.models.catalogue import RECOGNISER, Entry, entry_of, known_models
+from livetrans.models.chosen import (
+    choose_recogniser,
+    choose_translator,
+    engines_of,
+    fetchable_pair,
     find_named,
-    find_recogniser,
-    find_translator,
-    known_models,
-    pull_folder,
-    search_folders,
-    size_on_disk,
+    languages_of,
+    on_apple_silicon,
 )
-from livetrans.models.pulls import receipt_path, remove, remove_unfinished, unfinished_pulls, verify
+from livetrans.models.find import FoundModel, find_models, pull_folder, search_folders, size_on_disk
+from livetrans.models.hub import is_offline
+from livetrans.models.pulls import (
+    completed,
+    pull,
+    read_receipt,
+    receipt_path,
+    remove,
+    remove_unfinished,
+    unfinished_pulls,
+    verify,
+)
 from livetrans.session.codec import encode
 from livetrans.text import file_size, visible
 
+OFFERED = "small"
+"""The purpose that a live run offers to fetch."""
+_DECLINED = ".declined"
+"""The file with the names of models that the user did not want, one line per question."""
 _USABLE = 0.8
-"""Part of the memory that a model may take: the rest is for the system and the other model."""
+"""Part of the memory that one model may take: the rest is for the system and the other model."""
 
 _language = partial(click.option, metavar="LANGUAGES", show_default=True, shell_complete=complete_language)
 
@@ -58,22 +70,20 @@ def command(context: click.Context, as_json: bool) -> None:
 @command.command("list", short_help="List the models here, elsewhere, and to fetch.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def list_command(as_json: bool) -> None:
-    """List the models here, in other programs' folders, and those that can be fetched.
+    """List the models here, those in other programs' folders, and those that can be fetched.
 
-    * marks those that run by default (English to German).
+    * marks the default models (English to German).
     """
     import psutil  # type: ignore[import-untyped]
 
-    memory = psutil.virtual_memory().total
-    here, elsewhere, defaults = find_models(), find_elsewhere(), _defaults()
-    listed = {model.path for model in (*here, *elsewhere)}
-    here += [model for model in defaults if model.path not in listed]
-    default_paths = {model.path for model in defaults}
+    memory, found, defaults = psutil.virtual_memory().total, list(find_models()), _defaults()
+    found += [model for model in defaults if model not in found]
+    here, elsewhere = ([model for model in found if model.elsewhere == apart] for apart in (False, True))
     if as_json:
         values = {
             "memory": memory,
-            "here": [_as_json(model, model.path in default_paths) for model in here],
-            "elsewhere": [_as_json(model, model.path in default_paths) for model in elsewhere],
+            "here": [_as_json(model, model in defaults) for model in here],
+            "elsewhere": [_as_json(model, model in defaults) for model in elsewhere],
             "catalogue": [
                 {**encode(entry), "languages": entry.codes, "memory": entry.memory} for entry in known_models().models
             ],
@@ -82,17 +92,17 @@ def list_command(as_json: bool) -> None:
         click.echo(json.dumps(values, indent=2))
         return
     # What is here and what to do next come last: the list is longer than a screen.
-    _print_fetchable([*here, *elsewhere], memory)
+    _print_fetchable(found, memory)
     if elsewhere:
         click.echo("\nIn other programs' folders, used from there and never changed:")
         for model in elsewhere:
-            _print_found(model, model.path in default_paths)
-    click.echo("\nHere (* runs by default, English to German):")
+            _print_found(model, model in defaults)
+    click.echo("\nHere (* is the default, English to German):")
     for model in here:
-        _print_found(model, model.path in default_paths)
+        _print_found(model, model in defaults)
     for name, size in unfinished_pulls(pull_folder()).items():
         click.echo(f"  unfinished {file_size(size):>8}  {visible(name)}")
-        click.echo(f"    pull it again to go on, or remove it with `{started_as()} models rm`")
+        click.echo(f"    pull it again to continue, or remove it with `{started_as()} models rm`")
     click.echo("\nSearched, first to last:")
     for folder, place in search_folders().items():
         click.echo(f"  {visible(f'{place}: {folder}')}" + ("" if folder.is_dir() else " (not there)"))
@@ -101,28 +111,25 @@ def list_command(as_json: bool) -> None:
 
 @command.command("pull", short_help="Fetch a model, or a pair for a purpose.")
 @click.argument("name", metavar="NAME")
-@_language("--from", "sources", type=Languages(auto=True), default="en", help="For a purpose: spoken.")
-@_language("--to", "targets", type=Languages(), default="de", help="For a purpose: captions.")
+@_language("--from", "sources", type=Languages(auto=True), default="en", help="For a purpose: spoken languages.")
+@_language("--to", "targets", type=Languages(), default="de", help="For a purpose: caption languages.")
 @click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], help="For a purpose: as in `livetrans mic`.")
-@click.option("--yes", is_flag=True, help="Fetch without asking, also where the licence restricts the use.")
+@click.option("--yes", is_flag=True, help="Fetch without asking, even if the licence restricts the use.")
 def pull_command(name: str, sources: tuple[str, ...], targets: tuple[str, ...], engine: str, yes: bool) -> None:
-    """Fetch NAME: small, good or best, which are a recogniser and a translator for --from and --to; or one model.
+    """Fetch a model, or for NAME small, good or best a recogniser and a translator for --from and --to.
 
-    A model is a name of the list, owner/repository:file.gguf or owner/repository:Q4_K_M (a translator),
+    A model is a name from the list, owner/repository:file.gguf or owner/repository:Q4_K_M (a translator),
     owner/repository (a recogniser in faster-whisper's format), owner/repository:file.bin (in whisper.cpp's), or the
-    address of its page on the hub. A fetch that was cut goes on where it was cut when it is run again.
+    address of its page on the hub. Run the same command again to continue a fetch that was cut.
     """
-    from livetrans.cli.fetch import pull_all
-
     catalogue = known_models()
     wanted: tuple[Entry, ...]
     if name in catalogue.purposes:
         require_two_languages(sources[0], targets[0])
-        settings = Settings(sources=sources, targets=targets)
-        wanted = fetched_pair(name, settings, engine)
+        wanted = fetchable_pair(name, Settings(sources=sources, targets=targets), engine)
     else:
         wanted = (catalogue.wanted(name),)
-    if not pull_all(wanted, yes=yes):
+    if not _pull_all(wanted, yes=yes):
         raise click.Abort
     if name in catalogue.purposes:
         say(f"Ready: {started_as()} mic --from {','.join(sources)} --to {','.join(targets)}")
@@ -131,13 +138,13 @@ def pull_command(name: str, sources: tuple[str, ...], targets: tuple[str, ...], 
 @command.command("rm", short_help="Remove a model that was fetched.")
 @click.argument("name", metavar="NAME")
 def rm_command(name: str) -> None:
-    """Remove a model that was fetched with pull, or what arrived of it before the fetch was cut."""
+    """Remove a model that was fetched with pull, or the parts of one whose fetch was cut."""
     cut = unfinished_pulls(pull_folder())
     entry = known_models().entry(name)
     local_name = entry.local_name if entry else re.split("[/:]", name)[-1]
     if local_name in cut:
         remove_unfinished(pull_folder(), local_name)
-        say(f"removed what had arrived of {local_name} ({file_size(cut[local_name])})")
+        say(f"removed the {file_size(cut[local_name])} of {local_name} that had arrived")
         return
     model = _found(name)
     if not model.pulled or model.path.parent != pull_folder():
@@ -170,19 +177,136 @@ def verify_command(name: str | None) -> int:
         else:
             faults = [f"{file} differs or is missing" for file in verify(model.path, model.receipt)]
         damaged = damaged or bool(faults)
-        click.echo(
-            visible(f"{model.name}: {'; '.join([*faults, 'remove it and pull it again']) if faults else 'whole'}")
-        )
+        verdict = "; ".join([*faults, "remove it and pull it again"]) if faults else "whole"
+        click.echo(visible(f"{model.name}: {verdict}"))
     return int(damaged)
 
 
+def offer_models(settings: Settings, *, yes: bool) -> None:
+    """Offer to fetch those of the small pair that are missing: no model, or only an embedded one, knows the languages.
+
+    Nothing takes the place of a model that an option or the configuration names; if that is an embedded one, nothing is
+    offered. A no is remembered: the same models are not offered again.
+
+    Raises:
+        LivetransError: the models cannot be fetched.
+        click.Abort: the question was left with Ctrl-C.
+    """
+    assert settings.recogniser is not None
+    try:
+        recogniser, translator = fetchable_pair(OFFERED, settings, settings.recogniser.engine)
+    except UsageError:
+        return  # The run says what is missing for these languages.
+    wanted: dict[Entry, FoundModel | None] = {}
+    for entry, choose, named in (
+        (recogniser, choose_recogniser, settings.recogniser.model != UNNAMED),
+        (translator, choose_translator, settings.language_model.model != UNNAMED),
+    ):
+        model = None
+        with contextlib.suppress(ModelError):
+            model = choose(settings)
+        if named and model and model.embedded:
+            return
+        if not named and (model is None or model.embedded):
+            wanted[entry] = model
+    names = " and ".join(entry.name for entry in wanted)
+    if wanted and yes:
+        _pull_all(wanted, yes=True)
+    elif wanted and _is_at_a_terminal() and not is_offline() and names not in _declined():
+        languages = languages_of(settings)
+        say(f"Captions for people who speak {' and '.join(languages.spoken)} need models that are not on this machine.")
+        if not _pull_all(wanted, yes=False, offered=True) and all(wanted.values()):
+            _decline(names)
+            instead = " and ".join(model.name for model in wanted.values() if model)
+            say(f"Going on with {instead}. This is not asked again; `livetrans models pull NAME` fetches {names}.")
+
+
+def _pull_all(entries: Iterable[Entry], *, yes: bool, offered: bool = False) -> bool:
+    """Fetch the models that are not here, after a yes if a terminal can give one; return False after a no.
+
+    `offered`: the user did not ask for them, so that Enter alone is a no.
+
+    Raises:
+        UsageError: a restricted licence, without a terminal or --yes to accept it; or no such model.
+        ModelError: a model cannot be fetched.
+        click.Abort: the question was left with Ctrl-C.
+    """
+    missing: list[Entry] = []
+    for entry in entries:
+        model = find_named(entry.name, find_models(entry.kind))
+        if model is None:
+            missing.append(entry)
+        else:
+            say(f"{entry.name} is here already: {model.path} ({model.place})")
+    if not missing:
+        return True
+    restricted = [entry for entry in missing if entry.restriction]
+    if restricted and not yes and not _is_at_a_terminal():
+        raise UsageError(f"{restricted[0].name}: {restricted[0].restriction}; add --yes if you accept this")
+    missing = [entry if entry.size else completed(entry) for entry in missing]
+    for entry in missing:
+        restriction = f" ({entry.restriction})" if entry.restriction else ""
+        say(
+            f"{entry.name} from {entry.repository}: {file_size(entry.size or 0)}, licence: {entry.licence}{restriction}"
+        )
+        if entry.mac_speed and on_apple_silicon():
+            say(f"  published speed: {entry.mac_speed}")
+    if not yes and _is_at_a_terminal():
+        question = f"Fetch {file_size(sum(entry.size or 0 for entry in missing))} into {pull_folder()}?"
+        if not confirmed(question, default=not offered and not restricted):
+            return False
+    for entry in missing:
+        _pull_one(entry)
+    if not offered:
+        say("`livetrans doctor` measures whether this machine keeps up.")
+    return True
+
+
+def _pull_one(entry: Entry) -> None:
+    with progress_bar() as progress:
+        task = progress.add_task(entry.name, total=entry.size)
+
+        def show(arrived: int, total: int) -> None:
+            description = f"{entry.name}: {file_size(arrived)} of {file_size(total)}"
+            progress.update(task, description=description, completed=arrived, total=total)
+
+        try:
+            path = pull(entry, pull_folder(), show)
+        except KeyboardInterrupt:
+            progress.stop()
+            say("what arrived is kept; the same command continues from there")
+            raise
+    receipt = read_receipt(path)
+    assert receipt is not None
+    say(f"{entry.name} is in {path} ({file_size(size_on_disk(path))}, commit {receipt.commit[:8]}, hashes checked)")
+    if entry.kind == RECOGNISER and entry.codes == ("en",):
+        say(f"{entry.name} understands English only")
+
+
+def _is_at_a_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _declined() -> list[str]:
+    with contextlib.suppress(OSError, ValueError):
+        return (pull_folder() / _DECLINED).read_text(encoding="utf-8").splitlines()
+    return []
+
+
+def _decline(names: str) -> None:
+    with contextlib.suppress(OSError):
+        pull_folder().mkdir(parents=True, exist_ok=True)
+        with (pull_folder() / _DECLINED).open("a", encoding="utf-8") as stream:
+            stream.write(names + "\n")
+
+
 def _found(name: str) -> FoundModel:
-    """Return a model on this machine by its name.
+    """Return a model on this machine by its name, or by one that `models pull` takes.
 
     Raises:
         UsageError: there is none.
     """
-    model = find_named(name, chain(find_models(), find_elsewhere()))
+    model = find_named(entry_of(name).name if "/" in name else name, find_models())
     if model is None:
         raise UsageError(f"there is no model {name!r} on this machine; `livetrans models` lists them")
     return model
@@ -207,7 +331,7 @@ def _print_fetchable(found: list[FoundModel], memory: int) -> None:
     click.echo(f"This machine has {file_size(memory)} of memory.")
     click.echo(f"\nPairs to fetch, with `{started_as()} models pull small --from en --to de`:")
     for purpose in catalogue.purposes:
-        recogniser, translator = catalogue.pair(purpose, "en", "de", engines=engines_of("auto"))
+        recogniser, translator = catalogue.pair(purpose, languages_of(Settings()), engines_of("auto"))
         size = file_size((recogniser.size or 0) + (translator.size or 0))
         click.echo(f"  {purpose:<5} {size:>8}  {recogniser.name} and {translator.name}")
 
@@ -240,9 +364,9 @@ def _languages(entry: Entry) -> str:
 def _defaults() -> list[FoundModel]:
     """Return what `livetrans mic` loads without any option; print what keeps it from doing so."""
     defaults: list[FoundModel] = []
-    for find in (partial(find_recogniser, language="en"), partial(find_translator, source="en", targets=["de"])):
+    for choose in (choose_recogniser, choose_translator):
         try:
-            defaults.append(find())
+            defaults.append(choose(Settings()))
         except ModelError as fault:
             say(f"livetrans: {fault}")
     return defaults

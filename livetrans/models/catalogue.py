@@ -4,37 +4,64 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
+from livetrans.config import ENGINES
 from livetrans.errors import ModelError, UsageError
-from livetrans.languages import LANGUAGES, parse_language
+from livetrans.installation import data_folder
+from livetrans.languages import AUTO, LANGUAGES, parse_language
 from livetrans.lm.families import TEMPLATES
-from livetrans.models.engines import FASTER_WHISPER, WHISPER_CPP
 from livetrans.session.codec import decode
 from livetrans.text import nearest
 
 RECOGNISER = "recogniser"
 TRANSLATOR = "translator"
+_, FASTER_WHISPER, WHISPER_CPP = ENGINES
 WEIGHTS = "model.bin"
-"""The file of a recogniser's folder that holds its weights."""
+"""The file that holds the weights in a recogniser's folder."""
 
 _NAMED = re.compile(
     r"(?:(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/)?(?P<repository>\w[\w.-]*/\w[\w.-]*)"
     r"(?::(?P<file>[^:]+)|/?(?:(?:blob|resolve|tree)/(?P<revision>[^/?#]+)/?(?P<path>[^?#]*))?(?:[?#].*)?)",
     re.IGNORECASE,
 )
-"""`owner/name` or `owner/name:file`, `hf.co/` before either, or the address of a page of the hub."""
+"""`owner/name` or `owner/name:file`, with or without `hf.co/` before it, or the address of a page of the hub."""
 _QUANTISATION = re.compile(r"\w[\w-]*")
 _PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 _STATEFUL = re.compile(r"qwen-?(3\.[5-9]|3-next)", re.IGNORECASE)
-"""Names of popular models with a recurrent state, which any version of them has."""
+"""Names of popular models with a recurrent state, whatever their version."""
 STATEFUL_ADVICE = (
     "keeps a state that cannot be rewound, as Qwen3.5, Mamba and RWKV do; choose another, such as qwen3-4b"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RunLanguages:
+    """The languages of a run, which its models have to know; without any, every model fits."""
+
+    spoken: tuple[str, ...] = ()
+    """Codes of the spoken languages of all tracks, possibly `auto`."""
+    directions: tuple[tuple[str, str], ...] = ()
+    """The first spoken language of each track with each caption language that differs from it: what the run begins
+    with."""
+
+    @property
+    def pull_options(self) -> str:
+        """The options of `livetrans models pull` that fetch models for these languages."""
+        spoken = self.spoken or ("en",)
+        targets = dict.fromkeys(target for _, target in self.directions) or ("en" if spoken == ("de",) else "de",)
+        return f"--from {','.join(spoken)} --to {','.join(targets)}"
+
+    def __str__(self) -> str:
+        named = [f"{'any language' if source == AUTO else source} to {target}" for source, target in self.directions]
+        return ("both " if len(named) == 2 else "") + " and ".join(named)
+
+
+ANY_LANGUAGES = RunLanguages()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,30 +75,31 @@ class Entry:
     """`owner/name`."""
     file: str = WEIGHTS
     """The weights: a translator's GGUF file, a recogniser's file for whisper.cpp, or the largest file of a recogniser's
-    folder. Of a translator that a user named also its quantisation (`Q4_K_M`), until the hub has listed the files."""
+    folder. For a translator that a user named, possibly its quantisation (`Q4_K_M`) until the hub has listed the
+    files."""
     revision: str = "main"
-    """A commit, or a branch whose commit is looked up at the pull."""
+    """A commit, or a branch whose commit the pull looks up."""
     size: int | None = None
-    """Bytes of all files; None where unknown."""
+    """Bytes of all files; None if unknown."""
     sha256: str | None = None
-    """Of the weights; None where unknown."""
+    """Hash of the weights; None if unknown."""
     languages: tuple[str, ...] = ()
-    """Whisper's codes of a recogniser that knows these only."""
+    """Whisper's codes, for a recogniser that knows only these."""
     lacks: tuple[str, ...] = ()
     """Whisper's codes that a recogniser does not know."""
     prompt: str | None = None
-    """The family of a translator's prompt; None where its metadata tells."""
+    """The family of a translator's prompt; None if its metadata tells."""
     licence: str = "see its page"
     restriction: str | None = None
-    """Where the licence or the download is restricted: one phrase."""
+    """One phrase, if the licence or the download is restricted."""
     why: str = ""
     """Why one would choose it."""
     mac_speed: str | None = None
-    """What is published of a recogniser's speed on Apple Silicon, with the source."""
+    """Published speed of a recogniser on Apple Silicon, with the source."""
 
     @property
     def is_one_file(self) -> bool:
-        """Whether it is a file; a recogniser for faster-whisper is a folder."""
+        """Whether the model is one file; a recogniser for faster-whisper is a folder."""
         return self.kind == TRANSLATOR or self.file != WEIGHTS
 
     @property
@@ -86,7 +114,7 @@ class Entry:
 
     @property
     def address(self) -> str:
-        """The name that any model on the hub has: `owner/repository`, before `:file` for one that is a file."""
+        """Its name on the hub: `owner/repository`, with `:file` after it for a model of one file."""
         return f"{self.repository}:{self.file}" if self.is_one_file else self.repository
 
     def is_called(self, name: str) -> bool:
@@ -95,11 +123,11 @@ class Entry:
 
     @property
     def memory(self) -> int | None:
-        """Bytes of memory that it needs while it runs, estimated from its size.
+        """Estimated bytes of memory that the running model needs.
 
-        For recognisers a bound of what random weights of Whisper's tiny and small shapes took at most, 0.29 and 0.96
-        GB for files of 0.12 and 0.56 GB (2 cores AMD EPYC, 2026-11-21). For translators the weights, the cache and what
-        llama.cpp computes in; it may take more where there is room, because it also keeps the file in memory.
+        For recognisers a bound on what random weights of Whisper's tiny and small shapes took: 0.29 and 0.96 GB for
+        files of 0.12 and 0.56 GB (2 cores AMD EPYC, 2026-11-21). For translators the weights, the cache and the
+        buffers of llama.cpp.
         """
         if self.size is None:
             return None
@@ -107,25 +135,26 @@ class Entry:
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """Codes of the languages it knows; empty where no list is published."""
+        """Codes of the languages it knows; empty if no list is published."""
         if self.kind == TRANSLATOR:
             known = TEMPLATES[self.prompt].languages if self.prompt else None
             return tuple(known or ())
         whisper = {language.whisper_code for language in LANGUAGES.values() if language.whisper_code}
         return self.languages or tuple(sorted(whisper - set(self.lacks)))
 
-    def knows(self, *codes: str | None) -> bool:
-        """Return whether it knows all of the languages; None is a language to be detected."""
-        if self.kind == RECOGNISER:
-            return all(
-                parse_language(code).whisper_code in self.codes if code else len(self.codes) > 1 for code in codes
-            )
-        return knows_pair(self.prompt, *codes)
+    def fits(self, languages: RunLanguages) -> bool:
+        """Return whether the model knows all of the languages; detecting one takes a recogniser of several."""
+        if self.kind == TRANSLATOR:
+            return family_knows(self.prompt, chain(languages.spoken, *languages.directions))
+        return all(
+            len(self.codes) > 1 if code == AUTO else parse_language(code).whisper_code in self.codes
+            for code in languages.spoken
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """Names of models in the order in which they are preferred."""
+    """Names of models, the preferred ones first."""
 
     recognisers: tuple[str, ...]
     translators: tuple[str, ...]
@@ -139,7 +168,7 @@ class Catalogue:
     purposes: Mapping[str, Purpose] = field(default_factory=dict)
 
     def entry(self, name: str, sha256: str | None = None) -> Entry | None:
-        """Return the model whose weights have this hash, else the one that the name means."""
+        """Return the model whose weights have this hash, else the one with this name."""
         by_hash = (entry for entry in self.models if sha256 and entry.sha256 == sha256)
         by_name = (entry for entry in self.models if entry.is_called(name))
         return next(chain(by_hash, by_name), None)
@@ -160,9 +189,9 @@ class Catalogue:
         return entry
 
     def pair(
-        self, purpose: str, source: str | None, *targets: str, engines: tuple[str, ...] = (FASTER_WHISPER,)
+        self, purpose: str, languages: RunLanguages, engines: tuple[str, ...] = (FASTER_WHISPER,)
     ) -> tuple[Entry, Entry]:
-        """Return the recogniser and the translator of a purpose for languages; None is a language to be detected.
+        """Return the recogniser and the translator of a purpose for languages.
 
         The recogniser is one for the first of the `engines` that has one.
 
@@ -170,37 +199,37 @@ class Catalogue:
             UsageError: none of them knows the languages.
         """
         choice = self.purposes.get(purpose, Purpose((), ()))
-        of_engines = ([name for name in choice.recognisers if self.wanted(name).engine == engine] for engine in engines)
-        recogniser = self._first(tuple(chain(*of_engines)), source)
-        translator = self._first(choice.translators, source, *targets)
+        by_engine = ([name for name in choice.recognisers if self.wanted(name).engine == engine] for engine in engines)
+        recogniser = self._first(chain(*by_engine), languages)
+        translator = self._first(choice.translators, languages)
         if recogniser is None or translator is None:
-            pair = f"{source or 'any'} to {' and '.join(targets)}"
-            what = f"recogniser for {source}" if recogniser is None else f"translator for {pair}"
+            what = (
+                f"recogniser for {', '.join(languages.spoken)}" if recogniser is None else f"translator for {languages}"
+            )
             raise UsageError(f"{purpose} has no {what}; choose a model from `livetrans models` by its name")
         return recogniser, translator
 
-    def _first(self, names: tuple[str, ...], *codes: str | None) -> Entry | None:
-        entries = (self.entry(name) for name in names)
-        return next((entry for entry in entries if entry and entry.knows(*codes)), None)
+    def _first(self, names: Iterable[str], languages: RunLanguages) -> Entry | None:
+        return next((entry for entry in map(self.wanted, names) if entry.fits(languages)), None)
 
 
-def knows_pair(family: str | None, *codes: str | None) -> bool:
+def family_knows(family: str | None, codes: Iterable[str]) -> bool:
     """Return whether translators of the family know the languages; True without a family or a published list."""
     template = TEMPLATES[family or "chat"]
-    return all(template.spelling(parse_language(code)) is not None for code in codes if code)
+    return all(template.spelling(parse_language(code)) is not None for code in codes if code != AUTO)
 
 
 def names_of(file: str) -> tuple[str, ...]:
-    """Return the names by which a model's file or folder may be called: of a file also those without its endings."""
+    """Return the names by which a model's file or folder may be called, with and without a file's suffixes."""
     if file.endswith(".gguf"):
         return (file, file.removesuffix(".gguf"), file.partition(".")[0])
     return tuple(dict.fromkeys((file, file.removesuffix(".bin"))))
 
 
 def entry_of(wanted: str) -> Entry:
-    """Return the model named as `owner/repository:file.gguf`, or as the repository of a recogniser.
+    """Return the model named `owner/repository:file.gguf`, or by the repository of a recogniser.
 
-    The file may be named by its quantisation (`owner/repository:Q4_K_M`), and the whole by its page on the hub.
+    A quantisation may stand for the file (`owner/repository:Q4_K_M`), and the address of a page for the whole name.
 
     Raises:
         UsageError: the text has another form, or the file cannot be used.
@@ -217,16 +246,17 @@ def entry_of(wanted: str) -> Entry:
         raise UsageError(f"{repository} {STATEFUL_ADVICE}")
     if not file:
         return Entry(repository, RECOGNISER, repository, revision=revision)
-    parts = PurePosixPath(file).parts
-    is_inside = ".." not in parts and not file.startswith("/") and parts[-1][0] != "."
-    is_file = is_inside and file.endswith((".gguf", ".bin"))
-    if is_file and file.endswith(".bin"):
-        return Entry(f"{repository}:{file}", RECOGNISER, repository, file, revision=revision)
-    if not is_file and not _QUANTISATION.fullmatch(file):
+    if not file.endswith((".gguf", ".bin")) and not _QUANTISATION.fullmatch(file):
         raise UsageError(f"{file} is not a GGUF file; name one, as owner/repository:file.gguf")
     if _PART.search(file):
         raise UsageError(f"{file} is one of several parts; name a model that is one file")
-    return Entry(f"{repository}:{file}", TRANSLATOR, repository, file, revision=revision)
+    kind = RECOGNISER if file.endswith(".bin") else TRANSLATOR
+    return Entry(f"{repository}:{file}", kind, repository, file, revision=revision)
+
+
+def known_models() -> Catalogue:
+    """Return the catalogue that ships with livetrans."""
+    return read_catalogue(data_folder("models") / "catalogue.toml")
 
 
 @cache

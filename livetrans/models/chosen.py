@@ -1,81 +1,83 @@
-"""The models of a run: found on this machine by what the settings name, or by the languages."""
+"""The models that a run takes.
+
+A model that is named, by its path or as `livetrans models` lists it, is taken wherever it is. Otherwise the first model
+in the order of `livetrans.models.find` is taken that knows the languages of the run; in another program's cache only
+models of the catalogue count.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import platform
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
-from livetrans.config import UNNAMED, RecogniserSettings, Settings
+from livetrans.config import UNNAMED, Settings
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import Notice
 from livetrans.installation import data_folder, is_installed
 from livetrans.languages import AUTO, parse_language, same_written_language
-from livetrans.models.catalogue import Entry
-from livetrans.models.engines import FASTER_WHISPER, LIBRARY, WHISPER_CPP, engine_of, engines_of
-from livetrans.models.find import (
-    FoundModel,
-    find_draft_model,
-    find_recogniser,
-    find_translator,
-    is_embedded,
+from livetrans.models.catalogue import (
+    ANY_LANGUAGES,
+    FASTER_WHISPER,
+    RECOGNISER,
+    STATEFUL_ADVICE,
+    TRANSLATOR,
+    WHISPER_CPP,
+    Entry,
+    RunLanguages,
     known_models,
 )
+from livetrans.models.find import (
+    FoundModel,
+    describe,
+    engine_of,
+    find_models,
+    find_models_apart,
+    is_embedded,
+    kind_of,
+)
+from livetrans.models.gguf import is_gguf, is_stateful
 
+RECOGNISER_VARIABLE = "LIVETRANS_ASR_MODEL"
+TRANSLATOR_VARIABLE = "LIVETRANS_MT_MODEL"
+DRAFT_MODEL, DOUBLE_MODEL = "draft model", "double-token model"
+"""Kinds of models that a run takes only if it names them, in folders of their own beside translators."""
 EMBEDDED = "the embedded recogniser understands synthetic voices only, not people"
+GPU_UNUSED = "whisper.cpp could not start the GPU and runs on the processor, where --engine faster-whisper is faster."
+
+_LIBRARY = "_pywhispercpp"
+_GPU_LIBRARIES = ("cuda", "vulkan", "hip", "sycl", "metal")
+_NAMED_BY = {
+    RECOGNISER: "give the path of a faster-whisper folder (it holds model.bin) or of a whisper.cpp file with --asr",
+    TRANSLATOR: "give the path of a GGUF file with --mt",
+}
 
 
 def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda notice: None) -> Settings:
     """Return the settings with the paths of their models, and with what the recogniser has to know of the others.
 
     Raises:
-        UsageError: a language that no recogniser knows.
-        ModelError: a model that is not there.
+        UsageError: a language that no recogniser knows, or a model that is not of the engine.
+        ModelError: there is no such model; the sentence lists what was found, and how to fetch one.
     """
-    model = chosen_translator(settings)
-    prompt = settings.language_model.prompt or model.prompt
-    settings = replace(settings, language_model=replace(settings.language_model, model=model.path, prompt=prompt))
+    translator = choose_translator(settings)
+    prompt = settings.language_model.prompt or translator.prompt
+    settings = replace(settings, language_model=replace(settings.language_model, model=translator.path, prompt=prompt))
     if settings.draft_model:
-        draft = replace(settings.draft_model, model=find_draft_model(str(settings.draft_model.model)))
+        draft = replace(settings.draft_model, model=find_model(DRAFT_MODEL, settings.draft_model.model).path)
         settings = replace(settings, draft_model=draft)
-    return _with_recogniser(settings, settings.recogniser, notify) if settings.recogniser else settings
-
-
-def chosen_translator(settings: Settings) -> FoundModel:
-    """Return the translator that the settings name, else the first for their languages, as `find_translator` does."""
-    source = None if settings.source_language == AUTO else settings.source_language
-    name, targets = _name(settings.language_model.model), shown_codes(settings)
-    return find_translator(name, source=source, targets=targets, pair=pair_of(settings))
-
-
-def chosen_recogniser(settings: Settings, recogniser: RecogniserSettings) -> FoundModel:
-    """Return the recogniser that the settings name, else the first for their languages, as `find_recogniser` does."""
-    model = find_recogniser(
-        _name(recogniser.model),
-        language=hardest_code(settings),
-        engine=recogniser.engine,
-        pair=pair_of(settings),
-    )
-    if recogniser.engine not in ("auto", model.engine):
-        raise UsageError(
-            f"{model.name} is a model of {model.engine}; drop --engine, or name one of {recogniser.engine} with --asr"
-        )
-    return model
-
-
-def _with_recogniser(settings: Settings, recogniser: RecogniserSettings, notify: Callable[[Notice], None]) -> Settings:
-    spoken = [spoken_code(code) for code in settings.sources]
-    model = chosen_recogniser(settings, recogniser)
-    if model.languages:
-        # An embedded recogniser knows one language, and detects none.
+    if settings.recogniser is None:
+        return settings
+    recogniser, model = settings.recogniser, choose_recogniser(settings)
+    if model.languages and settings.source_language == AUTO:
         [only] = model.languages
-        if settings.source_language == AUTO:
-            text = f"{model.name} understands only {parse_language(only).name}; using --from {only}."
-            notify(Notice("warning", text))
-            settings = replace(
-                settings, sources=(only, *(code for code in settings.sources if code not in (AUTO, only)))
-            )
-        spoken[0] = only
+        notify(Notice("warning", f"{model.name} understands only {parse_language(only).name}; using --from {only}."))
+        others = (code for code in settings.sources if code not in (AUTO, only))
+        settings = replace(settings, sources=(only, *others))
+    spoken = [spoken_code(code) for code in settings.sources]
     recogniser = replace(
         recogniser,
         model=model.path,
@@ -86,33 +88,108 @@ def _with_recogniser(settings: Settings, recogniser: RecogniserSettings, notify:
     return replace(settings, recogniser=recogniser)
 
 
-def with_other_engine(settings: Settings) -> Settings | None:
-    """Return the settings of a run with a recogniser of another engine; None where no such model is here.
+def choose_translator(settings: Settings) -> FoundModel:
+    """Return the translator of a run; errors as in `find_model`."""
+    return find_model(TRANSLATOR, settings.language_model.model, languages_of(settings))
 
-    An embedded one does not count, nor an engine that is not installed.
+
+def choose_recogniser(settings: Settings) -> FoundModel:
+    """Return the recogniser of a run.
+
+    Raises:
+        UsageError: no recogniser knows a language, or the named one is not of the named engine.
+        ModelError: as `find_model`.
+    """
+    assert settings.recogniser is not None
+    languages, wanted = languages_of(settings), settings.recogniser.engine
+    for code in languages.spoken:
+        spoken_code(code)
+    model = find_model(RECOGNISER, settings.recogniser.model, languages, engines_of(wanted))
+    if wanted not in ("auto", model.engine):
+        raise UsageError(
+            f"{model.name} is a model of {model.engine}; drop --engine, or name one of {wanted} with --asr"
+        )
+    return model
+
+
+def find_model(
+    kind: str,
+    name: Path | str | None = None,
+    languages: RunLanguages = ANY_LANGUAGES,
+    engines: tuple[str, ...] = (),
+) -> FoundModel:
+    """Return the model `name` (a path or a name), else that of the kind's environment variable, else the first fitting.
+
+    Of the models that fit the languages and the engines, those of the first engine are preferred; an embedded one is
+    taken only if there is no other.
+
+    Raises:
+        ModelError: there is none; the sentence lists what was found, and says what to do.
+    """
+    variable = {RECOGNISER: RECOGNISER_VARIABLE, TRANSLATOR: TRANSLATOR_VARIABLE}.get(kind, "")
+    wanted = str(name) if name not in (None, UNNAMED) else os.environ.get(variable)
+    if wanted:
+        return _find_named(kind, wanted)
+    found = list(find_models(kind))
+    allowed = [model for model in found if not engines or model.engine in engines]
+    fitting = [model for model in allowed if (model.entry or not model.elsewhere) and model.fits(languages)]
+    if fitting:
+        return min(fitting, key=lambda model: (model.embedded, engines.index(model.engine) if engines else 0))
+    spoken = " and ".join(code for code in languages.spoken if code != AUTO)
+    if kind == TRANSLATOR and languages.directions:
+        fault = f"no installed translator covers {languages}"
+    elif kind == RECOGNISER and spoken:
+        of = f" of {' or '.join(engines)}" if len(allowed) < len(found) else ""
+        fault = f"no installed recogniser{of} understands {spoken}"
+    else:
+        fault = f"no {kind} is installed"
+    engine = f" --engine {WHISPER_CPP}" if engines == (WHISPER_CPP,) else ""
+    raise _missing(kind, fault, found, f"small {languages.pull_options}{engine}")
+
+
+def find_named(name: str, models: Iterable[FoundModel]) -> FoundModel | None:
+    """Return the first of the models that a name means."""
+    return next((model for model in models if model.is_called(name)), None)
+
+
+def fetchable_pair(purpose: str, settings: Settings, engine: str) -> tuple[Entry, Entry]:
+    """Return the recogniser and the translator of the catalogue that know every language of a run.
+
+    Raises:
+        UsageError: the purpose has none.
+    """
+    return known_models().pair(purpose, languages_of(settings), engines_of(engine))
+
+
+def with_other_engine(settings: Settings) -> Settings | None:
+    """Return the settings of a run with a recogniser of the other engine.
+
+    None if there is no such model but an embedded one, or if the engine is not installed.
     """
     recogniser = settings.recogniser
     assert recogniser is not None
     other = FASTER_WHISPER if engine_of(recogniser.model) == WHISPER_CPP else WHISPER_CPP
-    if other == WHISPER_CPP and not is_installed(LIBRARY):
+    if other == WHISPER_CPP and not is_installed(_LIBRARY):
         return None
+    unnamed = replace(settings, recogniser=replace(recogniser, model=UNNAMED, engine=other))
     try:
-        model = find_recogniser(language=hardest_code(settings), engine=other)
-    except ModelError:
+        model = choose_recogniser(unnamed)
+    except (ModelError, UsageError):
         return None
-    if model.embedded or model.engine != other:
-        return None
-    return replace(settings, recogniser=replace(recogniser, model=model.path))
+    return None if model.embedded else replace(settings, recogniser=replace(recogniser, model=model.path))
 
 
-def shown_codes(settings: Settings) -> list[str]:
-    """Return the languages of the captions that a translator has to know: speech in one of them is shown as heard."""
-    first, *others = settings.targets
-    others = [code for code in others if not same_written_language(settings.source_language, code)]
-    mine = settings.for_microphone() if settings.meeting else None
-    if mine and not same_written_language(mine.source_language, mine.target_language):
-        others += [mine.source_language, mine.target_language]
-    return list(dict.fromkeys([first, *others]))
+def languages_of(settings: Settings) -> RunLanguages:
+    """Return the languages of a run. Speech in the language of the captions is shown as heard."""
+    tracks = [settings, settings.for_microphone()] if settings.meeting else [settings]
+    spoken = [source for track in tracks for source in track.sources]
+    directions = [
+        (track.source_language, target)
+        for track in tracks
+        for target in track.targets
+        if not same_written_language(track.source_language, target)
+    ]
+    return RunLanguages(tuple(dict.fromkeys(spoken)), tuple(dict.fromkeys(directions)))
 
 
 def spoken_code(language: str) -> str | None:
@@ -129,48 +206,76 @@ def spoken_code(language: str) -> str | None:
     return known.whisper_code
 
 
-def hardest_code(settings: Settings) -> str | None:
-    """Return the `spoken_code` that the fewest recognisers know: another than English, then None, a detected one.
-
-    The embedded recogniser of English is taken for a detected language too, but not where another is spoken as well.
-    """
-    mine = settings.for_microphone().sources if settings.meeting else ()
-    return min(map(spoken_code, [*settings.sources, *mine]), key=lambda code: (code in (None, "en"), code == "en"))
-
-
-def pair_of(settings: Settings) -> tuple[str, str]:
-    """Return the languages of all tracks as --from and --to of `models pull`, which fetches models that know them."""
-    mine = settings.for_microphone() if settings.meeting else settings
-    shown = [*settings.targets, *(code for code in mine.targets if code not in mine.sources)]
-    return ",".join(dict.fromkeys([*settings.sources, *mine.sources])), ",".join(dict.fromkeys(shown))
-
-
-def fetched_pair(purpose: str, settings: Settings, engine: str) -> tuple[Entry, Entry]:
-    """Return the recogniser and the translator of the catalogue that know every language of a run.
-
-    Raises:
-        UsageError: the purpose has none.
-    """
-    hardest = hardest_code(settings)
-    codes = dict.fromkeys([*shown_codes(settings), *settings.sources])
-    others = [code for code in codes if code not in (hardest, AUTO)]
-    return known_models().pair(purpose, hardest, *others, engines=engines_of(engine))
-
-
-def _name(model: Path) -> str | None:
-    """Return what a user named a model by; None for nothing."""
-    return None if model == UNNAMED else str(model)
-
-
 def embedded_notice(settings: Settings, file: Path | None = None) -> Notice | None:
-    """Return the warning that the embedded recogniser understands no people; none for a `file` that ships with it."""
+    """Return the warning that the embedded recogniser understands no people; None for a `file` that ships with it."""
     if settings.recogniser is None or not is_embedded(settings.recogniser.model):
         return None
     if file is not None and file.parent.resolve() == data_folder("recordings").resolve():
         return None
-    sources, targets = pair_of(settings)
-    return Notice(
-        "warning",
-        f"{EMBEDDED.capitalize()}; "
-        f"`livetrans models pull small --from {sources} --to {targets}` fetches one that does.",
-    )
+    fetch = f"`livetrans models pull small {languages_of(settings).pull_options}` fetches one that does."
+    return Notice("warning", f"{EMBEDDED.capitalize()}; {fetch}")
+
+
+def engines_of(wanted: str) -> tuple[str, ...]:
+    """Return the engines that a run may take, the preferred one first; `wanted` is `auto` or one of them.
+
+    `auto` takes whisper.cpp only if that computes on a GPU: on processors it is the slower one.
+    """
+    if wanted != "auto":
+        return (wanted,)
+    return (WHISPER_CPP, FASTER_WHISPER) if has_gpu_engine() else (FASTER_WHISPER,)
+
+
+def has_gpu_engine() -> bool:
+    """Return whether whisper.cpp is installed in a build for GPUs.
+
+    Every build for Apple Silicon is one; elsewhere its libraries tell.
+    """
+    found = find_spec(_LIBRARY)
+    if found is None or found.origin is None:
+        return False
+    if on_apple_silicon():
+        return True
+    folder = Path(found.origin).parent
+    libraries = [path.name for place in (folder, folder / "pywhispercpp.libs") for path in place.glob("libggml-*")]
+    return any(library.startswith(f"libggml-{name}") for library in libraries for name in _GPU_LIBRARIES)
+
+
+def on_apple_silicon() -> bool:
+    """Return whether this is a Mac with a GPU that whisper.cpp uses."""
+    return (platform.system(), platform.machine()) == ("Darwin", "arm64")
+
+
+def _find_named(kind: str, name: str) -> FoundModel:
+    """Return the model at a path or with a name.
+
+    Raises:
+        ModelError: there is none, or it cannot translate live.
+    """
+    path = Path(name).expanduser()
+    if kind_of(path) == kind if kind == RECOGNISER else is_gguf(path):
+        model: FoundModel | None = describe(path, kind, "named")
+        found = []
+    else:
+        apart = "drafts" if kind == DRAFT_MODEL else "double"
+        found = [] if kind == DOUBLE_MODEL else list(find_models(RECOGNISER if kind == RECOGNISER else TRANSLATOR))
+        model = find_named(name, found := found + ([] if kind == RECOGNISER else find_models_apart(apart)))
+    if model is None:
+        if path.exists():
+            lacking = "there is no model.bin in it" if kind == RECOGNISER else "it is not a GGUF file"
+            fault = f"{name!r} is not a {kind}: {lacking}"
+        else:
+            fault = f"there is no {'file' if os.sep in name or path.suffix == '.gguf' else kind} {name!r}"
+        entry = known_models().entry(name)
+        raise _missing(kind, fault, found, entry.name if entry and entry.kind == kind else "small --from en --to de")
+    if kind == TRANSLATOR and is_stateful(model.path):
+        raise ModelError(f"{model.name} {STATEFUL_ADVICE}")
+    return model
+
+
+def _missing(kind: str, fault: str, found: list[FoundModel], fetch: str) -> ModelError:
+    names = ", ".join(dict.fromkeys(model.name for model in found)) or "none"
+    advice = "give the path of a GGUF file"
+    if kind in _NAMED_BY:
+        advice = f"fetch one with `livetrans models pull {fetch}`, or {_NAMED_BY[kind]}"
+    return ModelError(f"{fault}; found: {names}; {advice}")

@@ -119,7 +119,7 @@ def pull(entry: Entry, folder: Path, progress: Progress) -> Path:
 
 
 def completed(entry: Entry) -> Entry:
-    """Ask the hub for what an entry leaves open: the file that a quantisation stands for, and the size.
+    """Return the entry with what only the hub knows: the file that a quantisation stands for, and the size.
 
     Raises:
         UsageError, ModelError: as `pull`.
@@ -127,7 +127,7 @@ def completed(entry: Entry) -> Entry:
     files = _chosen(look_up(entry.repository, entry.revision), entry)
     if entry.kind == TRANSLATOR:
         entry = replace(entry, file=files[0].path)
-    return replace(entry, name=entry.address, size=sum(file.size for file in files))
+    return replace(entry, size=sum(file.size for file in files))
 
 
 def verify(model: Path, receipt: Receipt) -> list[str]:

@@ -19,8 +19,9 @@ from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.events import Notice, Origin, SourceProgress, Transcript
-from livetrans.models.chosen import spoken_code
-from livetrans.models.engines import GPU_UNUSED, WHISPER_CPP, engine_of, has_gpu_engine
+from livetrans.models.catalogue import WHISPER_CPP
+from livetrans.models.chosen import GPU_UNUSED, has_gpu_engine, spoken_code
+from livetrans.models.find import engine_of
 from livetrans.run.listening import (
     Hearing,
     Listener,

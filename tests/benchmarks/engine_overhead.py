@@ -20,7 +20,8 @@ import numpy as np
 
 from livetrans.config import LanguageModelSettings
 from livetrans.lm.llama.model import LlamaModel
-from livetrans.models.find import find_translator
+from livetrans.models.catalogue import TRANSLATOR
+from livetrans.models.chosen import find_model
 
 STEPS = 48
 START = 16
@@ -78,7 +79,7 @@ def move_ratio(model: LlamaModel, tokens: list[int]) -> float:
 
 
 def main() -> None:
-    path = Path(sys.argv[1]) if len(sys.argv) > 1 else find_translator().path
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else find_model(TRANSLATOR).path
     model = LlamaModel(LanguageModelSettings(path, context_tokens=512, threads=1))
     tokens = [int(token) for token in np.random.default_rng(0).integers(5, model.vocabulary_size - 300, START + STEPS)]
     ratios, steps, moves = [], [], []

@@ -10,7 +10,7 @@ import pytest
 
 from livetrans.cli import run
 from livetrans.cli.config import entries, template
-from livetrans.models.find import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
+from livetrans.models.chosen import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from livetrans.cli import doctor, run
 from livetrans.doctor import BROKEN, OK, WARNING, Trial, _Load, check_whisper_cpp
 from livetrans.errors import SourceError
 from livetrans.events import Notice, Record
-from livetrans.models.engines import GPU_UNUSED
+from livetrans.models.chosen import GPU_UNUSED
 from livetrans.models.find import MODELS_VARIABLE
 
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")

@@ -25,7 +25,7 @@ from livetrans.config import (
 from livetrans.decoding import DECODERS
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import Notice
-from livetrans.models import find
+from livetrans.models import chosen, find
 from livetrans.models.chosen import choose_models
 
 
@@ -52,7 +52,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Seen:
     mic = cli.get_command(click.Context(cli), "mic")
     monkeypatch.setattr("livetrans.cli.cli.get_command", lambda context, name: mic if name == "mic" else command)
     monkeypatch.setattr(config, "default_config_file", lambda: tmp_path / "config.toml")
-    for variable in (find.RECOGNISER_VARIABLE, find.TRANSLATOR_VARIABLE, find.MODELS_VARIABLE):
+    for variable in (chosen.RECOGNISER_VARIABLE, chosen.TRANSLATOR_VARIABLE, find.MODELS_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     return seen
 
@@ -109,7 +109,7 @@ def test_every_option_reaches_its_setting(seen: Seen, models: Path) -> None:
 def test_languages_that_the_small_translator_does_not_know_go_to_another(seen: Seen, models: Path, to: str) -> None:
     assert choose_models(parsed(seen, "--to", to)).language_model.model.name == "tower.gguf"
     (models / "tower.gguf").unlink()
-    with pytest.raises(ModelError, match=f"en to {to.replace(',', ' and ')}"):
+    with pytest.raises(ModelError, match=" and ".join(f"en to {code}" for code in to.split(","))):
         choose_models(parsed(seen, "--to", to))
     # Who speaks English is shown as heard.
     assert choose_models(parsed(seen, "--to", "de,en")).language_model.model.name.startswith("livetrans-en-de")
@@ -131,7 +131,7 @@ def test_option_beats_environment_beats_file(seen: Seen, tmp_path: Path, monkeyp
     (tmp_path / "config.toml").write_text('mt = "file"\nmask-k = 7\nbias = 1\ndevice = "of mic alone"\n')
     settings = parsed(seen)
     assert (settings.language_model.model, settings.mask.k, settings.decoding.bias) == (Path("file"), 7, 1.0)
-    monkeypatch.setenv(find.TRANSLATOR_VARIABLE, "environment")
+    monkeypatch.setenv(chosen.TRANSLATOR_VARIABLE, "environment")
     assert parsed(seen).language_model.model == Path("environment")
     settings = parsed(seen, "--mt", "option", "--mask-k", "1")
     assert (settings.language_model.model, settings.mask.k) == (Path("option"), 1)

@@ -32,8 +32,8 @@ from livetrans.lm.llama.checks import check_model
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import build_prompt
 from livetrans.lm.rendering import TemplateFault, render_chat
-from livetrans.models.catalogue import read_catalogue
-from livetrans.models.find import find_translator
+from livetrans.models.catalogue import TRANSLATOR, read_catalogue
+from livetrans.models.chosen import find_model
 from livetrans.models.gguf import is_translator
 from livetrans.session.codec import read_records, to_line
 from livetrans.session.export import export
@@ -153,7 +153,7 @@ def _model(path: Path) -> None:
 
 
 def _prompts() -> Target:
-    model = LlamaModel(LanguageModelSettings(find_translator(source="en", targets=["de"]).path))
+    model = LlamaModel(LanguageModelSettings(find_model(TRANSLATOR).path))
     prompt = build_prompt(model, None, parse_language("en"), parse_language("de"))
     control = {model.tokenize(mark, special=True)[0] for mark in ("<|src|>", "<|tgt|>")}
     template = (
@@ -181,7 +181,7 @@ def targets() -> dict[str, Callable[[], Target]]:
     records = (Record(float(at), event) for at, event in enumerate(EXAMPLES))
     session = b"".join(f"{to_line(record)}\n".encode() for record in records)
     catalogue = (data_folder("models") / "catalogue.toml").read_bytes()
-    model = find_translator(source="en", targets=["de"]).path
+    model = find_model(TRANSLATOR).path
     stream = (data_folder("recordings") / "demo.jsonl").read_bytes()[:20_000]
     settings = b'from = "en"\nto = "de"\nbias = 0.2\nmask-k = 3\nplain = true\n[replay]\nto = "fr"\n'
     return {

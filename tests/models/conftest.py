@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from livetrans.models import find
+from livetrans.models import chosen, find
 from tests.models.hub import Hub, serving
 
 VARIABLES = (
     "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE", "XDG_CACHE_HOME",
-    find.MODELS_VARIABLE, find.RECOGNISER_VARIABLE, find.TRANSLATOR_VARIABLE,
+    find.MODELS_VARIABLE, chosen.RECOGNISER_VARIABLE, chosen.TRANSLATOR_VARIABLE,
 )  # fmt: skip
 
 

@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 from platformdirs import user_cache_path
 
 from livetrans.cli import run
-from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
+from livetrans.config import LanguageModelSettings, MeetingSettings, RecogniserSettings, Settings
 from livetrans.errors import ModelError, UsageError
-from livetrans.models import engines, find
-from livetrans.models.catalogue import read_catalogue
-from livetrans.models.chosen import choose_models
-from livetrans.models.engines import has_gpu_engine
+from livetrans.models import chosen, find
+from livetrans.models.catalogue import RECOGNISER, TRANSLATOR, read_catalogue
+from livetrans.models.chosen import DOUBLE_MODEL, DRAFT_MODEL, choose_models, find_model, has_gpu_engine
 from livetrans.models.gguf import is_translator
 from livetrans.models.pulls import PulledFile, Receipt, receipt_path
 from livetrans.session.codec import encode
@@ -60,104 +59,136 @@ def hub_repository(folder: Path, name: str, files: dict[str, bytes], sha256: str
     return repository / "snapshots/new"
 
 
-def to_german(name: str | None = None) -> Path:
-    return find.find_translator(name, source="en", targets=["de"]).path
+def taken(source: str = "en", *targets: str, asr: str = "", mt: str = "", engine: str = "auto") -> tuple[Path, Path]:
+    """Return the recogniser and the translator of a run, by default from English to German."""
+    recogniser = RecogniserSettings(Path(asr), engine=engine)
+    settings = Settings(recogniser, LanguageModelSettings(Path(mt)), sources=(source,), targets=targets or ("de",))
+    chosen = choose_models(settings)
+    assert chosen.recogniser is not None
+    return chosen.recogniser.model, chosen.language_model.model
+
+
+def translator(source: str = "en", *targets: str, name: str = "") -> Path:
+    return taken(source, *targets, asr="livetrans-recogniser-en", mt=name)[1]
+
+
+def recogniser(source: str = "en", *, name: str = "", engine: str = "auto") -> Path:
+    return taken(source, mt="livetrans-en-de", asr=name, engine=engine)[0]
 
 
 def test_without_models_the_sentence_says_how_to_point_to_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(find, "search_folders", lambda: {home: "home"})
-    assert find.find_models() == []
-    with pytest.raises(ModelError, match="--asr"):
-        find.find_recogniser()
     write(home / "page.gguf", b"<!doctype html>")
-    with pytest.raises(ModelError, match=r"no translator here knows en to de; found: page\.gguf; .*--mt"):
-        to_german()
-    with pytest.raises(ModelError, match="no translator here knows en to de and back; "):
-        find.find_translator(source="en", targets=["de", "en"])
+    with pytest.raises(ModelError, match=r"no installed translator covers en to de; found: page\.gguf; .*--mt"):
+        taken()
+    with pytest.raises(ModelError, match="covers both en to de and de to en; "):
+        choose_models(Settings(meeting=MeetingSettings("de", "en")))
+    write(home / "any.gguf", gguf("llama"))
+    with pytest.raises(ModelError, match=r"no installed recogniser understands en; found: none; .*--asr"):
+        taken()
 
 
 def test_earlier_folders_win_and_the_embedded_model_comes_last(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert to_german().name == "livetrans-en-de.q8_0.gguf" and is_translator(to_german())
+    assert translator().name == "livetrans-en-de.q8_0.gguf" and is_translator(translator())
     monkeypatch.setenv(find.MODELS_VARIABLE, os.pathsep.join((str(home / "first"), str(home / "second"))))
     for path in (find.pull_folder() / "a.gguf", home / "second/b.gguf", home / "first/c.gguf"):
-        assert write(path, b"GGUF") == to_german()
+        assert write(path, b"GGUF") == translator()
     write(home / "first/livetrans-en-de.q8_0.gguf", b"GGUF")
-    assert to_german() == home / "first/c.gguf"
-    assert to_german("livetrans-en-de") == home / "first/livetrans-en-de.q8_0.gguf"
-    monkeypatch.setenv(find.TRANSLATOR_VARIABLE, str(home / "second/b.gguf"))
-    assert to_german() == home / "second/b.gguf"
+    assert translator() == home / "first/c.gguf"
+    assert translator(name="livetrans-en-de") == home / "first/livetrans-en-de.q8_0.gguf"
+    monkeypatch.setenv(chosen.TRANSLATOR_VARIABLE, str(home / "second/b.gguf"))
+    assert translator() == home / "second/b.gguf"
 
 
 def test_a_model_is_taken_for_the_languages_that_it_knows(home: Path) -> None:
     """By the catalogue, by the family that its metadata tell, or by the name of an embedded one."""
     folder = find.pull_folder()
     write(folder / "a.gguf", gguf("hunyuan-dense", general_name="Hy-MT2-1.8B finetuned"))
-    assert find.find_translator(source="en", targets=["de"]).family == "hymt"
+    assert find_model(TRANSLATOR).family == "hymt"
     write(folder / "Hy-MT2-1.8B-Q4_K_M.gguf", b"GGUF")
     general = write(folder / "z.gguf", gguf("gemma3", general_name="Anything"))
-    assert to_german().name == "Hy-MT2-1.8B-Q4_K_M.gguf"
-    assert find.find_translator(source="en", targets=["sv"]).path == general
-    assert find.find_translator(source="en", targets=["de", "sv"]).path == general
+    assert translator().name == "Hy-MT2-1.8B-Q4_K_M.gguf"
+    assert translator("en", "sv") == translator("en", "de", "sv") == general
     general.unlink()
     with pytest.raises(ModelError, match="`livetrans models pull small --from en --to de,sv`"):
-        find.find_translator(source="en", targets=["de", "sv"])
-    assert find.find_recogniser(language="en").languages == ("en",)
+        translator("en", "de", "sv")
+    assert recogniser().name == "livetrans-recogniser-en"
     write(folder / "faster-whisper-small.en/model.bin")
-    with pytest.raises(ModelError, match=r"no recogniser here knows fr; .*`livetrans models pull small --from fr"):
-        find.find_recogniser(language="fr")
+    with pytest.raises(
+        ModelError, match=r"no installed recogniser understands fr; .*`livetrans models pull small --from"
+    ):
+        recogniser("fr")
+
+
+@pytest.mark.parametrize(
+    ("sources", "targets", "meeting", "fits"),
+    [
+        (("en",), ("de", "en"), None, True),
+        (("en",), ("de",), MeetingSettings("en", "de"), True),
+        (("en",), ("de",), MeetingSettings("en", "none"), True),
+        (("auto", "en"), ("de",), MeetingSettings("de", "none"), True),
+        (("en",), ("de",), MeetingSettings("de", "en"), False),
+        (("en", "fr"), ("de",), None, True),
+        (("en",), ("de", "fr"), None, False),
+    ],
+)
+def test_a_translator_of_one_direction_serves_a_run_that_needs_no_other(
+    sources: tuple[str, ...], targets: tuple[str, ...], meeting: MeetingSettings | None, fits: bool, home: Path
+) -> None:
+    """What is in the language of the captions already is shown as heard."""
+    settings = Settings(None, sources=sources, targets=targets, meeting=meeting)
+    if fits:
+        assert choose_models(settings).language_model.model.name == "livetrans-en-de.q8_0.gguf"
+    else:
+        with pytest.raises(ModelError, match="no installed translator covers both en to de and"):
+            choose_models(settings)
 
 
 def test_a_model_is_found_by_name_and_by_path_whatever_its_name(home: Path) -> None:
     path = write(find.pull_folder() / "big.q4.gguf", b"GGUF")
     for wanted in ("big.q4.gguf", "big.q4", "big", "Big.Q4"):
-        assert to_german(wanted) == path
-    assert to_german(str(path.rename(home / "blob"))) == home / "blob"
+        assert translator(name=wanted) == path
+    assert translator(name=str(path.rename(home / "blob"))) == home / "blob"
 
 
 def test_what_is_not_a_model_is_reported_as_such(home: Path) -> None:
     write(find.pull_folder() / "known.gguf", b"GGUF")
     fake = str(write(home / "fake.gguf", b"not a model"))
     with pytest.raises(ModelError, match=r"no translator 'absent'; found: known\.gguf"):
-        to_german("absent")
+        translator(name="absent")
     with pytest.raises(ModelError, match=r"no translator 'hy-mt2-7b'; .*`livetrans models pull hy-mt2-7b`"):
-        to_german("hy-mt2-7b")
-    for search in (find.find_translator, find.find_draft_model, find.find_double_model):
-        with pytest.raises(
-            ModelError, match=r"is not a (translator|draft model|double-token model): it is not a GGUF file.*give"
-        ):
-            search(fake)
+        translator(name="hy-mt2-7b")
+    for kind in (TRANSLATOR, DRAFT_MODEL, DOUBLE_MODEL):
+        with pytest.raises(ModelError, match=rf"is not a {kind}: it is not a GGUF file.*give"):
+            find_model(kind, fake)
         with pytest.raises(ModelError, match=r"there is no file 'absent\.gguf'.*give the path of a GGUF file"):
-            search("absent.gguf")
+            find_model(kind, "absent.gguf")
     with pytest.raises(ModelError, match=r"no model\.bin"):
-        find.find_recogniser(str(home))
+        find_model(RECOGNISER, str(home))
 
 
 def test_the_engine_decides_between_models_of_two_formats(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(find.pull_folder() / "faster-whisper-small/model.bin").parent
     file = write(find.pull_folder() / "ggml-small.bin", b"lmgg")
     write(find.pull_folder() / "other.bin", b"no model")
-    assert {model.name: model.engine for model in find.find_models("recogniser") if not model.embedded} == {
+    assert {model.name: model.engine for model in find.find_models(RECOGNISER) if not model.embedded} == {
         "faster-whisper-small": "faster-whisper",
         "ggml-small.bin": "whisper.cpp",
     }
-
-    def chosen(engine: str, language: str = "fr") -> Path:
-        return find.find_recogniser(language=language, engine=engine).path
-
-    monkeypatch.setattr(engines, "has_gpu_engine", lambda: False)
-    assert chosen("auto") == folder and chosen("whisper.cpp") == file and chosen("faster-whisper") == folder
-    monkeypatch.setattr(engines, "has_gpu_engine", lambda: True)
-    assert chosen("auto") == file and chosen("faster-whisper") == folder
-    assert find.find_recogniser("ggml-small", engine="faster-whisper").path == file
-    file.unlink()
-    assert chosen("auto") == folder
-    with pytest.raises(
-        ModelError, match=r"no recogniser of whisper\.cpp here knows fr; .*pull small .* --engine whisper\.cpp`"
+    for engine, has_gpu, expected in (
+        ("auto", False, folder),
+        ("auto", True, file),
+        ("whisper.cpp", False, file),
+        ("faster-whisper", True, folder),
     ):
-        chosen("whisper.cpp")
-    settings = Settings(recogniser=RecogniserSettings(Path("faster-whisper-small"), engine="whisper.cpp"))
+        monkeypatch.setattr(chosen, "has_gpu_engine", lambda has_gpu=has_gpu: has_gpu)
+        assert recogniser(engine=engine) == expected
+    file.unlink()
+    assert recogniser() == folder
+    with pytest.raises(ModelError, match=r"recogniser of whisper\.cpp understands en; .* --engine whisper\.cpp`"):
+        recogniser(engine="whisper.cpp")
     with pytest.raises(UsageError, match=r"is a model of faster-whisper; drop --engine"):
-        choose_models(settings)
+        recogniser(name="faster-whisper-small", engine="whisper.cpp")
 
 
 @pytest.mark.parametrize(
@@ -167,24 +198,24 @@ def test_the_engine_decides_between_models_of_two_formats(home: Path, monkeypatc
 def test_a_gpu_build_is_known_by_the_machine_or_its_libraries(
     system: str, machine: str, library: str, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "platform", SimpleNamespace(system=lambda: system, machine=lambda: machine))
+    monkeypatch.setattr(chosen, "platform", SimpleNamespace(system=lambda: system, machine=lambda: machine))
     for name in ("libggml-cpu.so", *([library] if library else [])):
         write(tmp_path / name)
-    monkeypatch.setattr(engines, "find_spec", lambda name: SimpleNamespace(origin=str(tmp_path / "_pywhispercpp.so")))
+    monkeypatch.setattr(chosen, "find_spec", lambda name: SimpleNamespace(origin=str(tmp_path / "_pywhispercpp.so")))
     assert has_gpu_engine() == expected
-    monkeypatch.setattr(engines, "find_spec", lambda name: None)
+    monkeypatch.setattr(chosen, "find_spec", lambda name: None)
     assert not has_gpu_engine()
 
 
 def test_a_double_token_model_is_taken_only_where_it_is_named(home: Path) -> None:
     path = write(find.pull_folder() / "double/other-double.gguf", b"GGUF")
-    assert to_german() != path and path not in [model.path for model in find.find_models()]
-    assert to_german("other-double") == path == find.find_double_model("other-double")
+    assert translator() != path and path not in [model.path for model in find.find_models()]
+    assert translator(name="other-double") == path == find_model(DOUBLE_MODEL, "other-double").path
 
 
 def test_without_a_catalogue_nothing_is_offered(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="small has no recogniser"):
-        read_catalogue(tmp_path / "absent.toml").pair("small", "en", "de")
+        read_catalogue(tmp_path / "absent.toml").pair("small", chosen.languages_of(Settings()))
 
 
 RECOGNISER_FILES = {"model.bin": b"1", "config.json": b"{}", "tokenizer.json": b"{}", "vocabulary.txt": b"a"}
@@ -221,7 +252,7 @@ def test_the_models_of_both_programs_are_found_and_left_as_they_are(
     fetched: dict[str, Path], home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = contents(home)
-    found = {model.name: model for model in find.find_elsewhere()}
+    found = {model.name: model for model in find.find_models() if model.elsewhere}
     assert {name: model.path for name, model in found.items()} == fetched
     assert {model.place for model in found.values()} == {"Hugging Face cache", "llama.cpp cache"}
     assert run(["models"]) == 0
@@ -234,10 +265,9 @@ def test_a_model_of_the_catalogue_is_used_from_where_it_is(
     fetched: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By default those that are known to translate, by their hash whatever their name is; others by name."""
-    assert find.find_recogniser(language="en").path == fetched["Systran/faster-whisper-small"]
-    translator = find.find_translator(source="en", targets=["de"])
-    assert translator.path == fetched["renamed.gguf"] and translator.prompt == "hymt"
-    assert find.find_translator("deep").path == fetched["deep.gguf"]
+    assert recogniser() == fetched["Systran/faster-whisper-small"]
+    assert translator() == fetched["renamed.gguf"] and find_model(TRANSLATOR).prompt == "hymt"
+    assert translator(name="deep") == fetched["deep.gguf"]
     assert run(["models", "pull", "small"]) == 0
     assert capsys.readouterr().err.count("is here already") == 2
     assert run(["models", "rm", "deep.gguf"]) == 2
@@ -251,7 +281,7 @@ def test_the_variables_of_the_programs_hold(home: Path, tmp_path: Path) -> None:
         hub_repository(Path(folder), "owner/name", {f"{name}.gguf": gguf("llama")}) / f"{name}.gguf"
         for name, folder in variables.items()
     ]
-    command = "from livetrans.models.find import find_elsewhere; print(*(model.path for model in find_elsewhere()))"
+    command = "from livetrans.models.find import find_models; print(*(m.path for m in find_models() if m.elsewhere))"
     environment = {**os.environ, **variables}
     done = subprocess.run([sys.executable, "-c", command], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(path) for path in paths]
@@ -259,10 +289,10 @@ def test_the_variables_of_the_programs_hold(home: Path, tmp_path: Path) -> None:
 
 def test_a_model_with_a_recurrent_state_is_refused_by_name_and_never_a_default(home: Path) -> None:
     path = write(find.pull_folder() / "Qwen3.5-4B-Q4_K_M.gguf", gguf("qwen35"))
-    assert find.find_translator(source="en", targets=["de"]).embedded
+    assert find_model(TRANSLATOR).embedded
     for name in (path.stem, str(path)):
         with pytest.raises(ModelError, match=r"cannot be rewound, as Qwen3\.5"):
-            find.find_translator(name)
+            find_model(TRANSLATOR, name)
 
 
 @pytest.mark.parametrize("name", ["Hy-MT2-1.8B-Q4_K_M.gguf", "another.gguf"])
@@ -270,11 +300,11 @@ def test_the_catalogue_says_the_prompt_of_its_models_by_name_or_hash(home: Path,
     """Not a name within the file, which may be any."""
     path = write(find.pull_folder() / name, gguf("hunyuan-dense", general_name="Anything"))
     if name == "another.gguf":
-        assert find.find_translator(name).prompt is None
+        assert find_model(TRANSLATOR, name).prompt is None
         files = {name: PulledFile(1, HY_MT2)}
         receipt = Receipt("a", "translator", "owner/a", "0" * 40, "MIT", "2026-11-22T00:00:00+00:00", files)
         receipt_path(path).write_text(json.dumps(encode(receipt)))
-    found = find.find_translator(name)
+    found = find_model(TRANSLATOR, name)
     assert (found.prompt, found.family) == ("hymt", "hymt")
     settings = Settings(None, LanguageModelSettings(Path(name)))
     assert choose_models(settings).language_model.prompt == "hymt"

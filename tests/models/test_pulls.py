@@ -19,7 +19,7 @@ from huggingface_hub import constants
 from livetrans.cli import run
 from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.models.catalogue import Entry, entry_of
-from livetrans.models.find import find_recogniser
+from livetrans.models.chosen import find_model
 from livetrans.models.pulls import completed, pull, read_receipt, unfinished_pulls, verify
 from tests.models.hub import COMMIT, Hub
 
@@ -83,7 +83,7 @@ def test_a_recogniser_of_one_file_arrives_alone(hub: Hub, folder: Path) -> None:
     assert (path, path.read_bytes()) == (folder / "ggml-small.bin", b"lmgg1")
     receipt = read_receipt(path)
     assert receipt is not None and list(receipt.files) == ["ggml-small.bin"] and verify(path, receipt) == []
-    found = find_recogniser("ggml-small")
+    found = find_model("recogniser", "ggml-small")
     assert (found.path, found.engine, found.receipt) == (path, "whisper.cpp", receipt)
     with pytest.raises(UsageError, match=r"has no ggml-none\.bin"):
         fetch(entry_of("owner/whisper:ggml-none.bin"), folder)
@@ -100,7 +100,7 @@ def test_a_pull_that_was_cut_for_good_goes_on_where_it_was_cut_or_is_removed(
         if not again:
             assert run(["models"]) == 0 and "unfinished" in capsys.readouterr().out
             assert run(["models", "rm", "owner/small:Small-Q4.gguf"]) == 0 and unfinished_pulls(folder) == {}
-            assert "removed what had arrived of Small-Q4.gguf" in capsys.readouterr().err
+            assert "of Small-Q4.gguf that had arrived" in capsys.readouterr().err
     assert not (folder / "Small-Q4.gguf").exists()
     hub.left = 1 << 40
     hub.requests.clear()
@@ -350,7 +350,7 @@ def test_a_damaged_receipt_stops_nothing_but_its_model(folder: Path, capsys: pyt
     fetch(TRANSLATOR, folder)
     (folder / "whisper.pull.json").write_text("{}")
     embedded = Path(__file__).parents[2] / "models/livetrans-recogniser-en"
-    assert find_recogniser(str(embedded)).path == embedded and run(["models"]) == 0
+    assert find_model("recogniser", embedded).path == embedded and run(["models"]) == 0
     capsys.readouterr()
     assert run(["models", "verify"]) == 1
     assert "whisper: whisper.pull.json cannot be read; remove it and pull it again\n" in capsys.readouterr().out

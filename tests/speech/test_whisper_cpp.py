@@ -24,7 +24,7 @@ from livetrans.config import RecogniserSettings
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import SAMPLE_RATE, Event, Notice
 from livetrans.metrics.monitor import resident_memory
-from livetrans.models.engines import GPU_UNUSED, has_gpu_engine
+from livetrans.models.chosen import GPU_UNUSED, has_gpu_engine
 from livetrans.run import opening
 from livetrans.run.opening import open_recogniser
 from livetrans.run.restarting import RestartingRecogniser
