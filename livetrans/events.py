@@ -310,7 +310,7 @@ class Comparison:
     shown_units: int
     """Units of its last one."""
     retranslation_erased_units: int
-    """Units that re-translation, without a mask, would have taken back."""
+    """Units that re-translation would have taken back under the run's mask."""
     retranslation_shown_units: int
     language: str | None = None
     """Code of the captions' language."""
@@ -323,14 +323,13 @@ class RunEnded:
     heard: float
     reason: str  # `end of source`, `stopped` or `failed`.
     compared_updates: int = 0
-    """Updates of all comparisons in the language shown last; the figures below are of these, and None with fewer than
-    five."""
+    """Updates of all comparisons in the language shown last."""
     speedup: float | None = None
-    """Update time of re-translation / that of the run."""
+    """Update time of re-translation / that of the run, over the compared updates; None with fewer than five."""
     ne_screen: float | None = None
-    """Normalized erasure of the run's captions."""
+    """Normalized erasure of the screen, over all captions in that language; None if there was none."""
     ne_screen_retranslation: float | None = None
-    """That of re-translation."""
+    """The same by re-translation under the run's mask, over the compared updates; None with fewer than five."""
 
 
 @dataclass(frozen=True, slots=True)

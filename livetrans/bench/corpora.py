@@ -23,6 +23,8 @@ class SourceUpdate:
 
     source: str
     final: bool
+    order: int
+    """Place among all updates of its stream, from 0; a sentence of a text is a stream by itself."""
     end: float | None = None
     captured: float | None = None
     due: float | None = None
@@ -104,7 +106,7 @@ def reveal(text: str, step: int, *, spaced: bool) -> tuple[SourceUpdate, ...]:
     prefixes = [(" " if spaced else "").join(units[:end]).rstrip() for end in range(step, len(units), step)]
     # A prefix that ends in a space says no more than the one before it.
     partials = [prefix for prefix in dict.fromkeys(prefixes) if prefix]
-    return (*(SourceUpdate(prefix, False) for prefix in partials), SourceUpdate(text, True))
+    return tuple(SourceUpdate(prefix, prefix == text, order) for order, prefix in enumerate((*partials, text)))
 
 
 def recorded_corpus(
@@ -178,13 +180,12 @@ def _segments(
     """
     waiting: dict[int, list[SourceUpdate]] = {}
     number = 0
-    for transcript, due in transcripts:
+    for order, (transcript, due) in enumerate(transcripts):
         updates = waiting.setdefault(transcript.segment_id, [])
         end = transcript.end or None if due is not None else None
         if transcript.text:
-            updates.append(
-                SourceUpdate(transcript.text, transcript.final, end, transcript.captured_at, due, transcript.ended)
-            )
+            times = end, transcript.captured_at, due
+            updates.append(SourceUpdate(transcript.text, transcript.final, order, *times, transcript.ended))
         if transcript.final:
             del waiting[transcript.segment_id]
             if updates and updates[-1].final:

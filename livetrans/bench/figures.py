@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from livetrans.bench.measures import MeasuredRun, Row, ratio, times
+from livetrans.bench.measures import Lagging, MeasuredRun, Row, ratio, scaled
 from livetrans.bench.methods import BASELINE
 from livetrans.bench.runfile import RunFile
 from livetrans.bench.table import Column, Value
-from livetrans.bench.viewer import Latency
 from livetrans.decoding.drafting import expected_tokens
-from livetrans.metrics.latency import percentile, spread_of
-from livetrans.metrics.rates import ROW_COLUMNS
+from livetrans.metrics.latency import spread_of
 from livetrans.text import counted
 
 INTERVAL = "[95 % interval, paired bootstrap]"
@@ -36,15 +34,19 @@ class Figure:
 
 
 def _percent(value: float | None) -> float | None:
-    return times(100, value)
+    return scaled(100, value)
 
 
 def _an_update(count: Callable[[Row], float]) -> Callable[[Row], Value]:
     return lambda row: count(row) / row.of.updates
 
 
-def _latency(figure: Callable[[Latency], float | None]) -> Callable[[Row], Value]:
-    return lambda row: spread_of(map(figure, row.of.latencies))
+def _lagging(figure: Callable[[Lagging], float | None]) -> Callable[[Row], Value]:
+    return lambda row: spread_of(map(figure, row.of.lagging))
+
+
+def _lag(share: float) -> Callable[[Row], Value]:
+    return lambda row: spread_of(measures.lags.percentile(share) for measures in row.of.measures)
 
 
 def _drafting(figure: Callable[[Row], float | None]) -> Callable[[Row], Value]:
@@ -76,43 +78,39 @@ _ROWS = (
     Figure("NE", "normalized erasure: erased tokens / final tokens, mean over utterances", 2,
            lambda row: row.erasure.mean_per_utterance, "tokens"),
     Figure("NE screen", "words taken back / words, all captions as one text", 3,
-           lambda row: row.of.screen.erasure, "screen"),
-    Figure("reflow %", f"words that stay and move to another row of {ROW_COLUMNS} columns / words", 1,
-           lambda row: _percent(row.of.screen.reflow), "screen"),
+           lambda row: row.of.measures[0].screen.ratio, "screen"),
     Figure("meanwhile %", "right and in time (n-grams of captions before the final)", 1,
-           lambda row: _percent(row.of.screen.meanwhile.score)),
+           lambda row: _percent(row.of.meanwhile.score)),
     Figure("AL-CA s", f"AL with the time of recognising and translating {SPREAD}", 2,
-           _latency(lambda latency: latency.average_lagging_aware), "delay"),
-    Figure("lag p50 s", f"median from a word to its translation, of live streams {SPREAD}", 2,
-           _latency(lambda latency: percentile(sorted(latency.lags), 0.5)), "delay"),
+           _lagging(lambda lagging: lagging.al_aware), "delay"),
+    Figure("lag p50 s", f"median from a word's end to its shown translation, live streams {SPREAD}", 2,
+           _lag(0.5), "delay"),
     Figure("COMET", "of finals against the references, by --comet MODEL", 3,
            lambda row: row.of.score("COMET"), "quality"),
     Figure("chrF - rt", f"chrF less rt's {INTERVAL}", 1, lambda row: row.of.difference("chrF"), "quality"),
     Figure("A/D %", "accepted tokens / draft tokens", 1, lambda row: _percent(row.of.acceptance.per_draft)),
     Figure("lag p95 s", f"the 95th percentile of that {SPREAD}", 2,
-           _latency(lambda latency: percentile(sorted(latency.lags), 0.95)), "delay"),
+           _lag(0.95), "delay"),
     Figure("chrF", "chrF2 of finals against the references, 0 to 100", 1, lambda row: row.of.score("chrF"), "quality"),
     Figure("COMET - rt", f"COMET less rt's {INTERVAL}", 3, lambda row: row.of.difference("COMET"), "quality"),
     Figure("NE shown", "the same of captions, the mask's tokens hidden", 2,
-           lambda row: row.of.screen.segment_erasure, "shown"),
+           lambda row: row.of.measures[0].caption_erasure.ratio_of_sums, "shown"),
     Figure("LAAL-CA s", f"LAAL with the time of recognising and translating {SPREAD}", 2,
-           _latency(lambda latency: latency.laal_aware), "delay"),
+           _lagging(lambda lagging: lagging.laal_aware), "delay"),
     Figure("BLEU", "of finals against the references, 0 to 100", 1, lambda row: row.of.score("BLEU"), "quality"),
     Figure("BLEU - rt", f"BLEU less rt's {INTERVAL}", 1, lambda row: row.of.difference("BLEU"), "quality"),
-    Figure("stable s", f"median from a word's end to its translation's last change {SPREAD}", 2,
-           lambda row: row.of.screen.stability, "delay"),
     Figure("AL s", "average lagging, as if translating took no time", 2,
-           lambda row: row.of.latencies[0].average_lagging),
+           lambda row: row.of.lagging[0].al),
     Figure("NE raw", "all erased tokens / all final tokens, nothing hidden", 2,
            lambda row: row.erasure.ratio_of_sums if row.mask == "none" else None, "tokens"),
     Figure("A/O %", "accepted tokens / output tokens", 1, lambda row: _percent(row.of.acceptance.per_output)),
-    Figure("LAAL s", "length-adaptive average lagging, as AL", 2, lambda row: row.of.latencies[0].laal),
+    Figure("LAAL s", "length-adaptive average lagging, as AL", 2, lambda row: row.of.lagging[0].laal),
     Figure("chrF partials", "chrF of partials against rt's for the same prefix [95 % interval]", 1,
            lambda row: row.of.partials),
     Figure("right %", "n-grams of captions before the final that the reference has", 1,
-           lambda row: _percent(row.of.screen.meanwhile.right)),
+           lambda row: _percent(row.of.meanwhile.right)),
     Figure("there %", "n-grams of captions before the final / those of the reference that were due", 1,
-           lambda row: _percent(row.of.screen.meanwhile.amount)),
+           lambda row: _percent(row.of.meanwhile.amount)),
     Figure("update ms", f"time of a whole update {SPREAD}", 2,
            lambda row: row.of.spread(lambda repeat: repeat.update_seconds, 1000)),
     Figure("TPS ratio*", f"estimates the paper's speedup: the prompt's share left out {SPREAD}", 2,
@@ -120,7 +118,6 @@ _ROWS = (
     Figure("NE sums", "all erased tokens / all final tokens", 2, lambda row: row.erasure.ratio_of_sums, "tokens"),
     Figure("TPS ratio", f"TPS / TPS of rt {SPREAD}", 2,
            lambda row: row.of.ratio(lambda repeat: repeat.tokens_per_second)),
-    Figure("NE screen raw", "NE screen with nothing hidden", 3, lambda row: row.of.screen.raw_erasure, "screen"),
     Figure("finals as rt", "finals with the same text as rt's / finals", 0, _finals_as_baseline),
     Figure("passes", "model calls an update", 1, _an_update(lambda row: row.of.sums.forward_passes)),
     Figure("evaluated", "tokens through the model, an update", 1,
@@ -128,7 +125,7 @@ _ROWS = (
     Figure("TPS", f"output tokens / seconds of verification and decoding {SPREAD}", 0,
            lambda row: row.of.spread(lambda repeat: repeat.tokens_per_second)),
     Figure("hidden", "tokens not shown (mask, cut words, repetitions), an update", 1,
-           lambda row: row.of.screen.hidden_tokens),
+           lambda row: row.of.measures[0].hidden_per_caption),
     Figure("updates", "updates of one repeat", 0, lambda row: row.of.updates),
     Figure("tokens", "output tokens of one repeat", 0, lambda row: row.of.sums.output_tokens),
     Figure("alpha %", "proposed tokens accepted / judged", 1,
@@ -252,8 +249,8 @@ def general_notes(run: MeasuredRun) -> Iterator[str]:
         yield (
             f"{name}: {changed} outputs differ between repeats; counts are of the first (--threads 1 repeats exactly)."
         )
-    times = [repeat.update_seconds for repeat in run.baseline.repeats]
-    longer = max(times) / min(times) - 1
+    seconds = [repeat.update_seconds for repeat in run.baseline.repeats]
+    longer = max(seconds) / min(seconds) - 1
     if run.file.complete and longer > UNSTEADY:
         advice = "" if header.time == "cpu" else "; --time cpu does not count other programs"
         yield (

@@ -1,27 +1,43 @@
-"""What figures are computed from: the units of a run by method, read when they are needed and kept as sums.
+"""What figures are computed from: the units of a run by method, their sums, and the captions that a viewer saw.
 
-Nothing is translated again, and the same file gives the same figures. Of the updates themselves only those of a method
-or two are in memory at a time.
+Nothing is translated again, and the same file gives the same figures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
+from itertools import groupby, pairwise
 from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
 
 from livetrans.bench.methods import BASELINE, Method
 from livetrans.bench.runfile import RunFile, Segment, Update
-from livetrans.bench.viewer import Latency, MethodUnits, Screen, measure_latency, measure_screen
+from livetrans.config import MaskSettings
 from livetrans.errors import UsageError
+from livetrans.events import Caption, Transcript, Translation
 from livetrans.languages import parse_language
 from livetrans.metrics import quality
-from livetrans.metrics.latency import Spread, spread_of
+from livetrans.metrics.captions import CaptionMeasures, DecodingRates, NormalizedErasure
+from livetrans.metrics.latency import (
+    Spread,
+    average_lagging,
+    length_adaptive_average_lagging,
+    spread_of,
+    stable_delays,
+)
 from livetrans.metrics.quality import Interval, Score
-from livetrans.metrics.rates import DecodingRates, NormalizedErasure
 from livetrans.stats import DecodingStats
 from livetrans.text import join_text, unknown
+from livetrans.translation.presenter import Presenter
+
+MethodUnits = Sequence[tuple[Segment, Sequence[Update]]]
+"""The units of one method in one repeat, in the order of the corpus."""
+Seconds = Mapping[int, Sequence[float]]
+"""What each update took in one repeat, by segment."""
 
 MODEL_UNIT = "model"
 """Erasure in the translator's own tokens."""
@@ -74,7 +90,6 @@ class MeasuredRun:
             )
         self.segments = self.repeats[0]
         self.scores = lru_cache(maxsize=None)(self._scores)
-        self.units = lru_cache(maxsize=2)(self._units)
         self.methods = {method.label: MeasuredMethod(self, method) for method in header.methods}
         self.rows = [
             row
@@ -89,7 +104,8 @@ class MeasuredRun:
     def row(self, label: str) -> Row | None:
         return next((row for row in self.rows if row.label == label), None)
 
-    def _units(self, label: str, repeat: int) -> MethodUnits:
+    def units(self, label: str, repeat: int) -> MethodUnits:
+        """Return the units of a method in one repeat."""
         return [(one, self.file.units[repeat, one.segment_id, label]) for one in self.repeats[repeat]]
 
     def _scores(self, finals: tuple[str, ...]) -> dict[str, Score]:
@@ -203,7 +219,7 @@ class MeasuredMethod:
 
     def spread(self, figure: Callable[[Repeat], float | None], scale: float = 1.0) -> Spread | None:
         """Return a figure's spread over the repeats."""
-        return spread_of(times(scale, figure(repeat)) for repeat in self.repeats)
+        return spread_of(scaled(scale, figure(repeat)) for repeat in self.repeats)
 
     def ratio(self, figure: Callable[[Repeat], float | None], *, inverse: bool = False) -> Spread | None:
         """Return the figure / that of `rt`, or the inverse, within each repeat, because the machine drifts."""
@@ -246,23 +262,32 @@ class MeasuredMethod:
         return erased
 
     @cached_property
-    def latencies(self) -> list[Latency]:
-        """The latency of each repeat, all with the outputs of the first."""
+    def streams(self) -> list[list[SeenUpdate]]:
+        """The captions of each stream under the mask; they are the same in every repeat."""
+        mask_k = self.output_mask_k or self.run.settings.shown_mask_k
+        return shown_captions(self.units, mask_k, spaced=self.run.language.spaced)
+
+    @cached_property
+    def measures(self) -> list[CaptionMeasures]:
+        """What is measured of the captions, in each repeat."""
+        return [measure_captions(self.streams, repeat.seconds) for repeat in self.repeats]
+
+    @cached_property
+    def lagging(self) -> list[Lagging]:
+        """The lagging in each repeat, all with the outputs of the first."""
 
         def reference_length(segment: Segment) -> int | None:
             tokenize = self.run.tokenize
             return len(tokenize(segment.reference)) if tokenize is not None and segment.reference else None
 
         return [
-            measure_latency(self.units, repeat.seconds, self.run.shown, reference_length) for repeat in self.repeats
+            measure_lagging(self.streams, repeat.seconds, self.run.shown, reference_length) for repeat in self.repeats
         ]
 
     @cached_property
-    def screen(self) -> Screen:
-        mask_k = self.output_mask_k or self.run.settings.shown_mask_k
-        return measure_screen(
-            self.units, [one.seconds for one in self.repeats], mask_k, spaced=self.run.language.spaced
-        )
+    def meanwhile(self) -> Meanwhile:
+        """What is right before the finals, of segments that have a reference."""
+        return measure_meanwhile(self.streams)
 
 
 @dataclass(frozen=True)
@@ -294,7 +319,7 @@ def ratio(above: float | None, below: float | None) -> float | None:
     return above / below if above is not None and below else None
 
 
-def times(scale: float, value: float | None) -> float | None:
+def scaled(scale: float, value: float | None) -> float | None:
     return None if value is None else value * scale
 
 
@@ -327,3 +352,177 @@ def _prompt_share(stats: DecodingStats) -> float:
 def of_segments(run: MeasuredRun, segments: Collection[int]) -> MeasuredRun:
     """Return the run measured on some of its segments alone; COMET is not computed again."""
     return MeasuredRun(run.file, replace(run.settings, unit=run.unit, comet=None, display_masks=()), segments)
+
+
+class SeenUpdate(NamedTuple):
+    """An update of a method and the caption that a viewer saw of it."""
+
+    segment: Segment
+    update: Update
+    caption: Caption
+
+
+def shown_captions(units: MethodUnits, mask_k: int, *, spaced: bool) -> list[list[SeenUpdate]]:
+    """Return the captions of each stream in the order in which a viewer saw them.
+
+    Updates of neighbouring segments interleave where one begins before the other is final. A sentence of a text is a
+    stream by itself.
+    """
+    shown: Update | None = None
+
+    def render(tokens: Sequence[int]) -> str:
+        assert shown is not None
+        return shown.without_last(len(shown.tokens) - len(tokens))
+
+    presenter = Presenter(render, MaskSettings("display" if mask_k else "none", mask_k), spaced=spaced)
+    streams = []
+    for _, units_of_stream in groupby(units, key=lambda unit: unit[0].stream or unit[0].segment_id):
+        updates = [(segment, update) for segment, updates in units_of_stream for update in updates]
+        stream = []
+        for segment, shown in sorted(updates, key=lambda pair: pair[1].order):
+            identity, moments = (segment.segment_id, shown.update), (segment.start or 0.0, shown.end or 0.0)
+            transcript = Transcript(
+                *identity, shown.source, "", shown.final, *moments, shown.captured, ended=shown.ended
+            )
+            caption = presenter.present(Translation(transcript, shown.text, shown.tokens, shown.stats))
+            stream.append(SeenUpdate(segment, shown, caption))
+        streams.append(stream)
+    return streams
+
+
+def _timed(stream: Sequence[SeenUpdate], seconds: Seconds) -> Iterator[tuple[SeenUpdate, float]]:
+    """Yield the captions of a stream, each with the time at which it was shown, in seconds of the recorded run.
+
+    An update is translated as soon as it has come and the one before it in the stream is done, and takes what it took
+    in the repeat. Nothing is coalesced. Segments that the repeat lacks are left out.
+    """
+    free = 0.0
+    for shown in stream:
+        if shown.segment.segment_id in seconds:
+            free = max(free, shown.update.due or 0.0) + seconds[shown.segment.segment_id][shown.update.update]
+            yield shown, free
+
+
+def measure_captions(streams: Sequence[Sequence[SeenUpdate]], seconds: Seconds) -> CaptionMeasures:
+    """Return the measures of a method's captions in the repeat whose updates took `seconds`, all streams together."""
+    measures = CaptionMeasures()
+    for stream in streams:
+        for shown, at in _timed(stream, seconds):
+            measures.add_caption(shown.caption, at)
+    return measures
+
+
+class Lagging(NamedTuple):
+    """AL and LAAL in seconds, means over segments; None where the corpus has no times."""
+
+    al: float | None = None
+    """As if recognising and translating took no time, like `laal`."""
+    laal: float | None = None
+    al_aware: float | None = None
+    """With the time of recognising and translating, like `laal_aware`."""
+    laal_aware: float | None = None
+
+
+def measure_lagging(
+    streams: Sequence[Sequence[SeenUpdate]],
+    seconds: Seconds,
+    output: Callable[[Update], Sequence[Hashable]],
+    reference_length: Callable[[Segment], int | None],
+) -> Lagging:
+    """Return the lagging of a method in the repeat whose updates took `seconds`; `output` is in the table's unit.
+
+    A segment without a reference of its own takes the length of its final, which makes its AL its LAAL. Streams that
+    were recorded at full speed have no time of the recogniser.
+    """
+    updates: dict[int, list[tuple[SeenUpdate, float]]] = {}
+    for stream in streams:
+        for shown, at in _timed(stream, seconds):
+            updates.setdefault(shown.segment.segment_id, []).append((shown, at))
+    figures: list[tuple[float, ...]] = []
+    for timed in updates.values():
+        segment = timed[-1][0].segment
+        if segment.start is None or any(shown.update.end is None for shown, _ in timed):
+            continue
+        ends = [shown.update.end or 0.0 for shown, _ in timed]
+        # On the axis of source time: what was heard at `end` was heard at `captured` of the recorded run.
+        finished = [
+            end + at - (end if shown.update.captured is None else shown.update.captured)
+            for (shown, at), end in zip(timed, ends, strict=True)
+        ]
+        outputs = [output(shown.update) for shown, _ in timed]
+        length = ends[-1] - segment.start
+        if outputs[-1] and length > 0:
+            lagging = []
+            for moments in (ends, finished):
+                delays = stable_delays([moment - segment.start for moment in moments], outputs)
+                reference = reference_length(segment) or len(delays)
+                lagging.append(average_lagging(delays, length, reference))
+                lagging.append(length_adaptive_average_lagging(delays, length, reference))
+            figures.append(tuple(lagging))
+    return Lagging(*map(fmean, zip(*figures, strict=True)))
+
+
+GRAM = 4
+"""Characters of an n-gram: about a short word, or a word and its particle in a script without spaces."""
+
+
+class Meanwhile:
+    """SeenUpdate text against the final reference, summed over the time that it stood there: our own measure.
+
+    chrF of partials against re-translation's counts hidden tokens, and takes what the model writes for half a sentence
+    for the truth, which word order makes wrong where a verb comes last.
+
+    Texts are compared by their character n-grams, spaces left out: a phrase that comes earlier or later than in the
+    reference is right all the same. *Due* are as many of the reference's n-grams as the share of the source that was
+    heard; those that are right before they are due count as due. So neither waiting nor guessing is rewarded.
+    """
+
+    def __init__(self) -> None:
+        self._right = self._shown = self._due = 0.0
+
+    def add(self, shown: str, reference: str, heard: float, seconds: float = 1.0) -> None:
+        """Take the caption of a partial, the share of its segment's source that was heard, and how long it stood."""
+        grams, wanted = _grams(shown), _grams(reference)
+        right = (grams & wanted).total()
+        self._right += seconds * right
+        self._shown += seconds * grams.total()
+        self._due += seconds * max(min(heard, 1.0) * wanted.total(), right)
+
+    @property
+    def right(self) -> float | None:
+        """The share of what was shown that the reference has, 0..1; None where nothing was."""
+        return self._right / self._shown if self._shown else None
+
+    @property
+    def amount(self) -> float | None:
+        """SeenUpdate n-grams / due ones: below 1 it came late, or above 1 words are shown that are not needed."""
+        return self._shown / self._due if self._due else None
+
+    @property
+    def score(self) -> float | None:
+        """Right n-grams / the mean of shown and due ones, 0..1: both figures in one."""
+        total = self._shown + self._due
+        return 2 * self._right / total if total else None
+
+
+def _grams(text: str) -> Counter[str]:
+    letters = "".join(text.split())
+    return Counter(letters[at : at + GRAM] for at in range(len(letters) - GRAM + 1))
+
+
+def measure_meanwhile(streams: Sequence[Sequence[SeenUpdate]]) -> Meanwhile:
+    """Return what is right in a method's captions before the finals.
+
+    A caption stands until the next one of its segment: recorded streams have times, texts are revealed in equal steps.
+    """
+    meanwhile = Meanwhile()
+    updates: dict[int, list[SeenUpdate]] = {}
+    for shown in (shown for stream in streams for shown in stream if shown.segment.reference):
+        updates.setdefault(shown.segment.segment_id, []).append(shown)
+    for captions in updates.values():
+        source = captions[-1].update.source
+        for (segment, update, caption), (_, after, _) in pairwise(captions):
+            stood = 1.0 if update.end is None or after.end is None else max(after.end - update.end, 0.0)
+            heard = len(update.source) / len(source) if source else 1.0
+            meanwhile.add(caption.text, segment.reference or "", heard, stood)
+    return meanwhile

@@ -124,6 +124,7 @@ class Bench:
                     segment_id=identity,
                     method=label,
                     update=number,
+                    order=source.order,
                     final=source.final,
                     source=source.source,
                     tokens=translation.tokens,

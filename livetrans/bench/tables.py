@@ -120,8 +120,8 @@ TABLES = {
     ),
     "calm": TableKind(
         "calm, speed and quality",
-        ("speedup", "TPS ratio", "passes", "evaluated", "A/D %", "A/O %", "NE sums", "NE screen", "NE screen raw",
-         "reflow %", "meanwhile %", "right %", "there %", "stable s", "hidden", *_QUALITY, "chrF partials"),
+        ("speedup", "TPS ratio", "passes", "evaluated", "A/D %", "A/O %", "NE sums", "NE screen",
+         "meanwhile %", "right %", "there %", "hidden", *_QUALITY, "chrF partials"),
         of=("windowed",),
     ),
     "drafts": TableKind(

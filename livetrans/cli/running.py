@@ -22,7 +22,7 @@ from livetrans.config import OutputSettings, Settings
 from livetrans.errors import LivetransError, SessionError
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, SourceProgress, Transcript
 from livetrans.installation import started_as
-from livetrans.metrics.monitor import Monitor, Snapshot
+from livetrans.metrics.monitor import Snapshot
 from livetrans.run.opening import open_remainder, open_translating
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.resuming import Resuming
@@ -88,9 +88,9 @@ def run_live(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
         sinks: list[Sink] = [heard, server.lines] if server else [heard]
         translating = partial(open_translating, settings, clock)
         with _summary_at_the_end(records, heard, writes_subtitles):
-            monitor, finals = Monitor(settings), Finals(settings)
+            finals = Finals(settings)
             if on_screen:
-                sinks += [monitor, finals]
+                sinks.append(finals)
             else:
                 sinks.append(open_lines(settings))
                 _say_which_language(settings)
@@ -98,7 +98,7 @@ def run_live(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
             if server:
                 server.on_read = pipeline.readers
             if on_screen:
-                _run_on_screen(pipeline, source, monitor.snapshot, finals.save, server)
+                _run_on_screen(pipeline, source, pipeline.monitor.snapshot, finals.save, server)
                 was_stopped = False
             else:
                 if server:

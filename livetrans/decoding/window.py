@@ -14,7 +14,7 @@ from collections.abc import Callable
 from livetrans.config import DecodingSettings
 from livetrans.decoding.loop import Decoded, Decoding, Draft
 from livetrans.lm.prompts import TextOf, text_of_tokens
-from livetrans.metrics.rates import screen_units
+from livetrans.metrics.captions import screen_units
 from livetrans.sequences import common_prefix_length
 from livetrans.text import has_unspaced_script
 

@@ -1,4 +1,4 @@
-"""Latency: the lag of captions and its percentiles, and AL and LAAL of target units against the source.
+"""Latency: percentiles, and AL and LAAL of target units against the source.
 
 AL and LAAL take delays as plain numbers. Source times (or counts of source words) make the figure
 computation-unaware, instants on the wall clock make it computation-aware: the formulas are the same.
@@ -11,19 +11,10 @@ import statistics
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
-from livetrans.events import Caption, Record
-from livetrans.metrics.rates import screen_units
 from livetrans.sequences import common_prefix_length
 
 MAXIMUM_VALUES = 10_000
 """Values kept exactly; past it every second one is dropped, so that hours of captions need no more memory than one."""
-
-
-def caption_lag(record: Record) -> float | None:
-    """Return the seconds from the end of a caption's last word to its publication; None if lag has no meaning."""
-    if not isinstance(record.event, Caption) or record.event.captured_at is None:
-        return None
-    return record.at - record.event.captured_at
 
 
 def percentile(ordered: Sequence[float], share: float) -> float | None:
@@ -127,53 +118,3 @@ def length_adaptive_average_lagging(delays: Sequence[float], source_length: floa
         ValueError: an output without units, a source without length.
     """
     return average_lagging(delays, source_length, max(len(delays), reference_length))
-
-
-class SeenLag:
-    """Seconds from the end of a source word to the first caption in which its update's newest word is not hidden.
-
-    With a mask the newest words of an update come with a later one; lag up to the update alone leaves that out.
-    """
-
-    def __init__(self) -> None:
-        self._growing: dict[int, tuple[float, list[tuple[float, int]]]] = {}
-        """Of each segment that grows: how far it was heard, and what is hidden: captured when, from which token on."""
-
-    def add(self, caption: Caption, at: float) -> list[float]:
-        """Take a caption published at `at`; return the lags that end with it, oldest first."""
-        heard, hidden = self._growing.pop(caption.segment_id, (caption.start, []))
-        shown = len(caption.tokens)
-        if caption.captured_at is not None and caption.end > heard:
-            heard = caption.end
-            hidden.append((caption.captured_at, shown + caption.masked_tokens))
-        seen = [captured for captured, needed in hidden if caption.final or needed <= shown]
-        if not caption.final:
-            self._growing[caption.segment_id] = heard, [item for item in hidden if item[1] > shown]
-        return [at - captured for captured in seen]
-
-
-class TimeToStability:
-    """Seconds from the end of a target unit's source word to the last time that the shown unit changed.
-
-    Which source word a unit translates is not known; the units of a final are spread evenly over its speech, as the
-    ideal translator of AL is.
-    """
-
-    def __init__(self) -> None:
-        self._growing: dict[int, tuple[list[str], list[float]]] = {}
-        """The units of each segment that grows, and when each changed last."""
-
-    def add(self, caption: Caption, at: float) -> list[float]:
-        """Take a caption published at `at`; at a final, return the times of the segment's units, in order."""
-        before, changed_at = self._growing.pop(caption.segment_id, ([], []))
-        units = screen_units(caption.text)
-        kept = common_prefix_length(before, units)
-        changed_at = [*changed_at[:kept], *[at] * (len(units) - kept)]
-        if not caption.final:
-            self._growing[caption.segment_id] = units, changed_at
-            return []
-        if caption.captured_at is None:
-            return []
-        begin = caption.captured_at - (caption.end - caption.start)
-        pace = (caption.end - caption.start) / max(len(units), 1)
-        return [changed - (begin + (index + 1) * pace) for index, changed in enumerate(changed_at)]

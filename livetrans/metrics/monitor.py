@@ -25,46 +25,12 @@ from livetrans.events import (
     Translation,
 )
 from livetrans.installation import started_processes
-from livetrans.metrics.latency import Distribution, SeenLag, TimeToStability, caption_lag
-from livetrans.metrics.rates import DecodingRates, NormalizedErasure, ScreenErasure, Speedup
+from livetrans.metrics.captions import CaptionMeasures
 
 
-class _LanguageFigures:
-    """What is measured of the captions in one language."""
-
-    def __init__(self) -> None:
-        self.updates = self.hidden_tokens = self.captions_shown = 0
-        self.delay: float | None = None
-        self.raw = NormalizedErasure()
-        self.captions = NormalizedErasure()
-        self.decoding = DecodingRates()
-        self.screen = ScreenErasure()
-        self.speedup = Speedup()
-        self.seen_lag, self.seen_lags = SeenLag(), Distribution()
-        self.lags_growing, self.lags_finals = Distribution(), Distribution()
-        self.stability, self.stabilities = TimeToStability(), Distribution()
-
-    def add(self, event: Translation | Caption, record: Record) -> None:
-        if isinstance(event, Translation):
-            self.updates += 1
-            self.raw.add(event.segment_id, event.tokens, final=event.final)
-            self.decoding.add(event.stats)
-            return
-        self.captions.add(event.segment_id, event.tokens, final=event.final)
-        self.screen.add(event)
-        self.hidden_tokens += event.masked_tokens
-        self.captions_shown += 1
-        self.delay = caption_lag(record)
-        for lag in self.seen_lag.add(event, record.at):
-            self.seen_lags.add(lag)
-            (self.lags_finals if event.final else self.lags_growing).add(lag)
-        for seconds in self.stability.add(event, record.at):
-            self.stabilities.add(seconds)
-
-
-def _figure(of: Callable[[_LanguageFigures], object], default: object = None) -> Any:
-    """Declare a figure of the captions in one language: `of` computes it of what is measured of them."""
-    return field(default=default, metadata={"of": of})
+def _figure(compute: Callable[[CaptionMeasures], object], default: object = None) -> Any:
+    """Declare a figure of the captions in one language, computed from their measures."""
+    return field(default=default, metadata={"compute": compute})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,47 +44,41 @@ class Snapshot:
 
     settings: Settings = field(default_factory=Settings)
     """Those that hold now."""
-    segments: int = _figure(lambda of: of.captions.segments, 0)
+    segments: int = _figure(lambda measures: measures.caption_erasure.segments, 0)
     """Segments whose final was shown: the finals."""
-    updates: int = _figure(lambda of: of.updates, 0)
+    updates: int = _figure(lambda measures: measures.updates, 0)
     """Translations made."""
-    ne_raw: float | None = _figure(lambda of: of.raw.ratio_of_sums)
+    ne_raw: float | None = _figure(lambda measures: measures.output_erasure.ratio_of_sums)
     """Normalized erasure of the model's output."""
-    ne_shown: float | None = _figure(lambda of: of.captions.ratio_of_sums)
+    ne_shown: float | None = _figure(lambda measures: measures.caption_erasure.ratio_of_sums)
     """Normalized erasure of the captions."""
-    ne_screen: float | None = _figure(lambda of: of.screen.ratio)
+    ne_screen: float | None = _figure(lambda measures: measures.screen.ratio)
     """Normalized erasure of the screen: all captions as one text."""
-    speedup: float | None = _figure(lambda of: of.speedup.ratio)
+    speedup: float | None = _figure(lambda measures: measures.speedup.ratio)
     """Update time of re-translation / that of the run, over `compared_updates`; None with fewer than five."""
-    compared_updates: int = _figure(lambda of: of.speedup.updates, 0)
+    compared_updates: int = _figure(lambda measures: measures.speedup.updates, 0)
     """Updates that were translated again from scratch, see `livetrans.run.speedup`."""
-    ne_retranslation: float | None = _figure(lambda of: of.speedup.ne_screen_retranslation)
-    """Normalized erasure of the screen by re-translation, over these updates."""
+    ne_retranslation: float | None = _figure(lambda measures: measures.speedup.ne_screen_retranslation)
+    """Normalized erasure of the screen by re-translation under the run's mask, over these updates."""
     changes_per_minute: float | None = None
-    """Captions that took something back, a minute of sound, pauses left out."""
-    moved_rows_per_minute: float | None = None
-    """Rows of the screen that moved while a sentence grew, a minute of sound; only the screen knows."""
-    hidden_tokens: float | None = _figure(
-        lambda of: of.hidden_tokens / of.captions_shown if of.captions_shown else None
-    )
-    """Output tokens that were not shown, mean an update."""
-    stability_median: float | None = _figure(lambda of: of.stabilities.median)
-    """Seconds from the end of a source word to the last change of its translation, see `TimeToStability`."""
-    accepted_per_draft: float | None = _figure(lambda of: of.decoding.per_draft)
+    """Captions that took something back, per minute of sound without pauses."""
+    hidden_tokens: float | None = _figure(lambda measures: measures.hidden_per_caption)
+    """Output tokens that were not shown, mean over captions."""
+    accepted_per_draft: float | None = _figure(lambda measures: measures.decoding.per_draft)
     """A/D, 0..1."""
-    accepted_per_output: float | None = _figure(lambda of: of.decoding.per_output)
+    accepted_per_output: float | None = _figure(lambda measures: measures.decoding.per_output)
     """A/O, 0..1."""
-    accepted_per_proposal: float | None = _figure(lambda of: of.decoding.per_proposal)
+    accepted_per_proposal: float | None = _figure(lambda measures: measures.decoding.per_proposal)
     """The draft model's acceptance rate alpha, 0..1."""
-    tokens_per_second: float | None = _figure(lambda of: of.decoding.tokens_per_second)
+    tokens_per_second: float | None = _figure(lambda measures: measures.decoding.tokens_per_second)
     """Output tokens / generation time, verification included (as the paper counts)."""
-    delay: float | None = _figure(lambda of: of.delay)
+    delay: float | None = _figure(lambda measures: measures.delay)
     """Seconds from the end of the newest caption's last word to that caption."""
-    lag_growing: float | None = _figure(lambda of: of.lags_growing.median)
-    lag_finals: float | None = _figure(lambda of: of.lags_finals.median)
+    lag_growing: float | None = _figure(lambda measures: measures.lags_growing.median)
+    lag_finals: float | None = _figure(lambda measures: measures.lags_finals.median)
     """Median seen lag of the words that a growing caption showed, and of those that waited for a final."""
-    seen_lag_median: float | None = _figure(lambda of: of.seen_lags.median)
-    seen_lag_p95: float | None = _figure(lambda of: of.seen_lags.percentile(0.95))
+    seen_lag_median: float | None = _figure(lambda measures: measures.lags.median)
+    seen_lag_p95: float | None = _figure(lambda measures: measures.lags.percentile(0.95))
     """Seconds from the end of a spoken word until its update is no longer hidden, see `SeenLag`; of all words."""
     pass_seconds_last: float | None = None
     """Duration of the recogniser's last pass."""
@@ -172,7 +132,7 @@ class Monitor:
         self._lock = threading.Lock()
         self._memory = memory
         self._shown = Snapshot(settings or Settings())
-        self._figures: defaultdict[str | None, _LanguageFigures] = defaultdict(_LanguageFigures)
+        self._measures: defaultdict[str | None, CaptionMeasures] = defaultdict(CaptionMeasures)
         """By language; under None in a run into one language, whatever captions say."""
         self._progress: dict[str | None, SourceProgress] = {}
         """The newest of each track."""
@@ -188,31 +148,34 @@ class Monitor:
         """Do nothing: the last snapshot stays readable."""
 
     def snapshot(self, language: str | None = None) -> Snapshot:
-        """Return the current figures, of the shown language or another; cheap enough for several calls a second."""
+        """Return the figures so far, of the shown language or another; cheap enough for several calls a second."""
         memory_bytes = self._memory()
         with self._lock:
             shown = self._shown
-            figures = self._of(language or shown.settings.target_language)
+            measures = self.measures(language or shown.settings.target_language)
             pass_seconds = sum(track.recognition_seconds for track in self._progress.values())
             return replace(
                 shown,
-                **{one.name: one.metadata["of"](figures) for one in fields(Snapshot) if one.metadata},
-                changes_per_minute=60 * figures.screen.changes / self._listened if self._listened > 0 else None,
+                **{one.name: one.metadata["compute"](measures) for one in fields(Snapshot) if one.metadata},
+                changes_per_minute=60 * measures.screen.changes / self._listened if self._listened > 0 else None,
                 real_time_factor=pass_seconds / self._listened if pass_seconds and self._listened > 0 else None,
                 memory_bytes=memory_bytes,
             )
 
-    def _of(self, language: str | None) -> _LanguageFigures:
-        return self._figures[language if len(self._shown.settings.targets) > 1 else None]
+    def measures(self, language: str | None) -> CaptionMeasures:
+        """Return the measures of the captions in a language, which other threads may still write."""
+        return self._measures[language if len(self._shown.settings.targets) > 1 else None]
 
     def _fold(self, record: Record) -> None:
         match record.event:
-            case Translation() | Caption() as event if not self._shown.settings.is_microphone(event.track):
-                self._of(event.language).add(event, record)
+            case Translation() as translation if not self._shown.settings.is_microphone(translation.track):
+                self.measures(translation.language).add_translation(translation)
+            case Caption() as caption if not self._shown.settings.is_microphone(caption.track):
+                self.measures(caption.language).add_caption(caption, record.at)
             case Transcript(recognition=stats) if stats is not None:
                 self._shown = replace(self._shown, pass_seconds_last=stats.pass_seconds)
             case Comparison() as comparison:
-                self._of(comparison.language).speedup.add(comparison)
+                self.measures(comparison.language).speedup.add(comparison)
             case Coalesced():
                 self._shown = replace(self._shown, coalesced_updates=self._shown.coalesced_updates + 1)
             case SourceProgress() as progress:

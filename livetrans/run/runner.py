@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass
 from typing import ClassVar
@@ -16,8 +15,8 @@ from typing import ClassVar
 from livetrans.clock import Clock
 from livetrans.config import Settings
 from livetrans.errors import SessionError, sentence
-from livetrans.events import Comparison, Event, Notice, RunEnded, RunStarted, SourceProgress, Transcript
-from livetrans.metrics.rates import Speedup
+from livetrans.events import Event, Notice, RunEnded, RunStarted, SourceProgress, Transcript
+from livetrans.metrics.monitor import Monitor
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.publisher import Publish, Publisher, SinkTooSlow
 from livetrans.run.translating import Translating
@@ -51,7 +50,9 @@ class Run(ABC):
     def __post_init__(self, sinks: Sequence[Sink], records: Sequence[Sink]) -> None:
         self._publisher = Publisher(self._clock, self._sink_failed, threaded=self._threaded_sinks)
         self._records = tuple(records)
-        for sink in (*records, *sinks):
+        self.monitor = Monitor(self.settings)
+        """What measures the run, for its panel and its end."""
+        for sink in (self.monitor, *records, *sinks):
             self._publisher.add(sink)
         self._change = threading.Condition()
         self._listening: Listening | None = None
@@ -60,7 +61,6 @@ class Run(ABC):
         self._loading: set[str] = set()
         self._working: set[str] = set()
         self._heard = 0.0
-        self._speedups: defaultdict[str | None, Speedup] = defaultdict(Speedup)
         self._failure: BaseException | None = None
         self._record_failure: BaseException | None = None
         self._ended = threading.Event()
@@ -109,8 +109,6 @@ class Run(ABC):
     def publish(self, event: Event) -> None:
         if isinstance(event, SourceProgress):
             self._heard = max(self._heard, event.heard)
-        elif isinstance(event, Comparison):
-            self._speedups[event.language].add(event)
         self._publisher(event)
 
     @abstractmethod
@@ -152,15 +150,15 @@ class Run(ABC):
             self._publisher(event)
         self._publisher.flush()  # A sink that fails at the last captions still gives the run its reason.
         reason = "failed" if self._failure else "stopped" if self._is_stopping else "end of source"
-        compared = self._speedups.get(self.settings.target_language) or self._speedups[None]
+        shown = self.monitor.measures(self.settings.target_language)
         self._publisher(
             RunEnded(
                 self._heard,
                 reason,
-                compared.updates,
-                compared.ratio,
-                compared.ne_screen,
-                compared.ne_screen_retranslation,
+                shown.speedup.updates,
+                shown.speedup.ratio,
+                shown.screen.ratio,
+                shown.speedup.ne_screen_retranslation,
             )
         )
         self._publisher.close()

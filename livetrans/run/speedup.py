@@ -17,7 +17,7 @@ from livetrans.config import DecodingSettings, MaskSettings
 from livetrans.events import Caption, Comparison, Transcript, Translation
 from livetrans.lm.port import Counts, Evaluation, LanguageModel, ModelWrapper
 from livetrans.lm.prompts import Prompt, text_of_tokens
-from livetrans.metrics.rates import OPEN_SEGMENTS, ScreenErasure
+from livetrans.metrics.captions import OPEN_SEGMENTS, ScreenErasure
 from livetrans.run.publisher import Publish
 from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
@@ -25,8 +25,8 @@ from livetrans.translation.translator import Translator
 SHARE = 0.05
 """Most processor time that sampling takes, in seconds of one core for each second of the run."""
 
-RETRANSLATION, UNMASKED = DecodingSettings("rt", final="partial"), MaskSettings("none")
-"""Re-translation as it is compared everywhere: everything that it writes is shown."""
+RETRANSLATION = DecodingSettings("rt", final="partial")
+"""Re-translation as it is compared everywhere. What it writes is shown under the run's mask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +117,11 @@ class _Sample:
             Interrupted: the run has something to do; the same translation is the next one.
         """
         update, method = self._updates[self._done // 2], self._done % 2
-        settings = ((RETRANSLATION, UNMASKED), (update.decoding, update.mask))[method]
-        translation, seconds = repetitions[method].translate(update, *settings, is_interrupted)
+        decoding = (RETRANSLATION, update.decoding)[method]
+        translation, seconds = repetitions[method].translate(update, decoding, update.mask, is_interrupted)
         self._seconds[method] += seconds
         if method == 0:
+            presenter.mask = update.mask
             self._retranslated.add(presenter.present(replace(translation, language=update.language)))
         else:
             self._shown.add(update.caption)
@@ -217,4 +218,4 @@ class SpeedupSampler:
         while len(self._repetitions) < 2:
             context = self._open_context()
             self._repetitions.append(Repetition(context))
-            self._presenter = Presenter(text_of_tokens(context), UNMASKED)
+            self._presenter = Presenter(text_of_tokens(context), MaskSettings())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from textual.widgets import Footer, Input
 from livetrans.config import PANELS
 from livetrans.events import Caption, Gap, Notice, RunEnded, RunStarted, Transcript
 from livetrans.metrics.monitor import Snapshot
-from livetrans.metrics.rates import MovedRows
 from livetrans.run.pipeline import Pipeline
 from livetrans.text import counted, visible
 from livetrans.tui import keys
@@ -73,7 +71,6 @@ class LivetransApp(ServedApp):
         self._listed = listed(self._commands)
         self._pipeline = run
         self._read_monitor = snapshot
-        self._moved_rows = MovedRows()
         self._ending_signals = ending_signals
         self._signals_handled = 0
         self._save = save
@@ -173,10 +170,6 @@ class LivetransApp(ServedApp):
         with self.batch_update():
             await self._history.extend(finished)
             self._show_current()
-        self.call_after_refresh(self._count_moved_rows)
-
-    def _count_moved_rows(self) -> None:
-        self._moved_rows.add(self._boards.sentences, self._history.rows() | self._current.rows())
 
     def _show_language(self, transcript: Transcript) -> None:
         is_microphone = self._pipeline.settings.is_microphone(transcript.track)
@@ -223,9 +216,7 @@ class LivetransApp(ServedApp):
         self._current.show(self._boards.shown, waiting)
 
     def _snapshot(self) -> Snapshot:
-        snapshot = self._read_monitor(self._pipeline.settings.target_language)
-        minutes = snapshot.heard / 60
-        return replace(snapshot, moved_rows_per_minute=self._moved_rows.count / minutes if minutes else None)
+        return self._read_monitor(self._pipeline.settings.target_language)
 
     def _show_numbers(self) -> None:
         snapshot = self._snapshot()

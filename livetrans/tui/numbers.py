@@ -134,8 +134,8 @@ SPEEDUP = Number(
 FLICKER = Number(
     "flicker",
     flicker,
-    "Words taken back from the screen, per word shown (NE); then what re-translation would have taken back, in the "
-    "sentences that were translated again for the speedup. 0 is calmest.",
+    "Words taken back from the screen, per word shown (NE); then what re-translation would have taken back under the "
+    "same mask, in the sentences that were translated again for the speedup. 0 is calmest.",
 )
 
 LISTENER = Group(
@@ -197,20 +197,10 @@ RESEARCH = (
                 "NE screen",
                 lambda s: flicker(s, ", "),
                 "The same for the screen: words taken back, per word shown, all captions as one text. Lower is calmer. "
-                "Then re-translation's, in the sentences that were translated again for the speedup.",
+                "Then re-translation's under the same mask, in the sentences that were compared for the speedup.",
             ),
             CHANGES,
-            Number(
-                "rows moved/min",
-                lambda s: rate(s.moved_rows_per_minute),
-                "Rows that stood elsewhere before, while a sentence grew, a minute of sound with its pauses.",
-            ),
             Number("hidden", lambda s: rate(s.hidden_tokens), "Tokens that the mask hid, mean an update."),
-            Number(
-                "stable after",
-                lambda s: seconds(s.stability_median),
-                "Median seconds from the end of a spoken word to the last change of its translation.",
-            ),
         ),
     ),
     Group(

@@ -114,6 +114,17 @@ def test_recorded_partials_stay_as_they_were_and_wordless_ones_go(tmp_path: Path
     assert corpus.segments[1].segment.segment_id == 1
 
 
+def test_updates_of_segments_that_overlap_keep_their_order(tmp_path: Path) -> None:
+    """Also where two came at the same time."""
+    stream = [(0, "a", False, 1.0), (1, "b", False, 3.0), (0, "a c", True, 2.0), (1, "b d", True, 4.0)]
+    _write_stream(tmp_path / "talk.jsonl", stream)
+    corpus = recorded_corpus(tmp_path / "talk.jsonl", None, EN_DE)
+    assert [[(update.order, update.source) for update in one.updates] for one in corpus.segments] == [
+        [(0, "a"), (2, "a c")],
+        [(1, "b"), (3, "b d")],
+    ]
+
+
 def test_references_by_segment_or_by_stream(tmp_path: Path) -> None:
     _write_stream(tmp_path / "a.jsonl", STREAM)
     _write_stream(tmp_path / "b.jsonl", STREAM)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -13,13 +14,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.bench.figures import FIGURES, general_notes
-from livetrans.bench.measures import MeasuredRun, MeasureSettings
+from livetrans.bench.measures import (
+    Lagging,
+    MeasuredRun,
+    MeasureSettings,
+    MethodUnits,
+    measure_captions,
+    measure_lagging,
+    shown_captions,
+)
 from livetrans.bench.methods import Method
 from livetrans.bench.runfile import RunFile, Segment, Unit, Update
-from livetrans.bench.viewer import Latency, MethodUnits, measure_latency, measure_screen
+from livetrans.config import MaskSettings
 from livetrans.errors import ModelError, UsageError
-from livetrans.metrics.rates import erasure
+from livetrans.events import Record, Transcript, Translation
+from livetrans.metrics.captions import CaptionMeasures, erasure
+from livetrans.metrics.monitor import Monitor
 from livetrans.stats import DecodingStats
+from livetrans.translation.presenter import Presenter
 from tests.bench.runs import METHODS
 
 WORD = MeasureSettings("word")
@@ -221,14 +233,6 @@ def test_times_of_repeats_that_differ_are_noted(run: RunFile, measured: Measured
     assert any("busy" in note and "--time cpu" in note for note in general_notes(busy))
 
 
-def test_updates_are_in_memory_a_method_or_two_at_a_time(run: RunFile, measured: MeasuredRun) -> None:
-    for row in measured.rows:
-        for one in FIGURES.values():
-            one.of(row)
-    assert measured.units.cache_info().currsize <= 2
-    assert not isinstance(run.units, dict)
-
-
 @pytest.mark.parametrize("settings", [MeasureSettings("furlong"), MeasureSettings("word", comet=Path("no"))])
 def test_what_is_not_there_is_refused(run: RunFile, settings: MeasureSettings) -> None:
     with pytest.raises((UsageError, ModelError)):
@@ -243,7 +247,7 @@ def test_figures_of_a_draft_model_are_ratios_of_sums(run: RunFile) -> None:
         DecodingStats(**other, forward_passes=5, truncated=True),  # type: ignore[arg-type]
     ]
     methods = Method("rt", "rt"), Method("spec@2", "spec", gamma=2)
-    empty = Update(0, 0, "", 0, False, "a", (), "", (), DecodingStats(output_tokens=1, forward_passes=1), 1.0)
+    empty = Update(0, 0, "", 0, 0, False, "a", (), "", (), DecodingStats(output_tokens=1, forward_passes=1), 1.0)
     units = {
         (0, 0, "rt"): (empty, replace(empty, final=True)),
         (0, 0, "spec@2"): (replace(empty, stats=stats[0]), replace(empty, stats=stats[1], final=True)),
@@ -270,6 +274,7 @@ def unit_of(
             segment_id=segment_id,
             method="rt",
             update=number,
+            order=number,
             final=number == len(texts) - 1,
             source=text,
             tokens=tuple(range(len(text.split()))),
@@ -286,35 +291,48 @@ def unit_of(
     return Segment(segment_id, str(segment_id), texts[-1], stream=stream, start=0.0), updates
 
 
-def latency(units: MethodUnits, seconds: float = 0.5) -> Latency:
-    taken = {segment.segment_id: [seconds] * len(updates) for segment, updates in units}
-    return measure_latency(units, taken, lambda update: update.text.split(), lambda segment: None)
+def seconds_of(units: MethodUnits, seconds: float) -> dict[int, list[float]]:
+    return {segment.segment_id: [seconds] * len(updates) for segment, updates in units}
+
+
+def lagging(units: MethodUnits, seconds: float = 0.5) -> Lagging:
+    streams = shown_captions(units, 0, spaced=True)
+    return measure_lagging(
+        streams, seconds_of(units, seconds), lambda update: update.text.split(), lambda segment: None
+    )
+
+
+def viewed(units: MethodUnits, mask_k: int = 0, seconds: float = 0.5) -> CaptionMeasures:
+    return measure_captions(shown_captions(units, mask_k, spaced=True), seconds_of(units, seconds))
+
+
+def lags(units: MethodUnits, seconds: float) -> list[float]:
+    return viewed(units, seconds=seconds).lags._values
 
 
 def test_lag_waits_for_the_recogniser_and_the_translator() -> None:
-    measured = latency([unit_of(0, "a", "a b", "a b c", recogniser=0.25)])
-    assert measured.lags == pytest.approx((0.75, 0.75, 0.75))
-    assert measured.average_lagging == pytest.approx(1.0)
-    assert measured.average_lagging_aware == pytest.approx(1.75)
+    units = [unit_of(0, "a", "a b", "a b c", recogniser=0.25)]
+    assert lags(units, 0.5) == pytest.approx((0.75, 0.75, 0.75))
+    assert (lagging(units).al, lagging(units).al_aware) == pytest.approx((1.0, 1.75))
 
 
 def test_a_slow_translator_falls_behind() -> None:
-    slow = latency([unit_of(0, "a", "a b", "a b c", recogniser=0.25)], 2.0)
-    assert slow.lags == pytest.approx((2.25, 3.25, 4.25))
+    slow = [unit_of(0, "a", "a b", "a b c", recogniser=0.25)]
+    assert lags(slow, 2.0) == pytest.approx((2.25, 3.25, 4.25))
     # What is taken back is late by the update that wrote it anew.
-    rewritten = latency([unit_of(0, "a", "x b", "a b c", recogniser=0.25)], 2.0)
-    assert rewritten.average_lagging is not None and slow.average_lagging is not None
-    assert rewritten.average_lagging > slow.average_lagging
-    assert rewritten.lags == slow.lags
+    rewritten = [unit_of(0, "a", "x b", "a b c", recogniser=0.25)]
+    assert (lagging(rewritten, 2.0).al or 0.0) > (lagging(slow, 2.0).al or 0.0) > 0.0
+    assert lags(rewritten, 2.0) == lags(slow, 2.0)
 
 
 def test_text_has_no_latency(measured: MeasuredRun) -> None:
-    assert measured.baseline.latencies == [Latency()] * 3
+    assert measured.baseline.lagging == [Lagging()] * 3
+    assert all(measures.lags.median is None for measures in measured.baseline.measures)
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=4).map(" ".join), min_size=1, max_size=6))
 def test_being_aware_of_computation_never_makes_it_earlier(outputs: list[str]) -> None:
-    measured = latency([unit_of(0, *outputs)])
+    measured = lagging([unit_of(0, *outputs)])
     if measured.laal is not None and measured.laal_aware is not None:
         assert measured.laal_aware >= measured.laal
 
@@ -323,45 +341,70 @@ def test_lag_is_of_streams_that_were_recorded_in_real_time() -> None:
     """At full speed nobody waited for a recogniser; the lagging in source time is there all the same."""
     segment, live = unit_of(0, "a", "a b", "a b c")
     fast = [replace(update, captured=None, due=update.end) for update in live]
-    figures = [latency([(segment, updates)]) for updates in (live, fast)]
-    assert len(figures[0].lags) == 3 and figures[1] == figures[0]._replace(lags=())
-    assert figures[1].average_lagging == pytest.approx(1.0) and figures[1].average_lagging_aware == pytest.approx(1.5)
-    assert screen([(segment, fast)]).stability == screen([(segment, live)]).stability is not None
-
-
-def screen(units: MethodUnits, mask_k: int = 0) -> Any:
-    taken = {segment.segment_id: [0.5] * len(updates) for segment, updates in units}
-    return measure_screen(units, [taken], mask_k, spaced=True)
+    assert viewed([(segment, live)]).lags.count == 3 and viewed([(segment, fast)]).lags.count == 0
+    assert lagging([(segment, fast)]) == lagging([(segment, live)])
+    assert (lagging([(segment, fast)]).al, lagging([(segment, fast)]).al_aware) == pytest.approx((1.0, 1.5))
 
 
 def test_the_screen_is_all_captions_of_a_stream_as_one_text() -> None:
     units = [unit_of(0, "a b c d", "a b"), unit_of(1, "c d", "c d e")]
-    assert screen(units).erasure == pytest.approx(2 / 5)
-    again = replace(units[0][1][-1], update=2, source="x", text="x")
-    assert screen([*units, (units[0][0], [again])]).erasure == pytest.approx((2 + 5) / 4)
+    assert viewed(units).screen.ratio == pytest.approx(2 / 5)
+    second = [replace(update, order=update.order + 2) for update in units[1][1]]
+    again = replace(units[0][1][-1], update=2, order=4, text="x")
+    late = [(units[0][0], [*units[0][1], again]), (units[1][0], second)]
+    assert viewed(late).screen.ratio == pytest.approx((2 + 5) / 4)
+
+
+TEXTS = st.lists(st.lists(st.sampled_from("abc"), max_size=8).map(" ".join), min_size=1, max_size=5)
+
+
+@given(TEXTS, TEXTS, st.randoms(use_true_random=False), st.integers(0, 3))
+def test_segments_that_overlap_are_measured_as_the_panel_measures_them(
+    first: list[str], second: list[str], chance: Random, mask_k: int
+) -> None:
+    """The captions of one stream in the order of time, seen by the monitor of a live run and by the bench."""
+    units = [unit_of(0, *first), unit_of(1, *second)]
+    turns = [0] * len(first) + [1] * len(second)
+    chance.shuffle(turns)
+    updates = [iter(unit) for _, unit in units]
+    stream = [
+        replace(next(updates[turn]), order=order, due=order + 1.25, captured=order + 1.0)
+        for order, turn in enumerate(turns)
+    ]
+    interleaved = [
+        (segment, [update for update in stream if update.segment_id == segment.segment_id]) for segment, _ in units
+    ]
+    monitor, free = Monitor(memory=lambda: None), 0.0
+    presenter = Presenter(
+        lambda tokens: one.without_last(len(one.tokens) - len(tokens)),
+        MaskSettings("display" if mask_k else "none", mask_k),
+    )
+    for one in stream:
+        free = max(free, one.due or 0.0) + 1.5
+        heard = Transcript(one.segment_id, one.update, one.source, "", one.final, 0.0, one.end or 0.0, one.captured)
+        monitor.write(Record(free, presenter.present(Translation(heard, one.text, one.tokens, one.stats))))
+    panel, bench = monitor.snapshot(), viewed(interleaved, mask_k, seconds=1.5)
+    assert (panel.ne_screen, panel.ne_shown) == (bench.screen.ratio, bench.caption_erasure.ratio_of_sums)
+    assert (panel.seen_lag_median, panel.seen_lag_p95) == (bench.lags.median, bench.lags.percentile(0.95))
+    assert panel.hidden_tokens == bench.hidden_per_caption
 
 
 def test_the_mask_hides_nothing_of_a_sentence_that_has_ended() -> None:
     segment, (growing, final) = unit_of(0, "a b", "a b")
-    assert screen([(segment, [growing, final])], mask_k=1).hidden_tokens == 0.5
-    assert screen([(segment, [replace(growing, ended=True), final])], mask_k=1).hidden_tokens == 0
+    assert viewed([(segment, [growing, final])], mask_k=1).hidden_per_caption == 0.5
+    assert viewed([(segment, [replace(growing, ended=True), final])], mask_k=1).hidden_per_caption == 0
 
 
 def test_shown_words_keep_their_forms_as_in_a_live_run() -> None:
     """A presenter of its own for each update would take back the capital's words, and again at the final."""
     unit = unit_of(0, "ja das Haus", "Ja das Haus ist", "Ja das Haus ist gut", "ja das Haus ist gut .")
-    assert screen([unit]).erasure == screen([unit]).raw_erasure == 0.0
+    assert viewed([unit]).screen.ratio == 0.0
 
 
 def test_the_mask_hides_what_is_taken_back() -> None:
-    masked = screen([unit_of(0, "a b c", "a b x y z")], 1)
-    assert (masked.erasure, masked.raw_erasure, masked.hidden_tokens) == (0.0, pytest.approx(1 / 5), 0.5)
-    deeper = screen([unit_of(0, "a b c", "a x")], 1)
-    assert (deeper.erasure, deeper.raw_erasure, deeper.segment_erasure) == (0.5, 1.0, 0.0)
-
-
-def test_time_to_stability_needs_times() -> None:
-    segment, updates = unit_of(0, "a b", "a c")
-    # Words at 1 and 2 s; the first stands since 1.5 s, the second since 2.5 s.
-    assert screen([(segment, updates)]).stability == pytest.approx((0.5, 0.5, 0.5))
-    assert screen([(segment, [replace(update, due=None) for update in updates])]).stability is None
+    unit = unit_of(0, "a b c", "a b x y z")
+    masked = viewed([unit], 1)
+    assert (masked.screen.ratio, masked.hidden_per_caption) == (0.0, 0.5)
+    assert viewed([unit]).screen.ratio == pytest.approx(1 / 5)
+    deeper = viewed([unit_of(0, "a b c", "a x")], 1)
+    assert (deeper.screen.ratio, deeper.caption_erasure.ratio_of_sums) == (0.5, 0.0)

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from livetrans.bench.methods import parse_methods
 from livetrans.bench.runfile import RunFile, Segment, Update
 from livetrans.bench.updates import simulstream_log
+from livetrans.metrics.captions import NormalizedErasure
 from livetrans.metrics.latency import average_lagging, length_adaptive_average_lagging, stable_delays
 from livetrans.metrics.quality import bleu, chrf, tokenizer
-from livetrans.metrics.rates import NormalizedErasure
 from livetrans.stats import DecodingStats
 
 WORDS = st.lists(st.sampled_from(["das", "Haus,", "alt", "die", "Häuser"]), max_size=5).map(" ".join)
@@ -49,7 +49,7 @@ class Simulstream:
         )
         units = {
             (0, number, "rt"): [
-                Update(0, number, "rt", index, False, "a", (), text, (), DecodingStats(), 0.125, end=2.0 * index)
+                Update(0, number, "rt", index, index, False, "a", (), text, (), DecodingStats(), 0.125, end=2.0 * index)
                 for index, text in enumerate(stream, 1)
             ]
             for number, stream in enumerate(streams)

@@ -15,12 +15,11 @@ import pytest
 from numpy.typing import NDArray
 
 from livetrans.bench import plot as plotting
+from livetrans.bench.measures import Meanwhile
 from livetrans.bench.plot import COLOURS, plot
-from livetrans.bench.viewer import Screen
 from livetrans.errors import UsageError
 from livetrans.metrics.latency import Spread
 from livetrans.metrics.quality import Interval
-from livetrans.metrics.rates import Meanwhile
 from tests.bench.runs import corpus_of, header_of
 
 pytest.importorskip("matplotlib", reason="comes with livetrans[bench]")
@@ -67,7 +66,8 @@ def run_of(rows: list[Row], *, model: str = "tower-2b-Q4_K_M", corpus: str = "fl
             bias=float(bias) if bias and not known["drafted"] else None,
             run=run,
             acceptance=SimpleNamespace(per_draft=known["accepted"]),
-            screen=Screen(known["screen"], None, None, 0.0, None, known.get("meanwhile", Meanwhile()), None),
+            measures=[SimpleNamespace(screen=SimpleNamespace(ratio=known["screen"]))],
+            meanwhile=known.get("meanwhile", Meanwhile()),
             **{name: known[name] for name in ("label", "speedup", "bleu", "drafted")},
         )
         erasure = SimpleNamespace(mean_per_utterance=known["ne"])

@@ -169,7 +169,7 @@ def test_lines_come_back_as_they_were(
 ) -> None:
     stats = DecodingStats(prompt_tokens=3, decoding_seconds=seconds)
     ends = tuple(range(len(tokens)))
-    update = Update(0, 0, "rt", 0, True, source, tuple(tokens), text, ends, stats, seconds, end)
+    update = Update(0, 0, "rt", 0, 0, True, source, tuple(tokens), text, ends, stats, seconds, end)
     segment = Segment(0, "name", source, text if end is None else None)
     for part in (update, segment):
         line = to_line(part)

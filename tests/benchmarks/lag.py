@@ -14,8 +14,7 @@ import sys
 from pathlib import Path
 
 from livetrans.events import Caption
-from livetrans.metrics.latency import SeenLag, caption_lag, percentile
-from livetrans.metrics.rates import ScreenErasure
+from livetrans.metrics.captions import CaptionMeasures
 from livetrans.session.codec import from_dict
 
 LIVETRANS = str(Path(sys.executable).with_name("livetrans"))
@@ -26,23 +25,18 @@ def main() -> None:
     command = [LIVETRANS, "replay", file, "--no-session", "--jsonl=-", *options]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     events = [json.loads(line) for line in output.splitlines()]
-    screen, seen_lag, seen, updates, finals = ScreenErasure(), SeenLag(), [], [], []
+    measures = CaptionMeasures()
     for record in (from_dict(event) for event in events if event["event"] == "caption"):
         assert isinstance(record.event, Caption)
-        screen.add(record.event)
-        seen += seen_lag.add(record.event, record.at)
-        lag = caption_lag(record)
-        updates += [] if lag is None else [lag]
-        finals += [lag] if lag is not None and record.event.final else []
-    for kind, lags in (("seen", sorted(seen)), ("all captions", sorted(updates)), ("finals", sorted(finals))):
-        print(
-            f"{kind:12} n {len(lags):4}  median {percentile(lags, 0.5):.2f} s  p95 {percentile(lags, 0.95):.2f} s  "
-            f"worst {lags[-1]:.2f} s"
-        )
+        measures.add_caption(record.event, record.at)
+    for kind, lags in (("all", measures.lags), ("growing", measures.lags_growing), ("finals", measures.lags_finals)):
+        median, p95, worst = (lags.percentile(share) or 0.0 for share in (0.5, 0.95, 1.0))
+        print(f"{kind:8} n {lags.count:4}  median {median:.2f} s  p95 {p95:.2f} s  worst {worst:.2f} s")
     progress = [event for event in events if event["event"] == "source_progress"][-1]
     print(
         f"recogniser: {progress['passes']} passes, real-time factor "
-        f"{progress['recognition_seconds'] / progress['heard']:.3f}; NE of the screen {screen.ratio or 0.0:.2f}; "
+        f"{progress['recognition_seconds'] / progress['heard']:.3f}; "
+        f"NE of the screen {measures.screen.ratio or 0.0:.2f}; "
         f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     )
 

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import psutil
 
 from livetrans.events import Caption
-from livetrans.metrics.latency import caption_lag, percentile
+from livetrans.metrics.latency import percentile
 from livetrans.session.codec import from_dict
 
 READERS, NEVER_READ = 200, 10
@@ -74,7 +74,11 @@ def measure(file: str, options: list[str], is_served: bool) -> tuple[list[float]
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         got = f"  {readers.communicate()[0].strip()}" if readers else ""
     records = (from_dict(event) for event in events if event["event"] == "caption")
-    lags = [caption_lag(record) for record in records if isinstance(record.event, Caption)]
+    lags = [
+        record.at - record.event.captured_at
+        for record in records
+        if isinstance(record.event, Caption) and record.event.captured_at is not None
+    ]
     processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return sorted(lag for lag in lags if lag is not None), memory[0], processor, got
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.metrics.rates import OPEN_SEGMENTS, NormalizedErasure, erasure
+from livetrans.metrics.captions import OPEN_SEGMENTS, NormalizedErasure, erasure
 
 TOKENS = st.lists(st.integers(0, 3), max_size=12)
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from livetrans.metrics.captions import erasure
 from livetrans.metrics.latency import (
     average_lagging,
     length_adaptive_average_lagging,
     stable_delays,
 )
-from livetrans.metrics.rates import erasure
 
 OUTPUTS = st.lists(st.lists(st.integers(0, 2), max_size=6), min_size=1, max_size=6)
 DELAYS = st.lists(st.integers(1, 20), min_size=1, max_size=12).map(sorted)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.events import Caption, Notice, Record, Transcript
-from livetrans.metrics.latency import Distribution, caption_lag, percentile
-from livetrans.metrics.rates import DecodingRates, Meanwhile
+from livetrans.bench.measures import Meanwhile
+from livetrans.metrics.captions import DecodingRates
+from livetrans.metrics.latency import Distribution, percentile
 from livetrans.stats import DecodingStats
 
 
@@ -73,16 +73,6 @@ def test_a_distribution_is_bounded_and_stays_evenly_spread(count: int, maximum: 
         median = distribution.median
         assert median is not None
         assert abs(median - count / 2) <= 2 * count / len(distribution._values)
-
-
-def caption(captured_at: float | None) -> Caption:
-    return Caption(Transcript(0, 0, "", "a", False, 0.0, 1.0, captured_at), "a", (1,))
-
-
-def test_lag_runs_from_hearing_to_showing() -> None:
-    assert caption_lag(Record(3.5, caption(2.0))) == 1.5
-    assert caption_lag(Record(3.5, caption(None))) is None
-    assert caption_lag(Record(3.5, Notice("info", "x"))) is None
 
 
 REFERENCE = "Wir werden morgen über den neuen Plan für die Brücke sprechen."

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.events import Caption, Transcript
-from livetrans.metrics.latency import SeenLag, TimeToStability
-from livetrans.metrics.rates import Reflow, ScreenErasure, screen_units
+from livetrans.metrics.captions import ScreenErasure, SeenLag, screen_units
 
 
 def _caption(segment: int, text: str, *, final: bool = False, shown: int = 0, masked: int = 0, captured: float = 1.0):  # type: ignore[no-untyped-def]
@@ -57,43 +56,6 @@ def test_erasure_is_what_no_prefix_of_the_screen_keeps(updates: list[tuple[int, 
     assert screen.units == len(shown)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "moved"),
-    [
-        pytest.param("aa bb cc", "aa bb cc dd ee", 0, id="growth"),
-        pytest.param("aa bb cc dd", "aa xx cc dd", 0, id="a change of the same width"),
-        pytest.param("aa bb cc dd ee", "xx aa bb cc dd ee", 1, id="a word in front pushes one down"),
-        pytest.param("aa bb cc dd", "aabb cc dd", 0, id="a word fewer, the rest in its rows"),
-        pytest.param("aa bb cc dd ee", "cc dd ee", 2, id="words drawn up"),
-        pytest.param("aa bb cc", "aa bb cc.", 1, id="a mark that its row has no room for"),
-        pytest.param("研究研究研究", "新研究研究研究", 1, id="characters of a script without spaces"),
-        pytest.param("aa bb cc dd", "aa bb cc dd bb", 0, id="a repeated word"),
-    ],
-)
-def test_words_reflow_if_they_stay_and_change_their_row(before: str, after: str, moved: int) -> None:
-    reflow = Reflow(columns=8)
-    reflow.add(_caption(0, before))
-    reflow.add(_caption(1, "no word of this caption stood in the other one", final=True))
-    reflow.add(_caption(0, after, final=True))
-    assert reflow.moved_units == moved
-    assert reflow.ratio == moved / (10 + len(screen_units(after)))
-
-
-WORDS = st.lists(st.text("abcdefghij", min_size=1, max_size=9), max_size=12)
-
-
-@given(WORDS, WORDS, st.integers(1, 30))
-def test_no_word_reflows_where_words_are_appended_or_a_row_has_room_for_all(
-    shown: list[str], new: list[str], columns: int
-) -> None:
-    grown, wide = Reflow(columns), Reflow(columns=1000)
-    for text in (" ".join(shown), " ".join(shown + new)):
-        grown.add(_caption(0, text))
-    for text in (" ".join(shown), " ".join(new)):
-        wide.add(_caption(0, text))
-    assert grown.moved_units == wide.moved_units == 0
-
-
 def test_words_are_units_and_so_are_characters_without_spaces() -> None:
     assert screen_units("Guten Tag, 研究の gap") == ["Guten", "Tag", ",", "研", "究", "の", "gap"]
     assert screen_units("z.B. 3.5 km, it's e-mail!") == ["z.B", ".", "3.5", "km", ",", "it's", "e-mail", "!"]
@@ -105,9 +67,3 @@ def test_seen_lag_waits_until_the_mask_has_passed() -> None:
     assert lag.add(_caption(0, "a b c d", shown=4, masked=3, captured=2.0), 2.5) == [1.5]
     assert lag.add(_caption(0, "a b c d e f g", final=True, shown=7, captured=2.2), 3.0) == pytest.approx([1.0, 0.8])
     assert lag.add(_caption(1, "x", shown=1, captured=4.0), 4.25) == [0.25]
-
-
-def test_time_to_stability_counts_from_the_word_to_its_last_change() -> None:
-    stability = TimeToStability()
-    assert stability.add(_caption(0, "eins", captured=1.0), 1.5) == []
-    assert stability.add(_caption(0, "eins zwei", final=True, captured=2.0), 2.5) == [1.5 - 1.0, 2.5 - 2.0]

@@ -114,7 +114,7 @@ def test_every_final_is_shown_once_in_order_and_whole(kind: Kind, method: str) -
     """Not so for continuous decoding, which is what its drafts were: those depend on what was coalesced."""
     collected = run(kind, Stream(), settings=Settings(decoding=DecodingSettings(method=method)))
     assert finals(collected) == SHOWN
-    assert collected.records[-1].event == RunEnded(30.0, "end of source")
+    assert collected.records[-1].event == RunEnded(30.0, "end of source", ne_screen=0.0)
     assert (collected.closed, len(collected.of(RunStarted)), len(collected.of(RunEnded))) == (1, 1, 1)
     instants = [record.at for record in collected.records]
     assert instants == sorted(instants)
@@ -298,7 +298,7 @@ def test_captions_go_on_without_a_record_whose_disk_is_full(kind: Kind) -> None:
     assert finals(collected) == SHOWN
     [notice] = collected.of(Notice)
     assert notice.level == "warning" and "free space; captions go on" in notice.text
-    assert collected.records[-1].event == RunEnded(30.0, "end of source")
+    assert collected.records[-1].event == RunEnded(30.0, "end of source", ne_screen=0.0)
     assert (record.of(Caption), record.closed) == ([], 1)
 
 

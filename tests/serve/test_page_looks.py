@@ -12,11 +12,12 @@ import pytest
 
 from livetrans.config import OutputSettings, Settings
 from livetrans.events import Caption, Gap, Record, Transcript
+from livetrans.metrics.captions import screen_units
 from livetrans.metrics.monitor import Monitor
-from livetrans.metrics.rates import MovedRows, screen_units
 from livetrans.sequences import common_prefix_length
 from livetrans.session.codec import from_dict
 from livetrans.tui.captions import History, Panes
+from tests.moved_rows import MovedRows
 from tests.tui.scripted import Screenplay, make_app, settle
 
 from .browser import Browser, reading

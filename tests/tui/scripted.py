@@ -33,7 +33,6 @@ FULL = Snapshot(
     ne_retranslation=1.14,
     changes_per_minute=1.5,
     hidden_tokens=2.7,
-    stability_median=1.9,
     seen_lag_median=1.4,
     seen_lag_p95=2.84,
     pass_seconds_last=0.41,

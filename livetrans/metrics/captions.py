@@ -1,23 +1,24 @@
-"""Ratios of sums: acceptance (A/D, A/O), speed (TPS), erasure, per segment (the paper's NE) and on the screen, and how
-much of what a viewer reads before a caption is final is right.
+"""The measures of captions: erasure (NE) in tokens and on the screen, lag, acceptance (A/D, A/O), TPS and speedup.
 
-NE per segment misses what happens between segments, and it counts tokens. The screen is the captions of all segments,
-one after the other, masks, finals and splits included; its units are words and punctuation marks, or characters in
-scripts that are written without spaces.
+`CaptionMeasures` holds them all for one language. A run's panel and end, and the bench, feed it the captions in the
+order in which a viewer saw them. Rates are ratios of sums.
+
+NE per segment counts tokens and misses what happens between segments. The screen is the captions of all segments, one
+after the other, with masks, finals and splits. Its units are words and punctuation marks, or characters in scripts
+that are written without spaces.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Hashable, Sequence
 
 import regex
 
-from livetrans.events import Caption, Comparison
+from livetrans.events import Caption, Comparison, Translation
+from livetrans.metrics.latency import Distribution
 from livetrans.sequences import common_prefix_length
 from livetrans.stats import DecodingStats
-from livetrans.text import UNSPACED, line_spans
+from livetrans.text import UNSPACED
 
 _UNITS = regex.compile(rf"(?=[{UNSPACED}])\X|[^\W{UNSPACED}]+(?:[-'’.,:][^\W{UNSPACED}]+)*|[^\w\s]")
 
@@ -126,64 +127,6 @@ class ScreenErasure:
         return [unit for key in sorted(self._segments) if key >= segment_id for unit in self._segments[key]]
 
 
-class MovedRows:
-    """Rows of the screen that stood elsewhere before, while a sentence grew.
-
-    A row has moved if its whole text now begins another row and no longer its own. What moves when a sentence ends is
-    not counted: then the history scrolls.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._sentence: Hashable = None
-        self._rows: Mapping[int, str] = {}
-
-    def add(self, sentence: Hashable, rows: Mapping[int, str]) -> None:
-        """Take the text of every row while this sentence is the current one."""
-        if sentence == self._sentence:
-            for row, text in self._rows.items():
-                stays = rows.get(row, "").startswith(text)
-                self.count += not stays and any(other.startswith(text) for other in rows.values())
-        self._sentence, self._rows = sentence, rows
-
-
-ROW_COLUMNS = 71
-"""Columns of a caption's rows in a terminal of 100 columns with its panel."""
-
-
-class Reflow:
-    """Words that stay and move to another row / words of the finals: our own measure.
-
-    The pane keeps its rows still (`MovedRows`), but a change moves the text behind it, which a reader finds again with
-    ease only where it keeps its row. Rows are of `columns`, and each segment begins the first. Words stay if they stand
-    in both captions in the same order; units are those of the screen.
-    """
-
-    def __init__(self, columns: int = ROW_COLUMNS) -> None:
-        self.moved_units = self.final_units = 0
-        self._columns = columns
-        self._shown: dict[int, list[tuple[str, int]]] = {}
-        """Of each unfinished segment, its units and their rows."""
-
-    def add(self, caption: Caption) -> None:
-        """Take the segment's newest caption."""
-        spans = enumerate(line_spans(caption.text, self._columns))
-        after = [(unit, row) for row, (begin, end) in spans for unit in screen_units(caption.text[begin:end])]
-        before = self._shown.pop(caption.segment_id, [])
-        old, new = ([unit for unit, _ in units] for units in (before, after))
-        for start, other, length in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
-            kept = zip(before[start : start + length], after[other : other + length], strict=True)
-            self.moved_units += sum(row != now for (_, row), (_, now) in kept)
-        if caption.final:
-            self.final_units += len(after)
-        else:
-            self._shown[caption.segment_id] = after
-
-    @property
-    def ratio(self) -> float | None:
-        return self.moved_units / self.final_units if self.final_units else None
-
-
 class DecodingRates:
     """A/D, A/O, alpha and TPS as ratios of sums over updates."""
 
@@ -234,83 +177,100 @@ LEAST_COMPARED = 5
 
 
 class Speedup:
-    """The speedup over re-translation, and NE of the screen of both, over the updates that were compared in a run."""
+    """The speedup over re-translation, and re-translation's NE of the screen, over the updates that were compared."""
 
     def __init__(self) -> None:
         self.updates = 0
         self._update_seconds = self._retranslation_seconds = 0.0
-        self._erased = self._shown = 0
         self._retranslation_erased = self._retranslation_shown = 0
 
     def add(self, comparison: Comparison) -> None:
         self.updates += comparison.updates
         self._update_seconds += comparison.update_seconds
         self._retranslation_seconds += comparison.retranslation_seconds
-        self._erased += comparison.erased_units
-        self._shown += comparison.shown_units
         self._retranslation_erased += comparison.retranslation_erased_units
         self._retranslation_shown += comparison.retranslation_shown_units
 
     @property
     def ratio(self) -> float | None:
-        """Seconds of re-translation / seconds of the run's updates; None with fewer than five, as are the others."""
+        """Seconds of re-translation / seconds of the run's updates; None with fewer than five updates."""
         return self._over(self._retranslation_seconds, self._update_seconds)
 
     @property
-    def ne_screen(self) -> float | None:
-        return self._over(self._erased, self._shown)
-
-    @property
     def ne_screen_retranslation(self) -> float | None:
+        """NE of the screen by re-translation, under the run's mask."""
         return self._over(self._retranslation_erased, self._retranslation_shown)
 
     def _over(self, dividend: float, divisor: float) -> float | None:
         return dividend / divisor if divisor and self.updates >= LEAST_COMPARED else None
 
 
-GRAM = 4
-"""Characters of an n-gram: about a short word, or a word and its particle in a script without spaces."""
+class SeenLag:
+    """Seconds from the end of a source word to the first caption in which its update's newest word is not hidden.
 
-
-class Meanwhile:
-    """Shown text against the final reference, summed over the time that it stood there: our own measure.
-
-    chrF of partials against re-translation's counts hidden tokens, and takes what the model writes for half a sentence
-    for the truth, which word order makes wrong where a verb comes last.
-
-    Texts are compared by their character n-grams, spaces left out: a phrase that comes earlier or later than in the
-    reference is right all the same. *Due* are as many of the reference's n-grams as the share of the source that was
-    heard; those that are right before they are due count as due. So neither waiting nor guessing is rewarded.
+    With a mask the newest words of an update come with a later one; lag up to the update alone leaves that out.
     """
 
     def __init__(self) -> None:
-        self._right = self._shown = self._due = 0.0
+        self._growing: dict[int, tuple[float, list[tuple[float, int]]]] = {}
+        """Of each segment that grows: how far it was heard, and what is hidden: captured when, from which token on."""
 
-    def add(self, shown: str, reference: str, heard: float, seconds: float = 1.0) -> None:
-        """Take the caption of a partial, the share of its segment's source that was heard, and how long it stood."""
-        grams, wanted = _grams(shown), _grams(reference)
-        right = (grams & wanted).total()
-        self._right += seconds * right
-        self._shown += seconds * grams.total()
-        self._due += seconds * max(min(heard, 1.0) * wanted.total(), right)
+    def add(self, caption: Caption, at: float) -> list[float]:
+        """Take a caption published at `at`; return the lags that end with it, oldest first."""
+        heard, hidden = self._growing.pop(caption.segment_id, (caption.start, []))
+        shown = len(caption.tokens)
+        if caption.captured_at is not None and caption.end > heard:
+            heard = caption.end
+            hidden.append((caption.captured_at, shown + caption.masked_tokens))
+        seen = [captured for captured, needed in hidden if caption.final or needed <= shown]
+        if not caption.final:
+            self._growing[caption.segment_id] = heard, [item for item in hidden if item[1] > shown]
+        return [at - captured for captured in seen]
+
+
+class CaptionMeasures:
+    """What is measured of the captions in one language.
+
+    Captions are added in the order in which a viewer saw them. Memory is constant over hours: segments are dropped at
+    their finals, and of many lags a sample is kept.
+    """
+
+    def __init__(self) -> None:
+        self.updates = 0
+        """Translations."""
+        self.captions = 0
+        self.hidden_tokens = 0
+        """Output tokens that were not shown, over all captions."""
+        self.delay: float | None = None
+        """Seconds from the end of the newest caption's last word to that caption; None where it has no time."""
+        self.output_erasure = NormalizedErasure()
+        """Of the model's output, in its own tokens."""
+        self.caption_erasure = NormalizedErasure()
+        """Of the captions, in the model's tokens that are wholly shown."""
+        self.screen = ScreenErasure()
+        self.decoding = DecodingRates()
+        self.speedup = Speedup()
+        self.lags, self.lags_growing, self.lags_finals = Distribution(), Distribution(), Distribution()
+        """Seen lags in seconds: all, those that end with a growing caption, and those that end with a final."""
+        self._seen_lag = SeenLag()
+
+    def add_translation(self, translation: Translation) -> None:
+        self.updates += 1
+        self.output_erasure.add(translation.segment_id, translation.tokens, final=translation.final)
+        self.decoding.add(translation.stats)
+
+    def add_caption(self, caption: Caption, at: float) -> None:
+        """Add a caption that was shown at time `at`, in seconds of the clock that `captured_at` has."""
+        self.captions += 1
+        self.caption_erasure.add(caption.segment_id, caption.tokens, final=caption.final)
+        self.screen.add(caption)
+        self.hidden_tokens += caption.masked_tokens
+        self.delay = None if caption.captured_at is None else at - caption.captured_at
+        for lag in self._seen_lag.add(caption, at):
+            self.lags.add(lag)
+            (self.lags_finals if caption.final else self.lags_growing).add(lag)
 
     @property
-    def right(self) -> float | None:
-        """The share of what was shown that the reference has, 0..1; None where nothing was."""
-        return self._right / self._shown if self._shown else None
-
-    @property
-    def amount(self) -> float | None:
-        """Shown n-grams / due ones: below 1 it came late, or above 1 words are shown that are not needed."""
-        return self._shown / self._due if self._due else None
-
-    @property
-    def score(self) -> float | None:
-        """Right n-grams / the mean of shown and due ones, 0..1: both figures in one."""
-        total = self._shown + self._due
-        return 2 * self._right / total if total else None
-
-
-def _grams(text: str) -> Counter[str]:
-    letters = "".join(text.split())
-    return Counter(letters[at : at + GRAM] for at in range(len(letters) - GRAM + 1))
+    def hidden_per_caption(self) -> float | None:
+        """Output tokens that were not shown, mean over captions."""
+        return self.hidden_tokens / self.captions if self.captions else None
