@@ -217,5 +217,6 @@ class SpeedupSampler:
     def _open(self) -> None:
         while len(self._repetitions) < 2:
             context = self._open_context()
+            if not self._repetitions:
+                self._presenter = Presenter(text_of_tokens(context), MaskSettings())
             self._repetitions.append(Repetition(context))
-            self._presenter = Presenter(text_of_tokens(context), MaskSettings())
