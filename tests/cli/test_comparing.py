@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -114,11 +112,3 @@ def test_what_cannot_be_compared_is_one_sentence(
     assert run(["replay", str(stream), "--compare", *methods.split(), "--no-session"]) == code
     captured = capfd.readouterr()
     assert captured.out == "" and sentence in captured.err.splitlines()[-1]
-
-
-def test_a_comparison_can_be_read_in_any_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = transcripts(tmp_path / "s.jsonl", "The house is old.")
-    written = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="latin-1"))
-    assert run(["replay", str(stream), "--compare", "rt,cd", "--no-session"]) == 0
-    assert table_of(written.getvalue().decode("latin-1"))["rt"]["A/D %"] == "?"
