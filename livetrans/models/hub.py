@@ -1,7 +1,7 @@
 """The Hugging Face hub; the only module that connects to other machines, and that imports huggingface_hub and httpx2.
 
-Files are fetched by plain HTTP, not by Xet: HTTP goes on where a transfer was cut, and its bytes can be counted as they
-arrive. The library's own settings hold: HF_ENDPOINT, HF_TOKEN, HF_HOME, HF_HUB_OFFLINE and the proxies' variables.
+Files are fetched by plain HTTP, not by Xet: HTTP continues where a transfer was cut, and its bytes can be counted as
+they arrive. The library's own settings hold: HF_ENDPOINT, HF_TOKEN, HF_HOME, HF_HUB_OFFLINE and the proxy variables.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
-from urllib.parse import urlsplit
 
-from livetrans.errors import LivetransError, ModelError, UsageError, sentence
+from livetrans.errors import ModelError, UsageError, sentence
 
 if TYPE_CHECKING:
     import httpx2
@@ -31,10 +30,9 @@ _COMMIT = re.compile("[0-9a-f]{40}")
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PAUSES = (1.0, 2.0, 4.0, 8.0)
-"""Seconds before a request is made again that failed for a cause which may pass; bytes that arrive begin the series
-again."""
+"""Seconds before each repetition of a request that failed for a passing cause; arriving bytes start the series anew."""
 _PASSING = (408, 500, 502, 503, 504)
-"""States of a server that may pass."""
+"""Status codes of a server that may pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +42,9 @@ class RemoteFile:
     path: str
     size: int
     sha256: str | None
-    """Published for large files."""
+    """Published only for large files."""
     git_sha1: str | None
-    """Git's hash of the file, published for small ones."""
+    """Git's hash, published for small files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ def look_up(repository: str, revision: str) -> Revision:
     """Return the commit of a branch or of a commit's hash, and its files with sizes and hashes.
 
     Raises:
-        UsageError: there is no such repository or revision.
+        UsageError: there is no such repository or revision, or its terms have to be accepted first.
         ModelError: the hub cannot be reached, or refuses, or answers with another commit; the sentence says what to do.
     """
     if is_offline():
@@ -90,28 +88,29 @@ def fetch(revision: Revision, file: RemoteFile, target: Path, arrived: Arrived) 
 
 
 def _persistently(request: Callable[[], Any], stream: BinaryIO | None = None) -> Any:
-    """Make a request until it succeeds, or fails for a cause that stays, or too often without a further byte.
+    """Make a request until it succeeds, or fails for a lasting cause, or too often without a further byte.
 
-    `stream` is what the bytes of a file are written to. A request without one is not made again where the line fails.
+    `stream` is where the bytes of a file are written. A request without one is not repeated if the connection fails.
     """
     import httpx2
     from huggingface_hub.errors import HfHubHTTPError
 
-    failures, before = 0, stream.tell() if stream else 0
+    pauses, reached = iter(_PAUSES), stream.tell() if stream else 0
     while True:
         try:
             return request()
         except (HfHubHTTPError, httpx2.TransportError) as error:
             may_pass = stream is not None
             if isinstance(error, HfHubHTTPError):
-                # Behind a redirect 403 is the answer to an address that has expired.
-                status, redirects = error.response.status_code, error.response.history
-                may_pass = status in _PASSING or (may_pass and status == 403 and bool(redirects))
-            reached = stream.tell() if stream else 0
-            failures, before = 0 if reached > before else failures + 1, reached
-            if failures > len(_PAUSES) or not may_pass:
+                # 403 after a redirect is the answer to an address that has expired.
+                expired = error.response.status_code == 403 and bool(error.response.history)
+                may_pass = error.response.status_code in _PASSING or expired
+            if stream and stream.tell() > reached:
+                pauses, reached = iter(_PAUSES), stream.tell()
+            pause = next(pauses, None)
+            if pause is None or not may_pass:
                 raise
-        time.sleep(_PAUSES[max(failures - 1, 0)])
+        time.sleep(pause)
 
 
 def _receive(url: str, file: RemoteFile, stream: BinaryIO, arrived: Arrived) -> None:
@@ -119,7 +118,7 @@ def _receive(url: str, file: RemoteFile, stream: BinaryIO, arrived: Arrived) -> 
 
     Raises:
         httpx2.HTTPError, huggingface_hub.errors.HfHubHTTPError: the request failed, or the answer ended early.
-        ModelError: the server has fewer bytes than are listed.
+        ValueError: the server has fewer bytes than are listed.
     """
     import httpx2
     from huggingface_hub import constants, get_session
@@ -133,10 +132,7 @@ def _receive(url: str, file: RemoteFile, stream: BinaryIO, arrived: Arrived) -> 
         headers["Range"] = f"bytes={stream.tell()}-"
     with get_session().stream("GET", url, headers=headers, timeout=constants.HF_HUB_DOWNLOAD_TIMEOUT) as response:
         if response.status_code == 416:
-            raise ModelError(
-                f"{file.path} at {response.url.host} is shorter than the {file.size:,} bytes that are listed for it; "
-                "run the same command again later, or set HF_ENDPOINT to another address"
-            )
+            raise ValueError(f"{file.path} is shorter than the {file.size:,} bytes listed for it")
         hf_raise_for_status(response)
         if response.status_code != 206:  # the whole file
             stream.seek(0)
@@ -162,8 +158,8 @@ def _listed(file: Any) -> RemoteFile:
     return RemoteFile(file.rfilename, file.size, file.lfs.sha256 if file.lfs else None, file.blob_id)
 
 
-def check(path: Path, file: RemoteFile, expected_sha256: str | None = None) -> str:
-    """Return the SHA-256 of a fetched file, after a comparison with the published hash; delete it if they differ.
+def verify_hash(path: Path, file: RemoteFile, expected_sha256: str | None = None) -> str:
+    """Return the SHA-256 of a fetched file after comparing it with the published hash; delete the file if they differ.
 
     Raises:
         ModelError: they differ.
@@ -174,7 +170,7 @@ def check(path: Path, file: RemoteFile, expected_sha256: str | None = None) -> s
         path.unlink()
         raise ModelError(
             f"{file.path} arrived with another hash than was published for it, and was deleted; "
-            "run the same command again, and if this stays so, do not use the model"
+            "run the same command again, and do not use the model if this happens twice"
         )
     return found
 
@@ -191,10 +187,9 @@ def _git_sha1(path: Path) -> str:
 
 
 def cached_files(folder: Path | None) -> Iterator[tuple[str, Path, str]]:
-    """Yield the files of models in a cache that the hub's library wrote; None is the user's own cache.
+    """Yield repository, path and content name (a large file's SHA-256) of the files in a cache of the hub's library.
 
-    Each comes with its repository before it, and behind it the name of its content, a large file's SHA-256. They are
-    those of the commit of `main`, or else of the last one that was fetched.
+    None is the user's own cache. The files are those of the commit of `main`, or else of the newest one.
     """
     path = folder or Path(_constants().HF_HUB_CACHE)
     if not path.is_dir():
@@ -241,7 +236,7 @@ def _library() -> Any:
 
 
 def _client() -> httpx2.Client:
-    """Return a client that refuses unencrypted addresses elsewhere.
+    """Return a client that refuses unencrypted addresses of other machines.
 
     Raises:
         UsageError: the proxy of the environment cannot be used.
@@ -267,15 +262,23 @@ def _plain_errors(repository: str, target: Path | None = None) -> Iterator[None]
     from huggingface_hub.errors import HfHubHTTPError
 
     page = f"{_constants().ENDPOINT}/{repository}"
+    again = "run the same command again"
     try:
         yield
     except HfHubHTTPError as error:
-        raise _refusal(error, repository, page) from None
+        status, host = error.response.status_code, error.response.url.host
+        if status in (401, 403, 404) and not error.response.history:
+            raise UsageError(
+                f"{page} cannot be read ({status}); check the name, or if the model is private or has terms to accept, "
+                "accept them there and set HF_TOKEN to a token of your account"
+            ) from None
+        later = "in some minutes, or set HF_TOKEN, which allows more requests" if status == 429 else "later"
+        raise ModelError(f"{host} answered with an error ({status}) for {repository}; {again} {later}") from None
     except OSError as error:
         if error.errno not in _FULL or target is None:
             raise
         raise ModelError(
-            f"the disk of {target.parent} is full; free some space, and run the same command again: {_kept(target)}"
+            f"the disk of {target.parent} is full; free some space, and {again}{_continues(target)}"
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(
@@ -283,45 +286,11 @@ def _plain_errors(repository: str, target: Path | None = None) -> Iterator[None]
             "and whether the network wants a login first"
         ) from None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        host = urlsplit(page).hostname
-        if target is not None:
-            again = f"run the same command again: {_kept(target)}"
-            raise ModelError(f"the connection to {host} was cut; {again}") from None
         raise ModelError(
-            f"{host} cannot be reached ({error}); check the connection and run the same command again, set HF_ENDPOINT "
-            "to a mirror, or copy the files from another machine and name them with --asr FOLDER and --mt FILE"
+            f"the connection to {page} failed ({error}); check it and {again}{_continues(target)}; without one, "
+            "copy the files from another machine and name them with --asr FOLDER and --mt FILE"
         ) from None
 
 
-def _refusal(error: Any, repository: str, page: str) -> LivetransError:
-    """Return the error for an answer of the hub, or of a server of files, that is a refusal."""
-    from huggingface_hub import errors
-
-    status, host = error.response.status_code, error.response.url.host
-    if isinstance(error, errors.GatedRepoError):
-        return ModelError(
-            f"{repository} is given only to those who accept its terms; accept them at {page}, "
-            "then set HF_TOKEN to a token from your account there, and run the same command again"
-        )
-    if isinstance(error, errors.RevisionNotFoundError):
-        return UsageError(
-            f"{page} does not have the commit that was asked for; `livetrans models pull {repository}:FILE` "
-            "fetches a file of its newest one, without :FILE a recogniser"
-        )
-    if isinstance(error, errors.RepositoryNotFoundError):
-        return UsageError(
-            f"there is no {page}, or it is private; check the name, or set HF_TOKEN to a token that may read it"
-        )
-    if status == 429:
-        return ModelError(
-            f"{host} allows no more requests for the moment; run the same command again in some minutes, "
-            "or set HF_TOKEN, which allows more"
-        )
-    advice = "check HF_TOKEN, or " if status in (401, 403) else ""
-    return ModelError(
-        f"{host} answered with an error ({status}) for {repository}; {advice}run the same command again later"
-    )
-
-
-def _kept(target: Path) -> str:
-    return f"it goes on after the {target.stat().st_size / 1e6:.1f} MB that arrived"
+def _continues(target: Path | None) -> str:
+    return f": it continues after the {target.stat().st_size / 1e6:.1f} MB that arrived" if target else ""

@@ -1,4 +1,4 @@
-"""Pulled models: fetched into one folder, each with a receipt beside it, by which it is verified and removed."""
+"""Pulled models: fetched into one folder, each with a receipt beside it that verifies it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from livetrans.errors import ModelError, UsageError
 from livetrans.models.catalogue import TRANSLATOR, WEIGHTS, Entry
-from livetrans.models.hub import RemoteFile, Revision, check, fetch, look_up, sha256_of
+from livetrans.models.hub import RemoteFile, Revision, fetch, look_up, sha256_of, verify_hash
 from livetrans.session.codec import decode, encode
 
 _RECEIPT_SUFFIX = ".pull.json"
@@ -23,35 +23,29 @@ _SPARE_BYTES = 200_000_000
 _OF_RECOGNISER = re.compile(r"(config|preprocessor_config|tokenizer)\.json|model\.bin|vocabulary\.\w+")
 """The files that faster-whisper reads."""
 
+_OF_ONE_FILE = re.compile(r"\.gguf$|(^|/)ggml[^/]*\.bin$")
+
 Progress = Callable[[int, int], None]
 """Called with the bytes that are here, and the bytes of the whole model."""
 
 
 @dataclass(frozen=True, slots=True)
-class PulledFile:
-    size: int
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True)
 class Receipt:
-    """The files of a pulled model, with what verifies them without the network."""
+    """Where a pulled model came from, and the hashes that verify it without the network."""
 
     name: str
-    kind: str
+    """The name that it was pulled by."""
     repository: str
     commit: str
-    licence: str
     pulled_at: str
     """ISO 8601, UTC."""
-    files: dict[str, PulledFile]
-    """By the path within a recogniser's folder; the file's name for a translator."""
+    files: dict[str, str]
+    """SHA-256 by file name."""
 
     @property
     def sha256(self) -> str | None:
         """The hash of the weights."""
-        weights = self.files.get(WEIGHTS) or next(iter(self.files.values()), None)
-        return weights.sha256 if weights else None
+        return self.files.get(WEIGHTS) or next(iter(self.files.values()), None)
 
 
 def receipt_path(model: Path) -> Path:
@@ -93,13 +87,8 @@ def pull(entry: Entry, folder: Path, progress: Progress) -> Path:
                 receipt = read_receipt(target)
                 if receipt and receipt.repository == entry.repository:
                     return target
-                if receipt:
-                    advice = (
-                        f"was fetched from {receipt.repository}; remove it with `livetrans models rm {target.name}`"
-                    )
-                else:
-                    advice = "was not fetched by livetrans; move it away"
-                raise UsageError(f"{target} exists, and {advice}, and run the same command again")
+                came = f"from {receipt.repository}" if receipt else "not from a pull"
+                raise UsageError(f"{target} exists, and came {came}; move it away, and run the same command again")
             revision = look_up(entry.repository, entry.revision)
             # In a folder of their commit, so that two commits never mix.
             source = unfinished / revision.commit
@@ -114,7 +103,7 @@ def pull(entry: Entry, folder: Path, progress: Progress) -> Path:
             return target
     except Timeout:
         raise ModelError(
-            f"another livetrans is fetching {entry.name}; run the same command again when it has ended"
+            f"another livetrans is fetching {entry.name}; run the same command again after it has ended"
         ) from None
 
 
@@ -133,7 +122,7 @@ def completed(entry: Entry) -> Entry:
 def verify(model: Path, receipt: Receipt) -> list[str]:
     """Return the files of a model that are missing or differ from the receipt."""
     paths = {name: model / name if model.is_dir() else model for name in receipt.files}
-    return [name for name, path in paths.items() if not path.is_file() or sha256_of(path) != receipt.files[name].sha256]
+    return [name for name, path in paths.items() if not path.is_file() or sha256_of(path) != receipt.files[name]]
 
 
 def remove(model: Path) -> None:
@@ -160,30 +149,30 @@ def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:
     Raises:
         UsageError: there are none, or a quantisation stands for several.
     """
-    ggufs = [file for file in revision.files if file.path.endswith(".gguf")]
-    if entry.kind == TRANSLATOR:
-        endings = tuple(mark + entry.file.casefold() for mark in "-._")
-        named = [file for file in ggufs if file.path == entry.file] or [
-            file
-            for file in sorted(ggufs, key=lambda file: len(file.path))
-            if Path(file.path).stem.casefold().endswith(endings) and not Path(file.path).name.startswith("mmproj")
-        ]
-        # Of Q8_0 and UD-Q8_0, which both end in Q8_0, the first is meant.
-        if len(named) == 1 or (named and len(named[0].path) < len(named[1].path)):
-            return named[:1]
-    elif entry.is_one_file:
-        if files := [file for file in revision.files if file.path == entry.file]:
-            return files
-        raise UsageError(f"{entry.repository} has no {entry.file}; choose another from `livetrans models`")
-    else:
+    if not entry.is_one_file:
         files = [file for file in revision.files if _OF_RECOGNISER.fullmatch(file.path)]
         if any(file.path == WEIGHTS for file in files):
             return files
-    if ggufs:
-        listed = ", ".join(file.path for file in ggufs[:12]) + (" ..." if len(ggufs) > 12 else "")
+    elif files := [file for file in revision.files if file.path == entry.file] or _quantised(revision, entry.file):
+        return files
+    single = [file.path for file in revision.files if _OF_ONE_FILE.search(file.path)]
+    if single:
+        listed = ", ".join(single[:12]) + (" ..." if len(single) > 12 else "")
         raise UsageError(f"name a file of {entry.repository}, as {entry.repository}:FILE; it has {listed}")
-    lacking = "no GGUF file" if entry.kind == TRANSLATOR else f"no {WEIGHTS}, as faster-whisper's recognisers have"
-    raise UsageError(f"{entry.repository} has {lacking}; choose another from `livetrans models`")
+    raise UsageError(f"{entry.repository} has no model that livetrans can use; choose another from `livetrans models`")
+
+
+def _quantised(revision: Revision, quantisation: str) -> list[RemoteFile]:
+    """Return the GGUF file whose name ends in the quantisation: of Q8_0 and UD-Q8_0 the shorter is meant."""
+    endings = tuple(mark + quantisation.casefold() for mark in "-._")
+    named = [
+        file
+        for file in sorted(revision.files, key=lambda file: len(file.path))
+        if (path := PurePosixPath(file.path)).suffix == ".gguf"
+        and path.stem.casefold().endswith(endings)
+        and not path.name.startswith("mmproj")
+    ]
+    return named[:1] if len(named) == 1 or (named and len(named[0].path) < len(named[1].path)) else []
 
 
 def _fetch_all(entry: Entry, revision: Revision, folder: Path, progress: Progress) -> Receipt:
@@ -198,14 +187,13 @@ def _fetch_all(entry: Entry, revision: Revision, folder: Path, progress: Progres
     free = shutil.disk_usage(folder).free
     if needed > 0 and needed + _SPARE_BYTES > free:
         raise ModelError(
-            f"{entry.name} needs {(needed + _SPARE_BYTES) / 1e9:.1f} GB on the disk of {folder}, and only "
-            f"{free / 1e9:.1f} GB are free; free some space, or choose a smaller model"
+            f"{entry.name} needs {(needed + _SPARE_BYTES) / 1e9:.1f} GB on the disk of {folder}, which has only "
+            f"{free / 1e9:.1f} GB free; free some space, or choose a smaller model"
         )
-    before, pulled = 0, {}
+    before, hashes = 0, {}
     for path, file in files.items():
         fetch(revision, file, path, lambda size, before=before: progress(before + size, total))  # type: ignore[misc]
-        sha256 = check(path, file, entry.sha256 if file.path == entry.file else None)
-        pulled[path.name] = PulledFile(file.size, sha256)
+        hashes[path.name] = verify_hash(path, file, entry.sha256 if file.path == entry.file else None)
         before += file.size
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Receipt(entry.name, entry.kind, entry.repository, revision.commit, entry.licence, now, pulled)
+    return Receipt(entry.name, entry.repository, revision.commit, now, hashes)

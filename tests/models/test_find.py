@@ -23,7 +23,7 @@ from livetrans.models import chosen, find
 from livetrans.models.catalogue import RECOGNISER, TRANSLATOR, read_catalogue
 from livetrans.models.chosen import DOUBLE_MODEL, DRAFT_MODEL, choose_models, find_model, has_gpu_engine
 from livetrans.models.gguf import is_translator
-from livetrans.models.pulls import PulledFile, Receipt, receipt_path
+from livetrans.models.pulls import Receipt, receipt_path
 from livetrans.session.codec import encode
 
 HY_MT2 = "dc5f44fcf1fa496ee7ad725982c0c8c553a4de00259b53af84c4b89fb0c06699"
@@ -301,8 +301,7 @@ def test_the_catalogue_says_the_prompt_of_its_models_by_name_or_hash(home: Path,
     path = write(find.pull_folder() / name, gguf("hunyuan-dense", general_name="Anything"))
     if name == "another.gguf":
         assert find_model(TRANSLATOR, name).prompt is None
-        files = {name: PulledFile(1, HY_MT2)}
-        receipt = Receipt("a", "translator", "owner/a", "0" * 40, "MIT", "2026-11-22T00:00:00+00:00", files)
+        receipt = Receipt("a", "owner/a", "0" * 40, "2026-11-22T00:00:00+00:00", {name: HY_MT2})
         receipt_path(path).write_text(json.dumps(encode(receipt)))
     found = find_model(TRANSLATOR, name)
     assert (found.prompt, found.family) == ("hymt", "hymt")
