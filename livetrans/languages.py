@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-import unicodedata
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 
 from livetrans.errors import UsageError
+from livetrans.text import nearest
 
 AUTO = "auto"
-"""In place of a source language: the recogniser detects it."""
+"""Stands for a spoken language that the recogniser detects."""
 
 
 def _names(table: str) -> dict[str, str]:
-    """Parse `de German, en English` into names by code."""
+    """Return names by code from `de German, en English`."""
     return {code: name for code, _, name in (entry.strip().partition(" ") for entry in table.split(","))}
 
 
@@ -44,7 +40,7 @@ _VARIANTS = _names(
     pt-BR Brazilian Portuguese, pt-PT European Portuguese, zh-Hans Simplified Chinese, zh-Hant Traditional Chinese
     """
 )
-"""Variants that translators tell apart and Whisper does not; the code before the dash is Whisper's."""
+"""Variants that only translators tell apart; the code before the dash is Whisper's."""
 
 _TRANSLATED_ONLY = _names(
     """
@@ -52,22 +48,19 @@ _TRANSLATED_ONLY = _names(
     xh Xhosa, zu Zulu
     """
 )
-"""Languages of translators that Whisper does not have."""
+"""Languages that translators know and Whisper does not."""
 
 _OTHER_CODES = _names("fil tl, jv jw, nb no, zh-CN zh-Hans, zh-SG zh-Hans, zh-TW zh-Hant, zh-HK zh-Hant, zh-MO zh-Hant")
-"""Codes in langcodes' standard form by which the tables above have another."""
+"""Standard codes for which the tables above have another."""
 
 _OTHER_NAMES = _names("es castellano castilian, yue 广东话 廣東話, zh mandarin 汉语 漢語 国语 國語 普通话 普通話")
-"""Names in use that CLDR does not have."""
+"""Names in use that langcodes does not know."""
 
 _UNSPACED = frozenset({"bo", "ja", "km", "lo", "my", "th", "yue", "zh"})
 """Written without spaces between words, by Whisper code."""
 
-_NEAR = 0.85
-"""Likeness (difflib) from which a spelling is worth a suggestion: `geerman` is that near to `german`."""
-
 _LONGEST_CODE = 3
-"""Letters of the longest ISO 639 code. Names as short are often the code of another language."""
+"""Letters of the longest ISO 639 code. A name as short is often the code of another language."""
 
 _RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
 
@@ -81,9 +74,9 @@ class Language:
     name: str
     """English name, as prompts write it."""
     spaced: bool
-    """Whether words are separated by spaces: a caption can then be cut at a word boundary."""
+    """Whether spaces separate words, so that a caption can be cut at one."""
     whisper_code: str | None
-    """Whisper's code; None for a language that Whisper does not have."""
+    """Whisper's code; None if Whisper does not know the language."""
 
     @property
     def right_to_left(self) -> bool:
@@ -98,41 +91,34 @@ def _language(code: str, name: str) -> Language:
 LANGUAGES = {
     code.lower(): _language(code, name) for code, name in (_WHISPER_NAMES | _VARIANTS | _TRANSLATED_ONLY).items()
 }
-"""Every language by its code in small letters."""
+"""Every language by its code in lower case."""
 
 
-def _folded(name: str) -> str:
-    """Return a name in small letters, without accents and punctuation."""
-    letters = unicodedata.normalize("NFKD", name.casefold())
-    # Marks of other scripts are their vowels.
-    plain = (letter for letter in letters if not "\u0300" <= letter <= "\u036f")
-    return " ".join("".join(" " if unicodedata.category(letter)[0] == "P" else letter for letter in plain).split())
-
-
-_BY_ENGLISH_NAME = {_folded(language.name): language for language in LANGUAGES.values()}
+_BY_NAME = {language.name.lower(): language for language in LANGUAGES.values()} | {
+    name: LANGUAGES[code] for code, names in _OTHER_NAMES.items() for name in names.split()
+}
 
 
 def parse_language(text: str) -> Language:
-    """Return the language of a BCP-47 or ISO 639 code (`de`, `pt_BR`, `deu`) or name (`German`, `Deutsch`).
+    """Return the language of a BCP-47 or ISO 639 code (`de`, `pt_BR`, `deu`) or of a name (`German`, `Deutsch`).
 
-    Names are those of CLDR in all its languages. Case and accents are ignored, and so are subtags without an effect
-    here: `en-GB` is `en`, `zh-Hant-TW` is `zh-Hant`.
+    Names are those of CLDR in all its languages, in any case. Subtags without an effect here are ignored: `en-GB` is
+    `en`, `zh-Hant-TW` is `zh-Hant`.
 
     Raises:
-        UsageError: no such language, or several; the message names languages spelled like it.
+        UsageError: there is no such language; the message names the one spelled most like it.
     """
-    wanted = text.strip().replace("_", "-")
-    name = _folded(wanted)
-    if known := LANGUAGES.get(wanted.lower()) or _BY_ENGLISH_NAME.get(name) or _by_tag(wanted):
+    tag = text.strip().replace("_", "-")
+    name = tag.replace("-", " ").lower()
+    if known := LANGUAGES.get(tag.lower()) or _BY_NAME.get(name) or _by_tag(tag) or _by_foreign_name(name):
         return known
-    found = _by_name().get(name, ())
-    if len(found) == 1:
-        return next(iter(found))
-    raise UsageError(f"unknown language {text!r}; {_advice(name)}")
+    close = _BY_NAME.get(nearest(name, _BY_NAME) or "")
+    advice = f"did you mean {close.code} ({close.name})?" if close else "use a code such as en, de, fr or zh-Hant;"
+    raise UsageError(f"unknown language {text!r}; {advice} `livetrans languages` lists all")
 
 
 def require_two_languages(spoken: str, shown: str) -> None:
-    """Check that two languages differ; each is a code or a name, the spoken one also `auto`.
+    """Check that two languages differ. Each is a code or a name, the spoken one also `auto`.
 
     Raises:
         UsageError: they are the same, or one is unknown.
@@ -162,37 +148,13 @@ def _by_tag(tag: str) -> Language | None:
     return next(filter(None, (LANGUAGES.get(_OTHER_CODES.get(prefix, prefix).lower()) for prefix in prefixes)), None)
 
 
-@cache
-def _by_name() -> dict[str, dict[Language, None]]:
-    """Return the languages by folded name, in all languages of CLDR; a few names are those of two."""
-    from language_data.name_data import CODE_TO_NAMES
+def _by_foreign_name(name: str) -> Language | None:
+    """Return the language that has this name, or one with few letters more or less, in any language of CLDR."""
+    import langcodes
 
-    # The inner dictionaries are sets that keep their order, for the advice.
-    found = defaultdict(dict, {name: {language: None} for name, language in _BY_ENGLISH_NAME.items()})
-
-    def add(language: Language, names: Iterable[str]) -> None:
-        for name in map(_folded, names):
-            if len(name) > _LONGEST_CODE or not name.isascii():
-                found[name][language] = None
-
-    for code, names in CODE_TO_NAMES.items():
-        # Codes of regions and scripts begin with a digit or a capital.
-        if code[0].islower() and (language := _by_tag(code)):
-            add(language, names.values())
-    for code in _VARIANTS:
-        base, subtag = (CODE_TO_NAMES[part] for part in code.split("-"))
-        add(LANGUAGES[code.lower()], (f"{base[within]} {subtag[within]}" for within in base.keys() & subtag))
-    for code, others in _OTHER_NAMES.items():
-        add(LANGUAGES[code], others.split())
-    return found
-
-
-def _advice(name: str) -> str:
-    by_name = _by_name()
-    # A word may be a whole name: `русский язык`.
-    close = [word for word in (name, *name.split()) if word in by_name]
-    close = close or difflib.get_close_matches(name, by_name, n=3, cutoff=_NEAR)
-    meant = dict.fromkeys(f"{language.code} ({language.name})" for word in close for language in by_name[word])
-    if meant:
-        return f"did you mean {' or '.join(meant)}? `livetrans languages` lists all"
-    return "use a code such as en, de, fr or zh-Hant, or the name; `livetrans languages` lists all"
+    if len(name) <= _LONGEST_CODE and name.isascii():
+        return None
+    try:
+        return _by_tag(str(langcodes.find(name)))
+    except (LookupError, UnicodeError):
+        return None
