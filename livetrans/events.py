@@ -221,6 +221,8 @@ class Notice:
 
     level: str  # `info`, `warning` or `error`.
     text: str
+    about: str | None = None
+    """What it is about, if that can change: a later notice about the same makes this one untrue."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,7 +176,7 @@ class LiveSource:
         """Take note that the capture has nothing to capture now: `absence` is why."""
 
     def _say(self, level: str, template: str) -> None:
-        self._notify(Notice(level, template.format(self._capture.device)))
+        self._notify(Notice(level, template.format(self._capture.device), self.gap_reason))
 
     def _report_loss(self) -> None:
         if not self._loss_is_reported:

@@ -65,6 +65,6 @@ class Microphone(LiveSource):
         if is_system_sound(self._capture.device):
             return  # Zeros are a pause of what is played.
         if before < limit <= self._zeros:
-            self._notify(Notice("warning", f"{device} nothing but zeros: {zeros_advice()}."))
+            self._notify(Notice("warning", f"{device} nothing but zeros: {zeros_advice()}.", "zeros"))
         elif self._zeros < limit <= before:
-            self._notify(Notice("info", f"{device} sound."))
+            self._notify(Notice("info", f"{device} sound.", "zeros"))

@@ -55,7 +55,7 @@ class Playback(LiveSource):
         wanted = None if program is None else capture.device
         super().__init__(capture, lambda: open_capture(wanted, None, OUTPUT), clock, notify, asleep)
         self._program = wanted
-        self._has_played = False
+        self._has_played = self._is_awaited = False
 
     @property
     def name(self) -> str:
@@ -63,6 +63,9 @@ class Playback(LiveSource):
 
     def _on_sound(self, samples: NDArray[np.int16]) -> None:
         self._has_played = True
+        if self._is_awaited:
+            self._is_awaited = False
+            self._notify(Notice("info", f"'{self._program}' plays now.", self.gap_reason))
 
     def _report(self, begin: int, end: int, reason: str) -> None:
         """Report a gap, but not the wait for the first sound: a server renders up to 2 s ahead."""
@@ -76,5 +79,6 @@ class Playback(LiveSource):
         elif absence == NO_PROGRAM and self._has_played:
             self._notify(Notice("info", f"'{self._program}' has stopped playing; captions go on when it plays again."))
         elif absence == NO_PROGRAM:
+            self._is_awaited = True
             waiting = f"'{self._program}' plays nothing yet: captions begin when it does"
-            self._notify(Notice("warning", f"{waiting}; `livetrans devices` lists what plays now."))
+            self._notify(Notice("warning", f"{waiting}; `livetrans devices` lists what plays now.", self.gap_reason))

@@ -1,4 +1,4 @@
-"""The screen: captions, numbers and keys. It receives events as messages and moves the run's controls."""
+"""The screen: captions, metrics and keys. It receives events as messages and moves the run's controls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from textual.app import ComposeResult, SystemCommand
+from textual.app import App, ComposeResult, SystemCommand
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import Screen
 from textual.theme import Theme
@@ -22,10 +22,12 @@ from livetrans.tui.board import Boards, Posted, ScreenSink
 from livetrans.tui.captions import History, Panes, Search
 from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import bindings, commands_of, listed, palette
-from livetrans.tui.numbers import GROUPS
-from livetrans.tui.readers import ReadersBar, Served, ServedApp
-from livetrans.tui.status import ROOMY_HEIGHT, Figures, Loading, Phase, StatusLine, Strip, TopBar
+from livetrans.tui.messages import MessageRow, Messages, MessagesSheet
+from livetrans.tui.panel import ROOMY_HEIGHT, SECTIONS, Figures, Strip
+from livetrans.tui.readers import NOT_SERVED, ReadersBar, ReadersScreen, Served, open_in_browser
+from livetrans.tui.status import Loading, Phase, TopBar
 from livetrans.tui.terminal import copy_text, readable
+from livetrans.tui.wrapped import Sheet
 
 POLL_SECONDS = 0.25
 """How often numbers and signals are read, in seconds: numbers that change more often cannot be read."""
@@ -33,10 +35,22 @@ POLL_SECONDS = 0.25
 HAS_ENDED = "the run has ended: this key changes nothing any more"
 WIDTHS = [(0, "-narrow"), (76, "-normal"), (120, "-wide")]
 """Widths from which the style sheet's classes hold; below 76 a panel at the side would leave captions no room."""
-HEIGHTS = [(0, "-tiny"), (10, "-short"), (ROOMY_HEIGHT, "-tall")]
+HEIGHTS = [(0, "-tiny"), (12, "-short"), (16, "-medium"), (ROOMY_HEIGHT, "-tall")]
+"""Heights likewise: captions come first, so a tiny terminal has no footer and a short one no strip."""
 
 
-class LivetransApp(ServedApp):
+class Column(Vertical):
+    """The column of the captions; calls `fit` whenever it gets another size."""
+
+    def __init__(self, fit: Callable[[], None]) -> None:
+        super().__init__(id="captions")
+        self._fit_rows = fit
+
+    def on_resize(self) -> None:
+        self._fit_rows()
+
+
+class LivetransApp(App[str]):
     """Live captions; `run()` returns None after a clean end, or the sentence that explains why the run failed.
 
     The run starts after the first frame. `snapshot` gives the figures of a language. `save` writes the transcript to
@@ -63,7 +77,8 @@ class LivetransApp(ServedApp):
         limit: str = "",
         server: Served | None = None,
     ) -> None:
-        super().__init__(server)
+        super().__init__()
+        self._server = server
         settings, output = run.settings, run.settings.output
         self._title, self._model = title, settings.language_model.model.stem
         self._detected: str | None = None
@@ -88,8 +103,10 @@ class LivetransApp(ServedApp):
         self._current = Panes(tracks, self._show_source, output.source_line)
         self._loading_bar = Loading()
         self._search = Search()
-        self._status = StatusLine()
+        self._messages = Messages()
+        self._row = MessageRow(self._messages)
         self._figures = Figures()
+        self._column = Column(self.on_resize)
         self._panel = VerticalScroll(self._figures, id="panel", can_focus=False)
         self._strip = Strip(id="strip")
         if output.theme is not None:
@@ -103,12 +120,13 @@ class LivetransApp(ServedApp):
         yield self._top
         yield ReadersBar(self._server)
         with Horizontal(id="body"):
-            with Vertical(id="captions"):
+            with self._column:
                 yield self._history
                 yield self._loading_bar
                 yield self._current
-                yield self._search
-                yield self._status
+                with Horizontal(id="bottom"):
+                    yield self._search
+                    yield self._row
             yield self._panel
         yield self._strip
         yield Footer(show_command_palette=False)
@@ -131,7 +149,7 @@ class LivetransApp(ServedApp):
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
-        self._loading_bar.take(self._current.fit(self.screen_stack[0].query_one("#captions").size))
+        self._loading_bar.set_rows(self._current.fit(self._column.size))
         self._show_numbers()
 
     def _begin(self) -> None:
@@ -180,12 +198,10 @@ class LivetransApp(ServedApp):
     def _show_notice(self, notice: Notice) -> None:
         if notice.level == "error":
             self._failure = notice.text
-        if notice.level != "info":
-            self._status.show(notice.text, notice.level)
-        elif self._phase is Phase.LOADING:
+        if notice.level == "info" and self._phase is Phase.LOADING:
             self._loading_bar.show(notice.text)
-        elif self._phase is Phase.RUNNING:
-            self._status.show(notice.text)
+        else:
+            self._row.add(notice)
 
     def _end(self, ended: RunEnded) -> None:
         self._enter(Phase.ENDED)
@@ -205,7 +221,7 @@ class LivetransApp(ServedApp):
     def _show_state(self) -> None:
         below = f"{self._below} new below, End follows" if self._below else ""
         state = self._phase.sentence(self._paused, self._snapshot().total is not None)
-        self._status.show_state(" · ".join(filter(None, (below, state))))
+        self._row.show_state(" · ".join(filter(None, (below, state))))
 
     def on_history_below(self, message: History.Below) -> None:
         self._below = message.count
@@ -227,7 +243,7 @@ class LivetransApp(ServedApp):
 
     def action_pause(self) -> None:
         if self._phase is Phase.ENDED:
-            self._status.show(HAS_ENDED)
+            self._row.show_answer(HAS_ENDED)
         elif self._phase is not Phase.FINISHING:
             self._paused = not self._paused
             self._pipeline.pause(self._paused)
@@ -239,14 +255,14 @@ class LivetransApp(ServedApp):
         self._history.show_source(self._show_source)
         self._current.show_source(self._show_source)
         self._fit()
-        self._status.show(f"source {'shown' if self._show_source else 'hidden'}")
+        self._row.show_answer(f"source {'shown' if self._show_source else 'hidden'}")
 
     def _full_title(self) -> str:
         return " · ".join((keys.languages_of(self._pipeline.settings, self._detected), self._title, self._model))
 
     async def action_target(self) -> None:
         """Show the captions in the next language, also after the end."""
-        self._status.show(keys.next_target(self._pipeline))
+        self._row.show_answer(keys.next_target(self._pipeline))
         self._boards.show(self._pipeline.settings.target_language)
         await self._history.replace(self._boards.history)
         self._top.rename(self._full_title())
@@ -267,7 +283,7 @@ class LivetransApp(ServedApp):
 
     def _move(self, control: Callable[[], str]) -> None:
         """Move a control of the run, and show what it says; a run that has ended has none."""
-        self._status.show(HAS_ENDED if self._phase is Phase.ENDED else control())
+        self._row.show_answer(HAS_ENDED if self._phase is Phase.ENDED else control())
         self._top.rename(self._full_title())
         self._show_numbers()
 
@@ -282,7 +298,7 @@ class LivetransApp(ServedApp):
 
     def _copy(self, text: str, what: str) -> None:
         sentence = copy_text(text, what, self.copy_to_clipboard) if text else "nothing to copy on the screen"
-        self._status.show(sentence)
+        self._row.show_answer(sentence)
 
     def _shown_captions(self) -> list[str]:
         captions = [*self._history.captions, *self._boards.captions]
@@ -290,7 +306,7 @@ class LivetransApp(ServedApp):
 
     def action_save(self) -> None:
         is_growing = any(not caption.final for caption in self._boards.captions)
-        self._status.show(*keys.save_transcript(self._save, is_growing=is_growing))
+        self._row.show_answer(keys.save_transcript(self._save, is_growing=is_growing))
 
     def action_clear(self) -> None:
         self._boards.clear()
@@ -306,22 +322,22 @@ class LivetransApp(ServedApp):
         text, before = message.value.strip(), self._search.found
         self._search.found = self._history.find(text, before) if text else None
         if text and self._search.found is None:
-            self._status.show("not found above" if before is None else "no more captions")
+            self._row.show_answer("not found above" if before is None else "no more captions")
         else:
-            self._status.end_info()
+            self._row.end_answer()
 
     def action_end_search(self) -> None:
         self._search.display = False
         self._search.clear()
         self._history.focus()
         self._history.end_search()
-        self._status.end_info()
+        self._row.end_answer()
 
     def action_panel(self) -> None:
         self._shown_panel = PANELS[(PANELS.index(self._shown_panel) + 1) % len(PANELS)]
         self._place_panel()
-        self._status.show(f"panel: {self._shown_panel}")
-        self.call_after_refresh(self._fit)
+        self._show_numbers()
+        self._row.show_answer(f"panel: {self._shown_panel}")
 
     def _place_panel(self) -> None:
         self.screen_stack[0].set_class(self._shown_panel == "off", "-no-panel")
@@ -329,12 +345,30 @@ class LivetransApp(ServedApp):
     def action_only(self) -> None:
         """Show nothing but captions, or everything again."""
         self.screen_stack[0].toggle_class("-only")
-        self.call_after_refresh(self._fit)
 
     def action_help(self, at: str = "") -> None:
-        """Open the help; `at` is the label of a number to open it at."""
-        if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(at))
+        """Open the help; `at` is the label of a metric to open it at."""
+        self._open(HelpScreen(at))
+
+    def action_messages(self) -> None:
+        """Show all messages in full; the warnings among them are read then."""
+        self._open(MessagesSheet(self._messages))
+        self._row.acknowledge()
+
+    def action_readers(self) -> None:
+        """Show the page's address and its QR code."""
+        if self._server is None:
+            self._row.show_answer(NOT_SERVED)
+        else:
+            self._open(ReadersScreen(self._server))
+
+    def action_browse(self) -> None:
+        """Open the page in a browser."""
+        self._row.show_answer(open_in_browser(self._server.address) if self._server else NOT_SERVED)
+
+    def _open(self, sheet: Sheet) -> None:
+        if not isinstance(self.screen, Sheet):
+            self.push_screen(sheet)
 
     def action_stop(self) -> None:
         """Finish the last captions, then quit; at once the second time, or where nothing is left to finish."""
@@ -349,10 +383,10 @@ class LivetransApp(ServedApp):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         for title, meaning, action in palette(self._commands):
             yield SystemCommand(title, meaning, partial(self.call_later, self.run_action, action))
-        for number in {number.label: number for group in GROUPS for number in group.numbers}.values():
-            explain = partial(self.call_later, self.run_action, f"help({number.label!r})")
-            yield SystemCommand(f"What is {number.label}?", number.meaning.replace("`", ""), explain)
+        for metric in {metric.label: metric for section in SECTIONS for metric in section.metrics}.values():
+            explain = partial(self.call_later, self.run_action, f"help({metric.label!r})")
+            yield SystemCommand(f"What is {metric.label}?", metric.meaning.replace("`", ""), explain)
         yield SystemCommand("Theme", "Change colours: light, dark, the terminal's own.", self.action_change_theme)
 
     def _say_theme(self, theme: Theme) -> None:
-        self._status.show(f'theme {theme.name}, for this run; `theme = "{theme.name}"` in config.toml keeps it')
+        self._row.show_answer(f'theme {theme.name}, for this run; `theme = "{theme.name}"` in config.toml keeps it')

@@ -18,20 +18,17 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from livetrans.events import DRAFT_MODEL, Caption, Span
 from livetrans.text import (
-    END_ISOLATE,
-    RIGHT_TO_LEFT,
-    display_width,
     join_text,
-    line_spans,
     reads_right_to_left,
     track_label,
     visible,
 )
 from livetrans.tui.board import Board
+from livetrans.tui.wrapped import WrappedText, in_lines
 
 HISTORY_CAPTIONS = 500
 """Most captions in the history: memory must not grow with the hours, and the session has them all."""
@@ -41,7 +38,9 @@ SENTENCE_CELLS = 280
 MAXIMUM_WIDTH = 104
 """Columns of a line that can still be read with ease, margins included; also in the style sheet."""
 PANE_SHARE = 0.6
-"""Most of the rows between the bars that the current caption may take."""
+"""Most of the rows between the bars that the current caption may take, where there are more than a few."""
+CAPTION_ROWS = 3
+"""Rows that the current caption has wherever the terminal has them."""
 
 SOURCE, PARTIAL_SOURCE = "$quiet", "$quiet italic"
 """Committed and partial source."""
@@ -81,57 +80,41 @@ def source_content(committed: str, partial: str) -> Content:
     return Content.assemble((whole[:cut], SOURCE), (whole[cut:], PARTIAL_SOURCE))
 
 
-def in_lines(content: Content, width: int, right_to_left: bool) -> list[Content]:
-    """Return the content in lines of `width` columns.
-
-    Not broken by Textual, which breaks Thai inside letters. A line from right to left ends at the right edge, and is a
-    directional isolate, because terminals take the lines of a screen for lines from left to right.
-    """
-    lines = [content[begin:end] for begin, end in line_spans(content.plain, width)]
-    if not right_to_left:
-        return lines
-    margins = [" " * (width - display_width(line.plain)) for line in lines]
-    return [
-        Content.assemble(margin, RIGHT_TO_LEFT, line, END_ISOLATE) for margin, line in zip(margins, lines, strict=True)
-    ]
-
-
-class FinishedCaption(Static):
-    """A finished caption with its source. Its lines depend on its width, which it knows when it is laid out."""
+class FinishedCaption(WrappedText):
+    """A finished caption with its source."""
 
     def __init__(self, caption: Caption, show_source: bool, source_line: str) -> None:
+        super().__init__()
         self.caption = caption
         self._source_line = source_line
         self._show_source = show_source
-        self._width = 0
-        super().__init__(self._content(), markup=False)
 
     def is_before(self, other: FinishedCaption) -> bool:
         """Return whether it is of another track than `other`, and began before it."""
         return self.caption.track != other.caption.track and self.caption.start < other.caption.start
 
+    def contains(self, text: str) -> bool:
+        """Return whether caption or source contain the text, in any case."""
+        return text.casefold() in f"{self.caption.source}\n{self.caption.text}".casefold()
+
     def show_source(self, shown: bool) -> None:
         self._show_source = shown
-        self.update(self._content())
+        self.change()
 
-    def on_resize(self) -> None:
-        if self.content_size.width != self._width:
-            self._width = self.content_size.width
-            self.update(self._content())
-
-    def _content(self) -> Content:
+    def wrap(self, width: int) -> list[Content]:
         caption, source = self.caption, self.caption.source
-        texts = [(caption_content(caption, ""), caption.right_to_left)]
-        if self._show_source and source and not caption.untranslated:
-            heard = (source_content(source, ""), reads_right_to_left(source))
-            texts = [heard, *texts] if self._source_line == "above" else [*texts, heard]
-        if not self._width:
-            return Content("\n").join(text for text, _ in texts)
-        return Content("\n").join(line for text in texts for line in in_lines(text[0], self._width, text[1]))
+        lines = in_lines(caption_content(caption, ""), width, caption.right_to_left)
+        if not self._show_source or not source or caption.untranslated:
+            return lines
+        heard = in_lines(source_content(source, ""), width, reads_right_to_left(source))
+        return heard + lines if self._source_line == "above" else lines + heard
 
 
 class History(VerticalScroll):
-    """Finished captions, newest last; follows the end unless the reader scrolled up."""
+    """Finished captions, newest last. It follows the end unless the reader scrolled up.
+
+    A reader who scrolled up keeps their caption in view in any other size of the terminal.
+    """
 
     @dataclass
     class Below(Message):
@@ -146,6 +129,10 @@ class History(VerticalScroll):
         self._show_source = show_source
         self._is_at_end = True
         self._below = 0
+        self._laid_out = Size()
+        """The size in which the reader last scrolled."""
+        self._reading: tuple[FinishedCaption, int] | None = None
+        """The caption at the top, and how many of its rows are above it; None at the end."""
 
     def on_mount(self) -> None:
         self.anchor()
@@ -155,7 +142,7 @@ class History(VerticalScroll):
         return [line.caption for line in self._lines]
 
     async def extend(self, captions: Iterable[Caption]) -> None:
-        """Add captions, of two tracks in the order in which their speech began; wait until the next frame has them."""
+        """Add captions, of two tracks in the order in which their speech began. Return once they are laid out."""
         new = [FinishedCaption(caption, self._show_source, self._source_line) for caption in captions]
         if new and not self._is_at_end:
             self._count_below(self._below + len(new))
@@ -172,9 +159,29 @@ class History(VerticalScroll):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
+        if self.size != self._laid_out:
+            return  # Another size moved the rows, not the reader.
         self._is_at_end = new_value >= self.max_scroll_y
         if self._is_at_end:
+            self._reading = None
             self._count_below(0)
+            return
+        for line in self._lines:
+            if line.virtual_region.bottom > new_value:
+                self._reading = line, int(new_value) - line.virtual_region.y
+                return
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._keep_reading)
+
+    def _keep_reading(self) -> None:
+        if self._reading and self._reading[0] in self._lines:
+            line, above = self._reading
+            self.release_anchor()
+            rows_above = min(above, max(line.virtual_region.height - 1, 0))
+            self._laid_out = Size()
+            self.scroll_to(y=line.virtual_region.y + rows_above, animate=False, immediate=True)
+        self._laid_out = self.size
 
     def _count_below(self, count: int) -> None:
         if count != self._below:
@@ -187,15 +194,16 @@ class History(VerticalScroll):
             line.show_source(shown)
 
     def clear(self) -> None:
+        """Remove all captions and follow the end again."""
         self._lines.clear()
         self.remove_children()
+        self._count_below(0)
+        self._is_at_end, self._reading = True, None
+        self.anchor()
 
     async def replace(self, captions: Sequence[Caption]) -> None:
         """Show other captions, the newest in view."""
         self.clear()
-        self._count_below(0)
-        self._is_at_end = True
-        self.anchor()
         await self.extend(captions[-HISTORY_CAPTIONS:])
 
     def rows(self) -> dict[int, str]:
@@ -204,20 +212,19 @@ class History(VerticalScroll):
         for line in reversed(self._lines):
             if line.region.bottom <= self.region.y:
                 break
-            rows |= rows_of(line)
+            rows |= line.rows()
         return {row: text for row, text in rows.items() if self.region.y <= row < self.region.bottom}
 
-    def find(self, text: str, before: int | None = None) -> int | None:
-        """Scroll to the newest caption with the text, of those before the one at `before`; return which it is."""
+    def find(self, text: str, before: FinishedCaption | None = None) -> FinishedCaption | None:
+        """Scroll to the newest caption that contains the text, of those `before` another one; return it."""
         self.query(".-found").remove_class("-found")
-        for index in reversed(range(len(self._lines) if before is None else before)):
-            line = self._lines[index]
-            if text.casefold() in f"{line.caption.source}\n{line.caption.text}".casefold():
-                line.add_class("-found")
-                self.release_anchor()
-                line.scroll_visible(animate=False, immediate=True)
-                return index
-        return None
+        earlier = takewhile(lambda line: line is not before, self._lines)
+        found = next((line for line in reversed(list(earlier)) if line.contains(text)), None)
+        if found:
+            found.add_class("-found")
+            self.release_anchor()
+            found.scroll_visible(animate=False, immediate=True)
+        return found
 
     def end_search(self) -> None:
         """Go back to the newest caption and follow it."""
@@ -235,39 +242,34 @@ class Search(Input):
 
     def __init__(self) -> None:
         super().__init__(placeholder="find in captions", compact=True, id="search")
-        self.found: int | None = None
-        """The caption that was found last: another text is looked for from the newest on."""
+        self.found: FinishedCaption | None = None
+        """The caption found last, before which the next is looked for; another text starts at the newest."""
 
     def on_input_changed(self) -> None:
         self.found = None
 
 
-class FixedRows(Static):
-    """Text in a number of rows that stays; where it has more lines, its last page is shown."""
+class FixedRows(WrappedText):
+    """Text in a fixed number of rows; a longer text shows its last page."""
 
     def __init__(self, id: str) -> None:
-        super().__init__(id=id, markup=False)
+        super().__init__(id=id)
         self._rows = 1
         self._shown = (Content(""), False)
 
     def show(self, content: Content, right_to_left: bool = False) -> None:
         self._shown = (content, right_to_left)
-        self._draw()
+        self.change(layout=False)
 
-    def take(self, rows: int) -> None:
-        """Take another number of rows: the terminal has another size."""
+    def set_rows(self, rows: int) -> None:
+        """Set the number of rows, for another size of the terminal; 0 hides the text."""
         self._rows, self.styles.height, self.display = max(rows, 1), rows, rows > 0
-        self._draw()
+        self.change(layout=False)
 
-    def on_resize(self) -> None:
-        self._draw()
-
-    def _draw(self) -> None:
-        content, right_to_left = self._shown
-        if self.content_size.width:
-            lines = in_lines(content, self.content_size.width, right_to_left)
-            page = max(len(lines) - 1, 0) // self._rows
-            self.update(Content("\n").join(lines[page * self._rows :]), layout=False)
+    def wrap(self, width: int) -> list[Content]:
+        lines = in_lines(self._shown[0], width, self._shown[1])
+        page = max(len(lines) - 1, 0) // self._rows
+        return lines[page * self._rows :]
 
 
 class Current(Vertical):
@@ -282,14 +284,18 @@ class Current(Vertical):
     def compose(self) -> ComposeResult:
         yield from (self._source, self._caption)[:: 1 if self._source_line == "above" else -1]
 
-    def fit(self, room: Size, share: float) -> int:
-        """Divide the rows, a share of the `room` of captions and history together; return how many the pane takes."""
-        width = max(min(room.width, MAXIMUM_WIDTH) - self.gutter.width, 1)
-        rows = max(int(room.height * share) - self.gutter.height, 1)
-        source = min(3 if width < 64 else 2, rows // 3) if self.show_source else 0
-        self._source.take(source)
-        caption = min(max(ceil(SENTENCE_CELLS / width), 3), rows - source)
-        self._caption.take(caption)
+    def fit(self, width: int, height: int) -> int:
+        """Divide the rows of a pane of at most this width and height in cells; return how many it takes.
+
+        Captions come first: there is a source where three rows of captions fit beside it.
+        """
+        width = max(min(width, MAXIMUM_WIDTH) - self.gutter.width, 1)
+        rows = max(height - self.gutter.height, 1)
+        wanted = min(3 if width < 64 else 2, rows // 3) if self.show_source else 0
+        source = wanted if rows - wanted >= CAPTION_ROWS else 0
+        caption = min(max(ceil(SENTENCE_CELLS / width), CAPTION_ROWS), rows - source)
+        self._source.set_rows(source)
+        self._caption.set_rows(caption)
         return source + caption + self._caption.styles.margin.height + self.gutter.height
 
     def show(self, captions: Sequence[Caption], source: tuple[str, str], waiting: str = "") -> None:
@@ -322,8 +328,10 @@ class Panes(Vertical):
             pane.show_source = shown
 
     def fit(self, room: Size) -> int:
-        """Divide the rows, `room` is that of captions and history together; return how many the panes take."""
-        return sum(pane.fit(room, PANE_SHARE / len(self._panes)) for pane in self._panes)
+        """Divide the rows, `room` is that of captions, history and messages; return how many the panes take."""
+        least = min(CAPTION_ROWS, (room.height - 2) // len(self._panes))
+        height = max(int(room.height * PANE_SHARE / len(self._panes)), least)
+        return sum(pane.fit(room.width, height) for pane in self._panes)
 
     def show(self, boards: Sequence[Board], waiting: str = "") -> None:
         """Draw what is current on the board of each track; the sentence `waiting` where nothing ever was on any."""
@@ -334,9 +342,4 @@ class Panes(Vertical):
     def rows(self) -> dict[int, str]:
         """Return the text of the rows in view, by their row on the screen."""
         blocks = (block for block in self.query(FixedRows) if block.display)
-        return {row: text for block in blocks for row, text in rows_of(block).items()}
-
-
-def rows_of(text: Static) -> dict[int, str]:
-    """Return the rows of a text by their row on the screen."""
-    return {text.region.y + row: line for row, line in enumerate(str(text.content).split("\n")) if line.strip()}
+        return {row: text for block in blocks for row, text in block.rows().items()}

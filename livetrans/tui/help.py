@@ -1,20 +1,15 @@
-"""The help: how to read a caption, every key and every number, one sentence each."""
+"""The help: how to read a caption, and every key and metric in a sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Static
 
-from livetrans.tui.captions import in_lines
 from livetrans.tui.keys import COMMANDS
-from livetrans.tui.numbers import GROUPS
+from livetrans.tui.panel import SECTIONS
+from livetrans.tui.wrapped import Sheet, WrappedText, in_lines
 
 LABEL_WIDTH = 15
 
@@ -27,48 +22,39 @@ READING = Content.assemble(
 )
 
 
-class HelpScreen(ModalScreen[None]):
-    """The explanations of keys and numbers, from the number with the label `at` on; any of the usual keys closes it."""
+class HelpScreen(Sheet):
+    """The explanations of keys and metrics, opened at the metric with the label `at`."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("escape,question_mark,q,enter", "dismiss", "Close")]
-    AUTO_FOCUS = "#help"
+    HEADING = "Help"
 
     def __init__(self, at: str = "") -> None:
         super().__init__()
         self._at = at
 
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(id="help") as page:
-            page.border_title = "Help"
-            page.border_subtitle = "esc closes · arrows scroll"
-            yield Explanations(self._at)
+    def body(self) -> ComposeResult:
+        yield Explanations()
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._scroll)
+
+    def _scroll(self) -> None:
+        rows = draw(self.query_one(Explanations).content_size.width)[1]
+        self.query_one("#sheet").scroll_to(y=rows.get(self._at, 0), animate=False)
 
 
-class Explanations(Static):
-    """The text of the help. Its lines depend on its width, which it knows when it is laid out."""
+class Explanations(WrappedText):
+    """The text of the help."""
 
-    def __init__(self, at: str) -> None:
-        super().__init__(markup=False)
-        self._at = at
-        self._width = 0
-
-    def on_resize(self) -> None:
-        if self.content_size.width == self._width:
-            return
-        is_first, self._width = not self._width, self.content_size.width
-        content, rows = draw(self._width)
-        self.update(content)
-        if is_first:
-            page = self.screen.query_one("#help")
-            self.call_after_refresh(page.scroll_to, y=rows.get(self._at, 0), animate=False)
+    def wrap(self, width: int) -> list[Content]:
+        return draw(width)[0]
 
 
-def draw(width: int) -> tuple[Content, dict[str, int]]:
-    """Return the help in lines of `width` cells, and the row at which each label stands.
+def draw(width: int) -> tuple[list[Content], dict[str, int]]:
+    """Return the help in lines of `width` cells, and the row of each label.
 
     It is one text, because a widget for each entry takes half a second to open.
     """
-    lines = [*heading("Captions"), *in_lines(READING, width, right_to_left=False)]
+    lines = [*heading("Captions"), *in_lines(READING, width)]
     rows: dict[str, int] = {}
     for title, entries in sections():
         lines += heading(title)
@@ -76,11 +62,11 @@ def draw(width: int) -> tuple[Content, dict[str, int]]:
             rows[label] = len(lines)
             # What stands between backquotes is typed.
             parts = [(part, "bold" if index % 2 else "") for index, part in enumerate(sentence.split("`"))]
-            wrapped = in_lines(Content.assemble(*parts), max(width - LABEL_WIDTH, 1), right_to_left=False)
+            wrapped = in_lines(Content.assemble(*parts), max(width - LABEL_WIDTH, 1))
             for number, line in enumerate(wrapped):
                 start = "" if number else label
                 lines.append(Content.assemble((start.ljust(LABEL_WIDTH), "bold"), line))
-    return Content("\n").join(lines), rows
+    return lines, rows
 
 
 def heading(title: str) -> list[Content]:
@@ -95,11 +81,11 @@ def sections() -> Iterator[tuple[str, list[tuple[str, str]]]]:
             *((command.keys, f"{command.title}. {command.meaning}") for command in COMMANDS),
             ("page up/down", "Scroll the captions. End goes back to the newest and follows them again."),
             ("ctrl+z", "Suspends livetrans; `fg` in the shell resumes it."),
-            ("ctrl+p", "Command palette. All of these and every number by name, and themes."),
+            ("ctrl+p", "Command palette. All of these, every metric by name, and themes."),
         ],
     )
     explained: set[str] = set()
-    for group in GROUPS:
-        numbers = [number for number in group.numbers if number.label not in explained]
-        explained |= {number.label for number in numbers}
-        yield f"Numbers: {group.title.lower()}", [(number.label, number.meaning) for number in numbers]
+    for section in SECTIONS:
+        metrics = [metric for metric in section.metrics if metric.label not in explained]
+        explained |= {metric.label for metric in metrics}
+        yield f"Metrics: {section.title.lower()}", [(metric.label, metric.meaning) for metric in metrics]

@@ -29,6 +29,8 @@ class Command:
     """The plain name, for the palette and the help."""
     meaning: str
     in_footer: bool = False
+    for_research: bool = False
+    """Whether it moves a setting of the papers, which the research panel shows with its keys."""
 
 
 COMMANDS = (
@@ -56,10 +58,12 @@ COMMANDS = (
         True,
     ),
     Command("p", "panel", "Panel", "Next panel", "For people, for research, or none; `--panel` sets the first.", True),
-    Command("m  [", "mask(-1)", "Mask", "Mask fewer tokens", "Captions come sooner and flicker more.", True),
-    Command("M  ]", "mask(1)", "Mask", "Mask more tokens", "Captions come later and are calmer.", True),
-    Command("b  ,", "bias(-1)", "Bias", "Lower the bias", "The translation changes more readily."),
-    Command("B  .", "bias(1)", "Bias", "Raise the bias", "The translation changes less."),
+    Command(
+        "m  [", "mask(-1)", "Mask", "Mask fewer tokens", "Captions come sooner and flicker more.", for_research=True
+    ),
+    Command("M  ]", "mask(1)", "Mask", "Mask more tokens", "Captions come later and are calmer.", for_research=True),
+    Command("b  ,", "bias(-1)", "Bias", "Lower the bias", "The translation changes more readily.", for_research=True),
+    Command("B  .", "bias(1)", "Bias", "Raise the bias", "The translation changes less.", for_research=True),
     Command(
         "t",
         "target",
@@ -74,6 +78,7 @@ COMMANDS = (
         "Next spoken language",
         "Of those that `--from en,auto` names, and of those detected.",
     ),
+    Command("n", "messages", "Messages", "Read the messages", "All in full. Warnings leave the screen once read."),
     Command("/", "search", "Find", "Find in captions", "Enter goes to the one before, esc back to the end."),
     Command("C", "copy_all", "Copy all", "Copy all captions", "All on the screen, above what is in view too."),
     Command("o", "only", "Captions only", "Captions only", "For a second screen or a recording; the same key ends it."),
@@ -102,8 +107,11 @@ def commands_of(settings: Settings, *, is_served: bool) -> tuple[Command, ...]:
 
 
 def listed(commands: Iterable[Command]) -> list[tuple[str, str]]:
-    """Return keys and word of the commands that the footer has no room for: the panel for people lists them."""
-    others = groupby((command for command in commands if not command.in_footer), lambda command: command.word)
+    """Return keys and word of the commands that the panel for people lists: those that are not in the footer."""
+    others = groupby(
+        (command for command in commands if not (command.in_footer or command.for_research)),
+        lambda command: command.word,
+    )
     return [("/".join(command.keys.split()[0] for command in group), word) for word, group in others]
 
 
@@ -204,17 +212,17 @@ def name_of(code: str) -> str:
     return language.name if language else code
 
 
-def save_transcript(save: Callable[[], Sequence[Path]] | None, *, is_growing: bool) -> tuple[str, str]:
-    """Call `save`; return how that went and at which level. `is_growing`: a caption is not finished yet."""
+def save_transcript(save: Callable[[], Sequence[Path]] | None, *, is_growing: bool) -> str:
+    """Call `save`; return what came of it. `is_growing`: a caption is not finished yet."""
     if save is None:
-        return "this run has no transcript to save", "warning"
+        return "this run has no transcript to save"
     try:
         paths = save()
     except LivetransError as error:
-        return f"nothing was saved: {error}", "warning"
+        return f"nothing was saved: {error}"
     except OSError as error:
         reason = error.strerror or error
-        return f"the current folder cannot be written ({reason}): `livetrans export` writes elsewhere", "warning"
+        return f"the current folder cannot be written ({reason}): `livetrans export` writes elsewhere"
     without = ", without the caption that still grows" if is_growing else ""
     names = ", ".join([paths[0].name, *("".join(path.suffixes[-2:]) for path in paths[1:])])
-    return f"saved as {names} and .srt in {paths[0].parent}{without}", "info"
+    return f"saved as {names} and .srt in {paths[0].parent}{without}"

@@ -1,26 +1,25 @@
-"""Who reads along: the line with the address of the page and its readers, the QR code, and the keys for them."""
+"""Who reads along: the row with the address of the page and its readers, and the QR code."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from typing import ClassVar, Protocol
+from typing import Protocol
 
-from textual.app import App, ComposeResult
-from textual.binding import BindingType
-from textual.containers import VerticalScroll
+from textual.app import ComposeResult
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from livetrans.installation import start_python
 from livetrans.text import counted
-from livetrans.tui.status import StatusLine
+from livetrans.tui.wrapped import Sheet
 
 COUNT_SECONDS = 0.5
 QUIET_ZONE = 2
 """Light modules around the code: phones read it with two, and four would not fit in 24 lines."""
+SHEET_COLUMNS, SHEET_ROWS = 7, 4
+"""What the page takes besides the code: frame, margins and scrollbar; frame, address and number of readers."""
 NOT_SERVED = "captions are not served: start with --serve, or --serve lan for your network"
 
 
@@ -61,56 +60,39 @@ class ReadersBar(Static):
             self.update(text)
 
 
-class ReadersScreen(ModalScreen[None]):
-    """The page's address, as a QR code too where other machines can open it."""
+class ReadersScreen(Sheet):
+    """The page's address, also as a QR code if other machines can open it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("escape,r,q,enter", "dismiss", "Close")]
-    AUTO_FOCUS = "#served"
+    HEADING = "Readers"
 
     def __init__(self, server: Served) -> None:
         super().__init__()
         self._server = server
         self._count = Static("", markup=False)
+        self._code = Static("", id="code")
 
-    def compose(self) -> ComposeResult:
-        server = self._server
-        with VerticalScroll(id="served") as page:
-            page.border_title = "Readers"
-            page.border_subtitle = "esc closes"
-            if server.is_open_to_others:
-                yield Static(qr_code(server.address), id="code")
-            yield Static(server.address, markup=False)
-            if not server.is_open_to_others:
-                yield Static("Phones and other machines cannot open it: start with --serve lan for them.", markup=False)
-            yield self._count
+    def body(self) -> ComposeResult:
+        yield self._code
+        yield Static(self._server.address, markup=False)
+        if not self._server.is_open_to_others:
+            yield Static("Phones and other machines cannot open it: start with --serve lan for them.", markup=False)
+        yield self._count
 
     def on_mount(self) -> None:
         self._show()
         self.set_interval(COUNT_SECONDS, self._show)
 
+    def on_resize(self) -> None:
+        """Show the code if the whole of it has room: no phone reads a part."""
+        if self._server.is_open_to_others:
+            code = qr_code(self._server.address)
+            rows = code.plain.split("\n")
+            width, height = len(rows[0]) + SHEET_COLUMNS, len(rows) + SHEET_ROWS
+            fits = self.size.width >= width and self.size.height >= height
+            self._code.update(code if fits else Content(f"Make the terminal {width}x{height} for the QR code."))
+
     def _show(self) -> None:
         self._count.update(f"Readers on {self._server.who_can_read}: {self._server.readers} now.")
-
-
-class ServedApp(App[str]):
-    """A screen whose captions may be served."""
-
-    def __init__(self, server: Served | None) -> None:
-        super().__init__()
-        self._server = server
-
-    def action_browse(self) -> None:
-        """Open the page in a browser."""
-        self._say(open_in_browser(self._server.address) if self._server else NOT_SERVED)
-
-    def action_readers(self) -> None:
-        if self._server is None:
-            self._say(NOT_SERVED)
-        elif not isinstance(self.screen, ReadersScreen):
-            self.push_screen(ReadersScreen(self._server))
-
-    def _say(self, sentence: str) -> None:
-        self.screen_stack[0].query_one(StatusLine).show(sentence)
 
 
 def qr_code(text: str) -> Content:

@@ -21,7 +21,7 @@ from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import open_audio
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
-from livetrans.tui.status import draw
+from livetrans.tui.panel import draw
 
 from .faults import FaultyModel, ScaledClock, Schedule, Slow
 from .scripted_run import Collected, no_thread_left

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from textual.pilot import Pilot
 
@@ -14,6 +16,7 @@ from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
 from livetrans.session.sinks import Sink
 from livetrans.tui.app import LivetransApp
+from livetrans.tui.captions import History
 from livetrans.tui.readers import Served
 
 FULL = Snapshot(
@@ -126,6 +129,10 @@ def caption(
     return Caption(transcript, text, accepted=(Span(0, accepted),) if accepted else ())
 
 
+def finals(*numbers: int) -> list[Caption]:
+    return [caption(number, f"Satz {number}.", final=True, source=f"line {number}") for number in range(*numbers)]
+
+
 def transcript(segment_id: int, committed: str, partial: str, *, final: bool = False, revision: int = 0) -> Transcript:
     return Transcript(segment_id, revision, committed, partial, final, 0.0, 1.0)
 
@@ -193,3 +200,66 @@ def make_app(
     # The progress bar and scrolling move with the clock; tests and pictures may not.
     app.animation_level = "none"
     return app
+
+
+@dataclass
+class Stage:
+    """A screen in a terminal that is not there."""
+
+    app: LivetransApp
+    pilot: Pilot[str]
+    run: ScriptedRun
+
+    async def play(self, *events: Event) -> None:
+        """Play events once the screen has asked for them, and let it draw."""
+        while self.run.screenplay.sink is None:
+            await self.pilot.pause(0.001)
+        self.run.screenplay.play(*events)
+        await settle(self.pilot)
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await settle(self.pilot)
+
+    async def resize(self, width: int, height: int) -> None:
+        await self.pilot.resize_terminal(width, height)
+        await settle(self.pilot)
+
+    @property
+    def text(self) -> str:
+        return screen_text(self.app)
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @property
+    def words(self) -> str:
+        """The text without its line breaks."""
+        return " ".join(self.text.split())
+
+    @property
+    def unframed(self) -> str:
+        """The words of a page above the captions, without its frame."""
+        return " ".join(word for word in self.text.split() if word != "│")
+
+    @property
+    def history(self) -> list[str]:
+        return [caption.text for caption in self.app.query_one(History).captions]
+
+    @property
+    def leaving(self) -> bool:
+        return self.app._exit
+
+    def displays(self, selector: str) -> bool:
+        return self.app.screen.query_one(selector).display
+
+
+@asynccontextmanager
+async def on_stage(*opening: Event, size: tuple[int, int] = (80, 24), **options: Any) -> AsyncIterator[Stage]:
+    """Run the screen with these events; the options are those of `make_app`."""
+    run = ScriptedRun()
+    app = make_app(Screenplay(*opening), run, **options)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        yield Stage(app, pilot, run)

@@ -1,0 +1,362 @@
+"""The panel: one table with format and meaning of each metric, which panel and strip draw and the help explains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log10
+
+from textual.content import Content
+from textual.events import Click
+from textual.widgets import Static
+
+from livetrans.metrics.monitor import Snapshot
+from livetrans.text import display_width, duration, fitted, visible
+
+DASH = "–"
+"""Shown for a number without a measurement; zero is a measurement."""
+
+CUSTOM = "custom"
+"""Shown where the settings are those of no calm setting."""
+
+BEHIND_SECONDS = 3.0
+"""Delay from which captions are called behind: a pause, a pass and a translation take up to two on a machine that keeps
+up."""
+
+LABEL, HEADING, FULL, EMPTY = "$quiet", "bold $loud", "$good", "$quiet"
+"""Styles of the panel's parts; `$quiet` and `$loud` are the app's own, readable in every theme."""
+ROOMY_HEIGHT = 38
+"""Height from which the panel has room for headings."""
+SPACED_HEIGHT = 29
+"""Height from which it has room for empty lines between the sections."""
+KEY_WIDTH = 7
+"""Cells of a key in the panel's list of keys."""
+Keys = Sequence[tuple[str, str]]
+"""Keys that the panel lists, each with its word."""
+
+FLOOR_DECIBELS = -60.0
+"""Level at which the meter is empty: a quiet room through a usual microphone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A row of the panel."""
+
+    label: str
+    write: Callable[[Snapshot], str]
+    meaning: str
+    """One sentence for the help screen."""
+    label_now: Callable[[Snapshot], str | None] = lambda snapshot: None
+    """What takes the label's place on the panel for a while."""
+    keys: str = ""
+    """The keys that change it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Metrics that belong together, under a heading."""
+
+    title: str
+    metrics: tuple[Metric, ...]
+
+
+def ratio(value: float | None) -> str:
+    return DASH if value is None else f"{value:.2f}"
+
+
+def percent(value: float | None) -> str:
+    return DASH if value is None else f"{100 * value:.0f} %"
+
+
+def seconds(value: float | None) -> str:
+    return DASH if value is None else f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
+
+
+def rate(value: float | None) -> str:
+    return DASH if value is None else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def memory(value: int | None) -> str:
+    if value is None:
+        return DASH
+    return f"{value / 1e6:.0f} MB" if value < 1e9 else f"{value / 1e9:.2f} GB"
+
+
+def heard(snapshot: Snapshot) -> str:
+    if snapshot.total is None:
+        return duration(snapshot.heard)
+    # From an hour on there is no room for spaces.
+    return f"{duration(snapshot.heard)}{'/' if snapshot.total >= 3600 else ' / '}{duration(snapshot.total)}"
+
+
+def mask(snapshot: Snapshot) -> str:
+    mask = snapshot.settings.mask
+    return "none" if mask.mode == "none" else f"{mask.k} {mask.mode}"
+
+
+def left_out(snapshot: Snapshot) -> str | None:
+    """Return the level of back-pressure; None in the normal one."""
+    return None if snapshot.pressure == "normal" else snapshot.pressure
+
+
+def keeping_up(snapshot: Snapshot) -> str:
+    if left_out(snapshot):
+        return f"{snapshot.behind_seconds:.0f} s"
+    if snapshot.delay is None:
+        return DASH
+    return "yes" if snapshot.delay < BEHIND_SECONDS else f"{snapshot.delay:.0f} s behind"
+
+
+def speedup(snapshot: Snapshot) -> str:
+    return DASH if snapshot.speedup is None else f"{snapshot.speedup:.1f}×"
+
+
+def meter_share(level: float) -> float:
+    """How full the meter is, 0..1, for a root mean square level of 0..1; in decibels, as loudness is perceived."""
+    if level <= 0:
+        return 0.0
+    return min(1.0, max(0.0, 1.0 - 20 * log10(level) / FLOOR_DECIBELS))
+
+
+def meter(level: float, cells: int) -> tuple[str, str]:
+    """Return the full and the empty part of a meter of `cells` cells."""
+    full = round(meter_share(level) * cells)
+    return "━" * full, "╌" * (cells - full)
+
+
+HEARD = Metric("heard", heard, "Minutes of sound that were processed, and of how many where that is known.")
+CALM = Metric(
+    "calm",
+    lambda s: s.settings.calm or CUSTOM,
+    f"The settings chosen together: still, balanced or faithful; {CUSTOM} after a single one was set.",
+)
+CHANGES = Metric(
+    "changes/min",
+    lambda s: rate(s.changes_per_minute),
+    "Captions that took words back, a minute of sound. 0 is calmest; `--calm still` stays near it.",
+)
+SPEEDUP = Metric(
+    "speedup",
+    lambda s: f"{speedup(s)} ({s.compared_updates})" if s.speedup else DASH,
+    "How many times faster an update is than by re-translation, which translates everything afresh. It is measured: "
+    "while the run is idle and keeps up, finished sentences are translated again (`--no-speedup` turns that off). In "
+    "brackets how many updates were compared; a dash until there are five.",
+)
+NE_SCREEN = Metric(
+    "NE screen",
+    lambda s: f"{ratio(s.ne_screen)} vs {ratio(s.ne_retranslation)}",
+    "Normalized erasure, the measure of flicker: words taken back from the screen, per word shown, all captions as one "
+    "text. 0 is calmest. Then re-translation's under the same mask, in the sentences that were "
+    "compared for the speedup.",
+)
+LAG_GROWING = Metric(
+    "lag growing",
+    lambda s: seconds(s.lag_growing),
+    "Median seconds from the end of a spoken word until its translation is shown in a caption that still grows. A dash "
+    "if a recorded stream has no such times.",
+)
+
+PEOPLE = Section(
+    "Captions",
+    (
+        HEARD,
+        LAG_GROWING,
+        Metric(
+            "lag finals",
+            lambda s: seconds(s.lag_finals),
+            "The same where that is in the finished caption, which waits for a pause (0.8 s, `--pause`).",
+        ),
+        Metric(
+            "keeping up",
+            keeping_up,
+            f"Yes while the newest caption came less than {BEHIND_SECONDS:.0f} seconds after its last word; otherwise "
+            "how late it was, or what is left out until the run has caught up, and the age of what waits.",
+            left_out,
+        ),
+        SPEEDUP,
+        NE_SCREEN,
+        CHANGES,
+        CALM,
+    ),
+)
+"""What someone who reads captions wants to know."""
+
+MASK = Metric("mask-k", mask, "How many last tokens of an unfinished caption are hidden.", keys="m/M")
+ACCEPTED = Metric(
+    "A/D, A/O",
+    lambda s: f"{percent(s.accepted_per_draft)}, {percent(s.accepted_per_output)}",
+    "Accepted tokens per draft token, and per output token.",
+)
+
+RESEARCH = (
+    Section(
+        "Run",
+        (
+            CALM,
+            Metric("method", lambda s: s.settings.decoding.method, "The decoder that translates each update."),
+            Metric(
+                "bias",
+                lambda s: ratio(s.settings.decoding.bias),
+                "Preference for the draft, the previous translation. With ssbd, 0 gives what a translation from "
+                "scratch gives; with window, only the end of the draft can change at any bias.",
+                keys="b/B",
+            ),
+            MASK,
+        ),
+    ),
+    Section(
+        "Calm",
+        (
+            Metric(
+                "NE",
+                lambda s: f"{ratio(s.ne_raw)} → {ratio(s.ne_shown)}",
+                "Normalized erasure in a segment: tokens taken back per token of the finals. First the model's output, "
+                "then what the mask lets through. "
+                "The tokens are the model's own; `bench` counts 13a tokens, so that its NE differs.",
+            ),
+            NE_SCREEN,
+            CHANGES,
+            Metric("hidden", lambda s: rate(s.hidden_tokens), "Tokens that the mask hid, mean an update."),
+        ),
+    ),
+    Section(
+        "Decoding",
+        (
+            ACCEPTED,
+            Metric(
+                "draft α",
+                lambda s: percent(s.accepted_per_proposal),
+                "Tokens of the draft model (`--draft-model`) that the translator accepted, per token that it judged; "
+                "while they are new they are in italics.",
+            ),
+            Metric(
+                "tokens/s",
+                lambda s: rate(s.tokens_per_second),
+                "Output tokens per second of translation. The recogniser takes time from it: compare within one run. "
+                "`replay FILE --compare window,ssbd` compares methods on all updates.",
+            ),
+            SPEEDUP,
+        ),
+    ),
+    Section(
+        "Lag",
+        (
+            Metric(
+                "seen",
+                lambda s: f"{seconds(s.seen_lag_median)}, {seconds(s.seen_lag_p95)}",
+                "Median seconds from the end of a spoken word until its translation is shown, not hidden by the mask; "
+                "then the 95th percentile: 95 % took less.",
+            ),
+        ),
+    ),
+    Section(
+        "Machine",
+        (
+            Metric(
+                "ASR, RTF",
+                lambda s: f"{seconds(s.pass_seconds_last)}, {ratio(s.real_time_factor)}",
+                "Seconds that the recogniser's last pass took; then the real-time factor, its time per second of "
+                "sound: above 1 the recogniser falls behind.",
+            ),
+            Metric(
+                "coalesced",
+                lambda s: str(s.coalesced_updates),
+                "Updates that were replaced by a newer one before they were translated.",
+            ),
+            Metric(
+                "skipped",
+                lambda s: seconds(s.skipped_seconds),
+                "Seconds of sound that were lost because the machine was too slow.",
+            ),
+            Metric("memory", lambda s: memory(s.memory_bytes), "Memory that livetrans uses."),
+        ),
+    ),
+)
+
+SECTIONS = (PEOPLE, *RESEARCH)
+"""All metrics, in the order of the help. One that is in two sections is explained in the first."""
+
+STRIPS = {"people": (LAG_GROWING, NE_SCREEN, SPEEDUP), "research": (ACCEPTED, NE_SCREEN, MASK, SPEEDUP)}
+"""The metrics of each panel that a narrow terminal shows, as far as they have room."""
+
+
+class Figures(Static):
+    """The panel's text: labels at the left, values at the right. A click on a row opens its explanation."""
+
+    def __init__(self) -> None:
+        super().__init__(markup=False)
+        self._shown: tuple[Snapshot, str, Keys, int, int] | None = None
+
+    def show(self, snapshot: Snapshot, panel: str, keys: Keys) -> None:
+        """Draw the metrics again if they, or the room for them, have changed."""
+        now = (snapshot, panel, keys, self.content_size.width, self.screen.size.height)
+        if now == self._shown or self.content_size.width == 0:
+            return
+        self._shown = now
+        self.update(draw(*now))
+
+    async def on_click(self, event: Click) -> None:
+        line = self.render_line(event.y).text
+        labels = [one.label for section in SECTIONS for one in section.metrics if line.startswith(f"{one.label} ")]
+        if labels:
+            await self.run_action(f"app.help({labels[0]!r})")
+
+
+def draw(snapshot: Snapshot, panel: str, keys: Keys, width: int, height: int) -> Content:
+    """Return the panel `people` or `research` in lines of `width` cells, with empty ones if `height` has room."""
+    lines = [meter_row(snapshot, width)]
+    if snapshot.settings.meeting:
+        lines.append(Content.styled(f"figures of {visible(snapshot.settings.meeting.names[1])}"[:width], LABEL))
+    if panel == "people":
+        lines += [Content(""), *(row(metric, snapshot, width) for metric in PEOPLE.metrics), Content("")]
+        lines += [Content.assemble(f"{key:<{KEY_WIDTH}}", (word.ljust(width - KEY_WIDTH), LABEL)) for key, word in keys]
+        return Content("\n").join(lines)
+    for index, section in enumerate(RESEARCH):
+        if height >= ROOMY_HEIGHT:
+            lines += [Content(""), Content.styled(section.title, HEADING)]
+        elif index and height >= SPACED_HEIGHT:
+            lines.append(Content(""))
+        lines += [row(metric, snapshot, width) for metric in section.metrics]
+    return Content("\n").join(lines)
+
+
+def meter_row(snapshot: Snapshot, width: int) -> Content:
+    word, level = hearing(snapshot) + " ", 0.0 if snapshot.paused else snapshot.level
+    full, empty = meter(level, max(0, width - len(word)))
+    return Content.assemble((word, "" if snapshot.speaking else LABEL), (full, FULL), (empty, EMPTY))
+
+
+def hearing(snapshot: Snapshot) -> str:
+    """Return whether speech is heard, in eight cells."""
+    return "‖ paused" if snapshot.paused else "● speech" if snapshot.speaking else "○ silent"
+
+
+def row(metric: Metric, snapshot: Snapshot, width: int) -> Content:
+    """Return one row, never more: a longer value would move the rows below it."""
+    label = metric.label_now(snapshot) or f"{metric.label} {metric.keys}".rstrip()
+    value = fitted(visible(metric.write(snapshot)), width - display_width(label) - 1)
+    gap = " " * max(1, width - display_width(label + value))
+    return Content.assemble((label + gap, LABEL), value)
+
+
+class Strip(Static):
+    """The most important metrics in one row, for a terminal without room for the panel."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id=id, markup=False)
+
+    def show(self, snapshot: Snapshot, panel: str) -> None:
+        text = strip_text(snapshot, panel, self.content_size.width)
+        if text != self.content:
+            self.update(Content(text))
+
+
+def strip_text(snapshot: Snapshot, panel: str, width: int) -> str:
+    """Return the row: what is heard, then as many whole metrics as fit; nothing while the panel is off."""
+    text = hearing(snapshot) if panel in STRIPS else ""
+    for metric in STRIPS.get(panel, ()):
+        more = f"{text}  {metric.label} {metric.write(snapshot)}"
+        if display_width(more) > width:
+            break
+        text = more
+    return text
