@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,6 +78,7 @@ class LanguageModel(Protocol):
 
         Raises:
             ContextError: the context is longer than `context_tokens`, or `last_rows` than `maximum_rows`.
+            ModelError: the model failed, or its logits are not numbers.
         """
 
     def move(self, context: Sequence[int], held: Sequence[int], count: int) -> Counts | None:
@@ -96,17 +97,21 @@ class LanguageModel(Protocol):
     def another_context(self) -> Self:
         """Return a second, empty context over the same weights; it is closed with this one, if not before."""
 
+    def reload(self) -> None:
+        """Load the weights again, and open all contexts over them anew, empty: for a model that failed.
+
+        Raises:
+            ModelError: the model cannot be loaded any more.
+        """
+
     def close(self) -> None:
         """Free the model; it is not used afterwards."""
 
 
-Wrapped = TypeVar("Wrapped", bound=LanguageModel)
+class ModelWrapper:
+    """A language model that passes every call on to another, but for those that a subclass overrides."""
 
-
-class ModelWrapper(Generic[Wrapped]):
-    """A language model that passes every call on to another; a subclass overrides what it does otherwise."""
-
-    _wrapped: Wrapped
+    _wrapped: LanguageModel
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._wrapped, name)

@@ -15,8 +15,8 @@ from livetrans.speech.transcriber import ONLY_LAST_PASSES
 
 if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource, Extent
-    from livetrans.run.restarting import RestartingRecogniser
     from livetrans.speech.gate import VoiceActivityGate
+    from livetrans.speech.recogniser import Recogniser
     from livetrans.speech.transcriber import Transcriber
 
 OnAudio = Callable[[AudioChunk], None]
@@ -115,7 +115,7 @@ class Stages:
 
     gate: VoiceActivityGate
     transcriber: Transcriber
-    recogniser: RestartingRecogniser
+    recogniser: Recogniser
     """All tracks share it."""
     track: str | None = None
     """Name of the track; None in a run of one."""

@@ -6,7 +6,7 @@ Listening: source, gate, recogniser, transcriber. Translating: model, prompt, dr
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import count
@@ -17,7 +17,7 @@ from livetrans.audio.bleed import BleedFilter
 from livetrans.clock import Clock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.decoding import DECODERS
-from livetrans.errors import UsageError
+from livetrans.errors import UsageError, sentence
 from livetrans.events import Notice, Origin, SourceProgress, Transcript
 from livetrans.models.catalogue import WHISPER_CPP
 from livetrans.models.chosen import GPU_UNUSED, has_gpu_engine, spoken_code
@@ -35,7 +35,6 @@ from livetrans.run.listening import (
     listen_to_tracks,
 )
 from livetrans.run.publisher import Publish
-from livetrans.run.restarting import RestartingModel, RestartingRecogniser
 from livetrans.run.resuming import Remainder, Remainders, without_bleed
 from livetrans.run.runner import OpenListening
 from livetrans.run.speedup import SpeedupSampler
@@ -49,6 +48,7 @@ from livetrans.translation.translator import check_method
 if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource
     from livetrans.lm.llama.model import LlamaModel
+    from livetrans.lm.port import LanguageModel
     from livetrans.session.recorded import RecordedTranscripts, Unfinished
     from livetrans.speech.recogniser import Recogniser
 
@@ -104,7 +104,7 @@ def from_tracks(
         listener.waits_from = turns.waits_from
         transcripts = listen_to_tracks(turns, [track.hearing for track in tracks], listener)
         spools = [track.source for track in tracks]
-        return _listening(spools, transcripts, stages[0].recogniser, listener, origin)
+        return _listening(spools, transcripts, stages, listener, origin)
 
     return open_listening
 
@@ -112,11 +112,12 @@ def from_tracks(
 def _listening(
     sources: Sequence[AudioSource],
     transcripts: Iterator[Transcript],
-    recogniser: RestartingRecogniser,
+    stages: Sequence[Stages],
     listener: Listener,
     origin: Origin | None,
 ) -> Listening:
-    listener.pass_began = lambda: recogniser.began
+    recogniser = stages[0].recogniser
+    listener.pass_began = partial(_pass_began, stages)
 
     def pause(paused: bool) -> None:
         for source in sources:
@@ -157,7 +158,12 @@ def open_audio(
         raise
     listener, hearing = Listener(clock), Hearing(source, stages, publish)
     transcripts = listen(source, hearing, listener, on_audio)
-    return _listening([source], transcripts, stages.recogniser, listener, origin)
+    return _listening([source], transcripts, [stages], listener, origin)
+
+
+def _pass_began(stages: Sequence[Stages]) -> float | None:
+    """Return when the unfinished pass began, of whichever track; None between passes."""
+    return next((began for one in stages if (began := one.transcriber.pass_began) is not None), None)
 
 
 def open_stages(settings: Settings, clock: Clock, publish: Publish) -> list[Stages]:
@@ -170,10 +176,11 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish) -> list[Stag
     from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.transcriber import Transcriber
 
-    shared, ids = _recogniser_of(settings, clock, publish), count()
+    shared, ids = _recogniser_of(settings, publish), count()
+    reload = reloading_once("recogniser", [shared], publish)
 
     def stages(recogniser: Recogniser, track: str | None = None, language: str | None = None) -> Stages:
-        transcriber = Transcriber(recogniser, settings.transcriber, clock, ids)
+        transcriber = Transcriber(recogniser, settings.transcriber, clock, ids, reload)
         return Stages(VoiceActivityGate(settings.gate), transcriber, shared, track, language)
 
     if settings.meeting is None:
@@ -183,11 +190,28 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish) -> list[Stag
     return [stages(shared, theirs), stages(shared.in_language(spoken_code(my_language)), mine, my_language)]
 
 
-def _recogniser_of(settings: Settings, clock: Clock, publish: Publish) -> RestartingRecogniser:
+def reloading_once(
+    stage: str, models: Sequence[LanguageModel | Recogniser], publish: Publish
+) -> Callable[[Exception], None]:
+    """Return what loads a stage's models again after its first failure in a run, and raises any later one."""
+    failures = count()
+
+    def reload(error: Exception) -> None:
+        if next(failures):
+            raise error
+        reason = sentence(error).rstrip(".")
+        publish(Notice("warning", f"The {stage} failed ({reason}); it is loaded again."))
+        for model in models:
+            model.reload()
+
+    return reload
+
+
+def _recogniser_of(settings: Settings, publish: Publish) -> Recogniser:
     if settings.recogniser is None:
         raise UsageError("sound needs a recogniser; name one with --asr")
     publish(Notice("info", f"loading the recogniser {settings.recogniser.model.name} …"))
-    recogniser = RestartingRecogniser(partial(open_recogniser, settings.recogniser, publish), clock, publish)
+    recogniser = open_recogniser(settings.recogniser, publish)
     wanted = settings.recogniser.hot_words
     if wanted and len(recogniser.hot_words) < len(wanted):
         expected = len(recogniser.hot_words)
@@ -256,23 +280,23 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
     """
     check_method(settings.decoding, settings.draft_model is not None)
     with ExitStack() as opened:
-        model = RestartingModel(partial(open_model, settings, clock, publish), clock, publish)
+        model = open_model(settings, clock, publish)
         opened.callback(model.close)
         prompt = prepare_prompt(model, settings, languages(settings))
-        draft_model = open_draft_model(settings, model.loaded, prompt, publish)
+        draft_model = open_draft_model(settings, model, prompt, publish)
         if draft_model:
             opened.callback(draft_model.model.close)
         lanes = open_lanes(settings, model, prompt, draft_model, publish)
         sampler = open_sampler(settings, model, clock, publish)
         engines = [engine_of(settings.recogniser.model)] if settings.recogniser else []
         packages = ["pywhispercpp" if engine == WHISPER_CPP else engine for engine in engines]
-        signature = sign(model.loaded, settings.language_model.model, prompt, model.loaded.threads, *packages)
-        return Translating(lanes, signature.flat(), opened.pop_all().close, sampler)
+        signature = sign(model, settings.language_model.model, prompt, model.threads, *packages)
+        models = [model, draft_model.model] if draft_model else [model]
+        reload = reloading_once("translator", models, publish)
+        return Translating(lanes, signature.flat(), opened.pop_all().close, sampler, reload)
 
 
-def open_sampler(
-    settings: Settings, model: RestartingModel[LlamaModel], clock: Clock, publish: Publish
-) -> SpeedupSampler | None:
+def open_sampler(settings: Settings, model: LlamaModel, clock: Clock, publish: Publish) -> SpeedupSampler | None:
     """Return what measures the speedup; None if it is not wanted, or the run cannot be repeated on its model alone.
 
     Its contexts are opened with its first sample: a run that is never idle does without that memory.
@@ -284,8 +308,8 @@ def open_sampler(
     repeatable = method != "rt" and not settings.draft_model and DECODERS[method].model_class() is LlamaModel
     if not (settings.output.speedup and repeatable):
         return None
-    cores = model.loaded.threads if runs_on_cpu() else 1
-    return SpeedupSampler(lambda: model.loaded.another_context(), clock, publish, cores=cores)
+    cores = model.threads if runs_on_cpu() else 1
+    return SpeedupSampler(model.another_context, clock, publish, cores=cores)
 
 
 def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel:

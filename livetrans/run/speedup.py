@@ -48,7 +48,7 @@ class Interrupted(Exception):
     """The run has something to do."""
 
 
-class InterruptibleModel(ModelWrapper[LanguageModel]):
+class InterruptibleModel(ModelWrapper):
     """A language model that asks before each pass whether to go on."""
 
     def __init__(self, model: LanguageModel) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from livetrans.config import Settings, with_field
@@ -16,7 +15,6 @@ from livetrans.languages import AUTO, Language, parse_language, same_written_lan
 from livetrans.lm.families import TEMPLATES
 from livetrans.lm.prompts import Prompt, build_prompt, text_of_tokens
 from livetrans.run.publisher import Publish
-from livetrans.run.restarting import RestartingModel
 from livetrans.run.speedup import ShownUpdate, SpeedupSampler
 from livetrans.signature import Setting
 from livetrans.translation.presenter import Presenter
@@ -93,6 +91,8 @@ class Translating:
     close: Callable[[], None]
     sampler: SpeedupSampler | None = None
     """What measures the speedup of a live run; None where it is not measured."""
+    reload: Callable[[Exception], None] | None = None
+    """Loads a translator that failed again, or raises the failure; the update is then translated again."""
 
     def translate(
         self,
@@ -114,7 +114,15 @@ class Translating:
         for lane in sorted(lanes, key=lambda lane: (lane.language != shown, lane.language not in wanted)):
             if not (transcript.final or is_microphone or lane.language in wanted or has_time()):
                 return
-            update = lane.translate(transcript, settings, publish)
+            try:
+                update = lane.translate(transcript, settings, publish)
+            except UsageError:
+                raise
+            except Exception as error:
+                if self.reload is None:
+                    raise
+                self.reload(error)
+                update = lane.translate(transcript, settings, publish)
             if self.sampler and update and not is_microphone:
                 self.sampler.add(update, is_shown=lane.language in (None, shown))
 
@@ -130,7 +138,7 @@ def _spoken(code: str) -> Language:
 
 def open_lanes(
     settings: Settings,
-    model: RestartingModel[LlamaModel],
+    model: LlamaModel,
     prompt: Prompt,
     draft_model: DraftModel | None,
     publish: Publish,
@@ -229,10 +237,9 @@ def open_draft_model(settings: Settings, target: LlamaModel, prompt: Prompt, pub
     if draft is None:
         return None
     publish(Notice("info", f"loading the draft model {draft.model.name} …"))
-    load = partial(load_draft_model, draft.model, settings.language_model, target.clock)
-    model = RestartingModel(load, target.clock, publish, "draft model")
+    model = load_draft_model(draft.model, settings.language_model, target.clock)
     try:
-        vocabulary_size = shared_vocabulary(target, model.loaded)
+        vocabulary_size = shared_vocabulary(target, model)
         model.evaluate(prompt.tokens(target, "."))
     except BaseException:
         model.close()

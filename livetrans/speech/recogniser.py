@@ -51,6 +51,13 @@ class Recogniser(Protocol):
             UsageError: the model does not know it.
         """
 
+    def reload(self) -> None:
+        """Load the model again, also for the recognisers that share it: for a model that failed.
+
+        Raises:
+            ModelError: the model cannot be loaded any more.
+        """
+
     def interrupt(self) -> None:
         """End a partial pass that is running, where the engine can: it raises `PassInterrupted`. From any thread."""
 

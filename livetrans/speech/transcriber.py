@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from livetrans.clock import Clock
 from livetrans.config import TranscriberSettings
+from livetrans.errors import ModelError, UsageError
 from livetrans.events import FULL_SCALE, SAMPLE_RATE, SpeechChunk, Transcript, Word
 from livetrans.speech.agreement import LocalAgreement
 from livetrans.speech.recogniser import Hypothesis, PassInterrupted, Recogniser
@@ -34,10 +35,19 @@ class Transcriber:
     """The stage that turns speech into updates. At a pause and at `flush` every word becomes final."""
 
     def __init__(
-        self, recogniser: Recogniser, settings: TranscriberSettings, clock: Clock, ids: Iterator[int] | None = None
+        self,
+        recogniser: Recogniser,
+        settings: TranscriberSettings,
+        clock: Clock,
+        ids: Iterator[int] | None = None,
+        reload: Callable[[Exception], None] | None = None,
     ) -> None:
-        """`ids` gives the ids of segments; None counts from 0."""
+        """`ids` gives the ids of segments; None counts from 0.
+
+        `reload` loads a recogniser that failed again, or raises the failure. The pass is then tried again.
+        """
         self._recogniser = recogniser
+        self._reload = reload
         self._settings = settings
         self._clock = clock
         self._buffer = SoundBuffer(recogniser.maximum_length)
@@ -48,6 +58,8 @@ class Transcriber:
         self._last_pass_seconds = 0.0
         self.step_factor = 1
         """Factor on the new sound of a pass; may be set between chunks."""
+        self.pass_began: float | None = None
+        """Clock time at which the unfinished pass began; None between passes."""
         self.passes = 0
         self.recognition_seconds = 0.0
 
@@ -120,13 +132,15 @@ class Transcriber:
         return min(missing, self._buffer.room)
 
     def _pass(self, final: bool) -> list[Transcript]:
-        began = self._clock.now()
+        began = self.pass_began = self._clock.now()
         samples: NDArray[np.float32] = self._buffer.samples.astype(np.float32) / np.float32(FULL_SCALE)
         try:
-            hypothesis = self._recogniser.recognise(samples, prompt=self._prompt.text, final=final)
+            hypothesis = self._recognise(samples, final)
         except PassInterrupted:
             self.step_factor = ONLY_LAST_PASSES
             return []
+        finally:
+            self.pass_began = None
         self._last_pass_seconds = self._clock.now() - began
         self.passes += 1
         self.recognition_seconds += self._last_pass_seconds
@@ -146,6 +160,30 @@ class Transcriber:
             newly += self._trim(hypothesis.segment_ends)
         self._segments.take(newly, self._agreement.tail, stats)
         return self._segments.update(final=final)
+
+    def _recognise(self, samples: NDArray[np.float32], final: bool) -> Hypothesis:
+        """Return what the recogniser hears, by a second try if it fails and can be loaded again.
+
+        Raises:
+            ModelError: the times of the words are not numbers.
+        """
+
+        def attempt() -> Hypothesis:
+            hypothesis = self._recogniser.recognise(samples, prompt=self._prompt.text, final=final)
+            times = [*hypothesis.segment_ends, *(time for word in hypothesis.words for time in (word.start, word.end))]
+            if not all(map(math.isfinite, times)):
+                raise ModelError("the recogniser gave words without times; choose another model with --asr")
+            return hypothesis
+
+        try:
+            return attempt()
+        except (PassInterrupted, UsageError):
+            raise
+        except Exception as error:
+            if self._reload is None:
+                raise
+            self._reload(error)
+            return attempt()
 
     def _end_committed(self) -> list[Transcript]:
         """End the segment of another language with its committed words; the sound after them is recognised again."""

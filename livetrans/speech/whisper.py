@@ -9,7 +9,8 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,31 +38,13 @@ class WhisperRecogniser(WhisperPasses):
         config = checked_config(settings.model)
         # Set before the import: huggingface_hub reads it once.
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
-        from faster_whisper import WhisperModel
         from faster_whisper.tokenizer import Tokenizer
         from faster_whisper.transcribe import get_suppressed_tokens
 
         logging.getLogger("faster_whisper").setLevel(logging.ERROR)
         _keep_freed_memory()
-        try:
-            self._model = WhisperModel(
-                str(settings.model),
-                device="auto",
-                compute_type=settings.compute_type or ("default" if STATED in config else "auto"),
-                cpu_threads=settings.threads or usual_threads(settings.model / "model.bin", otherwise=0),
-                local_files_only=True,
-            )
-        except (RuntimeError, ValueError, OSError, IndexError) as error:
-            raise ModelError(
-                f"The recogniser in {settings.model} cannot be loaded ({as_clause(error)}); convert or copy it again."
-            ) from error
-        except Exception as error:
-            # tokenizers raises a bare Exception for a tokenizer.json it cannot read.
-            if type(error) is not Exception:
-                raise
-            raise ModelError(
-                f"{settings.model}/tokenizer.json cannot be read ({as_clause(error)}); copy it again."
-            ) from error
+        self._load: Callable[[], Any] = partial(_load, settings, config)
+        self._model = self._load()
         bands, wanted = len(self._model.feature_extractor.mel_filters), self._model.model.n_mels
         if bands != wanted:
             raise ModelError(
@@ -77,6 +60,10 @@ class WhisperRecogniser(WhisperPasses):
 
         super().__init__(settings, config, pieces.get_vocab_size(), tuple(known), tokenizer)
         self._suppressed = get_suppressed_tokens(tokenizer(self.language or "en"), [-1])
+
+    def reload(self) -> None:
+        del self._model.model  # First, so that memory need not hold two.
+        self._model.model = self._load().model
 
     def interrupt(self) -> None:
         """Do nothing: CTranslate2 ends no pass before its time."""
@@ -123,6 +110,35 @@ def engine() -> tuple[tuple[str, ...], int]:
     import ctranslate2
 
     return tuple(sorted(ctranslate2.get_supported_compute_types("cpu"))), ctranslate2.get_cuda_device_count()
+
+
+def _load(settings: RecogniserSettings, config: dict[str, Any]) -> Any:
+    """Return faster-whisper's model of the settings' folder.
+
+    Raises:
+        ModelError: it cannot be loaded.
+    """
+    from faster_whisper import WhisperModel
+
+    try:
+        return WhisperModel(
+            str(settings.model),
+            device="auto",
+            compute_type=settings.compute_type or ("default" if STATED in config else "auto"),
+            cpu_threads=settings.threads or usual_threads(settings.model / "model.bin", otherwise=0),
+            local_files_only=True,
+        )
+    except (RuntimeError, ValueError, OSError, IndexError) as error:
+        raise ModelError(
+            f"The recogniser in {settings.model} cannot be loaded ({as_clause(error)}); convert or copy it again."
+        ) from error
+    except Exception as error:
+        # tokenizers raises a bare Exception for a tokenizer.json it cannot read.
+        if type(error) is not Exception:
+            raise
+        raise ModelError(
+            f"{settings.model}/tokenizer.json cannot be read ({as_clause(error)}); copy it again."
+        ) from error
 
 
 def _keep_freed_memory() -> None:

@@ -17,7 +17,7 @@ import signal
 import subprocess
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, cached_property, partial
 from itertools import accumulate, pairwise
@@ -124,6 +124,9 @@ class WhisperCppRecogniser(WhisperPasses):
         """ggml's name of the GPU that it computes on; None on the processor."""
         return self._process.gpu
 
+    def reload(self) -> None:
+        self._process.start()
+
     def interrupt(self) -> None:
         self._process.interrupt()
 
@@ -200,20 +203,31 @@ class _Process:
     """The process that computes, see `livetrans.speech.whisper_cpp_process`."""
 
     def __init__(self, model: Path, options: dict[str, Any]) -> None:
+        self._model, self._options = model, options
+        self._end: Callable[[], object] = lambda: None
+        self.start()
+
+    def start(self) -> None:
+        """Start the process, in place of an earlier one.
+
+        Raises:
+            ModelError: it cannot load the model.
+        """
+        self._end()
         pipe = subprocess.PIPE
-        process = start_python(_PROCESS, str(model.resolve()), json.dumps(options), stdin=pipe, stdout=pipe)
+        process = start_python(_PROCESS, str(self._model.resolve()), json.dumps(self._options), stdin=pipe, stdout=pipe)
         self.id = process.pid
         assert process.stdin and process.stdout
         os.set_blocking(process.stdin.fileno(), False)  # A process that hangs reads nothing.
         self._requests, self._answers = process.stdin, io.BufferedReader(process.stdout)  # type: ignore[type-var]
         self._child = process
-        weakref.finalize(self, _end, process)
+        self._end = weakref.finalize(self, _end, process)
         self.is_interruptible, self._deadline = False, math.inf
         try:
             loaded = self._answer()
         except RuntimeError as error:
             reason = as_clause(error)
-            raise ModelError(f"The recogniser in {model} cannot be loaded ({reason}); copy it again.") from error
+            raise ModelError(f"The recogniser in {self._model} cannot be loaded ({reason}); copy it again.") from error
         self.languages: list[str] = loaded["languages"]
         self.gpu = gpu_in(loaded["log"])
 

@@ -46,10 +46,10 @@ class Translator:
         """
         segment = transcript.segment_id
         draft = self._drafts.get(segment, Draft())
-        if transcript.final:
-            self.forget(segment)
         if not any(character.isalnum() for character in transcript.text):
             # From a source without words a model invents a translation.
+            if transcript.final:
+                self.forget(segment)
             return self._translation(transcript, Decoded((), DecodingStats()), decoding.method)
         source = tuple(prompt.source_tokens(self._model, transcript.text))
         tokens = (*prompt.before, *source, *prompt.after)
@@ -57,7 +57,9 @@ class Translator:
         if tokens == draft.prompt and not is_decided_again:
             return self._translation(transcript, _unchanged(draft), decoding.method)
         decoded = self._decode(transcript, draft, prompt, source, decoding)
-        if not transcript.final:
+        if transcript.final:
+            self.forget(segment)
+        else:
             shown = len(decoded.tokens)
             if not transcript.ended and mask.mode != "none":
                 shown = max(shown - mask.k, 0)

@@ -59,6 +59,7 @@ class ScriptedModel:
         self._words: list[str] = [*"_" * _FIRST_WORD]
         self._ids: dict[str, int] = {}
         self._cached: list[int] = []
+        self._contexts = [self]
 
     def metadata(self, key: str) -> str | None:
         return {"general.architecture": "scripted", "general.name": self.name}.get(key)
@@ -118,7 +119,12 @@ class ScriptedModel:
     def another_context(self) -> Self:
         other = copy(self)
         other._cached = []
+        self._contexts.append(other)
         return other
+
+    def reload(self) -> None:
+        for context in self._contexts:
+            context._cached = []
 
     def close(self) -> None:
         self._cached = []

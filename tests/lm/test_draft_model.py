@@ -89,7 +89,7 @@ def test_a_draft_model_that_fails_is_loaded_again(
     monkeypatch.setattr(LlamaModel, "evaluate", fail_once)
     assert captions_of(translating, replace(update, segment_id=1)) == whole
     translating.close()
-    assert Notice("warning", "The draft model failed (it is broken); it is loaded again.") in events
+    assert Notice("warning", "The translator failed (it is broken); it is loaded again.") in events
 
 
 def test_what_cannot_be_a_draft_model_is_refused_in_one_sentence(

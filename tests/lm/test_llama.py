@@ -15,6 +15,7 @@ from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettin
 from livetrans.errors import ContextError, ModelError
 from livetrans.events import Transcript
 from livetrans.lm.llama import cells
+from livetrans.lm.llama.cells import LlamaCells
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import Prompt
 from livetrans.translation.translator import Translator
@@ -96,6 +97,35 @@ def test_a_fresh_final_after_moves_is_retranslation_token_for_token(
             update = Transcript(number, length, " ".join(words[:length]), "", length == len(words), 0.0, 1.0)
             translation = translator.translate(update, prompt, DecodingSettings(final="fresh"), MaskSettings())
         assert translation.tokens == stream(sentence, RT)[-1].tokens
+
+
+def test_logits_that_are_not_numbers_are_a_failure(model: LlamaModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluate_rest = LlamaCells._evaluate_rest
+
+    def broken(cells: LlamaCells, context: list[int], last_rows: int) -> tuple[np.ndarray, int]:
+        logits, passes = evaluate_rest(cells, context, last_rows)
+        logits[-1, 7] = np.nan
+        return logits, passes
+
+    monkeypatch.setattr(LlamaCells, "_evaluate_rest", broken)
+    with pytest.raises(ModelError, match="not numbers"):
+        model.evaluate([1, 5, 6], 2)
+
+
+def test_a_model_is_loaded_again_with_its_open_contexts(translator_path: Path) -> None:
+    model = LlamaModel(LanguageModelSettings(translator_path, context_tokens=512, threads=1))
+    contexts, closed = [model, model.another_context()], model.another_context()
+    closed.close()
+    before = [context.evaluate([1, 5, 6, 7]).logits.copy() for context in contexts]
+    model.reload()
+    for context, logits in zip(contexts, before, strict=True):
+        again = context.evaluate([1, 5, 6, 7])
+        assert again.reused_tokens == 0
+        np.testing.assert_array_equal(again.logits, logits)
+    for context in (closed, model):
+        context.close()
+        with pytest.raises(ModelError, match="closed"):
+            context.evaluate([1])
 
 
 def test_reused_cache_gives_the_logits_of_a_fresh_one(model: LlamaModel, prompt: Prompt) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from livetrans.audio.source import WrappedSource
 from livetrans.clock import Clock
+from livetrans.errors import ModelError
 from livetrans.events import AudioChunk, Word
 from livetrans.lm.port import Evaluation, LanguageModel, ModelWrapper
 from livetrans.speech.recogniser import Hypothesis, Recogniser
@@ -126,8 +127,8 @@ class FaultyRecogniser:
         )
 
 
-class FaultyModel(ModelWrapper[LanguageModel]):
-    """A language model with the faults of a schedule; garbage is logits that are not numbers."""
+class FaultyModel(ModelWrapper):
+    """A language model with the faults of a schedule; it refuses garbage, which is logits that are not numbers."""
 
     def __init__(self, model: LanguageModel, schedule: Schedule) -> None:
         self._wrapped = model
@@ -141,8 +142,7 @@ class FaultyModel(ModelWrapper[LanguageModel]):
 
 
 def _no_numbers(evaluation: Evaluation) -> Evaluation:
-    logits = np.full_like(evaluation.logits, np.nan)
-    return replace(evaluation, logits=logits)
+    raise ModelError("the logits are not numbers")
 
 
 class ScaledClock:

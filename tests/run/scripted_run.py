@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,9 +16,9 @@ from livetrans.languages import parse_language
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, text_of_tokens
 from livetrans.run.listening import Hearing, Listener, Listening, OnAudio, Stages, listen
+from livetrans.run.opening import reloading_once
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
-from livetrans.run.restarting import RestartingModel, RestartingRecogniser
 from livetrans.run.speedup import SpeedupSampler
 from livetrans.run.spool import SpooledSource
 from livetrans.run.translating import Lane, Translating
@@ -262,12 +262,11 @@ class ScriptedRun:
         assert self.source and self.recogniser
         source = SpooledSource(FaultySource(Spoken(self.words, self.clock), self.source), None, on_audio, publish)
         schedule = self.recogniser
-        recogniser = RestartingRecogniser(
-            lambda: FaultyRecogniser(ScriptedRecogniser(self.words), schedule), self.clock, publish
-        )
-        transcriber = Transcriber(recogniser, TranscriberSettings(), self.clock)
+        recogniser = FaultyRecogniser(ScriptedRecogniser(self.words), schedule)
+        reload = reloading_once("recogniser", [recogniser], publish)
+        transcriber = Transcriber(recogniser, TranscriberSettings(), self.clock, reload=reload)
         listener = Listener(self.clock)
-        listener.pass_began = lambda: recogniser.began
+        listener.pass_began = lambda: transcriber.pass_began
 
         def close() -> None:
             source.close()
@@ -279,8 +278,8 @@ class ScriptedRun:
 
     def _translating(self, publish: Publish) -> Translating:
         assert self.translator
-        schedule, scripted = self.translator, ScriptedModel(word_by_word_rule(unsure_of_last=False))
-        return scripted_translating(RestartingModel(lambda: FaultyModel(scripted, schedule), self.clock, publish))
+        model = FaultyModel(ScriptedModel(word_by_word_rule(unsure_of_last=False)), self.translator)
+        return replace(scripted_translating(model), reload=reloading_once("translator", [model], publish))
 
 
 def no_thread_left() -> bool:

@@ -18,9 +18,8 @@ from livetrans.events import BackPressure, Caption, Event, Notice, Record, Trans
 from livetrans.languages import same_written_language
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.port import Evaluation
-from livetrans.run.opening import open_translating
+from livetrans.run.opening import open_translating, reloading_once
 from livetrans.run.publisher import Publish
-from livetrans.run.restarting import RestartingModel
 from livetrans.run.translating import Translating
 from livetrans.session.sinks import PlainOutput
 from livetrans.session.subtitles import texts_of
@@ -119,8 +118,10 @@ def test_a_failure_in_one_language_restores_all(call: int) -> None:
     schedule = Schedule(clock, {call: Raise(RuntimeError("the device is gone"))})
     notices: list[Event] = []
     scripted = ScriptedModel(into_languages)
-    model = RestartingModel(lambda: FaultyModel(scripted.another_context(), schedule), clock, notices.append)
-    events = translated(Translating(scripted_lanes(model, codes), {}, model.close), Settings(), stream)
+    model = FaultyModel(scripted.another_context(), schedule)
+    reload = reloading_once("translator", [model], notices.append)
+    broken = Translating(scripted_lanes(model, codes), {}, model.close, reload=reload)
+    events = translated(broken, Settings(), stream)
     whole = translated(Translating(scripted_lanes(scripted, codes), {}, model.close), Settings(), stream)
     assert schedule.calls > 36 and len([event for event in notices if isinstance(event, Notice)]) == 1
     for code in codes:
@@ -136,17 +137,18 @@ def test_a_context_that_fails_is_opened_again_with_its_model(
     stream, expected = updates(SENTENCES[:1]), None
     for fails in (False, True):
         translating, made = embedded(translator_path, ("de", "fr"), **settings)
-        broken = translating.lanes[lane].stages[0]._model.loaded  # type: ignore[index,attr-defined]
+        contexts = [one.stages[0]._model for one in translating.lanes]  # type: ignore[index]
+        cells = [context._cells for context in contexts]  # type: ignore[attr-defined]
         evaluate = LlamaModel.evaluate
 
         def failing(model: LlamaModel, context: Sequence[int], last_rows: int = 1) -> Evaluation:
-            if fails and model is broken and len(context) > 60:  # noqa: B023
+            if fails and model._cells is cells[lane] and len(context) > 60:  # noqa: B023
                 raise ModelError("the device is gone")
             return evaluate(model, context, last_rows)  # noqa: B023
 
         monkeypatch.setattr(LlamaModel, "evaluate", failing)
         events = translated(translating, made, stream)
-        assert (translating.lanes[lane].stages[0]._model.loaded is not broken) == fails  # type: ignore[index,attr-defined]
+        assert [context._cells in cells for context in contexts] == [not fails] * 2  # type: ignore[attr-defined]
         translating.close()
         monkeypatch.undo()
         made_events = [of_language(events, code) for code in ("de", "fr")]
@@ -193,8 +195,7 @@ def test_a_run_that_falls_behind_keeps_the_finals_of_every_language(reads: bool)
     class InTwoLanguages(ScriptedRun):
         def _translating(self, publish: Publish) -> Translating:
             assert self.translator
-            schedule, scripted = self.translator, ScriptedModel(into_languages)
-            model = RestartingModel(lambda: FaultyModel(scripted, schedule), self.clock, publish)
+            model = FaultyModel(ScriptedModel(into_languages), self.translator)
             return Translating(scripted_lanes(model, ("de", "fr")), {}, model.close)
 
     run = InTwoLanguages(sentences(6), settings=Settings(targets=("de", "fr")))

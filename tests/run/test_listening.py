@@ -77,8 +77,9 @@ def test_a_run_that_ends_waits_for_its_last_pass_alone() -> None:
 
 def test_a_pass_is_interrupted_once_however_often_a_run_is_ended() -> None:
     interrupted: list[int] = []
-    recogniser = SimpleNamespace(interrupt=lambda: interrupted.append(1), listen_for=None, began=None)
-    listening = opening._listening([], iter(()), recogniser, Listener(ManualClock()), None)  # type: ignore[arg-type]
+    recogniser = SimpleNamespace(interrupt=lambda: interrupted.append(1), listen_for=None)
+    stages = SimpleNamespace(recogniser=recogniser)
+    listening = opening._listening([], iter(()), [stages], Listener(ManualClock()), None)  # type: ignore[list-item]
     for _ in range(3):
         listening.close()
     assert interrupted == [1]

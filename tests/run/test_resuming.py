@@ -23,7 +23,6 @@ from livetrans.events import (
 )
 from livetrans.run.listening import Hearing, Listener, Listening, OnAudio, Stages, listen
 from livetrans.run.publisher import Publish
-from livetrans.run.restarting import RestartingRecogniser
 from livetrans.run.resuming import Remainder, Remainders, Resuming
 from livetrans.run.runner import OpenListening, OpenTranslating, PlainLoop
 from livetrans.run.translating import Translating
@@ -51,7 +50,7 @@ def translating_into(languages: Sequence[str]) -> OpenTranslating:
 
 
 def stages(words: list[Word], publish: Publish) -> Stages:
-    recogniser = RestartingRecogniser(lambda: ScriptedRecogniser(words, unstable=0.4), CLOCK, publish)
+    recogniser = ScriptedRecogniser(words, unstable=0.4)
     transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False), CLOCK)
     return Stages(SilenceGate(), transcriber, recogniser)  # type: ignore[arg-type]
 

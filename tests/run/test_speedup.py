@@ -182,7 +182,7 @@ def test_there_are_no_figures_of_fewer_than_five_updates() -> None:
     assert speedup.ne_screen_retranslation == 0.6
 
 
-class FailingModel(ModelWrapper[ScriptedModel]):
+class FailingModel(ModelWrapper):
     """A context that can be closed under its user."""
 
     def __init__(self, model: ScriptedModel) -> None:

@@ -18,7 +18,6 @@ from livetrans.run.listening import OnAudio, PostponedNotices
 from livetrans.run.opening import from_tracks, open_remainder
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
-from livetrans.run.restarting import RestartingModel
 from livetrans.run.resuming import Resuming
 from livetrans.run.translating import Translating
 from livetrans.session.codec import EVENTS_FILE
@@ -31,13 +30,14 @@ from tests.speech.scripted import ScriptedRecogniser
 
 from .faults import FaultyModel, FaultyRecogniser, FaultySource, Raise, ScaledClock, Schedule, Slow
 from .scripted_run import (
+    PROMPT,
     SPEED,
     Collected,
     SilenceGate,
     Spoken,
     finals_of,
     no_thread_left,
-    scripted_translating,
+    scripted_lane,
     sentences,
 )
 
@@ -99,12 +99,8 @@ class Meeting:
 
     def translating(self, publish: Publish) -> Translating:
         model, schedule = ScriptedModel(word_by_word_rule(unsure_of_last=False)), self._schedule("translator")
-        lanes = [
-            scripted_translating(RestartingModel(lambda: FaultyModel(model, schedule), self.clock, publish))
-            for _ in range(2)
-        ]
-        tracks = [replace(lane.lanes[0], track=track) for lane, track in zip(lanes, ("them", "me"), strict=True)]
-        return Translating(tracks, {}, model.close)
+        lanes = [replace(scripted_lane(FaultyModel(model, schedule), PROMPT), track=track) for track in ("them", "me")]
+        return Translating(lanes, {}, model.close)
 
     def run(self) -> None:
         self.pipeline.start()

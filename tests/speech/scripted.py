@@ -50,6 +50,9 @@ class ScriptedRecogniser:
     def listen_for(self, language: str | None) -> None:
         self.language = language
 
+    def reload(self) -> None:
+        """Do nothing: there is no model."""
+
     def interrupt(self) -> None:
         """Do nothing: a pass takes no time."""
 

@@ -122,6 +122,16 @@ def test_a_growing_window_gives_no_word_that_its_sound_has_not_reached(recognise
         assert all(0 < end <= length for end in hypothesis.segment_ends)
 
 
+def test_a_model_that_is_loaded_again_writes_the_same_in_every_recogniser_of_it(recogniser_path: Path) -> None:
+    recogniser = WhisperRecogniser(RecogniserSettings(recogniser_path, threads=1))
+    shared, (samples,) = recogniser.in_language("en"), stretches("demo.flac", 1)
+    before = recogniser.recognise(samples)
+    broken = recogniser._model.model
+    recogniser.reload()
+    assert recogniser._model.model is shared._model.model is not broken
+    assert before.words and recogniser.recognise(samples) == before == shared.recognise(samples)
+
+
 def test_steady_noise_and_silence_give_no_words(recogniser: WhisperRecogniser) -> None:
     noise = np.random.default_rng(1).normal(0, 800, 6 * SAMPLE_RATE).astype(np.int16)
     hum = (3000 * np.sin(np.arange(6 * SAMPLE_RATE) * 2 * np.pi * 100 / SAMPLE_RATE)).astype(np.int16)

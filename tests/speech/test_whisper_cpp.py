@@ -27,7 +27,6 @@ from livetrans.metrics.monitor import resident_memory
 from livetrans.models.chosen import GPU_UNUSED, has_gpu_engine
 from livetrans.run import opening
 from livetrans.run.opening import open_recogniser
-from livetrans.run.restarting import RestartingRecogniser
 from livetrans.speech import whisper_cpp
 from livetrans.speech.recogniser import PassInterrupted
 from livetrans.speech.whisper import WhisperRecogniser
@@ -137,31 +136,20 @@ def test_no_word_comes_from_short_sound_silence_or_after_the_end(recogniser: Whi
         assert all(0 < end <= length + 0.02 for end in hypothesis.segment_ends)
 
 
-def restarting(path: Path) -> tuple[RestartingRecogniser, list[WhisperCppRecogniser], list[Event]]:
-    """A recogniser, what was opened for it so far, and what it has published."""
-    opened: list[WhisperCppRecogniser] = []
-    events: list[Event] = []
-
-    def open_one() -> WhisperCppRecogniser:
-        opened.append(WhisperCppRecogniser(RecogniserSettings(path, threads=1)))
-        return opened[-1]
-
-    return RestartingRecogniser(open_one, ManualClock(), events.append), opened, events
-
-
 def test_a_process_that_crashes_is_started_again_and_nothing_is_lost(cpp_recogniser_path: Path) -> None:
-    recogniser, opened, events = restarting(cpp_recogniser_path)
+    recogniser = WhisperCppRecogniser(RecogniserSettings(cpp_recogniser_path, threads=1))
+    shared = recogniser.in_language("en")
     samples = sound("demo.flac", 0.0, 3.0)
     before = recogniser.recognise(samples)
-    crashed = psutil.Process(opened[0].process_id)
+    crashed = psutil.Process(recogniser.process_id)
     assert resident_memory() >= crashed.memory_info().rss + psutil.Process().memory_info().rss * 0.9
     os.kill(crashed.pid, signal.SIGSEGV)
-    assert recogniser.recognise(samples) == before
-    [notice] = events
-    assert isinstance(notice, Notice) and "whisper.cpp has ended" in notice.text and "loaded again" in notice.text
-    living = opened[1].process_id
-    del recogniser
-    opened.clear()
+    with pytest.raises(ModelError, match=r"whisper\.cpp has ended"):
+        recogniser.recognise(samples)
+    recogniser.reload()
+    assert recogniser.recognise(samples) == before == shared.recognise(samples)
+    living = recogniser.process_id
+    del recogniser, shared
     gc.collect()
     assert not psutil.pid_exists(crashed.pid) and not psutil.pid_exists(living)
 
@@ -200,26 +188,30 @@ def test_the_end_of_a_run_waits_for_no_partial_pass(
     hangs: bool, cpp_recogniser_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(whisper_cpp, "INTERRUPTION_SECONDS", 0.5 if hangs else 600.0)
-    recogniser, opened, notices = restarting(cpp_recogniser_path)
+    recogniser = WhisperCppRecogniser(RecogniserSettings(cpp_recogniser_path, threads=1))
     samples = sound("demo.flac", 0.0, 3.0)
     words = recogniser.recognise(samples, final=True).words
-    computing = psutil.Process(opened[0].process_id)
+    computing = psutil.Process(recogniser.process_id)
     computing.suspend()
     with ThreadPoolExecutor() as thread:
         partial = thread.submit(recogniser.recognise, samples)
-        while not opened[0]._process.is_interruptible:
+        while not recogniser._process.is_interruptible:
             time.sleep(0.01)
         recogniser.interrupt()
         if not hangs:
             computing.resume()
         with pytest.raises(PassInterrupted):
             partial.result()
-    if not hangs:
+    if hangs:
+        with pytest.raises(ModelError):
+            recogniser.recognise(samples)
+        recogniser.reload()
+    else:
         computing.send_signal(signal.SIGUSR1)  # A last pass is not ended.
     assert recogniser.recognise(samples, final=True).words == words
     recogniser.interrupt()
     assert recogniser.recognise(samples).words == words
-    assert (len(opened), len(notices)) == ((2, 1) if hangs else (1, 0))
+    assert (recogniser.process_id == computing.pid) != hangs
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -79,19 +78,22 @@ def test_words_that_an_update_showed_by_ending_its_sentence_are_no_longer_hidden
         assert final.tokens[: len(shown.tokens)] == shown.tokens
 
 
-@pytest.mark.parametrize("texts", [("one two", ""), ("one two", "- ."), ("one two", "word " * 1100)])
-def test_a_finished_segment_leaves_nothing_behind(texts: tuple[str, str]) -> None:
-    """Also one whose final has no words, or does not fit."""
+@pytest.mark.parametrize("text", ["", "- .", "word " * 1100])
+@pytest.mark.parametrize("language", [None, "de"])
+def test_a_finished_segment_leaves_nothing_behind(text: str, language: str | None) -> None:
+    """Also one whose final has no words, does not fit, or is in the language of the captions."""
+    lane = scripted_lane(_Run().model, PROMPT, "de")
+    assert lane.stages
 
     def sizes() -> list[int]:
-        return [len(held) for held in vars(run.translator).values() if isinstance(held, dict)]
+        held = [value for stage in lane.stages or () for value in vars(stage).values()]
+        return [len(one) for one in held if isinstance(one, dict | set | list)]
 
-    run = _Run()
     before = sizes()
     for segment in range(10):
-        run.feed(_update(texts[0], segment))
-        with suppress(ContextError):
-            run.feed(_update(texts[1], segment, 1, final=True))
+        lane.translate(_update("one two", segment), Settings(), lambda event: None)
+        last = replace(_update(text, segment, 1, final=True), language=language)
+        lane.translate(last, Settings(), lambda event: None)
     assert sizes() == before
 
 

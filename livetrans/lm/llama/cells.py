@@ -103,6 +103,8 @@ class LlamaCells:
             kept -= 1
         kept = self._keep(kept)
         logits, passes = self._evaluate_rest(context, last_rows)
+        if np.isnan(logits.max()):  # The maximum is nan if any element is.
+            raise ModelError(f"{self._path} gave logits that are not numbers; choose another model")
         return Evaluation(kept, length - kept, passes, logits)
 
     def move(self, context: Sequence[int], held: Sequence[int], count: int) -> Counts | None:

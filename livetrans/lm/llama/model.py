@@ -66,16 +66,19 @@ class LlamaModel:
         self._wanted_rows = maximum_rows
         self._others: list[Self] = []
         self._owns_model = _weights is None
-        self._model: Any = _weights or _load(self._path, on_progress)
+        self._open(_weights or _load(self._path, on_progress))
+
+    def _open(self, weights: Any) -> None:
+        self._model: Any = weights
         try:
             if llama_cpp.llama_model_has_encoder(self._model):
                 raise ModelError(f"{self._path} is an encoder-decoder model; livetrans needs a decoder-only GGUF")
             self.vocabulary = llama_cpp.llama_model_get_vocab(self._model)
             self.vocabulary_size: int = llama_cpp.llama_vocab_n_tokens(self.vocabulary)
             self._ends = self._corrected_ends()
-            self.threads = settings.threads or max(1, (os.cpu_count() or 2) // 2)
+            self.threads = self._settings.threads or max(1, (os.cpu_count() or 2) // 2)
             self._check_kind()
-            cells = self._cells = self._open_cells(maximum_rows)
+            cells = self._cells = self._open_cells(self._wanted_rows)
             if not cells.can_rewind():
                 raise ModelError(
                     f"{self._path} keeps a recurrent state that cannot drop a rejected draft; "
@@ -167,6 +170,14 @@ class LlamaModel:
         if self._cells is None:
             raise ModelError(f"{self._path} is closed")
         return self._cells
+
+    def reload(self) -> None:
+        others = [other for other in self._others if other._cells]
+        self.close()
+        self._open(_load(self._path, None))
+        for other in others:
+            other._open(self._model)
+        self._others = others
 
     def close(self) -> None:
         for other in self._others:
