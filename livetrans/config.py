@@ -1,27 +1,80 @@
 """Settings, one frozen dataclass for each stage, passed explicitly. Defaults are for a listener.
 
-Options, the configuration file, keys and sessions all make, change or hold one `Settings`. Times are source time in
-seconds; counts are of windows, words or tokens, as named.
+A field states everything about its setting once: its default, its option of the command line, which is also its key in
+config.toml, the values that it takes, and its help. Times are source time in seconds; counts are of windows, words or
+tokens, as named.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 UNNAMED = Path()
 """A model that is not chosen yet. `livetrans.models.chosen` replaces it, or a name, by the path of a model."""
+
+RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE = "LIVETRANS_ASR_MODEL", "LIVETRANS_MT_MODEL"
+"""Environment variables that name a model."""
+MOST_THREADS = 512
+"""llama.cpp crashes past its own limit, and CTranslate2 where the system gives no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """How a setting is given on the command line and in config.toml, and what `--help` says of it."""
+
+    name: str
+    """With what stands for its value in the help, if it takes one: `--step SECONDS`, `--plain`, `--jsonl [FILE]`, which
+    also stands without a value, or `--show-source/--hide-source`. `--no-NAME` turns off what is on without it."""
+    help: str
+    """`--help` shows the first sentence; `--help-all` and the configuration file show all of it."""
+    kind: str = ""
+    """How a value is read where the field's type does not tell: a key of `livetrans.cli.options.KINDS`."""
+    choices: tuple[str, ...] = ()
+    span: tuple[Any, Any] | None = None
+    """The least and the most that a number can be; None for no limit."""
+    default_text: str = ""
+    """The default in words, for a setting whose default is found out or is None."""
+    bare: str | None = None
+    """The value of an option that stands without one."""
+    variable: str | None = None
+    """An environment variable, which wins over the file and loses to the command line."""
+    section: str = ""
+    """Its heading in `--help-all`; empty for that of the class."""
+    everyday: bool = False
+    """Whether `--help` lists it. All others are for experts: `--help-all` lists them."""
+    in_file: bool = True
+    """Whether it can be a key of config.toml; False where a second run with the same value cannot work."""
+    on_screen: bool = False
+    """Whether keys on the screen change it during a run."""
+    commands: tuple[str, ...] = ()
+    """The commands that have it; all that run if empty."""
+    needs: tuple[str, ...] = ()
+    """The key of another option without which this one has no effect, and the values that it needs; any, if none
+    follows. What a decoder needs stands in its row of `livetrans.decoding.DECODERS`."""
+
+
+T = TypeVar("T")
+
+
+def option(default: T, name: str, help: str, /, **described: Any) -> T:
+    """Return a dataclass field with a default and an `Option`, whose other fields are `described`."""
+    made: Any = field(default=default, metadata={"option": Option(name, help, **described)})
+    return made  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
     """The voice-activity gate (`livetrans.speech.gate`)."""
 
-    aggressiveness: int = 2
-    """webrtcvad mode: 0 lets most through, 3 least."""
-    pause: float = 0.8
-    """Silence that ends a segment."""
+    SECTION: ClassVar = "Listening"
+
+    aggressiveness: int = option(
+        2, "--vad 0..3", "Strictness of the voice-activity gate: 0 lets most sound through, 3 least.", span=(0, 3)
+    )
+    pause: float = option(0.8, "--pause SECONDS", "Seconds of silence that end a segment.", span=(0.1, 60))
     pre_roll: float = 0.3
     """Sound passed on from before the first voiced window, so that no word's start is cut."""
     hang_over: float = 0.3
@@ -34,12 +87,15 @@ class GateSettings:
 class TranscriberSettings:
     """Streaming recognition (`livetrans.speech.transcriber`)."""
 
-    step: float = 0.8
-    """New sound that triggers a pass; a slow machine waits longer, see `adaptive`. A shorter one rewrites more captions
-    and is not seen sooner (docs/design.md, "Speech")."""
+    SECTION: ClassVar = "Listening"
+
+    step: float = option(
+        0.8, "--step SECONDS", "Seconds of new sound per recognition pass; a slow machine takes more.", span=(0.1, 60)
+    )
+    """A shorter one rewrites more captions and is not seen sooner (docs/design.md, "Speech")."""
     adaptive: bool = True
-    """The next pass covers at least as much new sound as the last pass took (measured); False makes passes independent
-    of the machine's speed, as `--speed max` and tests need."""
+    """Whether the next pass covers at least as much new sound as the last pass took. If False, passes do not depend on
+    the machine's speed, as `--speed max` and tests need."""
     trim_after: float = 15.0
     """Buffer length past which sound of committed segments is dropped."""
     maximum_words: int = 40
@@ -50,24 +106,40 @@ class TranscriberSettings:
 
 
 ENGINES = ("auto", "faster-whisper", "whisper.cpp")
-"""What computes the recogniser; `auto` takes whisper.cpp where it has a GPU, and faster-whisper elsewhere."""
+MODEL_TEXT = "the one that `livetrans models` marks"
 
 
 @dataclass(frozen=True, slots=True)
 class RecogniserSettings:
     """The adapters of Whisper (`livetrans.speech.whisper_pass`)."""
 
-    model: Path = UNNAMED
-    """A folder for faster-whisper, a file for whisper.cpp, or before it is found the name of a model."""
+    SECTION: ClassVar = "Models"
+
+    model: Path = option(
+        UNNAMED,
+        "--asr MODEL",
+        "Recogniser: a name or a path. Names are those of `livetrans models`. A path is a folder for faster-whisper, "
+        "or a file for whisper.cpp.",
+        default_text=MODEL_TEXT,
+        variable=RECOGNISER_VARIABLE,
+        everyday=True,
+    )
     language: str | None = "en"
     """Whisper language code, or None to let the recogniser detect it."""
     beam_size: int | None = None
     """Beams of a pass; None takes the number that the model states, or else 1."""
-    threads: int = 0
-    """0: one for a small model, a Mac's performance cores, else the engine's own choice."""
-    window: str | None = None
-    """What a pass encodes: `full` 30 s, `always` the sound and a short rest, `partials` the latter except for finals;
-    None takes what the model was trained for."""
+    threads: int = option(
+        0, "--asr-threads N", "Threads of the recogniser; 0 chooses by model and machine.", span=(0, MOST_THREADS)
+    )
+    window: str | None = option(
+        None,
+        "--encode-window",
+        "Length of sound that the recogniser encodes in a pass. full is 30 s. always is the length of the speech, "
+        "which is faster. partials is the same, but full for the last pass of a segment.",
+        choices=("full", "partials", "always"),
+        default_text="what the recogniser was trained for; full for OpenAI's models",
+        section="Listening",
+    )
     other_languages: tuple[str, ...] = ()
     """Codes of languages that the user may switch to."""
     hot_words: tuple[str, ...] = ()
@@ -75,37 +147,71 @@ class RecogniserSettings:
     compute_type: str | None = None
     """CTranslate2's name of how weights are computed with; None takes the stored form for a model of our own, and the
     fastest one here for others, which are published in float16: no CPU computes that fast."""
-    engine: str = "auto"
-    """Which engine's models are taken, see `ENGINES`; the model that is found decides for its engine."""
+    engine: str = option(
+        "auto",
+        "--engine",
+        "What computes the recogniser, each with models of its own: faster-whisper, or whisper.cpp, which uses a GPU "
+        "(on Apple Silicon too). auto takes whisper.cpp where it is installed with a GPU and has a model here.",
+        choices=ENGINES,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageModelSettings:
     """The llama.cpp adapter (`livetrans.lm.llama`)."""
 
-    model: Path = UNNAMED
-    """A GGUF file, or before it is found the name of a model."""
-    context_tokens: int = 512
-    """Kept small: to move cells costs time in proportion."""
-    threads: int = 0
-    """0: half the logical cores, at least one (the recogniser uses the other half)."""
-    prompt: str | None = None
-    """A name in `livetrans.lm.families.TEMPLATES`; None chooses by the model's metadata."""
+    SECTION: ClassVar = "Models"
+
+    model: Path = option(
+        UNNAMED,
+        "--mt MODEL",
+        "Translator: a name or a GGUF file. Names are those of `livetrans models`.",
+        default_text=MODEL_TEXT,
+        variable=TRANSLATOR_VARIABLE,
+        everyday=True,
+    )
+    context_tokens: int = option(
+        512, "--context TOKENS", "Context window of the translator, in tokens.", span=(32, 131_072)
+    )
+    """Kept small: the time to move cells grows with it."""
+    threads: int = option(
+        0, "--threads N", "Threads of the translator; 0 takes half of the cores.", span=(0, MOST_THREADS)
+    )
+    prompt: str | None = option(
+        None, "--prompt", "Prompt template.", kind="template", default_text="the one that fits the translator"
+    )
+
+
+PAIR_TOKENS = 96
+"""Room for a sentence and its translation, of 20 words each at about two and a half tokens a word."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSettings:
     """Parts of a prompt besides the speech (`livetrans.translation.prompting`)."""
 
-    history: int = 0
-    """Most earlier sentences, each with its translation."""
-    glossary: tuple[tuple[str, str], ...] = ()
-    """Terms and their translations."""
+    SECTION: ClassVar = "Translation"
+
+    history: int = option(
+        0,
+        "--history N",
+        "Earlier sentences in the prompt, each with its translation. "
+        f"The default of --context grows by {PAIR_TOKENS} tokens for each.",
+        everyday=True,
+        span=(0, 20),
+    )
+    glossary: tuple[tuple[str, str], ...] = option(
+        (),
+        "--glossary FILE",
+        "Terms and their translations. Each line has one, with a tab or comma between. Terms that occur in the speech "
+        "are added to the translator's prompt. The recogniser gets all terms as hot words, which can also change "
+        "other words.",
+        kind="glossary",
+        everyday=True,
+    )
 
 
 FINALS = ("careful", "fresh", "partial")
-"""How a final is decoded: shown words change only where the model clearly prefers another text; afresh, as
-re-translation would write it (at bias 0); or like any update."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +230,40 @@ class SamplingSettings:
 class DecodingSettings:
     """How a translation is decoded (`livetrans.decoding`)."""
 
-    method: str = "window"
-    bias: float = 0.0
-    """Probability mass moved to the draft token during verification (arXiv 2509.21740v2, equation 3), 0..1."""
-    window: int = 7
-    """Last tokens of the draft that are verified; those before them are frozen (`window` only)."""
+    SECTION: ClassVar = "Translation"
+
+    method: str = option(
+        "window",
+        "--method",
+        "Decoder: {decoders}; paper is ssbd with the paper's settings, whatever --calm is.",
+        kind="method",
+    )
+    bias: float = option(
+        0.0,
+        "--bias 0..1",
+        "Preference for the draft, for {biased}: more is calmer and faster. From 0.5 on the whole draft is accepted. "
+        "With ssbd, 0 gives the output of rt. window needs no bias; one holds for its live window only.",
+        on_screen=True,
+        span=(0, 1),
+    )
+    """Probability mass moved to the draft token during verification (arXiv 2509.21740v2, equation 3)."""
+    window: int = option(
+        7,
+        "--live-window TOKENS",
+        "Last tokens of the draft that window verifies; those before them do not change.",
+        span=(0, None),
+    )
     margin: float = 1.5
     """Log-probability, in nats for each shown word taken back, that a change has to gain (`window` only)."""
-    final: str = "careful"
-    """How a segment's last update is decoded, see `FINALS`."""
+    final: str = option(
+        "careful",
+        "--final",
+        "How a final is decoded. careful (with window only) may change more of the caption than an update, where the "
+        "model clearly prefers another text. fresh decodes it anew, at bias 0. partial decodes it like any update.",
+        choices=FINALS,
+    )
     final_window: int = 15
-    """Last tokens of the draft that a final may change if it is careful."""
+    """Last tokens of the draft that a careful final may change."""
     fallback: float = 0.6
     """The draft model's highest probability, 0..1, up to which the target writes the token (`bild` only)."""
     rollback: float = 3.0
@@ -149,9 +278,23 @@ class DecodingSettings:
 class MaskSettings:
     """mask-k on non-final captions (`livetrans.translation.presenter`)."""
 
-    mode: str = "display"
-    """`display` (the draft keeps the masked tokens), `output` (it loses them) or `none`."""
-    k: int = 3
+    SECTION: ClassVar = "Translation"
+
+    mode: str = option(
+        "display",
+        "--mask",
+        "Hide the last tokens of unfinished captions. display hides them from the viewer only, output from the next "
+        "draft too.",
+        choices=("display", "output", "none"),
+    )
+    k: int = option(
+        3,
+        "--mask-k TOKENS",
+        "Number of tokens that the mask hides.",
+        on_screen=True,
+        needs=("mask", "display", "output"),
+        span=(0, None),
+    )
 
 
 THEMES = (
@@ -162,22 +305,29 @@ THEMES = (
 )  # fmt: skip
 """The names of Textual's themes; stated here because importing Textual takes as long as the rest of a start."""
 PANELS = ("people", "research", "off")
-"""The numbers on the screen: lag and calm with the keys, all figures, or none."""
-
-SOURCE_LINES = ("above", "below")
-"""Where the recognised text stands."""
-
 GAMMA, MOST_GAMMA = 4, 16
-"""Tokens that a draft model proposes at a time; the most that can be set."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftModelSettings:
     """The draft model of speculative decoding (`livetrans.decoding.drafting`)."""
 
-    model: Path = UNNAMED
-    """A GGUF file, or before it is found the name of a model."""
-    gamma: int | None = GAMMA
+    SECTION: ClassVar = "Models"
+
+    model: Path = option(
+        UNNAMED,
+        "--draft-model MODEL",
+        "Small translator of the same vocabulary, which proposes tokens to the translator. The text stays the same. It "
+        "pays where the translator is 10 times larger or more, and checks several tokens in little more than the time "
+        "of one.",
+    )
+    gamma: int | None = option(
+        GAMMA,
+        "--gamma N|auto",
+        f"Tokens that the draft model proposes at a time, 1 to {MOST_GAMMA}; auto chooses by measured times.",
+        kind="gamma",
+        needs=("draft-model",),
+    )
     """None chooses by the measured costs and the acceptance rate."""
 
 
@@ -189,60 +339,184 @@ TRANSCRIPT_ONLY = "none"
 class MeetingSettings:
     """The microphone as the second track of a run that hears what the computer plays (`livetrans.run.tracks`)."""
 
-    spoken: str | None = None
-    """Code of the language that the user speaks; None for that of the captions."""
-    target: str | None = None
-    """Code of the language that the user's speech is translated into, or `none`; None for that of the others."""
-    names: tuple[str, ...] = ("me", "them")
-    """Of the tracks: the microphone's, then that of what the computer plays."""
+    SECTION: ClassVar = "Languages"
+
+    spoken: str | None = option(
+        None,
+        "--me LANGUAGE",
+        "With --with-mic: the language that you speak. Without --to, captions are in it too.",
+        kind="language",
+        default_text="that of --to",
+        everyday=True,
+        commands=("listen",),
+        needs=("with-mic",),
+    )
+    target: str | None = option(
+        None,
+        "--me-to LANGUAGE",
+        "With --with-mic: the language for what you say. none only writes it down.",
+        kind="language or none",
+        default_text="that of --from; none with --from auto",
+        commands=("listen",),
+        needs=("with-mic",),
+    )
+    names: tuple[str, ...] = option(
+        ("me", "them"),
+        "--names ME,THEM",
+        "With --with-mic: the names of the two tracks.",
+        kind="names",
+        commands=("listen",),
+        needs=("with-mic",),
+    )
+    """The microphone's track, then that of what the computer plays."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputSettings:
     """What a run writes, and where (`livetrans.session.sinks`)."""
 
-    plain: bool = False
-    partials: bool = False
-    show_source: bool | None = None
-    """None: on the screen only."""
-    source_line: str = "above"
-    """Where the source stands, see `SOURCE_LINES`."""
-    panel: str = "people"
-    """The panel that the screen shows first, see `PANELS`."""
-    theme: str | None = None
-    """One of `THEMES`; None for Textual's default."""
-    jsonl: str | None = None
-    """A file name, `-` for standard output, or None."""
-    session: Path | None = None
-    """The session's folder; None for one in the user's data folder."""
-    name: str | None = None
-    """The session's name in the user's data folder; None for the time."""
-    record_session: bool = True
-    speedup: bool = True
-    """Whether the speedup is measured while a live run is idle, see `livetrans.run.speedup`."""
-    keep_audio: bool = False
-    serve: str | None = None
-    """Where captions are served to browsers, see `livetrans.serve.address`; None for nowhere."""
-    caption_file: Path | None = None
-    """A file that holds the newest caption, for another program."""
-    keep_sessions: int | None = None
-    """Days after which sessions in the user's data folder are removed; None keeps them."""
+    SECTION: ClassVar = "Output"
+
+    plain: bool = option(
+        False,
+        "--plain",
+        "Write lines instead of the screen. That is always so where the output is not a terminal.",
+        everyday=True,
+    )
+    partials: bool = option(
+        False,
+        "--partials",
+        "With plain lines: write a caption's words as they come, not once it is final. New words are added to its "
+        "line. Where shown words change, the caption is written again on a new line.",
+    )
+    show_source: bool | None = option(
+        None,
+        "--show-source/--hide-source",
+        "Show the recognised text too.",
+        default_text="on the screen only",
+        everyday=True,
+    )
+    source_line: str = option(
+        "above",
+        "--source-line",
+        "Where the recognised text stands; below with --partials, because the caption grows first.",
+        choices=("above", "below"),
+    )
+    panel: str = option(
+        "people", "--panel", "Panel at start: people (lag, calm, keys), research (all figures) or off.", choices=PANELS
+    )
+    theme: str | None = option(
+        None,
+        "--theme NAME",
+        f"Colours of the screen. One of {', '.join(THEMES)}.",
+        choices=THEMES,
+        default_text="textual-dark",
+        everyday=True,
+    )
+    jsonl: str | None = option(
+        None,
+        "--jsonl [FILE]",
+        "Write every event as a JSON line to FILE, which ends in .jsonl. Without FILE, or with -, lines go to standard "
+        "output.",
+        kind="jsonl",
+        bare="-",
+        in_file=False,
+    )
+    session: Path | None = option(
+        None,
+        "--session FOLDER",
+        "Folder that this session is recorded in.",
+        kind="folder",
+        default_text="a new one in the user's data folder",
+        in_file=False,
+        needs=("no-session",),
+    )
+    name: str | None = option(
+        None,
+        "--name NAME",
+        "Name of this session. `livetrans sessions` lists it.",
+        default_text="the time",
+        everyday=True,
+        in_file=False,
+        needs=("no-session",),
+    )
+    record_session: bool = option(True, "--no-session", "Record no session.", everyday=True)
+    speedup: bool = option(
+        True,
+        "--no-speedup",
+        "Do not measure the speedup over re-translation. Measuring takes at most 5 % of a core, while the run is idle.",
+    )
+    keep_audio: bool = option(
+        False,
+        "--keep-audio",
+        "Record the sound with the session. Each track has a WAV file.",
+        everyday=True,
+        needs=("no-session",),
+    )
+    keep_sessions: int | None = option(
+        None,
+        "--keep-sessions DAYS",
+        "After a run that is recorded, remove older sessions from the user's data folder.",
+        default_text="all are kept",
+        span=(1, None),
+    )
+    serve: str | None = option(
+        None,
+        "--serve [HOST:PORT]",
+        "Serve captions to browsers and programs. The port is a free one if none is named. lan or "
+        "lan:PORT serves captions to others in your network, who need the address with its token.",
+        kind="place",
+        bare="localhost",
+        everyday=True,
+    )
+    caption_file: Path | None = option(
+        None,
+        "--caption-file FILE",
+        "Keep the newest caption in FILE, for a text source of OBS or another program.",
+        kind="file",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings of a run. A key replaces the whole object, see `changed`."""
+    """All settings of a run. A key on the screen replaces the whole object, see `after_key`."""
+
+    SECTION: ClassVar = "Languages"
 
     recogniser: RecogniserSettings | None = RecogniserSettings()
     """None for a recorded transcript stream, which needs no recogniser."""
     language_model: LanguageModelSettings = LanguageModelSettings()
     draft_model: DraftModelSettings | None = None
-    sources: tuple[str, ...] = ("en",)
+    sources: tuple[str, ...] = option(
+        ("en",),
+        "--from LANGUAGE",
+        "Spoken language, or auto. It is a code or a name; auto detects it. A key switches between several, as in "
+        "en,fr,auto.",
+        kind="languages or auto",
+        everyday=True,
+        on_screen=True,
+    )
     """Codes of the spoken languages between which a key switches, possibly `auto`; the first one holds."""
-    targets: tuple[str, ...] = ("de",)
-    """Codes of the captions' languages, all of which are made; the first one is shown, and a key shows the next."""
-    device: str | None = None
-    """The microphone: its number or a part of its name; None for the system's."""
+    targets: tuple[str, ...] = option(
+        ("de",),
+        "--to LANGUAGE",
+        "Language of the captions. It is a code or a name. Several, as in de,fr, are made at once: the screen and "
+        "plain lines show the first, and a key shows the next.",
+        kind="languages",
+        everyday=True,
+        on_screen=True,
+    )
+    """Codes of the captions' languages, all of which are made; the first one is shown."""
+    device: str | None = option(
+        None,
+        "--device DEVICE",
+        "Microphone: its number or a part of its name. `livetrans devices` lists them.",
+        default_text="the system's",
+        section="Listening",
+        everyday=True,
+        commands=("mic", "listen"),
+        needs=("with-mic",),
+    )
     meeting: MeetingSettings | None = None
     """None in a run of one track."""
     prompt: PromptSettings = PromptSettings()
@@ -287,12 +561,9 @@ class Settings:
     @property
     def calm(self) -> str | None:
         """The name in `CALM` of the settings; None if a single one was changed, or the method has no calm settings."""
-        return next((name for name in CALM if with_preset(self, CALM[name]) == self and self.is_calm_method), None)
-
-    @property
-    def is_calm_method(self) -> bool:
-        """Whether calm settings are for the run's method."""
-        return self.decoding.method == "window"
+        if self.decoding.method != "window":
+            return None
+        return next((name for name in CALM if with_preset(self, CALM[name]) == self), None)
 
 
 CALM = {
@@ -326,33 +597,112 @@ def preset_of(calm: str, method: str) -> Settings:
     return with_preset(with_field(Settings(), "decoding.method", method), CALM[calm])
 
 
-def with_field(settings: Settings, field: str, value: Any) -> Settings:
-    """Return the settings with one field replaced, which is named as `decoding.bias` or `targets`."""
-    stage, _, name = field.rpartition(".")
+def with_field(settings: Settings, name: str, value: Any) -> Settings:
+    """Return the settings with one field replaced, which is named as `decoding.bias`, `targets` or `calm`."""
+    if name == "calm":
+        return with_preset(settings, CALM[value])
+    stage, _, name = name.rpartition(".")
     if not stage:
         return replace(settings, **{name: value})
-    part: Any = getattr(settings, stage) or {"draft_model": DraftModelSettings, "meeting": MeetingSettings}[stage]()
+    part: Any = getattr(settings, stage) or _STAGES[stage]()
     return replace(settings, **{stage: replace(part, **{name: value})})
 
 
-LIVE = {"bias": "decoding.bias", "mask_k": "mask.k", "source": "sources", "target": "targets"}
-"""The fields that keys set, by the names that `SettingChanged` has for them."""
+_STAGES: dict[str, Any] = {
+    part.name: globals()[str(part.type).split()[0]] for part in fields(Settings) if "Settings" in str(part.type)
+}
+SECTIONS = ("Languages", "Models", "Translation", "Listening", "Output")
+"""The headings of `--help-all`, in their order."""
 
 
-def changed(settings: Settings, name: str, value: Any) -> Settings:
-    """Return the settings after a key has set `name`, as `SettingChanged` says; other names (`paused`) change none.
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A field of `Settings` that has an option."""
+
+    field: str
+    """Such as `decoding.bias`."""
+    type: str
+    """The field's type, as it is written."""
+    default: Any
+    option: Option
+    section: str
+
+    @property
+    def key(self) -> str:
+        """The option's name without dashes, which names the setting everywhere outside of the program."""
+        return self.option.name.split()[0].partition("/")[0][2:]
+
+    @property
+    def is_by_calm(self) -> bool:
+        """Whether a calm setting chooses its value, see `with_preset`."""
+        return self.field.startswith(("decoding.", "mask.")) and self.field != "decoding.method"
+
+    def conflict(self, settings: Settings) -> tuple[str, str] | None:
+        """Return what leaves the setting without effect, and the way out; None if nothing does.
+
+        What decoders do with it is known to `livetrans.decoding.conflict`, which calls this one.
+        """
+        name, *values = self.option.needs or ("",)
+        needed = SETTINGS.get(name)
+        value = needed.of(settings) if needed else True
+        if value in values if values else value not in (None, False, UNNAMED):
+            return None
+        if values:
+            return f"with --{name} {value}", f"choose --{name} {' or '.join(values)}"
+        return (f"with --{name}", f"drop --{name}") if value is False else (f"without --{name}", f"add --{name}")
+
+    def of(self, settings: Settings) -> Any:
+        """Return its value; its default in settings without the stage."""
+        value: Any = settings
+        for name in self.field.split("."):
+            value = self.default if value is None else getattr(value, name)
+        return value
+
+
+def _stated(owner: Any, stage: str = "") -> Iterator[Setting]:
+    for part in fields(owner):
+        if not stage and part.name in _STAGES:
+            yield from _stated(_STAGES[part.name], f"{part.name}.")
+        elif found := part.metadata.get("option"):
+            yield Setting(stage + part.name, str(part.type), part.default, found, found.section or owner.SECTION)
+
+
+_CALM = Setting(
+    "calm",
+    "str",
+    "balanced",
+    Option(
+        "--calm NAME",
+        "What may change on screen: still, balanced, faithful. still keeps shown words and is fastest. balanced "
+        "changes them where it is worth it, above all in finals. faithful looks at whole captions. "
+        "Single options of decoding and mask take precedence.",
+        choices=tuple(CALM),
+        everyday=True,
+        on_screen=True,
+        needs=("method", "window"),
+    ),
+    "Translation",
+)
+SETTINGS = {
+    setting.key: setting
+    for setting in sorted([_CALM, *_stated(Settings)], key=lambda setting: SECTIONS.index(setting.section))
+}
+"""Every setting that has an option, by its key, in the order of the help."""
+
+
+def after_key(settings: Settings, key: str, value: Any) -> Settings:
+    """Return the settings after `SettingChanged(key, value)`; keys of no setting on the screen (`paused`) change none.
 
     The chosen one of several languages comes first, then those that follow it in turn. A language of captions that is
-    not among them takes their place: runs of before translated into one at a time.
+    not among them takes their place.
     """
-    if name == "calm" and value in CALM:
-        return with_preset(settings, CALM[str(value)])
-    if name not in LIVE:
+    setting = SETTINGS.get(key)
+    if setting is None or not setting.option.on_screen or (setting is _CALM and value not in CALM):
         return settings
-    if name in ("source", "target"):
-        codes: tuple[str, ...] = getattr(settings, LIVE[name])
+    if key in ("from", "to"):
+        codes: tuple[str, ...] = setting.of(settings)
         if value not in codes:  # a detected language, which is to be kept
-            codes = (codes[0], str(value), *codes[1:]) if name == "source" else (str(value),)
+            codes = (codes[0], str(value), *codes[1:]) if key == "from" else (str(value),)
         at = codes.index(str(value))
         value = codes[at:] + codes[:at]
-    return with_field(settings, LIVE[name], value)
+    return with_field(settings, setting.field, value)

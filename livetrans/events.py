@@ -336,9 +336,10 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True)
 class SettingChanged:
-    """The user moved a live control (calm, bias, mask-k, pause): later numbers belong to the new value."""
+    """A key on the screen changed a setting: later numbers belong to the new value."""
 
     name: str
+    """The setting's key in `livetrans.config.SETTINGS`, or `paused`."""
     value: str | int | float | bool
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from livetrans import installation
+from livetrans import config, installation
 from livetrans.audio.file import AudioFile
 from livetrans.cli import run
 from livetrans.clock import ManualClock
@@ -31,7 +31,7 @@ SPOKEN = "Thank you for coming here today."
 @pytest.fixture(autouse=True)
 def only_the_tree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Models of the machine that runs the tests are not found."""
-    for variable in (find.MODELS_VARIABLE, find.RECOGNISER_VARIABLE, find.TRANSLATOR_VARIABLE):
+    for variable in (find.MODELS_VARIABLE, config.RECOGNISER_VARIABLE, config.TRANSLATOR_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

@@ -17,7 +17,7 @@ from livetrans.bench.methods import TIMES
 from livetrans.bench.table import FORMATS, UNLIMITED, Table, as_csv, as_json, as_latex, as_markdown, as_text
 from livetrans.cli.declarations import CountRange, LazyCommand, LazyGroup
 from livetrans.cli.messages import progress_bar, say
-from livetrans.cli.options import MOST_THREADS
+from livetrans.config import MOST_THREADS
 from livetrans.errors import UsageError
 from livetrans.files import write_new
 

@@ -24,15 +24,15 @@ from livetrans.bench.runfile import FORMAT, Header, RunWriter
 from livetrans.cli.bench import step_bar, threads_option, time_option
 from livetrans.cli.declarations import CountRange, NumberRange
 from livetrans.cli.messages import say
-from livetrans.cli.options import PROMPTS
-from livetrans.config import DecodingSettings, LanguageModelSettings, SamplingSettings
+from livetrans.config import TRANSLATOR_VARIABLE, DecodingSettings, LanguageModelSettings, SamplingSettings
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError
 from livetrans.files import input_path
 from livetrans.languages import Language, parse_language, require_two_languages
+from livetrans.lm.families import TEMPLATES
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.models.catalogue import TRANSLATOR, RunLanguages
-from livetrans.models.chosen import DOUBLE_MODEL, DRAFT_MODEL, TRANSLATOR_VARIABLE, find_model
+from livetrans.models.chosen import DOUBLE_MODEL, DRAFT_MODEL, find_model
 from livetrans.session.store import path_or_session
 from livetrans.signature import sign
 
@@ -59,7 +59,7 @@ _model = partial(click.option, metavar="MODEL")
 )
 @_model("--draft-model", help="Small translator of the same vocabulary, for spec, bild and +draft.")
 @_model("--double-model", help="Translator that writes from both ends, for the method double.")
-@click.option("--prompt", type=click.Choice(PROMPTS), help="Prompt template.")
+@click.option("--prompt", type=click.Choice(list(TEMPLATES)), help="Prompt template.")
 @click.option(
     "--methods",
     metavar="LIST",

@@ -1,4 +1,4 @@
-"""What commands are declared with: groups that import late, options with headings, kinds of values, completions."""
+"""What commands are declared with: groups that import late, kinds of values, and their completions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from livetrans.config import MOST_GAMMA, TRANSCRIPT_ONLY
 from livetrans.errors import UsageError
-from livetrans.text import nearest
+from livetrans.text import display_width, nearest
 
-BY_CALM = "by --calm"
-"""The default, in words, of an option that a calm setting chooses."""
+LONGEST_NAME_COLUMNS = 20
 
 
 class LazyCommand(NamedTuple):
@@ -74,41 +74,6 @@ class LazyGroup(AdvisingGroup):
             formatter.write_dl([(name, entry.summary) for name, entry in self.commands_by_name.items()])
 
 
-class GroupedOption(click.Option):
-    """An option that `--help` lists under a heading; every default is shown."""
-
-    def __init__(
-        self,
-        *declarations: Any,
-        heading: str,
-        field: str = "",
-        example: bool | int | str | None = None,
-        **settings: Any,
-    ) -> None:
-        super().__init__(*declarations, **{"show_default": True, **settings})
-        self.heading = heading
-        self.field = field
-        """The field of `livetrans.config.Settings` that it sets, such as `decoding.bias`; empty for none."""
-        self.example = example
-        """A value for the configuration file, for an option without a default."""
-
-
-class GroupedCommand(click.Command):
-    """A command whose `--help` lists its own options first, then those with headings."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
-        for parameter in self.get_params(ctx):
-            if not isinstance(parameter, click.Option):
-                continue  # arguments stand in the usage line and in the text below it
-            line = parameter.get_help_record(ctx)
-            if line is not None:
-                sections.setdefault(getattr(parameter, "heading", "Options"), []).append(line)
-        for heading, lines in sections.items():
-            with formatter.section(heading):
-                formatter.write_dl(lines)
-
-
 class CountRange(click.IntRange):
     """A range of whole numbers, which its message calls so."""
 
@@ -133,8 +98,6 @@ class Gamma(click.ParamType[int | None]):
     name = "gamma"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
-        from livetrans.config import MOST_GAMMA
-
         return None if value == "auto" else int(CountRange(1, MOST_GAMMA).convert(value, param, ctx))
 
 
@@ -156,6 +119,80 @@ class Languages(click.ParamType[tuple[str, ...]]):
         names = [name.strip() for name in str(value).split(",")]
         codes = (AUTO if self._auto and name.lower() == AUTO else parse_language(name).code for name in names)
         return tuple(dict.fromkeys(codes))
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return complete_language(ctx, param, incomplete)
+
+
+class TrackLanguage(click.ParamType[str]):
+    """The code of one language, or `none` where that is allowed."""
+
+    name = "language"
+
+    def __init__(self, *, none: bool = False) -> None:
+        self._none = none
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """
+        Raises:
+            UsageError: the language is not known.
+        """
+        from livetrans.languages import parse_language
+
+        text = str(value).strip()
+        return TRANSCRIPT_ONLY if self._none and text.lower() == TRANSCRIPT_ONLY else parse_language(text).code
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return complete_language(ctx, param, incomplete)
+
+
+class TrackNames(click.ParamType[tuple[str, ...]]):
+    """Two names with a comma between."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        names = tuple(name.strip() for name in str(value).split(","))
+        fits = all(name.isprintable() and 0 < display_width(name) <= LONGEST_NAME_COLUMNS for name in names)
+        if len(set(names)) != 2 or len(names) != 2 or not fits:
+            self.fail(
+                f"{value!r}: write two names of at most {LONGEST_NAME_COLUMNS} letters, as in me,them.", param, ctx
+            )
+        return names
+
+
+class Place(click.ParamType[str]):
+    """Where captions are served, as `livetrans.serve.address` reads it."""
+
+    name = "place"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from livetrans.serve.address import parse_place
+
+        parse_place(str(value))
+        return str(value)
+
+
+class JsonLinesFile(click.ParamType[str]):
+    """A file that ends in .jsonl, or `-`: `--jsonl demo.flac` would overwrite the recording."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """
+        Raises:
+            UsageError: another ending, or a recording.
+        """
+        text = str(value)
+        if text == "-" or text.endswith(".jsonl"):
+            return text
+        if Path(text).exists():
+            raise UsageError(
+                f"--jsonl took {text!r} for the file to write; "
+                "write --jsonl after it, or name a new file with --jsonl=FILE.jsonl"
+            )
+        named = shlex.quote(str(Path(text).with_suffix(".jsonl")))
+        raise UsageError(f"--jsonl writes to a file that ends in .jsonl; write --jsonl {named}")
 
 
 class Terms(click.ParamType[tuple[tuple[str, str], ...]]):
@@ -182,24 +219,11 @@ class Instant(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if not re.fullmatch(r"(\d{1,3}:)?(\d{1,4}:)?\d{1,6}(\.\d+)?", str(value), re.ASCII):
-            self.fail(f"{value!r} is no time; write it as 10:00, 1:02:03 or 90.", param, ctx)
+            self.fail(f"{value!r} is not a time; write it as 10:00, 1:02:03 or 90.", param, ctx)
         seconds = 0.0
         for number in str(value).split(":"):
             seconds = 60 * seconds + float(number)
         return seconds
-
-
-def checked_jsonl(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Accept .jsonl files only, because `--jsonl demo.flac` would overwrite the recording."""
-    if value in (None, "-") or str(value).endswith(".jsonl"):
-        return value
-    if Path(str(value)).exists():
-        raise UsageError(
-            f"--jsonl took {value!r} for the file to write; "
-            "write --jsonl behind it, or name a new file with --jsonl=FILE.jsonl"
-        )
-    named = Path(str(value)).with_suffix(".jsonl")
-    raise UsageError(f"--jsonl writes to a file that ends in .jsonl; write --jsonl {shlex.quote(str(named))}")
 
 
 def complete_session(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:

@@ -17,9 +17,8 @@ import click
 
 from livetrans import doctor
 from livetrans.audio.portaudio import ON_A_MAC
-from livetrans.cli.declarations import GroupedCommand, GroupedOption
 from livetrans.cli.messages import say, warn
-from livetrans.cli.run_options import run_options
+from livetrans.cli.options import run_command
 from livetrans.clock import SystemClock
 from livetrans.config import Settings
 from livetrans.doctor import BROKEN, OK, WARNING, Finding
@@ -41,9 +40,9 @@ ZEROS_SECONDS = 30 if ON_A_MAC else 3
 """Seconds of nothing but zeros after which a microphone counts as silent: macOS gives them while it asks the user."""
 
 
-@click.command(cls=GroupedCommand)
+# All options are taken, so that the command line of a run can be kept; those of the output change nothing here.
+@run_command("doctor", hides="Output")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
-@run_options
 def command(settings: Settings, as_json: bool) -> int:
     """Check whether captions will run on this machine, and say how far behind the speech they will be.
 
@@ -64,12 +63,6 @@ def command(settings: Settings, as_json: bool) -> int:
     else:
         click.echo(_conclusion(findings))
     return int(broken)
-
-
-for _parameter in command.params:
-    # All options are taken, so that the command line of a run can be kept; these change nothing that is measured.
-    if isinstance(_parameter, GroupedOption) and _parameter.heading == "Output" and _parameter.name != "config":
-        _parameter.hidden = True
 
 
 def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:

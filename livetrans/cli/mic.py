@@ -6,13 +6,9 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
-
-from livetrans.cli.declarations import GroupedCommand
 from livetrans.cli.messages import warn
 from livetrans.cli.models import offer_models
-from livetrans.cli.options import setting_option
-from livetrans.cli.run_options import run_options
+from livetrans.cli.options import run_command, run_option
 from livetrans.cli.running import OpenSource, run_live
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import Settings
@@ -25,21 +21,8 @@ if TYPE_CHECKING:
     from livetrans.audio.live import LiveSource
 
 
-device_option = setting_option(
-    "Listening",
-    "device",
-    "--device",
-    metavar="DEVICE",
-    example="USB",
-    help="Microphone: its number or a part of its name, see `livetrans devices`.",
-)
-"""Of `mic`, and of `listen` with a microphone."""
-
-
-@click.command(cls=GroupedCommand)
-@click.option("--yes", is_flag=True, help="Fetch missing models for the languages without asking.")
-@run_options
-@device_option
+@run_command("mic")
+@run_option("--yes", is_flag=True, everyday=True, help="Fetch missing models without asking.")
 def command(settings: Settings, yes: bool) -> None:
     """Show captions for what is spoken into the microphone, until q or Ctrl-C."""
     from livetrans.audio.microphone import Microphone

@@ -1,366 +1,373 @@
-"""The options that `mic`, `replay` and `doctor` share. Each sets a field of `livetrans.config.Settings`.
+"""The options of commands that run, made of the fields of `livetrans.config.Settings`, and config.toml with their keys.
 
-What wins, first to last: the option, the environment variable (models only), the configuration file, the default.
+What wins, first to last: the command line, the environment variable (models only), the configuration file, the default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+import codecs
+import copy
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial, wraps
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from livetrans.cli.config import config_option
 from livetrans.cli.declarations import (
-    BY_CALM,
     CountRange,
     Gamma,
-    GroupedOption,
+    JsonLinesFile,
     Languages,
     NumberRange,
+    Place,
     Terms,
-    checked_jsonl,
-    complete_language,
+    TrackLanguage,
+    TrackNames,
 )
 from livetrans.config import (
-    CALM,
-    ENGINES,
-    FINALS,
-    GAMMA,
-    MOST_GAMMA,
-    PANELS,
+    PAIR_TOKENS,
     PAPER_METHOD,
-    SOURCE_LINES,
-    THEMES,
+    SETTINGS,
     UNNAMED,
+    OutputSettings,
+    Setting,
     Settings,
+    preset_of,
+    with_field,
 )
-from livetrans.decoding import DECODERS
+from livetrans.decoding import DECODERS, conflict
+from livetrans.errors import UsageError
+from livetrans.files import read_text
+from livetrans.installation import user_folder
+from livetrans.languages import require_two_languages
 from livetrans.lm.families import TEMPLATES
-from livetrans.models.chosen import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
+from livetrans.text import nearest
 
-MOST_THREADS = 512
-"""llama.cpp crashes past its own limit, and CTranslate2 where the system gives no more."""
-PROMPTS = tuple(TEMPLATES)
-PAIR_TOKENS = 96
-"""Room for a sentence and its translation, of 20 words each at about two and a half tokens a word."""
+KINDS: dict[str, click.ParamType[Any]] = {
+    "file": click.Path(dir_okay=False, path_type=Path),
+    "folder": click.Path(file_okay=False, path_type=Path),
+    "gamma": Gamma(),
+    "glossary": Terms(),
+    "jsonl": JsonLinesFile(),
+    "language": TrackLanguage(),
+    "language or none": TrackLanguage(none=True),
+    "languages": Languages(),
+    "languages or auto": Languages(auto=True),
+    "method": click.Choice([*DECODERS, PAPER_METHOD]),
+    "names": TrackNames(),
+    "place": Place(),
+    "template": click.Choice(list(TEMPLATES)),
+}
+"""How values are read that the type of their field does not tell; the keys are `livetrans.config.Option.kind`."""
 
-_DECODERS = ", ".join(f"{decoder.name} translates {decoder.summary}" for decoder in DECODERS.values())
-_BIASED = ", ".join(decoder.name for decoder in DECODERS.values() if decoder.biased)
+_OF_DECODERS = {
+    "{decoders}": ", ".join(f"{row.name} translates {row.summary}" for row in DECODERS.values()),
+    "{biased}": ", ".join(row.name for row in DECODERS.values() if row.biased),
+}
+"""What help texts say of the decoders."""
 
-Declare = Callable[[Callable[..., Any]], Callable[..., Any]]
+EXPERT_TABLE = "expert"
+"""The table of config.toml for the keys that `--help` does not list."""
+_SHOWS_ALL = "livetrans.shows_all"
+_PLACE = "config.toml in the user's livetrans configuration folder"
 
 
-def written(value: Any) -> Any:
-    """Return a value of a setting as its option is written; None for an empty one."""
+class RunOption(click.Option):
+    """An option of a command that runs: everyday ones are in `--help`, all of them in `--help-all`, under headings.
+
+    `needs` is the name of the option of the same command without which it has no effect.
+    """
+
+    def __init__(
+        self,
+        *declarations: Any,
+        setting: Setting | None = None,
+        section: str = "Options",
+        everyday: bool = False,
+        needs: str = "",
+        **attributes: Any,
+    ) -> None:
+        super().__init__(*declarations, **{"show_default": True, **attributes})
+        self.setting, self.section, self.everyday, self.needs = setting, section, everyday, needs
+
+    def short_help_record(self, context: click.Context) -> tuple[str, str] | None:
+        """Return the names and the first sentence of the help, with the default if that is a value."""
+        short = copy.copy(self)
+        short.help = (self.help or "").partition(". ")[0].rstrip(".")
+        short.show_envvar = False
+        short.show_default = self.show_default is True
+        return short.get_help_record(context)
+
+
+def option_text(value: Any) -> Any:
+    """Return a value of a setting as its option takes it; None for an empty one."""
     if isinstance(value, tuple):
         return ",".join(value) or None
     return None if value == UNNAMED else value
 
 
-def field_of(settings: Settings, field: str) -> Any:
-    """Return the value of a field that is named as `decoding.bias`."""
-    value: Any = settings
-    for name in field.split("."):
-        value = getattr(value, name)
-    return value
+def _option(setting: Setting) -> RunOption:
+    """Return the option of a setting."""
+    stated = setting.option
+    name, _, value = stated.name.partition(" ")
+    kind = setting.type.split()[0]
+    attributes: dict[str, Any] = {}
+    if kind == "bool":
+        attributes["is_flag"] = True
+        if setting.default:
+            attributes["callback"] = lambda context, option, given: not given
+    elif stated.kind or stated.choices:
+        attributes["type"] = KINDS[stated.kind] if stated.kind else click.Choice(stated.choices)
+    elif stated.span:
+        attributes["type"] = CountRange(*stated.span) if kind == "int" else NumberRange(*stated.span)
+    elif kind == "Path":
+        attributes["type"] = click.Path(path_type=Path)
+    default = None if setting.default is True or setting.is_by_calm else option_text(setting.default)
+    if stated.bare:
+        attributes |= {"is_flag": False, "flag_value": stated.bare}
+    help = stated.help
+    for mark, text in _OF_DECODERS.items():
+        help = help.replace(mark, text)
+    return RunOption(
+        [name],
+        setting=setting,
+        section=setting.section,
+        everyday=stated.everyday,
+        default=default if default is not None or kind != "bool" or "/" in name else False,
+        show_default="by --calm" if setting.is_by_calm else stated.default_text or default is not None,
+        metavar=value or None,
+        envvar=stated.variable,
+        show_envvar=stated.variable is not None,
+        needs=next(iter(stated.needs), ""),
+        help=help,
+        **attributes,
+    )
 
 
-def setting_option(heading: str, field: str, *declarations: str, **settings: Any) -> Declare:
-    """Declare an option that sets `field`, whose value in `Settings()` is the default."""
-    if "default" not in settings and settings.get("show_default") != BY_CALM and not field.startswith("draft_model."):
-        settings["default"] = written(field_of(Settings(), field))
-    return click.option(*declarations, cls=GroupedOption, heading=heading, field=field, **settings)
+run_option = partial(click.option, cls=RunOption)
+"""Declares an option of one command."""
+OPTIONS = {key: _option(setting) for key, setting in SETTINGS.items()}
+"""The option of every setting, by its key."""
 
 
-_language = partial(setting_option, "Languages")
-_model = partial(setting_option, "Models")
-_file = partial(
-    _model,
-    metavar="MODEL",
-    type=click.Path(path_type=Path),
-    show_envvar=True,
-    show_default="the one that `livetrans models` marks",
-)
-_threads = partial(_model, metavar="N", type=CountRange(0, MOST_THREADS))
-_translation = partial(setting_option, "Translation")
-_single = partial(setting_option, "Translation", show_default=BY_CALM)
-_listening = partial(setting_option, "Listening")
-_listening_seconds = partial(_listening, metavar="SECONDS", type=NumberRange(0.1, 60))
-_output = partial(setting_option, "Output")
-_without = partial(_output, is_flag=True, default=False, callback=lambda context, option, value: not value)
-"""A flag `--no-...`, whose field is true without it."""
+class RunCommand(click.Command):
+    """A command that runs: `--help` lists its everyday options, `--help-all` all, each under its heading."""
 
-_LANGUAGES = [
-    _language(
-        "sources",
-        "--from",
-        metavar="LANGUAGE",
-        type=Languages(auto=True),
-        shell_complete=complete_language,
-        help="Spoken language: a code or a name; auto detects it. A key switches between several, as in en,fr,auto.",
-    ),
-    _language(
-        "targets",
-        "--to",
-        metavar="LANGUAGE",
-        type=Languages(),
-        shell_complete=complete_language,
-        help="Language of the captions: a code or a name. Several, as de,fr, are made at once: the screen and lines "
-        "have the first, and a key shows the next.",
-    ),
-]
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        shows_all = ctx.meta.get(_SHOWS_ALL, False)
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for option in self.get_params(ctx):
+            if isinstance(option, RunOption) and not shows_all:
+                heading, line = "Options", option.short_help_record(ctx) if option.everyday else None
+            else:
+                heading, line = getattr(option, "section", "Options"), option.get_help_record(ctx)
+            if line is not None and not isinstance(option, click.Argument):
+                sections.setdefault(heading, []).append(line)
+        for heading, lines in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(lines)
 
-_MODELS = [
-    _file(
-        "recogniser.model",
-        "--asr",
-        example="whisper-small",
-        envvar=RECOGNISER_VARIABLE,
-        help="Recogniser: a faster-whisper folder, a whisper.cpp file, or a name from `livetrans models`.",
-    ),
-    _file(
-        "language_model.model",
-        "--mt",
-        example="hy-mt2-1.8b",
-        envvar=TRANSLATOR_VARIABLE,
-        help="Translator: a GGUF file, or a name from `livetrans models`.",
-    ),
-    _model(
-        "language_model.prompt",
-        "--prompt",
-        type=click.Choice(PROMPTS),
-        show_default="the one that fits the translator",
-        example="hymt",
-        help="Prompt template.",
-    ),
-    _model(
-        "language_model.context_tokens",
-        "--context",
-        metavar="TOKENS",
-        type=CountRange(32, 131_072),
-        help="Context window of the translator, in tokens.",
-    ),
-    _model(
-        "draft_model.model",
-        "--draft-model",
-        metavar="MODEL",
-        type=click.Path(path_type=Path),
-        example="/models/Qwen3-0.6B-Q8_0.gguf",
-        help="Small translator of the same vocabulary, which proposes tokens to the translator. The text stays the "
-        "same; it pays where the translator is 10 times larger or more, and checks several tokens in little more than "
-        "the time of one.",
-    ),
-    _model(
-        "draft_model.gamma",
-        "--gamma",
-        metavar="N|auto",
-        type=Gamma(),
-        default=str(GAMMA),
-        help=f"Tokens that the draft model proposes at a time, 1 to {MOST_GAMMA}; auto chooses by measured times.",
-    ),
-    _threads("language_model.threads", "--threads", help="Threads of the translator; 0 takes half of the cores."),
-    _threads("recogniser.threads", "--asr-threads", help="Threads of the recogniser; 0 chooses by model and machine."),
-    _model(
-        "recogniser.engine",
-        "--engine",
-        type=click.Choice(ENGINES),
-        help="What computes the recogniser, each with models of its own: faster-whisper, or whisper.cpp, which uses a "
-        "GPU (on Apple Silicon too). auto takes whisper.cpp where it is installed with a GPU and has a model here.",
-    ),
-]
 
-_TRANSLATION = [
-    _translation(
-        "",
-        "--calm",
-        type=click.Choice(list(CALM)),
-        default=Settings().calm,
-        help="What may change on screen: still keeps shown words and is fastest, balanced changes them where it is "
-        "worth it, above all in finals, faithful looks at whole captions. Single options below take precedence.",
-    ),
-    _translation(
-        "decoding.method",
-        "--method",
-        type=click.Choice([*DECODERS, PAPER_METHOD]),
-        help=f"Decoder: {_DECODERS}; paper is ssbd with the paper's settings, whatever --calm is.",
-    ),
-    _single(
-        "decoding.bias",
-        "--bias",
-        metavar="0..1",
-        type=NumberRange(0, 1),
-        help=f"Preference for the draft, for {_BIASED}: more is calmer and faster; from 0.5 on the whole draft is "
-        "accepted. With ssbd, 0 gives the output of rt. window needs no bias; one holds for its live window only.",
-    ),
-    _single(
-        "decoding.window",
-        "--live-window",
-        metavar="TOKENS",
-        type=CountRange(min=0),
-        help="Last tokens of the draft that window verifies; those before them do not change.",
-    ),
-    _single(
-        "decoding.final",
-        "--final",
-        type=click.Choice(FINALS),
-        help="How a final is decoded: careful (with window only) may change more of the caption than an update, where "
-        "the model clearly prefers another text; fresh decodes it anew; partial decodes it like any update.",
-    ),
-    _translation(
-        "prompt.history",
-        "--history",
-        metavar="N",
-        type=CountRange(0, 20),
-        help=f"Earlier sentences in the prompt, each with its translation; the default of --context grows by "
-        f"{PAIR_TOKENS} tokens for each.",
-    ),
-    _translation(
-        "prompt.glossary",
-        "--glossary",
+def run_command(name: str, *, hides: str = "") -> Callable[[Callable[..., int | None]], RunCommand]:
+    """Make a command of a function that receives the settings of a run, then the values of the command's own options.
+
+    It has the options of all settings that are for `name`; those of the section `hides` are taken, and not listed.
+    Models are as they were named.
+    """
+
+    def made(function: Callable[..., int | None]) -> RunCommand:
+        @wraps(function)
+        def with_settings(**values: Any) -> int | None:
+            context = click.get_current_context()
+            settings = settings_of(context)
+            _refuse_without_effect(context, settings)
+            return function(settings, **{key: value for key, value in values.items() if key not in shared})
+
+        command = click.command(name, cls=RunCommand)(with_settings)
+        options = [copy.copy(OPTIONS[key]) for key, one in SETTINGS.items() if name in (one.option.commands or (name,))]
+        shared = {option.name for option in options}
+        for option in options:
+            option.hidden = option.section == hides
+        command.params += [*options, _config_option(), _help_all_option()]
+        return command
+
+    return made
+
+
+def settings_of(context: click.Context) -> Settings:
+    """Return the settings that the options of a command, the environment and the configuration file make.
+
+    Raises:
+        UsageError: options that contradict each other.
+    """
+    values = context.params
+    settings = preset_of(values["calm"], values["method"])
+    for option in context.command.params:
+        if not isinstance(option, RunOption) or not option.setting or option.name in ("calm", "method"):
+            continue
+        if context.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT:
+            settings = with_field(settings, option.setting.field, values[option.name or ""])
+    if context.get_parameter_source("context") is ParameterSource.DEFAULT:
+        tokens = settings.language_model.context_tokens + PAIR_TOKENS * settings.prompt.history
+        settings = with_field(settings, "language_model.context_tokens", tokens)
+    mine = settings.meeting.spoken if settings.meeting else None
+    if mine and context.get_parameter_source("to") is ParameterSource.DEFAULT and mine != settings.source_language:
+        settings = with_field(settings, "targets", (mine,))  # Who speaks it reads it.
+    require_two_languages(settings.source_language, settings.target_language)
+    if settings.draft_model and settings.draft_model.model == UNNAMED:
+        settings = replace(settings, draft_model=None)
+    return settings
+
+
+def was_given(name: str) -> bool:
+    """Return whether an option was given on the command line. Unused options in the configuration file are fine."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def _refuse_without_effect(context: click.Context, settings: Settings) -> None:
+    """Refuse an option on the command line that has no effect with the others.
+
+    Raises:
+        UsageError: it says which, and what to do.
+    """
+    for option in context.command.params:
+        if not isinstance(option, RunOption) or not was_given(option.name or ""):
+            continue
+        name = option.opts[-1]
+        if isinstance(option.type, click.Choice):
+            name += f" {context.params[option.name or '']}"
+        found = conflict(option.setting, settings) if option.setting else None
+        for other in context.command.params if option.needs not in SETTINGS else ():
+            if other.name == option.needs.replace("-", "_") and context.params[other.name] in (None, False):
+                found = (f"without {other.opts[-1]}", f"add {other.opts[-1]} {other.metavar or ''}".rstrip())
+        # The methods of --compare take what they need of the settings.
+        if found and not (option.setting and context.params.get("compare")):
+            raise UsageError(f"{name} has no effect {found[0]}; drop it, or {found[1]}")
+
+
+def wants_screen(output: OutputSettings) -> bool:
+    """Return whether a run draws the screen: a terminal on both ends can draw it, and nothing else writes to it.
+
+    Textual draws on standard error: with that in a file, the terminal would stay empty.
+    """
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    if output.plain or output.jsonl == "-" or not all(stream.isatty() for stream in streams):
+        return False
+    return os.environ.get("TERM") != "dumb" and codecs.lookup(sys.stdout.encoding).name.startswith("utf")
+
+
+def default_config_file() -> Path:
+    """Return the file that is read when no other is named; it need not exist."""
+    return user_folder("config") / "config.toml"
+
+
+def read_config(path: Path | None) -> dict[str, str | bool]:
+    """Return the values of a configuration file by their keys; of the user's own if `path` is None and that exists.
+
+    Raises:
+        UsageError: no such file, bad TOML, an unknown key or a wrong value; it names the file and the key.
+    """
+    if path is None and not default_config_file().is_file():
+        return {}
+    path = path or default_config_file()
+    try:
+        content = tomllib.loads(read_text(path))
+    except (ValueError, RecursionError) as fault:  # also a number of thousands of digits, or brackets
+        raise UsageError(f"{path} is not valid TOML: {fault}; correct it") from fault
+    except OSError as fault:
+        raise UsageError(f"the configuration file {path} cannot be read ({fault.strerror}); name another") from fault
+    expert = content.pop(EXPERT_TABLE, {})
+    if not isinstance(expert, dict):
+        raise UsageError(f"{path}: {EXPERT_TABLE} is a table; write [{EXPERT_TABLE}] on a line of its own")
+    found: dict[str, str | bool] = {}
+    for key, value in chain(content.items(), expert.items()):
+        if key in found:
+            raise UsageError(f"{path}: {key} is there twice; remove one")
+        found[key] = _checked(path, key, value)
+    return found
+
+
+def _checked(path: Path, key: str, value: object) -> str | bool:
+    """Return a value of the file as its option takes it: text, or a truth value for a flag."""
+    option = OPTIONS.get(key)
+    if isinstance(value, dict):
+        raise UsageError(f"{path}: the only table is [{EXPERT_TABLE}]; move the keys of [{key}] out of it")
+    if option is None or not (option.setting and option.setting.option.in_file):
+        if option or f"--{key}" in _command_line_only():
+            raise UsageError(f"{path}: {key} cannot be set in a file; remove it, and give --{key} where it is needed")
+        close = nearest(key, [key for key, setting in SETTINGS.items() if setting.option.in_file])
+        advice = f"did you mean {close}?" if close else "keys are long option names without the dashes"
+        raise UsageError(f"{path}: unknown key {key}; {advice}")
+    if option.is_flag and not isinstance(value, bool):
+        raise UsageError(f"{path}: {key} must be true or false, not {value!r}; correct it")
+    if isinstance(value, bool):
+        if not option.is_flag:
+            raise UsageError(f"{path}: {key} takes a value, not {str(value).lower()}; correct it")
+        return value
+    if not isinstance(value, (str, int, float)):
+        raise UsageError(f"{path}: {key} must be a text in quotes or a number, not {value!r}; correct it")
+    try:
+        option.type.convert(str(value), option, None)
+    except click.BadParameter as fault:
+        raise UsageError(f"{path}: {key}: {fault.message.rstrip('.')}; correct it") from fault
+    except UsageError as fault:
+        raise UsageError(f"{path}: {key}: {fault}") from fault
+    return str(value)
+
+
+def _command_line_only() -> Iterator[str]:
+    """Yield the options of the commands that run and that set nothing in the settings."""
+    from livetrans.cli import cli
+
+    for name in ("mic", "listen", "replay"):
+        command = cli.get_command(click.Context(cli), name)
+        yield from chain.from_iterable(option.opts for option in command.params) if command else ()
+
+
+def _apply_config(context: click.Context, option: click.Parameter, path: Path | None) -> None:
+    """Make the values of the configuration file the defaults of a command."""
+    if not context.resilient_parsing:
+        names = {parameter.name for parameter in context.command.params}
+        values = {key.replace("-", "_"): value for key, value in read_config(path).items()}
+        context.default_map = {name: value for name, value in values.items() if name in names}
+
+
+def _config_option() -> RunOption:
+    return RunOption(
+        ["--config"],
+        section="Output",
+        everyday=True,
         metavar="FILE",
-        type=Terms(),
-        example="/home/me/terms.tsv",
-        help="Terms: a line each, with a tab or a comma and the translation. Those that occur are put into the "
-        "translator's prompt; the recogniser gets the terms as hot words, which can also change other words.",
-    ),
-    _single(
-        "mask.mode",
-        "--mask",
-        type=click.Choice(["display", "output", "none"]),
-        help="Hide the last tokens of unfinished captions. display: from the viewer only; output: from the next draft "
-        "too.",
-    ),
-    _single(
-        "mask.k",
-        "--mask-k",
-        metavar="TOKENS",
-        type=CountRange(min=0),
-        help="Number of tokens that the mask hides.",
-    ),
-]
+        type=KINDS["file"],
+        is_eager=True,
+        expose_value=False,
+        callback=_apply_config,
+        show_default=_PLACE,
+        help="Configuration file, see `livetrans config`. It is TOML, with these options' names as keys.",
+    )
 
-_LISTENING = [
-    _listening(
-        "gate.aggressiveness",
-        "--vad",
-        metavar="0..3",
-        type=CountRange(0, 3),
-        help="Strictness of the voice-activity gate: 0 lets most sound through, 3 least.",
-    ),
-    _listening_seconds("gate.pause", "--pause", help="Seconds of silence that end a segment."),
-    _listening_seconds(
-        "transcriber.step",
-        "--step",
-        help="Seconds of new audio per recognition pass; a slow machine takes more.",
-    ),
-    _listening(
-        "recogniser.window",
-        "--window",
-        type=click.Choice(["full", "partials", "always"]),
-        example="partials",
-        show_default="what the recogniser was trained for; full for OpenAI's models",
-        help="Length of sound that the recogniser encodes in a pass: full is 30 s; always is the length of "
-        "the speech, which is faster; partials is that too, but full for the last pass of a segment.",
-    ),
-]
 
-_OUTPUT = [
-    _output(
-        "output.plain",
-        "--plain",
+def _help_all_option() -> RunOption:
+    def show(context: click.Context, option: click.Parameter, given: bool) -> None:
+        if given and not context.resilient_parsing:
+            context.meta[_SHOWS_ALL] = True
+            click.echo(context.get_help(), color=context.color)
+            context.exit()
+
+    return RunOption(
+        ["--help-all"],
+        everyday=True,
         is_flag=True,
-        help="Write lines instead of the screen; always so where the output is not a terminal.",
-    ),
-    _output(
-        "output.partials",
-        "--partials",
-        is_flag=True,
-        help="With plain lines: write a caption's words as they come, not once it is final. New words are added to its "
-        "line; where shown words change, the caption is written again on a new line.",
-    ),
-    _output(
-        "output.show_source",
-        "--show-source/--hide-source",
-        example=True,
-        show_default="on the screen only",
-        help="Show the recognised text with its translation.",
-    ),
-    _output(
-        "output.source_line",
-        "--source-line",
-        type=click.Choice(SOURCE_LINES),
-        help="Where the recognised text stands; with --partials it is below, because the caption grows first.",
-    ),
-    _output(
-        "output.panel",
-        "--panel",
-        type=click.Choice(PANELS),
-        help="Panel at start: people (lag, calm, keys), research (all figures) or off.",
-    ),
-    _output(
-        "output.theme",
-        "--theme",
-        type=click.Choice(THEMES),
-        metavar="NAME",
-        example="textual-light",
-        show_default="textual-dark",
-        help=f"Colours of the screen: {', '.join(THEMES)}.",
-    ),
-    _output(
-        "output.jsonl",
-        "--jsonl",
-        metavar="[FILE]",
-        example="events.jsonl",
-        is_flag=False,
-        flag_value="-",
-        callback=checked_jsonl,
+        is_eager=True,
+        expose_value=False,
+        callback=show,
         show_default=False,
-        help="Write every event as a JSON line to FILE, which ends in .jsonl; without FILE, or with -, to standard "
-        "output.",
-    ),
-    _output(
-        "output.session",
-        "--session",
-        metavar="FOLDER",
-        example="/home/me/talk",
-        type=click.Path(file_okay=False, path_type=Path),
-        show_default="a new one in the user's data folder",
-        help="Folder that this session is recorded in.",
-    ),
-    _output(
-        "output.name",
-        "--name",
-        metavar="NAME",
-        example="standup",
-        show_default="the time",
-        help="Name of this session, for `livetrans sessions` and the commands that take one.",
-    ),
-    _without("output.record_session", "--no-session", help="Record no session."),
-    _without(
-        "output.speedup",
-        "--no-speedup",
-        help="Do not measure the speedup over re-translation (at most 5 % of a core, while the run is idle).",
-    ),
-    _output(
-        "output.keep_audio",
-        "--keep-audio",
-        is_flag=True,
-        help="Record the sound with the session: a WAV file for each track.",
-    ),
-    _output(
-        "output.keep_sessions",
-        "--keep-sessions",
-        metavar="DAYS",
-        example=365,
-        type=CountRange(min=1),
-        show_default="all are kept",
-        help="After a run that is recorded, remove older sessions from the user's data folder.",
-    ),
-    config_option,
-]
-
-SHARED_OPTIONS = [*_LANGUAGES, *_MODELS, *_TRANSLATION, *_LISTENING, *_OUTPUT]
-"""In the order of the help; each adds itself to a command's function."""
+        help="Show every option, with those for experts.",
+    )

@@ -10,13 +10,12 @@ from functools import partial
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
 from livetrans.audio.source import WHOLE, Part, ReplayClock
 from livetrans.bench.table import FORMATS
-from livetrans.cli.declarations import CountRange, GroupedCommand, Instant, complete_file_or_session
+from livetrans.cli.declarations import CountRange, Instant, complete_file_or_session
 from livetrans.cli.messages import say, warn
-from livetrans.cli.run_options import run_options, wants_screen, was_given
+from livetrans.cli.options import run_command, run_option, wants_screen, was_given
 from livetrans.cli.running import OpenSource, run_at_once, run_live
 from livetrans.cli.sessions import format_of
 from livetrans.clock import Clock, SystemClock
@@ -36,56 +35,56 @@ OFFLINE_STEP = 8.0
 """Seconds of new audio per recognition pass; pauses end segments before it is reached."""
 
 
-@click.command(cls=GroupedCommand)
+@run_command("replay")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=complete_file_or_session)
-@click.option(
+@run_option(
     "--speed",
     type=click.Choice(["real", "max"]),
     default="real",
-    show_default=True,
-    help="real: at the pace of speech; max: as fast as possible, as lines, the same ones every time. An hour takes "
+    help="real: at the pace of speech. max: as fast as possible, as lines, the same ones every time. An hour takes "
     "minutes with the models in the tree, and up to hours with large ones on a CPU.",
 )
-@click.option(
+@run_option(
     "--offline",
     is_flag=True,
-    help=f"For files: --speed max, with few long recognition passes (--step {OFFLINE_STEP:g}) instead of a listener's.",
+    everyday=True,
+    help=f"For files: as fast as possible. That is --speed max with few long recognition passes (--step "
+    f"{OFFLINE_STEP:g}) instead of a listener's.",
 )
-@click.option(
+@run_option(
     "-o",
     "--output",
     "place",
     metavar="FILE",
-    help="Write the captions to FILE too, in the format of its ending: srt, vtt, txt or jsonl. {name} in it stands for "
-    "the recording's name; a folder stands for {name}.srt in it. Several languages of --to have a file each, as "
-    "talk.de.srt.",
+    everyday=True,
+    help="Write the captions to FILE too: srt, vtt, txt or jsonl. Its ending is the format. {name} in it stands for "
+    "the recording's name; a folder stands for {name}.srt in it. With several languages in --to there is a file for "
+    "each, such as talk.de.srt.",
 )
-@click.option("--force", is_flag=True, help="With -o: overwrite FILE if it exists.")
-@click.option(
-    "--start", type=Instant(), metavar="[H:]M:S", help="Begin there in a recording; times are the recording's."
-)
-@click.option("--end", type=Instant(), metavar="[H:]M:S", help="End there in a recording.")
-@click.option(
+@run_option("--force", is_flag=True, needs="place", help="With -o: overwrite FILE if it exists.")
+@run_option("--start", type=Instant(), metavar="[H:]M:S", everyday=True, help="Begin there. Times are the recording's.")
+@run_option("--end", type=Instant(), metavar="[H:]M:S", everyday=True, help="End there.")
+@run_option(
     "--compare",
     metavar="METHODS",
-    help="Translate the same updates by several methods and print a table: rt,ssbd or rt,ssbd@0.1,ssbd@0.3,cd.",
+    everyday=True,
+    help="Print a table of methods, such as rt,ssbd@0.2,cd. Each translates the same updates.",
 )
-@click.option(
+@run_option(
     "--repeats",
     type=CountRange(1, 99),
     default=1,
-    show_default=True,
+    needs="compare",
     help="With --compare: how often everything is done; the table shows medians and spread.",
 )
-@click.option(
+@run_option(
     "--format",
     "format_",
     type=click.Choice(FORMATS),
     default="text",
-    show_default=True,
+    needs="compare",
     help="With --compare: how the table is written.",
 )
-@run_options
 def command(
     settings: Settings,
     files: tuple[str, ...],
@@ -105,13 +104,12 @@ def command(
     input holds a recording, or raw PCM: 16 kHz, mono, signed 16 bits, little-endian. If a file is damaged, everything
     readable is shown and the exit code is 1. Several files are replayed one after the other, each with its own session.
     """
-    _refuse_without_compare(compare)
     if offline and speed == "real" and was_given("speed"):
         raise UsageError("--offline replays as fast as the machine can; drop --speed real, or --offline")
     real_time = speed == "real" and compare is None and not offline
     if not real_time:
         settings = with_field(settings, "transcriber.adaptive", False)
-    if offline and click.get_current_context().get_parameter_source("step") is ParameterSource.DEFAULT:
+    if offline and not was_given("step"):  # One in the configuration file is a listener's.
         settings = with_field(settings, "transcriber.step", OFFLINE_STEP)
     if not real_time and was_given("serve"):
         raise UsageError(
@@ -119,7 +117,7 @@ def command(
         )
     part = Part(start or 0.0, end)
     if end is not None and end <= part.start:
-        raise UsageError("--end is not behind --start; choose a later one")
+        raise UsageError("--end is not after --start; choose a later one")
     if len(files) > 1:
         _refuse_for_several(settings.output, real_time, compare)
     files = tuple(file if file == STDIN else str(path_or_session(str(input_path(file)))) for file in files)
@@ -196,14 +194,6 @@ def _write(path: Path, languages: Sequence[str], session: Path | None, force: bo
     for language, file in language_files(path, languages).items():
         write_new(file, export(session, format_of(path), notify=warn, language=language), "-o", force=force)
         say(f"Written: {file}")
-
-
-def _refuse_without_compare(compare: str | None) -> None:
-    """Refuse the options of --compare where it is not given."""
-    for name in ("repeats", "format_"):
-        if compare is None and was_given(name):
-            option = f"--{name.rstrip('_')}"
-            raise UsageError(f"{option} needs --compare; add --compare METHODS (such as rt,ssbd), or drop {option}")
 
 
 def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> OpenSource:

@@ -8,13 +8,12 @@ from pathlib import Path
 import click
 
 from livetrans.audio.source import Part
-from livetrans.cli.config import entries
 from livetrans.cli.declarations import Terms, complete_session
 from livetrans.cli.messages import say, warn
-from livetrans.cli.options import field_of, written
+from livetrans.cli.options import OPTIONS, option_text
 from livetrans.cli.running import run_resumed
 from livetrans.clock import SystemClock
-from livetrans.config import DecodingSettings, RecogniserSettings, Settings, with_field
+from livetrans.config import SETTINGS, DecodingSettings, RecogniserSettings, Settings, with_field
 from livetrans.errors import SessionError, UsageError
 from livetrans.models.chosen import choose_models
 from livetrans.session.recorded import Unfinished, read_unfinished
@@ -77,19 +76,16 @@ def _settings(unfinished: Unfinished, asr: str | None, mt: str | None) -> Settin
     decoding = replace(settings.decoding, maximum_output_tokens=tokens)
     transcriber = replace(settings.transcriber, adaptive=False)
     settings = replace(settings, recogniser=recogniser, decoding=decoding, transcriber=transcriber)
-    for option in (entry.option for entry in entries()):
-        stage = option.field.partition(".")[0]
-        if isinstance(option.type, Terms) or not option.field or getattr(settings, stage) is None:
+    for key, option in OPTIONS.items():
+        value = option_text(SETTINGS[key].of(settings))
+        if isinstance(option.type, Terms):
             continue
-        value = written(field_of(settings, option.field))
         try:
             if value is not None:
                 option.type.convert(value, option, None)
         except (click.BadParameter, UsageError) as error:
             text = error.message.rstrip(".") if isinstance(error, click.BadParameter) else str(error)
-            raise SessionError(
-                f"The settings of {unfinished.folder} cannot be used: {option.opts[0]}: {text}"
-            ) from None
+            raise SessionError(f"The settings of {unfinished.folder} cannot be used: --{key}: {text}") from None
     if asr and settings.recogniser:
         settings = with_field(settings, "recogniser.model", Path(asr))
     if mt:

@@ -15,8 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple
 
 from livetrans.cli.messages import LinesAbove, discard_output, progress_bar, say
-from livetrans.cli.run_options import wants_screen
-from livetrans.cli.serving import serving
+from livetrans.cli.options import wants_screen
 from livetrans.clock import Clock
 from livetrans.config import OutputSettings, Settings
 from livetrans.errors import LivetransError, SessionError
@@ -27,6 +26,7 @@ from livetrans.run.opening import open_remainder, open_translating
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.resuming import Resuming
 from livetrans.run.runner import OpenListening, PlainLoop, Run
+from livetrans.serve.address import parse_place
 from livetrans.session.export import Finals
 from livetrans.session.recorded import Unfinished
 from livetrans.session.recorder import AUDIO_FILE, SessionRecorder
@@ -122,6 +122,26 @@ def run_at_once(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
         was_stopped = _run_as_lines(run)
     _remove_old(settings.output, source.inputs)
     return Ended(_session(records), was_stopped)
+
+
+@contextlib.contextmanager
+def serving(output: OutputSettings) -> Iterator[CaptionServer | None]:
+    """Serve captions as long as the context lasts, if the settings say so.
+
+    Raises:
+        LivetransError: the place cannot be opened.
+    """
+    if output.serve is None:
+        yield None
+        return
+    from livetrans.serve.server import CaptionServer
+
+    server = CaptionServer(parse_place(output.serve))
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 def _say_which_language(settings: Settings) -> None:

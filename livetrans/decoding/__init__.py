@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
-from livetrans.config import DecodingSettings
+from livetrans.config import DecodingSettings, Setting, Settings
 from livetrans.decoding.double import double
 from livetrans.decoding.drafting import MOST_SMALL_TOKENS, DraftModel, Proposal
 from livetrans.decoding.loop import Decoded, Decoding, Draft
@@ -95,9 +95,9 @@ class Decoder:
     name: str
     summary: str
     """What `--help` says after the name."""
-    biased: bool
-    """Whether the bias means something to it."""
     decode: Decode
+    uses: tuple[str, ...] = ()
+    """The fields of `DecodingSettings` that some decoders use and others do not, of which this one takes these."""
     final: Decode | None = None
     """How a careful final is decoded; None where an update's decoding is the only one."""
     draft_model: DraftModelUse = "can"
@@ -107,6 +107,11 @@ class Decoder:
 
     model: str = _MODEL
     """The module and the class of the models that it works with."""
+
+    @property
+    def biased(self) -> bool:
+        """Whether it uses the bias."""
+        return "bias" in self.uses
 
     @property
     def has_own_model(self) -> bool:
@@ -123,23 +128,48 @@ class Decoder:
 DECODERS: dict[str, Decoder] = {
     row.name: row
     for row in (
-        Decoder("rt", "anew at each update", False, retranslation, draft_model="none", draws=True),
-        Decoder("ssbd", "with the previous output as a draft", True, ssbd),
-        Decoder("window", "with the end of the previous output as a draft", True, live_window, careful_final),
-        Decoder("cd", "by appending only", False, continuous),
-        Decoder("spec", "anew, with a draft model", False, speculative, draft_model="must", draws=True),
+        Decoder("rt", "anew at each update", retranslation, draft_model="none", draws=True),
+        Decoder("ssbd", "with the previous output as a draft", ssbd, ("bias",)),
         Decoder(
-            "bild", "anew, with a draft model that the translator corrects", False, bild, draft_model="must", draws=True
+            "window",
+            "with the end of the previous output as a draft",
+            live_window,
+            ("bias", "window", "margin", "final_window"),
+            final=careful_final,
+        ),
+        Decoder("cd", "by appending only", continuous),
+        Decoder("spec", "anew, with a draft model", speculative, draft_model="must", draws=True),
+        Decoder(
+            "bild",
+            "anew, with a draft model that the translator corrects",
+            bild,
+            ("fallback", "rollback"),
+            draft_model="must",
+            draws=True,
         ),
         Decoder(
             "double",
             "from both ends, with a model made for that",
-            True,
             double,
+            ("bias",),
             draft_model="none",
             model="livetrans.lm.llama.double:DoubleModel",
         ),
     )
 }
 
-__all__ = ["DECODERS", "Decoded", "Decoder", "Decoding", "Draft", "DraftModel"]
+
+def conflict(setting: Setting, settings: Settings) -> tuple[str, str] | None:
+    """Return what leaves a setting without effect in a run, and the way out; None if it has an effect."""
+    stage, _, name = setting.field.partition(".")
+    if stage == "decoding":
+        users = [row.name for row in DECODERS.values() if name in row.uses]
+        if name == "final" and settings.decoding.final == "careful":
+            users = [row.name for row in DECODERS.values() if row.final]
+        method = settings.decoding.method
+        if users and method not in users:
+            return f"with --method {method}", f"choose --method {' or '.join(users)}"
+    return setting.conflict(settings)
+
+
+__all__ = ["DECODERS", "Decoded", "Decoder", "Decoding", "Draft", "DraftModel", "conflict"]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from livetrans.config import Settings, changed
+from livetrans.config import Settings, after_key
 from livetrans.events import (
     BackPressure,
     Caption,
@@ -203,7 +203,7 @@ class Monitor:
                 self._was_paused = self._was_paused or self._shown.paused
                 self._shown = replace(self._shown, paused=bool(value))
             case SettingChanged(name=name, value=value):
-                self._shown = replace(self._shown, settings=changed(self._shown.settings, name, value))
+                self._shown = replace(self._shown, settings=after_key(self._shown.settings, name, value))
             case BackPressure(level=level, behind_seconds=behind):
                 self._shown = replace(self._shown, pressure=level, behind_seconds=behind)
             case RunEnded(heard=heard):

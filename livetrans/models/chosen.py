@@ -14,7 +14,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from livetrans.config import UNNAMED, Settings
+from livetrans.config import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE, UNNAMED, Settings
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import Notice
 from livetrans.installation import data_folder, is_installed
@@ -41,8 +41,6 @@ from livetrans.models.find import (
 )
 from livetrans.models.gguf import is_gguf, is_stateful
 
-RECOGNISER_VARIABLE = "LIVETRANS_ASR_MODEL"
-TRANSLATOR_VARIABLE = "LIVETRANS_MT_MODEL"
 DRAFT_MODEL, DOUBLE_MODEL = "draft model", "double-token model"
 """Kinds of models that a run takes only if it names them, in folders of their own beside translators."""
 EMBEDDED = "the embedded recogniser understands synthetic voices only, not people"

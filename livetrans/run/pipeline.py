@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from livetrans.clock import STANDSTILL_SECONDS
-from livetrans.config import Settings, changed
+from livetrans.config import Settings, after_key
 from livetrans.events import BackPressure, Event, Gap, Notice, RunStarted, SettingChanged, Transcript
 from livetrans.models.chosen import spoken_code
 from livetrans.run.backpressure import FINALS_ONLY, LEVELS, SOUND_WAITS, WHEN_IDLE, Backlog, Ladder, LatestPerSegment
@@ -62,17 +62,17 @@ class Pipeline(Run):
                 self._listening.pause(paused)
         self.publish(SettingChanged("paused", paused))
 
-    def change(self, name: str, value: str | float) -> Settings:
-        """Set what a key sets, see `livetrans.config.changed`; return the settings that hold from then on.
+    def change(self, key: str, value: str | float) -> Settings:
+        """Set the setting of `key` as a key on the screen does; return the settings that hold from then on.
 
         Calm, bias and mask-k hold from the next update on, which language is shown at once, and the spoken language
         from the next pass on.
         """
         with self._change:
-            self.settings = settings = changed(self.settings, name, value)
-            if name == "source" and self._listening:
+            self.settings = settings = after_key(self.settings, key, value)
+            if key == "from" and self._listening:
                 self._listening.listen_for(spoken_code(settings.source_language))
-            self.publish(SettingChanged(name, value))  # Here, so that events have the order of changes.
+            self.publish(SettingChanged(key, value))  # Here, so that events have the order of changes.
         return settings
 
     def readers(self, languages: Iterable[str]) -> None:

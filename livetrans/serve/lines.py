@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from livetrans.config import Settings, changed
+from livetrans.config import Settings, after_key
 from livetrans.events import Caption, Gap, Record, RunEnded, RunStarted, SettingChanged
 from livetrans.session.codec import dump, encode
 from livetrans.text import visible
@@ -95,7 +95,7 @@ class SharedLines:
             case SettingChanged(name="paused", value=paused):
                 self._change_state("paused" if paused else "listening", self._settings)
             case SettingChanged(name=name, value=value) if self._settings:
-                self._change_state(self._state, changed(self._settings, name, value))
+                self._change_state(self._state, after_key(self._settings, name, value))
             case RunEnded():
                 self._change_state("ended", self._settings)
             case _:

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from livetrans.clock import Clock
-from livetrans.config import Settings, changed
+from livetrans.config import Settings, after_key
 from livetrans.errors import SessionError
 from livetrans.events import (
     AudioChunk,
@@ -222,7 +222,7 @@ class Unfinished:
                 self.last_captioned = caption.segment_id
             case SettingChanged(name=name, value=value):
                 if not self.was_resumed:
-                    self.settings = changed(self.settings, name, value)
+                    self.settings = after_key(self.settings, name, value)
             case SourceProgress(heard=heard, total=total):
                 self.heard, self.ended = max(self.heard, heard), False
                 self.total = self.total or total

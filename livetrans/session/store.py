@@ -85,7 +85,7 @@ class Summarising:
                     summary.languages = self._languages(settings)
                     if began_at is not None and 0 < began_at < _LATEST:
                         summary.began_at = began_at
-            case SettingChanged(name="source", value=str(code)) if self._settings:
+            case SettingChanged(name="from", value=str(code)) if self._settings:
                 self._spoken |= {code: None}
                 summary.languages = self._languages(self._settings)
             case SourceProgress(heard=heard):

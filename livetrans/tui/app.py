@@ -21,7 +21,7 @@ from livetrans.tui import keys
 from livetrans.tui.board import Boards, Posted, ScreenSink
 from livetrans.tui.captions import History, Panes, Search
 from livetrans.tui.help import HelpScreen
-from livetrans.tui.keys import bindings, commands_of, listed, palette
+from livetrans.tui.keys import COMMANDS, bindings, listed, palette
 from livetrans.tui.messages import MessageRow, Messages, MessagesSheet
 from livetrans.tui.panel import ROOMY_HEIGHT, SECTIONS, Figures, Strip
 from livetrans.tui.readers import NOT_SERVED, ReadersBar, ReadersScreen, Served, open_in_browser
@@ -82,7 +82,7 @@ class LivetransApp(App[str]):
         settings, output = run.settings, run.settings.output
         self._title, self._model = title, settings.language_model.model.stem
         self._detected: str | None = None
-        self._commands = commands_of(settings, is_served=server is not None)
+        self._commands = [one for one in COMMANDS if one.works(settings, is_served=server is not None)]
         self._listed = listed(self._commands)
         self._pipeline = run
         self._read_monitor = snapshot
@@ -275,11 +275,8 @@ class LivetransApp(App[str]):
     def action_calm(self) -> None:
         self._move(partial(keys.next_calm, self._pipeline))
 
-    def action_mask(self, step: int) -> None:
-        self._move(partial(keys.move_mask, self._pipeline, step))
-
-    def action_bias(self, step: int) -> None:
-        self._move(partial(keys.move_bias, self._pipeline, step))
+    def action_move(self, key: str, step: float) -> None:
+        self._move(partial(keys.move, self._pipeline, key, step))
 
     def _move(self, control: Callable[[], str]) -> None:
         """Move a control of the run, and show what it says; a run that has ended has none."""

@@ -1,5 +1,5 @@
 """Every key, in one table that the footer, the panel, the command palette and the help read; and what keys do to the
-settings of a run: each such function gives the sentence for the status line."""
+settings of a run: each such function returns the sentence for the status line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 
 from textual.binding import Binding, BindingType
 
-from livetrans.config import CALM, Settings
+from livetrans.config import CALM, SETTINGS, Settings
+from livetrans.decoding import conflict
 from livetrans.errors import LivetransError
 from livetrans.languages import AUTO, LANGUAGES
 from livetrans.run.pipeline import Pipeline
@@ -29,9 +30,29 @@ class Command:
     """The plain name, for the palette and the help."""
     meaning: str
     in_footer: bool = False
+    setting: str = ""
+    """The key in `livetrans.config.SETTINGS` of the setting that it changes."""
     for_research: bool = False
     """Whether it moves a setting of the papers, which the research panel shows with its keys."""
+    needs_server: bool = False
 
+    def works(self, settings: Settings, *, is_served: bool) -> bool:
+        """Return whether it does something in a run with these settings."""
+        setting = SETTINGS.get(self.setting)
+        if setting is None:
+            return is_served or not self.needs_server
+        value = setting.of(settings)
+        return conflict(setting, settings) is None and not (isinstance(value, tuple) and len(value) < 2)
+
+
+def _stepping(keys: str, setting: str, step: float, word: str, title: str, meaning: str) -> Command:
+    """Return a command that moves the number of a setting by `step`."""
+    return Command(keys, f"move({setting!r}, {step})", word, title, meaning, setting=setting, for_research=True)
+
+
+BIAS_STEP = 0.05
+MOST_BIAS = 0.5
+"""From here on every draft token is accepted (`livetrans.decoding.verification`)."""
 
 COMMANDS = (
     Command("?", "help", "Help", "Explain everything", "Keys and numbers, one sentence each.", True),
@@ -46,7 +67,13 @@ COMMANDS = (
     ),
     Command("s", "source", "Source", "Show, hide source", "The recognised text beside each translation.", True),
     Command(
-        "a", "calm", "Calm", "Next calm setting", "Still, balanced or faithful: what may change on the screen.", True
+        "a",
+        "calm",
+        "Calm",
+        "Next calm setting",
+        "Still, balanced or faithful: what may change on the screen.",
+        True,
+        "calm",
     ),
     Command("c", "copy", "Copy", "Copy last caption", "Or the text selected with the mouse.", True),
     Command(
@@ -58,52 +85,55 @@ COMMANDS = (
         True,
     ),
     Command("p", "panel", "Panel", "Next panel", "For people, for research, or none; `--panel` sets the first.", True),
-    Command(
-        "m  [", "mask(-1)", "Mask", "Mask fewer tokens", "Captions come sooner and flicker more.", for_research=True
-    ),
-    Command("M  ]", "mask(1)", "Mask", "Mask more tokens", "Captions come later and are calmer.", for_research=True),
-    Command("b  ,", "bias(-1)", "Bias", "Lower the bias", "The translation changes more readily.", for_research=True),
-    Command("B  .", "bias(1)", "Bias", "Raise the bias", "The translation changes less.", for_research=True),
+    _stepping("m  [", "mask-k", -1, "Mask", "Mask fewer tokens", "Captions come sooner and flicker more."),
+    _stepping("M  ]", "mask-k", 1, "Mask", "Mask more tokens", "Captions come later and are calmer."),
+    _stepping("b  ,", "bias", -BIAS_STEP, "Bias", "Lower the bias", "The translation changes more readily."),
+    _stepping("B  .", "bias", BIAS_STEP, "Bias", "Raise the bias", "The translation changes less."),
     Command(
         "t",
         "target",
         "To language",
         "Next caption language",
-        "Of those that `--to de,fr` names: at once, for finished captions too.",
+        "One of those that `--to de,fr` names: at once, for finished captions too.",
+        setting="to",
     ),
     Command(
         "f",
         "spoken",
         "From language",
         "Next spoken language",
-        "Of those that `--from en,auto` names, and of those detected.",
+        "One of those that `--from en,auto` names or that were detected.",
+        setting="from",
     ),
     Command("n", "messages", "Messages", "Read the messages", "All in full. Warnings leave the screen once read."),
     Command("/", "search", "Find", "Find in captions", "Enter goes to the one before, esc back to the end."),
-    Command("C", "copy_all", "Copy all", "Copy all captions", "All on the screen, above what is in view too."),
+    Command("C", "copy_all", "Copy all", "Copy all captions", "All on the screen, those above what is in view too."),
     Command("o", "only", "Captions only", "Captions only", "For a second screen or a recording; the same key ends it."),
-    Command("v", "browse", "View", "View in a browser", "Opens the page that `--serve` gives captions to."),
-    Command("r", "readers", "Readers", "Readers", "The page's address, its QR code for a phone, and how many read it."),
+    Command(
+        "v",
+        "browse",
+        "View",
+        "View in a browser",
+        "Opens the page that `--serve` gives captions to.",
+        needs_server=True,
+    ),
+    Command(
+        "r",
+        "readers",
+        "Readers",
+        "Readers",
+        "The page's address, its QR code for a phone, and how many read it.",
+        needs_server=True,
+    ),
     Command(
         "ctrl+l",
         "clear",
         "Clear",
         "Clear the screen",
-        "The sentence being spoken stays. What is cleared is still saved by w, and in the session.",
+        "The sentence being spoken stays. What is cleared is still in the session, and saved by w.",
     ),
 )
 """Help and quitting come first, as a narrow footer shows the first ones only."""
-
-
-def commands_of(settings: Settings, *, is_served: bool) -> tuple[Command, ...]:
-    """Return the commands that do something in a run with these settings."""
-    works = {
-        "spoken": len(settings.sources) > 1,
-        "target": len(settings.targets) > 1,
-        "browse": is_served,
-        "readers": is_served,
-    }
-    return tuple(command for command in COMMANDS if works.get(command.action, True))
 
 
 def listed(commands: Iterable[Command]) -> list[tuple[str, str]]:
@@ -140,39 +170,35 @@ def palette(commands: Iterable[Command]) -> Iterator[tuple[str, str, str]]:
         yield command.title, f"{command.meaning} ({keys})".replace("`", ""), command.action
 
 
-BIAS_STEP = 0.05
-MOST_BIAS = 0.5
-"""From here on every draft token is accepted (`livetrans.decoding.verification`)."""
-
-
 def next_calm(run: Pipeline) -> str:
+    """Go to the next calm setting; from single settings of one's own, to the first."""
     settings, names = run.settings, list(CALM)
-    if not settings.is_calm_method:
-        method = settings.decoding.method
-        return f"calm settings are for --method window, and this run's method is {method}; m moves mask-k"
+    if found := conflict(SETTINGS["calm"], settings):
+        return f"calm has no effect {found[0]}; m moves mask-k"
     name = names[(names.index(settings.calm) + 1) % len(names)] if settings.calm else names[0]
     run.change("calm", name)
     return f"calm: {name}"
 
 
-def move_mask(run: Pipeline, step: int) -> str:
-    mask = run.change("mask_k", max(0, run.settings.mask.k + step)).mask
-    return f"mask-k {mask.k}" + ("" if mask.mode != "none" else " (masking is off in this run)")
-
-
-def move_bias(run: Pipeline, step: int) -> str:
-    bias = run.settings.decoding.bias
-    if step > 0 and bias >= MOST_BIAS:
-        return f"bias {bias:.2f}: more changes nothing, the whole draft is accepted"
-    bias = min(MOST_BIAS, max(0.0, round(bias + step * BIAS_STEP, 2)))
-    return f"bias {run.change('bias', bias).decoding.bias:.2f}"
+def move(run: Pipeline, key: str, step: float) -> str:
+    """Move the number of a setting by `step`, within its range."""
+    setting = SETTINGS[key]
+    if found := conflict(setting, run.settings):
+        return f"{key} has no effect {found[0]}"
+    before = setting.of(run.settings)
+    if key == "bias" and step > 0 and before >= MOST_BIAS:
+        return f"bias {before:.2f}: more changes nothing, the whole draft is accepted"
+    value = max(0, round(before + step, 2))
+    value = min(MOST_BIAS, value) if key == "bias" else value
+    run.change(key, value)
+    return f"{key} {value:.2f}" if isinstance(value, float) else f"{key} {value}"
 
 
 def next_target(run: Pipeline) -> str:
     code = _next(run.settings.targets)
     if code is None:
         return "only one caption language; start with --to de,fr"
-    run.change("target", code)
+    run.change("to", code)
     return f"captions in {name_of(code)}"
 
 
@@ -183,7 +209,7 @@ def next_spoken(run: Pipeline, detected: str | None) -> str:
     code = (detected if is_new else None) or _next(sources)
     if code is None:
         return "only one spoken language; start with --from en,fr"
-    run.change("source", code)
+    run.change("from", code)
     return "spoken language: detected" if code == AUTO else f"spoken language: {name_of(code)}"
 
 

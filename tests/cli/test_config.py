@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from livetrans.cli import run
-from livetrans.cli.config import entries, template
-from livetrans.models.chosen import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE
+from livetrans.cli.config import template
+from livetrans.cli.options import read_config
+from livetrans.config import RECOGNISER_VARIABLE, SETTINGS, TRANSLATOR_VARIABLE
 
 
 @pytest.fixture
@@ -23,21 +24,15 @@ def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "config" / "config.toml"
 
 
-def uncommented(text: str) -> str:
-    """The template with every key set, examples too; another comment has a space behind its #."""
-    return re.sub(r"^#( Example: )?(?=[a-z-]+ = )", "", text, flags=re.MULTILINE)
-
-
-def test_every_key_of_the_template_is_valid_once_it_is_set(config_file: Path) -> None:
+def test_every_key_of_the_template_is_one_that_the_file_takes(config_file: Path) -> None:
     text = template()
     assert max(map(len, text.splitlines())) <= 80
-    assert tomllib.loads(text) == {}
-    # A glossary is read as soon as it is named.
-    config_file.write_text(re.sub(r"^glossary = .*$", "", uncommented(text), flags=re.MULTILINE))
-    found = entries(in_force=True)
-    origins = {entry.key: source.name for entry in found if (source := entry.value[1])}
-    assert origins.pop("glossary") == "DEFAULT" and set(origins.values()) == {"DEFAULT_MAP"}
-    assert {entry.key for entry in found} == tomllib.loads(uncommented(text)).keys()
+    assert tomllib.loads(text) == {"expert": {}}
+    keys = re.findall(r"^#([a-z-]+) = ", text, flags=re.MULTILINE)
+    assert sorted(keys) == sorted(key for key, setting in SETTINGS.items() if setting.option.in_file)
+    # Each with a default takes it; the others show what to write.
+    config_file.write_text(re.sub(r'^#(?=[a-z-]+ = (?!"[A-Z[]))', "", text, flags=re.MULTILINE))
+    assert {"from", "mask-k", "gamma", "encode-window"} <= read_config(None).keys()
 
 
 def test_the_written_file_changes_nothing(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,16 +46,6 @@ def test_the_written_file_changes_nothing(config_file: Path, capsys: pytest.Capt
     assert capsys.readouterr().out.splitlines() == [str(config_file), *before]
 
 
-def test_a_key_set_to_its_default_changes_no_run(config_file: Path, tmp_path: Path) -> None:
-    """Examples stay comments: to take the # away must not remove sessions or write files."""
-    config_file.write_text(re.sub(r"^#(?=[a-z-]+ = )", "", template(), flags=re.MULTILINE))
-    lines = config_file.read_text().splitlines()
-    for key in ("keep-sessions", "jsonl", "session", "asr", "mt", "show-source", "window", "theme"):
-        assert any(line.startswith(f"# Example: {key} = ") for line in lines)
-    for setting in ("bias = 0.0", "live-window = 7", "mask-k = 3", 'mask = "display"', 'final = "careful"'):
-        assert setting in lines
-
-
 def test_values_chosen_by_calm_are_those_in_force(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for content, bias, window in (('calm = "faithful"', "0", "160"), ('method = "paper"\nlive-window = 5', "0.2", "5")):
         config_file.write_text(content)
@@ -72,7 +57,7 @@ def test_values_chosen_by_calm_are_those_in_force(config_file: Path, capsys: pyt
 def test_each_value_says_where_it_came_from(
     config_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config_file.write_text('to = "fr"\nmask-k = 5\nasr = "lost"\ndevice = "USB"\n')
+    config_file.write_text('to = "fr"\nasr = "lost"\ndevice = "USB"\n[expert]\nmask-k = 5\n')
     monkeypatch.setenv(RECOGNISER_VARIABLE, "/models/whisper\x1b[31m")
     assert run(["config"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -99,6 +84,9 @@ def test_a_wrong_file_is_one_sentence(config_file: Path, capsys: pytest.CaptureF
     config_file.write_text("mask_k = 5")
     assert run(["config"]) == 2
     assert "did you mean mask-k" in capsys.readouterr().err
+    config_file.write_text('output = "talk.srt"')
+    assert run(["mic"]) == 2
+    assert "output cannot be set in a file; remove it, and give --output" in capsys.readouterr().err
     assert run(["config", "--path"]) == 0
     assert capsys.readouterr().out == f"{config_file}\n"
     assert run(["config", "--init", "--config", "/proc/no/config.toml"]) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from livetrans.cli import run
-from livetrans.config import Settings, changed
+from livetrans.config import Settings, after_key
 from livetrans.models.chosen import languages_of
 
 
@@ -46,10 +46,10 @@ def test_what_the_others_say_is_translated_for_me_and_what_i_say_for_them(
     assert languages_of(settings).directions == tuple(directions)
 
 
-@pytest.mark.parametrize(("name", "value"), [("target", "fr"), ("source", "es")])
-def test_a_key_leaves_the_languages_of_what_i_say(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("key", "value"), [("to", "fr"), ("from", "es")])
+def test_a_key_leaves_the_languages_of_what_i_say(key: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_of(["--with-mic", "--from", "en,es", "--to", "de,fr"], monkeypatch)
-    mine = changed(settings, name, value).for_microphone()
+    mine = after_key(settings, key, value).for_microphone()
     assert (mine.sources, mine.targets) == (("de",), ("en",))
 
 

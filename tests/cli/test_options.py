@@ -10,13 +10,12 @@ from pathlib import Path
 import click
 import pytest
 
-from livetrans.cli import cli, config, run
-from livetrans.cli.declarations import BY_CALM, GroupedCommand
-from livetrans.cli.run_options import run_options
+from livetrans import config
+from livetrans.cli import cli, options, run
+from livetrans.cli.options import run_command, run_option
 from livetrans.config import (
     CALM,
     PAPER,
-    DecodingSettings,
     DraftModelSettings,
     MaskSettings,
     PromptSettings,
@@ -25,7 +24,7 @@ from livetrans.config import (
 from livetrans.decoding import DECODERS
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import Notice
-from livetrans.models import chosen, find
+from livetrans.models import find
 from livetrans.models.chosen import choose_models
 
 
@@ -41,18 +40,16 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Seen:
     """`livetrans replay FILE` that only notes its options; no configuration file of the user's own."""
     seen = Seen()
 
-    @click.command(cls=GroupedCommand)
+    @run_command("replay")
     @click.argument("file")
-    @click.option("--speed", default="1")
-    @run_options
+    @run_option("--speed", default="1")
     def command(settings: Settings, file: str, speed: str) -> None:
         seen.settings, seen.speed = settings, speed
 
-    command.name = "replay"
     mic = cli.get_command(click.Context(cli), "mic")
     monkeypatch.setattr("livetrans.cli.cli.get_command", lambda context, name: mic if name == "mic" else command)
-    monkeypatch.setattr(config, "default_config_file", lambda: tmp_path / "config.toml")
-    for variable in (chosen.RECOGNISER_VARIABLE, chosen.TRANSLATOR_VARIABLE, find.MODELS_VARIABLE):
+    monkeypatch.setattr(options, "default_config_file", lambda: tmp_path / "config.toml")
+    for variable in (config.RECOGNISER_VARIABLE, config.TRANSLATOR_VARIABLE, find.MODELS_VARIABLE):
         monkeypatch.delenv(variable, raising=False)
     return seen
 
@@ -87,7 +84,7 @@ def test_every_option_reaches_its_setting(seen: Seen, models: Path) -> None:
     line = (
         "--from French --to zh-tw --asr whisper-small --mt tower --prompt tower --context 512 --threads 3"
         " --asr-threads 2 --method ssbd --bias 0.5 --mask output --mask-k 5 --vad 3 --pause 1.5 --step 2"
-        " --window partials --draft-model livetrans-en-de --gamma auto"
+        " --encode-window partials --draft-model livetrans-en-de --gamma auto"
     )
     settings = choose_models(parsed(seen, *line.split()))
     assert (settings.source_language, settings.target_language) == ("fr", "zh-Hant")
@@ -128,10 +125,10 @@ def test_a_recorded_stream_needs_no_recogniser(seen: Seen, models: Path) -> None
 
 
 def test_option_beats_environment_beats_file(seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "config.toml").write_text('mt = "file"\nmask-k = 7\nbias = 1\ndevice = "of mic alone"\n')
+    (tmp_path / "config.toml").write_text('mt = "file"\nmask-k = 7\nbias = 1\ndevice = 3\n')
     settings = parsed(seen)
     assert (settings.language_model.model, settings.mask.k, settings.decoding.bias) == (Path("file"), 7, 1.0)
-    monkeypatch.setenv(chosen.TRANSLATOR_VARIABLE, "environment")
+    monkeypatch.setenv(config.TRANSLATOR_VARIABLE, "environment")
     assert parsed(seen).language_model.model == Path("environment")
     settings = parsed(seen, "--mt", "option", "--mask-k", "1")
     assert (settings.language_model.model, settings.mask.k) == (Path("option"), 1)
@@ -141,19 +138,27 @@ def test_option_beats_environment_beats_file(seen: Seen, tmp_path: Path, monkeyp
     ("content", "words"),
     [
         ("mask-q = 1", ["mask-q", "did you mean mask"]),
-        ('bias = "high"', ["bias", "a number"]),
+        ('bias = "high"', ["bias", "not a valid number"]),
         ("bias = 3", ["bias", "0<=x<=1"]),
+        ("[expert]\nbias = 3", ["bias", "0<=x<=1"]),
+        ("bias = true", ["bias", "a value, not true"]),
         ("plain = 1", ["plain", "true or false"]),
-        ("mask-k = 1.5", ["mask-k", "a whole number"]),
+        ("mask-k = 1.5", ["mask-k", "a valid whole number"]),
+        ("gamma = 0", ["gamma", "1<=x<=16"]),
         ('method = "magic"', ["method", "ssbd"]),
+        ("to = ['de', 'fr']", ["to", "a text in quotes or a number"]),
+        ('serve = "example.org"', ["serve", "example.org"]),
         ("speed = 1", ["speed cannot be set in a file", "--speed"]),
-        ("[replay]\nstep = 3", ["tables such as [replay] are not read"]),
-        ("[mic]\ndevice = 3", ["tables such as [mic] are not read"]),
-        ("[doctor]", ["tables such as [doctor] are not read"]),
+        ('name = "standup"', ["name cannot be set in a file", "--name"]),
+        ('session = "talk"', ["session cannot be set in a file", "--session"]),
+        ('jsonl = "x.txt"', ["jsonl cannot be set in a file", "--jsonl"]),
+        ("[replay]\nstep = 3", ["the only table is [expert]", "[replay]"]),
+        ("bias = 0\n[expert]\nbias = 0", ["bias is there twice"]),
+        ("expert = 1", ["expert is a table"]),
         ('tp = "de"', ["tp", "did you mean to?"]),
         ('glossary = "none.tsv"', ["glossary", "none.tsv"]),
         ("bias = ", ["TOML"]),
-        ("config = 'x'", ["config"]),
+        ("config = 'x'", ["config cannot be set in a file"]),
         ("yes = true", ["yes cannot be set in a file", "--yes"]),
         (None, ["cannot be read", "name another"]),
     ],
@@ -161,13 +166,13 @@ def test_option_beats_environment_beats_file(seen: Seen, tmp_path: Path, monkeyp
 def test_a_bad_file_is_named_with_its_key(
     seen: Seen, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, words: list[str]
 ) -> None:
-    config = tmp_path / "mine.toml"
+    file = tmp_path / "mine.toml"
     if content is not None:
-        config.write_text(content)
-    assert run(["replay", "demo.flac", "--config", str(config)]) == 2
+        file.write_text(content)
+    assert run(["replay", "demo.flac", "--config", str(file)]) == 2
     message = capsys.readouterr().err
     assert message.count("\n") == 1
-    assert all(word in message for word in [str(config), *words])
+    assert all(word in message for word in [str(file), *words])
 
 
 OUT_OF_RANGE = (
@@ -180,7 +185,7 @@ OUT_OF_RANGE = (
     ("line", "word"),
     [
         *((line, line.split()[0]) for line in OUT_OF_RANGE.split(",")),
-        ("--gamma 3", "--draft-model"),
+        ("--gamma 3", "--gamma has no effect without --draft-model"),
         ("--no-session --keep-audio", "--no-session"),
         ("--no-session --session folder", "--no-session"),
         ("--from en --to English", "--from and --to are both"),
@@ -202,7 +207,7 @@ def test_options_that_cannot_be_meant_are_refused(
 
 
 def test_a_file_may_hold_what_only_some_runs_use(seen: Seen, tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text('bias = 0.5\nlive-window = 9\nmask-k = 100\ngamma = "3"\n')
+    (tmp_path / "config.toml").write_text("bias = 0.5\nlive-window = 9\nmask-k = 100\ngamma = 3\n[expert]\nstep = 2\n")
     for line in ("--method rt", "--method ssbd", "--method paper", "--mask none"):
         assert parsed(seen, *line.split()).draft_model is None
     assert parsed(seen, "--draft-model", "livetrans-en-de").draft_model is not None
@@ -220,18 +225,25 @@ def test_jsonl_never_takes_the_recording_for_its_file(seen: Seen, capsys: pytest
     assert "--jsonl took 'recordings/demo.flac'" in capsys.readouterr().err
 
 
-def test_help_has_headings_and_every_default(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["replay", "--help"]) == 0
-    printed = capsys.readouterr().out
-    for heading in ("Languages:", "Models:", "Translation:", "Listening:", "Output:", "Options:"):
-        assert heading in printed
-    assert f"[default: {DecodingSettings().method}]" in printed
-
-
-def test_every_shared_option_has_a_sentence_and_a_value_for_the_file() -> None:
-    for option in (entry.option for entry in config.entries()):
-        assert option.help and option.help.endswith(".")
-        assert option.default is not None or option.example is not None or option.show_default == BY_CALM
+@pytest.mark.parametrize("command", ["mic", "listen", "replay"])
+def test_the_help_is_a_screen_and_the_help_of_all_lists_every_option(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run([command, "--help"]) == 0
+    short = capsys.readouterr().out
+    assert len(short.splitlines()) <= 40 and max(map(len, short.splitlines())) <= 80
+    assert run([command, "--help-all"]) == 0
+    everything = capsys.readouterr().out
+    found = cli.get_command(click.Context(cli), command)
+    assert found is not None
+    for option in found.params:
+        if isinstance(option, click.Option):
+            assert option.help and option.help.endswith(".")
+            assert f"  {option.opts[0]}" in everything
+    assert "--mask-k" not in short and "--help-all" in short
+    for heading in ("Options:", "Languages:", "Models:", "Translation:", "Listening:", "Output:"):
+        assert heading in everything
 
 
 @pytest.mark.parametrize("method", DECODERS)
@@ -239,7 +251,7 @@ def test_every_decoder_of_the_table_can_be_chosen_and_is_explained(
     seen: Seen, method: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert parsed(seen, "--method", method).decoding.method == method
-    assert run(["replay", "--help"]) == 0
+    assert run(["replay", "--help-all"]) == 0
     assert f"{method} translates {DECODERS[method].summary}" in " ".join(capsys.readouterr().out.split())
 
 

@@ -128,7 +128,7 @@ def test_the_end_closes_the_gate() -> None:
 def test_settings_follow_the_run_and_then_the_listener() -> None:
     settings = Settings(decoding=DecodingSettings("cd", bias=0.5), mask=MaskSettings("output", 4))
     assert watch(RunStarted({}, settings)).settings == settings
-    shown = watch(RunStarted({}, settings), SettingChanged("mask_k", 5), SettingChanged("bias", 0))
+    shown = watch(RunStarted({}, settings), SettingChanged("mask-k", 5), SettingChanged("bias", 0))
     assert (shown.settings.decoding, shown.settings.mask) == (DecodingSettings("cd", bias=0), MaskSettings("output", 5))
 
 
@@ -170,7 +170,7 @@ def test_figures_of_one_language_are_those_of_a_run_into_it_alone() -> None:
                 alone.write(Record(10.0 + number // 4, event))
         assert both.snapshot(code) == alone.snapshot(code)
     assert both.snapshot() == both.snapshot("de") != both.snapshot("fr")
-    both.write(Record(99.0, SettingChanged("target", "fr")))
+    both.write(Record(99.0, SettingChanged("to", "fr")))
     assert both.snapshot().ne_raw == both.snapshot("fr").ne_raw
 
 

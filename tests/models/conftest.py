@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from livetrans.models import chosen, find
+from livetrans import config
+from livetrans.models import find
 from tests.models.hub import Hub, serving
 
 VARIABLES = (
     "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE", "XDG_CACHE_HOME",
-    find.MODELS_VARIABLE, chosen.RECOGNISER_VARIABLE, chosen.TRANSLATOR_VARIABLE,
+    find.MODELS_VARIABLE, config.RECOGNISER_VARIABLE, config.TRANSLATOR_VARIABLE,
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from platformdirs import user_cache_path
 
+from livetrans import config
 from livetrans.cli import run
 from livetrans.config import LanguageModelSettings, MeetingSettings, RecogniserSettings, Settings
 from livetrans.errors import ModelError, UsageError
@@ -96,7 +97,7 @@ def test_earlier_folders_win_and_the_embedded_model_comes_last(home: Path, monke
     write(home / "first/livetrans-en-de.q8_0.gguf", b"GGUF")
     assert translator() == home / "first/c.gguf"
     assert translator(name="livetrans-en-de") == home / "first/livetrans-en-de.q8_0.gguf"
-    monkeypatch.setenv(chosen.TRANSLATOR_VARIABLE, str(home / "second/b.gguf"))
+    monkeypatch.setenv(config.TRANSLATOR_VARIABLE, str(home / "second/b.gguf"))
     assert translator() == home / "second/b.gguf"
 
 

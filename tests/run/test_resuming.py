@@ -173,13 +173,13 @@ def test_instants_go_on_and_half_a_line_is_gone(tmp_path: Path) -> None:
 def test_settings_are_those_that_keys_chose_last(tmp_path: Path) -> None:
     recorder = SessionRecorder(tmp_path)
     for event in (
-        SettingChanged("source", "auto"),  # While models loaded: the run began with it.
+        SettingChanged("from", "auto"),  # While models loaded: the run began with it.
         RunStarted({}, Settings(sources=("auto", "en"))),
         SettingChanged("calm", "faithful"),
-        SettingChanged("mask_k", 5),
-        SettingChanged("target", "nl"),
+        SettingChanged("mask-k", 5),
+        SettingChanged("to", "nl"),
         SettingChanged("paused", True),
-        SettingChanged("target", "es"),
+        SettingChanged("to", "es"),
     ):
         recorder.write(Record(0.0, event))
     recorder.close()

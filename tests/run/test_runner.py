@@ -213,7 +213,7 @@ def test_live_controls_reach_the_stages_and_are_recorded() -> None:
     pipeline.start()
     collected.wait_for(SourceProgress)
     assert collected.of(RunStarted)[0].settings.decoding == faithful
-    changes = [("calm", "still"), ("mask_k", 5), ("target", "fr"), ("source", "zh-Hant"), ("source", "auto")]
+    changes = [("calm", "still"), ("mask-k", 5), ("to", "fr"), ("from", "zh-Hant"), ("from", "auto")]
     for name, value in changes:
         pipeline.change(name, value)  # type: ignore[arg-type]
     pipeline.pause(True)
@@ -342,7 +342,7 @@ def test_two_threads_that_publish_give_every_sink_the_same_order() -> None:
     pipeline, collected = start(Pipeline, Stream(TEXTS * 5, endless=True), *sinks)
     assert isinstance(pipeline, Pipeline)
     for number in range(200):
-        pipeline.change("mask_k", number)
+        pipeline.change("mask-k", number)
     collected.wait_for(Caption)
     pipeline.stop()
     pipeline.join()

@@ -116,7 +116,7 @@ def test_the_state_follows_the_run() -> None:
         assert reader.until_state("listening").state["targets"] == ["de", "fr"]
         shared.write(Record(0.0, SettingChanged("paused", True)))
         reader.until_state("paused")
-        shared.write(Record(0.0, SettingChanged("target", "fr")))
+        shared.write(Record(0.0, SettingChanged("to", "fr")))
         reader.read_event()
         assert (reader.state["state"], reader.state["targets"]) == ("paused", ["fr", "de"])
         shared.write(Record(0.0, RunEnded(1.0, "stopped")))

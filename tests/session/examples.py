@@ -60,7 +60,7 @@ EVENTS: tuple[Event, ...] = (
     Coalesced(0, 0),
     Translation(TRANSCRIPT, "Guten Morgen und", (17, 4, 9), STATS, "ssbd", (Span(0, 1),), language="de"),
     Caption(TRANSCRIPT, "Guten Morgen", (17, 4), (Span(0, 5),), 1, language="de"),
-    SettingChanged("mask_k", 2),
+    SettingChanged("mask-k", 2),
     BackPressure("finals only", 12.4),
     Comparison(0, 7, 0.412, 1.108, 1, 14, 19, 14),
     RunEnded(12.5, "end of source", 7, 2.689, 0.071, 1.357),

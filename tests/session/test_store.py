@@ -265,7 +265,7 @@ def test_the_list_has_all_languages_that_were_spoken_and_shown(
     sessions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     several = RunStarted({}, Settings(sources=("en", "fr", "es"), targets=("de", "it")))
-    changes = [SettingChanged("source", "fr"), SettingChanged("mask_k", 5), SettingChanged("source", "en")]
+    changes = [SettingChanged("from", "fr"), SettingChanged("mask-k", 5), SettingChanged("from", "en")]
     record(sessions, "2026-01-01T10-00-00", several, caption(0, "a"), *changes, ENDED)
     record(sessions, "2026-01-02T10-00-00", STARTED, caption(0, "a"), ENDED)
     meeting = Settings(meeting=MeetingSettings(spoken="de", target="en"))

@@ -10,7 +10,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from livetrans.config import LanguageModelSettings, Settings, changed
+from livetrans.config import LanguageModelSettings, Settings, after_key
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, Span, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
@@ -82,7 +82,7 @@ class ScriptedRun(Pipeline):
 
     def change(self, name: str, value: str | float) -> Settings:
         self.calls.append((name, value))
-        self.settings = changed(self.settings, name, value)
+        self.settings = after_key(self.settings, name, value)
         return self.settings
 
     def stop(self) -> None:

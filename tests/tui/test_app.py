@@ -131,13 +131,13 @@ async def test_keys_move_the_run() -> None:
         assert "captions in Arabic" in stage.text
         k = settings.mask.k
         assert stage.run.calls == [
-            *(("mask_k", value) for value in (k - 1, k, k + 1, k)),
+            *(("mask-k", value) for value in (k - 1, k, k + 1, k)),
             *(("bias", bias) for bias in (0.05, 0.1, 0.15, 0.1)),
             ("pause", True),
             ("pause", False),
             ("calm", "still"),
-            ("source", "fr"),
-            ("target", "ar"),
+            ("from", "fr"),
+            ("to", "ar"),
         ]
 
 

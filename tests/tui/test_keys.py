@@ -22,12 +22,12 @@ def run_with(settings: Settings) -> ScriptedRun:
 def test_mask_and_bias_stay_within_their_range() -> None:
     run = run_with(Settings(decoding=DecodingSettings(bias=0.43), mask=MaskSettings(k=1)))
     for step in (-1, -1, 1):
-        keys.move_mask(run, step)
-    says = [keys.move_bias(run, step) for step in (1, 1, 1, -1)]
-    assert run.calls == [("mask_k", 0), ("mask_k", 0), ("mask_k", 1), ("bias", 0.48), ("bias", 0.5), ("bias", 0.45)]
+        keys.move(run, "mask-k", step)
+    says = [keys.move(run, "bias", 0.05 * step) for step in (1, 1, 1, -1)]
+    assert run.calls == [("mask-k", 0), ("mask-k", 0), ("mask-k", 1), ("bias", 0.48), ("bias", 0.5), ("bias", 0.45)]
     assert ["more changes nothing" in sentence for sentence in says] == [False, False, True, False]
     run = run_with(Settings(decoding=DecodingSettings(bias=0.03)))
-    keys.move_bias(run, -1)
+    keys.move(run, "bias", -0.05)
     assert run.calls == [("bias", 0.0)]
 
 
@@ -36,11 +36,12 @@ def test_the_calm_settings_come_in_turn_and_only_for_their_method() -> None:
     keys.next_calm(run)
     keys.next_calm(run)
     assert run.calls == [("calm", "faithful"), ("calm", "still")]
-    keys.move_bias(run, 1)
+    keys.move(run, "bias", 0.05)
     keys.next_calm(run)
     assert run.calls[-1] == ("calm", "still")
     run = run_with(Settings(decoding=DecodingSettings("rt")))
-    assert "this run's method is rt" in keys.next_calm(run)
+    assert "calm has no effect with --method rt" in keys.next_calm(run)
+    assert keys.move(run, "bias", 0.05) == "bias has no effect with --method rt"
     assert run.calls == []
 
 
@@ -51,7 +52,7 @@ def test_languages_come_in_turn_and_a_detected_one_first() -> None:
     for _ in range(3):
         keys.next_spoken(run, "fr")
     assert "captions in Arabic" in keys.next_target(run)
-    assert run.calls == [("source", "fr"), ("source", "en"), ("source", "auto"), ("target", "ar")]
+    assert run.calls == [("from", "fr"), ("from", "en"), ("from", "auto"), ("to", "ar")]
 
 
 def test_one_language_leaves_nothing_to_switch() -> None:
