@@ -139,7 +139,7 @@ def test_models_that_are_not_there_end_the_report(capsys: pytest.CaptureFixture[
 
 
 def test_help_lists_what_changes_the_measurement_and_every_option_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["doctor", "--help"]) == 0
+    assert run(["doctor", "--help-all"]) == 0
     printed = capsys.readouterr().out
     assert "--step" in printed and "--asr" in printed and "--config" in printed
     assert "--theme" not in printed and "--session" not in printed

@@ -73,7 +73,7 @@ def test_a_session_that_is_still_recorded_is_left_alone(tmp_path: Path, capsys: 
 def test_a_language_of_a_session_that_is_not_known_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "events.jsonl").write_text(
         '{"event": "run_started", "at": 0, "version": 2, "signature": {}}\n'
-        '{"event": "setting_changed", "at": 1, "name": "target", "value": "klingon"}\n'
+        '{"event": "setting_changed", "at": 1, "name": "to", "value": "klingon"}\n'
     )
     assert run(["resume", str(tmp_path)]) == 1
     assert "unknown language 'klingon'" in capsys.readouterr().err
