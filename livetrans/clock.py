@@ -17,29 +17,30 @@ class Clock(Protocol):
     def sleep(self, seconds: float) -> None: ...
 
 
+_COUNTS_SLEEP = getattr(time, "CLOCK_BOOTTIME", None) or (
+    time.CLOCK_MONOTONIC if hasattr(time, "CLOCK_UPTIME_RAW") else None
+)
+"""The system's clock that goes on while the machine sleeps: on Linux, or on macOS; None on Windows, where
+`time.perf_counter` does."""
+
+
+def system_seconds() -> float:
+    """Return monotonic seconds since an arbitrary start, the same for all processes. Sleep of the machine counts."""
+    return time.perf_counter() if _COUNTS_SLEEP is None else time.clock_gettime(_COUNTS_SLEEP)
+
+
 class SystemClock:
-    """Real time; `start` is its reading at construction, for a run that goes on where another one ended."""
+    """Real time; `start` is its reading at construction, for a run that continues an earlier one."""
 
     def __init__(self, start: float = 0.0) -> None:
-        self._origin = time.perf_counter() - start
+        self._origin = system_seconds() - start
 
     def now(self) -> float:
-        return time.perf_counter() - self._origin
+        return system_seconds() - self._origin
 
     def sleep(self, seconds: float) -> None:
         if seconds > 0:
             time.sleep(seconds)
-
-
-def seconds_asleep() -> float:
-    """Return for how long this machine has slept since its start, which `SystemClock` does not count.
-
-    0 on Windows, whose clock counts it.
-    """
-    for counts_sleep, stands_still in (("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"), ("CLOCK_MONOTONIC", "CLOCK_UPTIME_RAW")):
-        if hasattr(time, counts_sleep) and hasattr(time, stands_still):
-            return time.clock_gettime(getattr(time, counts_sleep)) - time.clock_gettime(getattr(time, stands_still))
-    return 0.0
 
 
 class ProcessorClock:

@@ -153,13 +153,12 @@ class BleedFilter:
         self.silenced = 0
         """Samples that were silenced so far."""
 
-    def play(self, chunk: AudioChunk) -> tuple[AudioChunk]:
-        """Take what the computer plays, before what the microphone hears at the same time; return it."""
+    def feed_played(self, chunk: AudioChunk) -> None:
+        """Take what the computer plays, before what the microphone hears at the same time."""
         self._played.feed(chunk)
-        return (chunk,)
 
-    def hear(self, chunk: AudioChunk) -> Iterator[AudioChunk]:
-        """Take sound of the microphone; yield what is ready of it, which is some 0.3 s behind."""
+    def feed(self, chunk: AudioChunk) -> Iterator[AudioChunk]:
+        """Take sound of the microphone; yield what is ready of it, some 0.3 s later."""
         if chunk.start_sample != self._next_sample or not len(chunk.samples):
             yield from self.flush()
             self._next_sample = chunk.start_sample
@@ -173,7 +172,7 @@ class BleedFilter:
         yield from self._give(self._heard.next - AHEAD)
 
     def flush(self) -> Iterator[AudioChunk]:
-        """Yield what is held back: the sound ends here."""
+        """Yield what is held back, at the end of the sound or at a gap in it."""
         if len(self._held):
             yield from self._give(self._heard.next + 1 + SHORTEST + BEFORE)
         self._canceller.forget_sound()
@@ -274,3 +273,19 @@ class BleedFilter:
             self._gains = np.where(is_audible, difference, difference[is_audible].mean())
             self._is_known = True
         self._gains = np.where(is_audible, self._gains + LEARNING * (difference - self._gains), self._gains)
+
+
+class Played:
+    """The filter of the loudspeaker's track: it passes the sound on unchanged, and shows it to the bleed filter."""
+
+    def __init__(self, bleed: BleedFilter) -> None:
+        self._bleed = bleed
+
+    def feed(self, chunk: AudioChunk) -> tuple[AudioChunk]:
+        """Take what is played before what the microphone hears at the same time; return it."""
+        self._bleed.feed_played(chunk)
+        return (chunk,)
+
+    def flush(self) -> tuple[()]:
+        """Return nothing: no sound is held."""
+        return ()

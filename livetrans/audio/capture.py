@@ -4,10 +4,10 @@ Sound libraries crash or hang when a sound server dies, write lines of their own
 that was plugged in later only when they start anew: none of this reaches the process that shows captions.
 
 The child writes to its standard output: one line of JSON, what was opened or why nothing was; then, after it has read
-one byte, blocks of sound, each with a head: frames lost before it, its frames, and the instant of its capture on the
-system's monotonic clock. A block without frames says that nothing is played now; in place of lost frames it has why.
-The child ends when the device does, when its parent has gone or is stopped (Ctrl+Z), so that nothing is heard
-meanwhile, and when another microphone becomes the default that it follows.
+one byte, blocks. The head of each has its kind, its frames, and the instant of its capture by `system_seconds`. The
+kind is sound, or why there is none now; blocks without sound have no frames and come about once a second. The child
+ends when the device does, when its parent has gone or is stopped (Ctrl+Z), so that nothing is heard meanwhile, and when
+another microphone becomes the default that it follows.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from livetrans.audio import portaudio, pulse
 from livetrans.audio.portaudio import ON_A_MAC
-from livetrans.audio.source import AudioChannel, Block
+from livetrans.clock import system_seconds
 from livetrans.errors import LivetransError, SourceError, UsageError
 from livetrans.events import FULL_SCALE
 from livetrans.files import read_all
@@ -43,8 +44,8 @@ ANSWER_SECONDS = 60.0 if ON_A_MAC else 10.0
 START_SECONDS, DEAD_SECONDS = 60.0 if ON_A_MAC else 5.0, 3.0
 """Seconds until the first sound, and without sound later, after which the device counts as lost, whatever its
 driver reports. At first macOS asks the user whether the terminal may use it."""
-QUEUED_FRAMES = 10 * 48_000
-"""Most frames that wait in the child for a parent that does not read; the oldest ones are dropped."""
+QUEUED_BLOCKS = 1000
+"""Most blocks that wait in the child for a parent that does not read, some ten seconds; later ones are dropped."""
 WATCH_SECONDS = 0.25
 """Seconds between two looks at the parent and at the default device."""
 SUSPENDED, CHANGED = "suspended", "changed"
@@ -58,7 +59,9 @@ MICROPHONE, OUTPUT = "microphone", "output"
 BLOCK_SECONDS = 0.1
 """Sound over which a level is the root mean square."""
 
-_HEAD = struct.Struct("<IId")
+_KINDS = (None, *pulse.ABSENCES)
+"""What a block is, by its number: sound, or why there is none."""
+_HEAD = struct.Struct("<BId")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,12 +69,10 @@ class Captured:
     """A block of sound: mono int16, shape (n,), at the capture's rate."""
 
     samples: NDArray[np.int16]
-    lost_frames: int = 0
-    """Frames that were lost before this block."""
     age: float = 0.0
     """Seconds since its last sample was captured."""
     absence: str | None = None
-    """Where nothing is played now, why: one of `livetrans.audio.pulse.ABSENCES`; then there are no samples."""
+    """Why nothing is played now, one of `livetrans.audio.pulse.ABSENCES`; None for a block with samples."""
 
 
 class Capture:
@@ -106,12 +107,9 @@ class Capture:
         with suppress(OSError, ValueError):  # ValueError: closed by another thread, or killed within a block
             self._input.write(b"\n")
             while len(head := read_all(self._output, _HEAD.size)) == _HEAD.size:
-                lost, frames, captured_at = _HEAD.unpack(head)
+                kind, frames, captured_at = _HEAD.unpack(head)
                 samples = np.frombuffer(read_all(self._output, 2 * frames), dtype="<i2").astype(np.int16)
-                age = max(time.monotonic() - captured_at, 0.0)
-                yield (
-                    Captured(samples, lost, age) if frames else Captured(samples, age=age, absence=pulse.ABSENCES[lost])
-                )
+                yield Captured(samples, max(system_seconds() - captured_at, 0.0), _KINDS[kind])
 
     def ending(self) -> str | None:
         """Return `SUSPENDED` or `CHANGED` where that ended the blocks; None where the device did."""
@@ -202,17 +200,18 @@ def open_stream(
 
 def capture(kind: str, wanted: str | int | None, number: int | None, commands: IO[bytes], sound: IO[bytes]) -> None:
     """Run in the child: open the stream, write the line, wait for the byte, write sound until the stream ends."""
-    channel = AudioChannel(QUEUED_FRAMES)
-    captured_frames = 0
+    waiting: SimpleQueue[tuple[NDArray[np.int16], float] | None] = SimpleQueue()
 
-    def on_sound(samples: NDArray[np.int16], lost: int) -> None:
-        nonlocal captured_frames
-        channel.offer(Block(samples, captured_frames + lost, time.monotonic()))
-        captured_frames += lost + len(samples)
+    def on_sound(samples: NDArray[np.int16]) -> None:
+        if waiting.qsize() < QUEUED_BLOCKS:
+            waiting.put((samples, system_seconds()))
+
+    def on_end() -> None:
+        waiting.put(None)
 
     stream = None
     try:
-        stream = open_stream(kind, wanted, number, on_sound, channel.end)
+        stream = open_stream(kind, wanted, number, on_sound, on_end)
         answer: dict[str, object] = {"device": stream.name, "number": stream.number, "rate": stream.rate}
     except (SourceError, UsageError) as error:
         answer = {"fault": str(error), "usage": isinstance(error, UsageError)}
@@ -225,23 +224,25 @@ def capture(kind: str, wanted: str | int | None, number: int | None, commands: I
         try:
             stream.start()
         except SourceError:
-            channel.end()
+            on_end()
 
     # Daemons: a start that hangs must not keep this process.
     follows_default = kind == MICROPHONE and wanted is None
     threading.Thread(target=watch, args=(follows_default,), name="livetrans-watch", daemon=True).start()
     threading.Thread(target=start, name="livetrans-start", daemon=True).start()
-    patience, written, absence = START_SECONDS if stream.absence is None else pulse.QUIET_SECONDS, 0, None
-    while (blocks := channel.take(patience)) is not None:
-        for block in blocks:
-            head = _HEAD.pack(block.start_frame - written, len(block.samples), block.captured_at)
-            sound.write(head + block.samples.astype("<i2").tobytes())
-            written = block.start_frame + len(block.samples)
-        if not blocks and stream.absence is None:
-            break
-        if not blocks and stream.absence != absence:
-            sound.write(_HEAD.pack(pulse.ABSENCES.index(stream.absence), 0, time.monotonic()))
-        absence = None if blocks else stream.absence
+    patience = START_SECONDS if stream.absence is None else pulse.QUIET_SECONDS
+    while True:
+        try:
+            block = waiting.get(timeout=patience)
+        except Empty:
+            if stream.absence is None:
+                return
+            sound.write(_HEAD.pack(_KINDS.index(stream.absence), 0, system_seconds()))
+        else:
+            if block is None:
+                return
+            samples, captured_at = block
+            sound.write(_HEAD.pack(0, len(samples), captured_at) + samples.astype("<i2").tobytes())
         sound.flush()
         patience = DEAD_SECONDS if stream.absence is None else pulse.QUIET_SECONDS
 

@@ -1,9 +1,8 @@
-"""A source of live sound, which opens a lost capture again and marks what was not heard; and the microphone."""
+"""Live sound: a microphone, or what the computer plays. A lost capture is opened again; gaps are marked."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from itertools import chain, repeat
 from queue import Empty, SimpleQueue
@@ -11,43 +10,129 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livetrans.audio.capture import CHANGED, SUSPENDED, Capture, Captured
+from livetrans.audio.capture import CHANGED, DEAD_SECONDS, OUTPUT, SUSPENDED, Capture
 from livetrans.audio.file import Resampler
-from livetrans.audio.source import AudioChannel, Block
-from livetrans.clock import Clock, seconds_asleep
-from livetrans.errors import LivetransError
+from livetrans.audio.portaudio import ON_A_MAC, is_system_sound, zeros_advice
+from livetrans.audio.pulse import NO_PROGRAM, NO_SERVER, QUIET_SECONDS
+from livetrans.clock import Clock
+from livetrans.errors import LivetransError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BUFFERED_SECONDS = 60
 RETRY_SECONDS = (0.5, 1.0, 2.0, 3.0)
 """Seconds between attempts to open a lost capture; the last one repeats."""
 SHORTEST_GAP = 0.5
-"""Seconds; a shorter gap costs at most a word, and is counted in `skipped` only."""
-_TICK = 0.5
-SHORTEST_SLEEP = 1.0
-"""Seconds: a longer sleep of the machine is a gap."""
+"""Seconds. A shorter gap costs at most a word and is filled with zeros."""
+LATE_SECONDS = 0.04
+"""From this delay on, a block is either late (the machine was busy) or comes after a pause."""
+HOLD_SECONDS = 0.25
+"""Sound after a late block that decides: a busy machine catches up within it."""
+NEAR_SECONDS = 0.02
+"""A block this near to its place by the clock follows the one before."""
+SLOWER, FASTER = 0.001, 0.01
+"""Largest share of a block by which it is stretched or shortened to follow the clock. Device clocks differ by less than
+the first; the second corrects what a delay has stretched."""
+EMPTY_DELAY_SECONDS = 1.0
+"""Empty chunks are placed this long before now: the sound that follows may have been captured that early."""
+
+
+class SourceTime:
+    """Places captured sound in source time, which is the clock's since `began_at`.
+
+    The position of a block follows from the instant of its capture, so that pauses, lost frames, sleep of the machine
+    and a device whose clock runs fast or slow need no account of their own. A block can be late, but never early.
+    """
+
+    def __init__(self, began_at: float) -> None:
+        """`began_at`: the clock's time at source time 0."""
+        self._began_at = began_at
+        self.position = 0
+        """Sample at which the next sound starts at the earliest."""
+        self._held: list[tuple[NDArray[np.int16], float]] = []
+        self._owed = 0.0
+        """Samples to add (or to remove, if negative) that are not a whole one yet."""
+
+    def feed(self, samples: NDArray[np.int16], captured_at: float) -> list[AudioChunk]:
+        """Take a block whose last sample was captured at `captured_at`; return the chunks that are placed."""
+        if len(samples):
+            self._held.append((samples, captured_at))
+        return self._decided(HOLD_SECONDS * SAMPLE_RATE)
+
+    def flush(self) -> list[AudioChunk]:
+        """Return the chunks of all sound that is still held."""
+        return self._decided(0.0)
+
+    def _decided(self, enough: float) -> list[AudioChunk]:
+        """Place the held blocks in order, up to a late one that less than `enough` samples follow."""
+        chunks = []
+        while self._held:
+            late = self._late()
+            if late > LATE_SECONDS * SAMPLE_RATE:
+                if sum(len(samples) for samples, _ in self._held[1:]) < enough:
+                    break
+                self.position += late
+            chunks.append(self._placed(*self._held.pop(0)))
+        return chunks
+
+    def skip_to(self, instant: float) -> AudioChunk:
+        """Return an empty chunk at `instant`: no sound from before it comes any more."""
+        self.position = max(self.position, round((instant - self._began_at) * SAMPLE_RATE))
+        return self._chunk(np.zeros(0, np.int16))
+
+    def _late(self) -> int:
+        """Return by how many samples the held blocks are late, by the one that is least late."""
+        end, least = self.position, None
+        for samples, captured_at in self._held:
+            end += len(samples)
+            late = round((captured_at - self._began_at) * SAMPLE_RATE) - end
+            least = late if least is None else min(least, late)
+        return least or 0
+
+    def _placed(self, samples: NDArray[np.int16], captured_at: float) -> AudioChunk:
+        late = (captured_at - self._began_at) * SAMPLE_RATE - self.position - len(samples)
+        if late < -LATE_SECONDS * SAMPLE_RATE:
+            samples = samples[round(-late) :]
+        else:
+            drift = late - np.clip(late, -NEAR_SECONDS * SAMPLE_RATE, NEAR_SECONDS * SAMPLE_RATE)
+            self._owed += float(np.clip(drift, -FASTER * len(samples), SLOWER * len(samples)))
+            samples = _resized(samples, len(samples) + int(self._owed))
+            self._owed -= int(self._owed)
+        chunk = self._chunk(samples)
+        self.position += len(samples)
+        return chunk
+
+    def _chunk(self, samples: NDArray[np.int16]) -> AudioChunk:
+        end = self.position + len(samples)
+        return AudioChunk(samples, self.position, self._began_at + end / SAMPLE_RATE)
+
+
+def _resized(samples: NDArray[np.int16], length: int) -> NDArray[np.int16]:
+    """Return sound stretched or shortened to `length` samples, by linear interpolation."""
+    if length == len(samples):
+        return samples
+    places = np.linspace(0, len(samples) - 1, length)
+    return np.rint(np.interp(places, np.arange(len(samples)), samples)).astype(np.int16)
 
 
 class LiveSource:
-    """Sound that is captured as it is heard, by a capture that is opened again when it is lost.
+    """Sound captured as it is heard, by a capture that is opened again when it is lost.
 
-    A thread of its own opens the capture, takes its sound and resamples it; the rest runs in the thread that iterates.
-    `start_sample` also counts the sound that was not heard (a lost device, a pause, a sleep of the machine, a
-    suspension, sound dropped because the listener was a minute behind), so source time stays true. All of these but
-    pauses are gaps. A subclass has the sentences, with `{}` for the name of what is captured.
+    `start_sample` follows the clock (`SourceTime`), also while nothing is heard. What was not heard is a gap, unless
+    the user has paused. Subclasses have the sentences, with `{}` for the name of what is captured.
     """
 
     gap_reason: str
-    """Of a gap in which nothing could be captured."""
+    """Reason of a gap in which nothing could be captured."""
+    shortest_pause = SHORTEST_GAP
+    """Seconds without sound from which a gap is marked although the capture reported nothing."""
     now: str
     """Says what is captured since the system's choice changed."""
     lost: str
     """Says what to do while nothing can be captured."""
     back: str
-    """Says that there is sound again, followed by how long there was none."""
+    """Says that there is sound again. It is followed by how long there was none."""
 
     def __init__(
         self,
@@ -55,23 +140,22 @@ class LiveSource:
         open_again: Callable[[], Capture],
         clock: Clock,
         notify: Callable[[Notice | Gap], None],
-        asleep: Callable[[], float] = seconds_asleep,
     ) -> None:
-        """`asleep`: seconds that the machine has slept, which `clock` does not count."""
         self.duration = None
         self.skipped = 0.0
-        self._clock, self._asleep = clock, asleep
+        self._clock = clock
         self._notify = notify
         self._capture, self._open = capture, open_again
-        self._channel = AudioChannel(BUFFERED_SECONDS * SAMPLE_RATE)
+        self._time = SourceTime(clock.now())
         self._paused = False
         self._closed = False
         self._woken: SimpleQueue[None] = SimpleQueue()
-        self._position = 0
-        self._heard_at: float | None = None
-        self._asleep_before = asleep()
-        self._lost: tuple[int, float, str] | None = None
-        """Position and instant at which the sound was lost, and the reason of the gap."""
+        self._has_heard = False
+        self._heard_until = 0
+        """Sample at which the last sound ended."""
+        self._silent_because: str | None = None
+        """Reason of the gap that is open; None while sound comes."""
+        self._absence: str | None = None
         self._loss_is_reported = False
 
     @property
@@ -80,100 +164,97 @@ class LiveSource:
         return self._capture.device
 
     def __iter__(self) -> Iterator[AudioChunk]:
-        """Start listening. While the device is gone, empty chunks carry the source time."""
-        threading.Thread(target=self._keep, name="livetrans-capture", daemon=True).start()
-        expected = 0
-        while (blocks := self._channel.take(_TICK)) is not None:
-            dropped = self._report_dropped()
-            run: list[Block] = []
-            for block in blocks:
-                if block.start_frame != expected:
-                    yield from _chunk(run)
-                    run = []
-                    reason = block.gap or ("too slow" if dropped else None)
-                    if reason:
-                        self._report(expected, block.start_frame, reason)
-                run.append(block)
-                expected = block.start_frame + len(block.samples)
-            yield from _chunk(run)
-            lost = self._lost
-            if not blocks and lost is not None:
-                # A second late: the device's first sound must not begin before this chunk.
-                now = max(expected, self._position_now(*lost[:2]) - SAMPLE_RATE)
-                yield AudioChunk(np.zeros(0, dtype=np.int16), now, self._clock.now())
-        if lost := self._lost:
-            self._report(expected, self._position_now(*lost[:2]), lost[2])
+        """Start listening; source time begins now. Empty chunks carry source time while nothing is captured."""
+        self._time = SourceTime(self._clock.now())
+        while True:
+            yield from self._read_capture()
+            if self._closed:
+                break
+            ending = self._capture.ending()
+            self._silent_because = SUSPENDED if ending == SUSPENDED else self._silent_because or self.gap_reason
+            if ending is None:
+                self._report_loss()
+            self._capture.close()
+            if not (yield from self._open_again(at_once=ending is not None)):
+                break
+            if ending == CHANGED:
+                self._say("info", self.now)
+        if self._silent_because and self._has_heard:
+            self._report_gap(self._time.skip_to(self._clock.now()).start_sample)
 
     def pause(self, paused: bool) -> None:
-        """Stop or resume listening; audio is discarded meanwhile, and source time goes on."""
+        """Stop or resume listening; sound is discarded meanwhile, and source time goes on."""
         self._paused = paused
 
     def close(self) -> None:
         self._closed = True
-        self._channel.end()
         self._woken.put(None)
         self._capture.close()
 
-    def _keep(self) -> None:
-        """Capture and open again until closed; runs in the source's own thread."""
-        while True:
-            self._take_all()
-            if self._closed:
-                return
-            ending = self._capture.ending()
-            if self._lost is None:
-                reason = SUSPENDED if ending == SUSPENDED else self.gap_reason
-                self._lost = self._position, self._heard_at or self._now(), reason
-                if ending is None:
-                    self._report_loss()
-            self._capture.close()
-            if not self._open_again(at_once=ending is not None):
-                return
-            if ending == CHANGED:
-                self._say("info", self.now)
-
-    def _take_all(self) -> None:
-        """Put sound into the channel until the capture ends."""
-        rate, begun_at = self._capture.rate, self._now()
+    def _read_capture(self) -> Iterator[AudioChunk]:
+        """Yield sound until the capture ends."""
+        rate = self._capture.rate
         resampler = None if rate == SAMPLE_RATE else Resampler()
         for captured in self._capture.blocks():
             if captured.absence is not None:
-                self._lost = self._lost or (self._position, self._heard_at or begun_at, self.gap_reason)
-                self._on_absence(captured.absence)
+                yield from self._passed(self._time.flush())
+                self._silent_because = self._silent_because or self.gap_reason
+                if captured.absence != self._absence:
+                    self._absence = captured.absence
+                    self._on_absence(captured.absence)
+                yield self._empty()
                 continue
-            gap = self._gap_before(captured, rate)
-            samples = captured.samples if resampler is None else resampler.feed_samples(captured.samples, rate)
+            self._absence = None
             captured_at = self._clock.now() - captured.age
-            if not self._paused:
-                self._on_sound(samples)
-                self._channel.offer(Block(samples, self._position, captured_at, gap))
-            self._position += len(samples)
-            self._heard_at, self._asleep_before = captured_at + self._asleep(), self._asleep()
+            samples = captured.samples if resampler is None else resampler.feed_samples(captured.samples, rate)
+            yield from self._passed(self._time.feed(samples, captured_at))
+        yield from self._passed(self._time.flush())
 
-    def _gap_before(self, captured: Captured, rate: int) -> str | None:
-        """Advance the position by the sound missing before a block; return the reason of the gap, if any."""
-        has_slept = self._asleep() - self._asleep_before > SHORTEST_SLEEP
-        if self._lost is not None or (has_slept and self._heard_at is not None):
-            position, lost_at, reason = self._lost or (self._position, self._heard_at or 0.0, "sleep")
-            missing = self._now() - captured.age - lost_at - len(captured.samples) / rate
-            self._position = position + max(0, round(missing * SAMPLE_RATE))
-            self._lost = None
-            if reason == SUSPENDED:
-                self._notify(Notice("info", f"livetrans was suspended; {missing:.0f} s were not heard."))
-            elif self._loss_is_reported:
-                self._say("info", f"{self.back} after {missing:.0f} s.")
-            self._loss_is_reported = False
-            return "sleep" if has_slept else reason
-        lost = round(captured.lost_frames * SAMPLE_RATE / rate)
-        self._position += lost
-        self.skipped += lost / SAMPLE_RATE
-        return "overflow" if lost else None
+    def _passed(self, chunks: list[AudioChunk]) -> Iterator[AudioChunk]:
+        """Yield the chunks that are heard, after a gap or zeros for what is missing before each."""
+        for chunk in chunks:
+            missing = (chunk.start_sample - self._heard_until) / SAMPLE_RATE
+            if self._silent_because or missing >= self.shortest_pause:
+                self._on_sound_after(missing, chunk.start_sample)
+            elif missing > 0:
+                zeros = np.zeros(chunk.start_sample - self._heard_until, np.int16)
+                chunk = AudioChunk(np.concatenate([zeros, chunk.samples]), self._heard_until, chunk.captured_at)
+            self._heard_until = chunk.start_sample + len(chunk.samples)
+            if not self._paused:
+                self._on_sound(chunk.samples)
+                self._has_heard = True
+                yield chunk
+
+    def _on_sound_after(self, missing: float, start_sample: int) -> None:
+        """Report a gap of `missing` seconds before the sample at which sound starts again."""
+        reason = self._silent_because
+        if reason is None:
+            # A capture without sound for longer has ended: the machine slept.
+            reason = self._silent_because = "overflow" if missing < DEAD_SECONDS else "sleep"
+        if self._has_heard and reason == "overflow":
+            self.skipped += missing
+        if reason == SUSPENDED:
+            self._notify(Notice("info", f"livetrans was suspended; {missing:.0f} s were not heard."))
+        elif self._loss_is_reported:
+            self._say("info", f"{self.back} after {missing:.0f} s.")
+        self._loss_is_reported = False
+        if self._has_heard:
+            self._report_gap(start_sample)
+        self._silent_because = None
+
+    def _report_gap(self, end: int) -> None:
+        """Publish the gap from the last sound to the sample `end`."""
+        if self._silent_because and end - self._heard_until >= SHORTEST_GAP * SAMPLE_RATE:
+            self._notify(Gap(self._heard_until / SAMPLE_RATE, end / SAMPLE_RATE, self._silent_because))
+
+    def _empty(self) -> AudioChunk:
+        return self._time.skip_to(self._clock.now() - EMPTY_DELAY_SECONDS)
 
     def _on_sound(self, samples: NDArray[np.int16]) -> None:
         """Look at sound before it is passed on."""
 
     def _on_absence(self, absence: str) -> None:
-        """Take note that the capture has nothing to capture now: `absence` is why."""
+        """Note that the capture has nothing to capture now; `absence` says why."""
 
     def _say(self, level: str, template: str) -> None:
         self._notify(Notice(level, template.format(self._capture.device), self.gap_reason))
@@ -183,8 +264,8 @@ class LiveSource:
             self._loss_is_reported = True
             self._say("warning", self.lost)
 
-    def _open_again(self, *, at_once: bool) -> bool:
-        """Try to open the capture until that succeeds; return False if the source was closed."""
+    def _open_again(self, *, at_once: bool) -> Generator[AudioChunk, None, bool]:
+        """Try to open the capture until that succeeds, with an empty chunk per attempt; return False once closed."""
         waits = (0.0, *RETRY_SECONDS) if at_once else RETRY_SECONDS
         for wait in chain(waits, repeat(waits[-1])):
             with suppress(Empty):
@@ -196,33 +277,116 @@ class LiveSource:
                 break
             except LivetransError:
                 self._report_loss()
+            yield self._empty()
         if self._closed:  # perhaps while it was opened
             self._capture.close()
         return not self._closed
 
-    def _position_now(self, position: int, lost_at: float) -> int:
-        """Return the position that a device would have reached that was lost at this position and instant."""
-        return position + int((self._now() - lost_at) * SAMPLE_RATE)
 
-    def _now(self) -> float:
-        """Return the clock's time plus the time that the machine has slept."""
-        return self._clock.now() + self._asleep()
-
-    def _report_dropped(self) -> bool:
-        dropped = self._channel.take_dropped_frames()
-        if dropped:
-            seconds = dropped / SAMPLE_RATE
-            self.skipped += seconds
-            self._notify(Notice("warning", f"Skipped {seconds:.1f} s of sound: this machine cannot keep up."))
-        return dropped > 0
-
-    def _report(self, begin: int, end: int, reason: str) -> None:
-        if end - begin >= SHORTEST_GAP * SAMPLE_RATE:
-            self._notify(Gap(begin / SAMPLE_RATE, end / SAMPLE_RATE, reason))
+_UNNAMED = ("default", "pulse", "pipewire", "sysdefault")
+"""ALSA's names for the sound server, which do not identify a microphone."""
+ZEROS_SECONDS = 5.0
+"""Seconds of samples that are exactly 0 after which the user is warned: no room is that quiet."""
 
 
-def _chunk(run: list[Block]) -> Iterator[AudioChunk]:
-    """Join consecutive blocks into one chunk."""
-    samples = np.concatenate([block.samples for block in run]) if run else ()
-    if len(samples):
-        yield AudioChunk(np.asarray(samples), run[0].start_frame, run[-1].captured_at)
+class Microphone(LiveSource):
+    """A microphone, or another device that records."""
+
+    gap_reason = "microphone"
+    now = "The microphone is now '{}'."
+    lost = (
+        "The microphone '{}' gives no sound: plug it in, or restart the sound system; captions go on when it is back."
+    )
+    back = "The microphone '{}' is back"
+
+    def __init__(
+        self,
+        device: str | int | None,
+        clock: Clock,
+        notify: Callable[[Notice | Gap], None],
+        open_capture: Callable[[str | int | None, int | None], Capture] = Capture,
+    ) -> None:
+        """`device`: a number, a part of a name, or None for the system's choice. Device errors are raised here."""
+        capture = open_capture(device, None)
+        # Its name, because numbers change when devices come and go.
+        wanted = (None, None) if device is None else (capture.device, capture.number)
+        self._zeros = 0
+        """Frames since the last sample that was not 0."""
+
+        def open_again() -> Capture:
+            self._zeros = 0
+            return open_capture(*wanted)
+
+        super().__init__(capture, open_again, clock, notify)
+
+    @property
+    def name(self) -> str:
+        device = self._capture.device
+        return f"microphone ({device})" if device in _UNNAMED else device
+
+    def _on_sound(self, samples: NDArray[np.int16]) -> None:
+        """Report once that the device gives only zeros, and once that it gives sound again."""
+        before, limit = self._zeros, ZEROS_SECONDS * SAMPLE_RATE
+        self._zeros = 0 if samples.any() else before + len(samples)
+        device = f"The microphone '{self._capture.device}' gives"
+        if is_system_sound(self._capture.device):
+            return  # Zeros are a pause in what is played.
+        if before < limit <= self._zeros:
+            self._notify(Notice("warning", f"{device} nothing but zeros: {zeros_advice()}.", "zeros"))
+        elif self._zeros < limit <= before:
+            self._notify(Notice("info", f"{device} sound.", "zeros"))
+
+
+_NO_CHOICE = (
+    "On a Mac one program cannot be chosen: drop --app, and let nothing else play on the loopback device meanwhile."
+)
+
+
+class Playback(LiveSource):
+    """What the default output plays, or one program of it. A program that does not play yet is waited for."""
+
+    gap_reason = "output"
+    shortest_pause = QUIET_SECONDS
+    now = "The output is now '{}'."
+    lost = "What this computer plays cannot be heard: restart the sound server; captions go on when it is back."
+    back = "What this computer plays is heard again"
+
+    def __init__(
+        self,
+        program: str | None,
+        clock: Clock,
+        notify: Callable[[Notice | Gap], None],
+        open_capture: Callable[[str | None, None, str], Capture] = Capture,
+    ) -> None:
+        """`program`: a part of its name, or None for all that is played.
+
+        Raises:
+            UsageError: several programs match, or the system cannot choose one.
+            SourceError: the system does not let it be heard; the sentence says what is missing.
+        """
+        if program is not None and ON_A_MAC:
+            raise UsageError(_NO_CHOICE)
+        capture = open_capture(program, None, OUTPUT)
+        self._program = None if program is None else capture.device
+        self._is_awaited = False
+        super().__init__(capture, lambda: open_capture(self._program, None, OUTPUT), clock, notify)
+
+    @property
+    def name(self) -> str:
+        return self._program or f"output ({self._capture.device})"
+
+    def _on_sound(self, samples: NDArray[np.int16]) -> None:
+        if self._is_awaited:
+            self._is_awaited = False
+            self._notify(Notice("info", f"'{self._program}' plays now.", self.gap_reason))
+
+    def _on_absence(self, absence: str) -> None:
+        """Report a sound server that is gone, and a program that does not play."""
+        if absence == NO_SERVER or (absence == NO_PROGRAM and self._program is None):
+            self._report_loss()
+        elif absence == NO_PROGRAM and self._has_heard:
+            self._notify(Notice("info", f"'{self._program}' has stopped playing; captions go on when it plays again."))
+        elif absence == NO_PROGRAM:
+            self._is_awaited = True
+            waiting = f"'{self._program}' plays nothing yet: captions begin when it does"
+            self._notify(Notice("warning", f"{waiting}; `livetrans devices` lists what plays now.", self.gap_reason))

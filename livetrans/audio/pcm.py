@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from livetrans.audio.file import Piped, begins_like_a_recording, decoded
-from livetrans.audio.source import AudioChannel, Block, Pause
+from livetrans.audio.source import Pause
 from livetrans.clock import Clock
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk
@@ -22,9 +21,10 @@ if TYPE_CHECKING:
 
 READ_BYTES = 3840
 """120 ms: small enough for captions, large enough for a file that comes at full speed."""
-BUFFERED_SECONDS = 10
 AHEAD_SECONDS = 1.0
-"""Audio that is this much ahead of the clock was recorded earlier: its lag would mean nothing."""
+"""Sound that is this much ahead of the clock was recorded earlier: its lag would mean nothing."""
+WAIT_SECONDS = 0.02
+"""A read that takes this long has waited for sound; others find it in the pipe."""
 
 _JSON_LINES = "Standard input holds JSON lines, no sound: write them to a file, then `livetrans replay FILE.jsonl`."
 _TEXT = "Standard input holds text, no sound: pipe 16-bit mono 16 kHz PCM or a recording into it, or name a file."
@@ -33,10 +33,11 @@ _LEAST_TEXT = 16
 
 
 class PcmStream:
-    """Audio from a binary stream, read by a thread of its own into a bounded channel.
+    """Sound from a binary stream, read in the thread that iterates; a listener that stops reading stops the program
+    at the other end of the pipe.
 
-    A full channel stops the reading, and with it the program at the other end of the pipe; so does a pause. After
-    `close` the iterator still returns what was read.
+    Live sound has its instants: sound for which the stream made the reader wait, unless it then came faster than the
+    clock. What was in the pipe before that (while models were loaded) and a recording that is piped have none.
     """
 
     def __init__(self, stream: BinaryIO, clock: Clock, on_sound: Callable[[], None] | None = None) -> None:
@@ -46,26 +47,27 @@ class PcmStream:
         self._on_sound = on_sound
         self._stream = stream
         self._clock = clock
-        self._channel = AudioChannel(BUFFERED_SECONDS * SAMPLE_RATE)
         self._pause = Pause()
-        self._began = clock.now()
+        self._has_waited = False
 
     def __iter__(self) -> Iterator[AudioChunk]:
-        # A daemon: a thread that waits for a silent pipe cannot be woken.
-        threading.Thread(target=self._read, name="livetrans-pcm", daemon=True).start()
-        position = 0
-        while (blocks := self._channel.take()) is not None:
-            self._pause.wait()
-            if not blocks:
-                continue
-            if position == 0 and self._on_sound is not None:
-                self._on_sound()
-            samples = np.concatenate([block.samples for block in blocks])
-            end = (position + len(samples)) / SAMPLE_RATE
-            captured_at = blocks[-1].captured_at
-            spoken_now = end <= captured_at - self._began + AHEAD_SECONDS
-            yield AudioChunk(samples, position, captured_at if spoken_now else None)
-            position += len(samples)
+        position, began_at = 0, 0.0
+        try:
+            for samples in self._samples():
+                if not len(samples):
+                    continue
+                if position == 0 and self._on_sound is not None:
+                    self._on_sound()
+                now, end = self._clock.now(), position + len(samples)
+                if not self._has_waited:
+                    began_at = now - end / SAMPLE_RATE
+                is_live = self._has_waited and end / SAMPLE_RATE <= now - began_at + AHEAD_SECONDS
+                yield AudioChunk(samples, position, now if is_live else None)
+                position = end
+                if not self._pause.wait():
+                    return
+        except (OSError, ValueError) as error:
+            raise SourceError(f"Standard input broke off ({error}): start the program before it again.") from error
         if position == 0 and not self._pause.closed:
             raise SourceError("Standard input gave no sound: pipe 16-bit mono 16 kHz PCM into it.")
 
@@ -74,24 +76,15 @@ class PcmStream:
 
     def close(self) -> None:
         self._pause.close()
-        self._channel.end()
 
-    def _read(self) -> None:
-        frame = 0
-        try:
-            for samples in self._samples():
-                if len(samples) and not self._channel.put(Block(samples, frame, self._clock.now())):
-                    return
-                frame += len(samples)
-        except SourceError as error:
-            self._channel.end(error)
-        except (OSError, ValueError) as error:
-            self._channel.end(SourceError(f"Standard input broke off ({error}): start the program before it again."))
-        else:
-            self._channel.end()
+    def _read(self, count: int) -> bytes:
+        began_at = self._clock.now()
+        data = self._stream.read(count)
+        self._has_waited = self._has_waited or self._clock.now() - began_at >= WAIT_SECONDS
+        return data
 
     def _samples(self) -> Iterator[NDArray[np.int16]]:
-        read = self._stream.read
+        read = self._read
         beginning = b""
         while len(beginning) < _LEAST_TEXT and (data := read(READ_BYTES)):
             beginning += data

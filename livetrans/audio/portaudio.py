@@ -39,8 +39,8 @@ _NO_LOOPBACK = (
     "play on a Multi-Output Device of your speakers and BlackHole (Audio MIDI Setup); docs/using.md has the steps."
 )
 
-OnSound = Callable[["NDArray[np.int16]", int], None]
-"""Gets its own copy of each mono block, shape (n,), and how many frames the device lost before it; must not wait."""
+OnSound = Callable[["NDArray[np.int16]"], None]
+"""Gets its own copy of each mono block, shape (n,), as soon as it is captured; must not wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,6 @@ class DeviceStream:
         """
         self._on_sound = on_sound
         self.name, self.number = device.name, device.number
-        self._expected_at: float | None = None
         sounddevice = _sounddevice()
         self._error: type[Exception] = sounddevice.PortAudioError
         rates = dict.fromkeys((SAMPLE_RATE, device.default_rate, *COMMON_RATES))
@@ -142,14 +141,8 @@ class DeviceStream:
             raise SourceError(f"The microphone '{self.name}' does not start ({error}): plug it in again.") from error
 
     def _callback(self, data: NDArray[np.int16], frames: int, time: Any, status: Any) -> None:
-        lost = 0
-        begins_at = time.inputBufferAdcTime
-        if status.input_overflow and self._expected_at is not None:
-            lost = max(0, round((begins_at - self._expected_at) * self.rate))
-        self._expected_at = begins_at + frames / self.rate
         # PortAudio reuses this memory.
-        mono = data[:, 0].copy() if data.shape[1] == 1 else data.mean(axis=1).astype(np.int16)
-        self._on_sound(mono, lost)
+        self._on_sound(data[:, 0].copy() if data.shape[1] == 1 else data.mean(axis=1).astype(np.int16))
 
 
 def portaudio_version() -> str | None:

@@ -187,7 +187,7 @@ class PlayedStream:
     number = 0
     rate = SAMPLE_RATE
 
-    def __init__(self, program: str | None, on_sound: Callable[[NDArray[np.int16], int], None]) -> None:
+    def __init__(self, program: str | None, on_sound: Callable[[NDArray[np.int16]], None]) -> None:
         """`program`: a part of a name; one that does not play yet is waited for.
 
         Raises:
@@ -302,4 +302,4 @@ class PlayedStream:
 
     def _pass_on(self, samples: NDArray[np.int16]) -> None:
         if len(samples):
-            self._on_sound(samples, 0)
+            self._on_sound(samples)

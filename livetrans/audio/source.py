@@ -1,20 +1,15 @@
-"""The audio-source port, and parts of its implementations: pause, a replay's clock and pace, the bounded channel."""
+"""The audio-source port, and parts of its implementations: pause, a replay's clock and pace."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Protocol
+from queue import SimpleQueue
+from typing import Protocol
 
 from livetrans.clock import STANDSTILL_SECONDS, Clock
-from livetrans.errors import SourceError
 from livetrans.events import AudioChunk
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class Extent(Protocol):
@@ -158,91 +153,3 @@ class Pace:
             elif not paused and self._paused_at is not None:
                 self._origin += self._clock.now() - self._paused_at
                 self._paused_at = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Block:
-    """Audio as the device or stream gave it; `start_frame` is counted at its own rate."""
-
-    samples: NDArray[np.int16]
-    start_frame: int
-    captured_at: float
-    gap: str | None = None
-    """Why sound is missing before it, where it is: a reason of `livetrans.events.Gap`."""
-
-
-class AudioChannel:
-    """A queue of at most `maximum_frames`: `put` waits, as a pipe can; `offer` drops the oldest, for a microphone.
-
-    After `end`, `take` returns what is left, then None, or raises the error that ended the channel. `end` takes no lock
-    and wakes by a SimpleQueue, so a signal handler may call it in the very thread that is inside `take`.
-    """
-
-    def __init__(self, maximum_frames: int) -> None:
-        self._maximum = maximum_frames
-        self._blocks: list[Block] = []
-        self._frames = 0
-        self._dropped_frames = 0
-        self._ends: list[SourceError | None] = []
-        self._lock = threading.Lock()
-        self._arrived: SimpleQueue[None] = SimpleQueue()
-        self._emptied: SimpleQueue[None] = SimpleQueue()
-
-    def put(self, block: Block) -> bool:
-        """Wait for room and add the block; return False if the channel has ended."""
-        while not self._ends:
-            with self._lock:
-                if self._frames < self._maximum:
-                    self._add(block)
-                    return True
-            self._emptied.get()
-        return False
-
-    def offer(self, block: Block) -> None:
-        """Add the block at once, and drop the oldest ones if there is no room."""
-        with self._lock:
-            if self._ends:
-                return
-            self._add(block)
-            while self._frames > self._maximum and len(self._blocks) > 1:
-                dropped = len(self._blocks.pop(0).samples)
-                self._frames -= dropped
-                self._dropped_frames += dropped
-
-    def take(self, timeout: float | None = None) -> list[Block] | None:
-        """Wait for blocks and return all that have arrived; none after `timeout` seconds, None at the end."""
-        while True:
-            ended = bool(self._ends)  # before the blocks: what came before the end is still returned
-            with self._lock:
-                blocks, self._blocks = self._blocks, []
-                was_full, self._frames = self._frames >= self._maximum, 0
-            if was_full:
-                self._emptied.put(None)
-            if blocks:
-                return blocks
-            if ended:
-                if self._ends[0] is not None:
-                    raise self._ends[0]
-                return None
-            try:
-                self._arrived.get(timeout=timeout)
-            except Empty:
-                return []
-
-    def take_dropped_frames(self) -> int:
-        """Return the number of frames dropped since the last call."""
-        with self._lock:
-            dropped, self._dropped_frames = self._dropped_frames, 0
-            return dropped
-
-    def end(self, error: SourceError | None = None) -> None:
-        """End the channel, with an error or without; later calls change nothing."""
-        self._ends.append(error)
-        self._arrived.put(None)
-        self._emptied.put(None)
-
-    def _add(self, block: Block) -> None:
-        self._blocks.append(block)
-        self._frames += len(block.samples)
-        if self._arrived.empty():  # one wake-up is enough, and a listener that is behind reads none
-            self._arrived.put(None)

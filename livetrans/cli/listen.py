@@ -26,13 +26,12 @@ def command(settings: Settings, program: str | None, yes: bool, with_mic: bool) 
     That is what its default output plays, or with --app what one program plays; `livetrans devices` lists both. With
     --with-mic it also shows what you say: --from en --me de translates a meeting in English both ways.
     """
-    from livetrans.audio.microphone import Microphone
-    from livetrans.audio.playback import open_playback
+    from livetrans.audio.live import Microphone, Playback
 
     if program is not None and not program.strip():
         raise UsageError("--app needs a part of a program's name; `livetrans devices` lists the programs that play now")
     clock, notices = SystemClock(), PostponedNotices()
-    playback = open_playback(program, clock, notices)
+    playback = Playback(program, clock, notices)
     sources: list[tuple[LiveSource, PostponedNotices]] = [(playback, notices)]
     meeting = settings.meeting or MeetingSettings()
     settings = replace(settings, meeting=meeting if with_mic else None)

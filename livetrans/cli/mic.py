@@ -15,7 +15,7 @@ from livetrans.config import Settings
 from livetrans.events import Origin
 from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import PostponedNotices
-from livetrans.run.opening import from_audio, from_tracks
+from livetrans.run.opening import from_live
 
 if TYPE_CHECKING:
     from livetrans.audio.live import LiveSource
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @run_option("--yes", is_flag=True, everyday=True, help="Fetch missing models without asking.")
 def command(settings: Settings, yes: bool) -> None:
     """Show captions for what is spoken into the microphone, until q or Ctrl-C."""
-    from livetrans.audio.microphone import Microphone
+    from livetrans.audio.live import Microphone
 
     clock, notices = SystemClock(), PostponedNotices()
     run_captured([(Microphone(settings.device, clock, notices), notices)], settings, clock, yes=yes)
@@ -45,12 +45,8 @@ def run_captured(
         offer_models(settings, yes=yes)
         settings = choose_models(settings, warn)
         notice = embedded_notice(settings)
-        first, notices = sources[0]
         if notice is not None:
-            notices(notice)
+            sources[0][1](notice)
         origin = Origin(" + ".join(source.name for source, _ in sources))
-        if len(sources) > 1:
-            open_listening = from_tracks(sources, origin, settings, clock)
-        else:
-            open_listening = from_audio(first, origin, settings, clock, notices, live=True)
+        open_listening = from_live(sources, origin, settings, clock)
         run_live(OpenSource(settings, clock, origin.name, open_listening, notice))

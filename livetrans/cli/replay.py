@@ -25,8 +25,9 @@ from livetrans.events import Origin
 from livetrans.files import input_path, require_new_files, write_new
 from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices
-from livetrans.run.opening import from_audio, open_recorded
+from livetrans.run.opening import from_file, from_live, open_recorded
 from livetrans.run.publisher import Publish
+from livetrans.run.tracks import QueuedSource
 from livetrans.session.export import export, language_files
 from livetrans.session.store import is_session, origin_of, path_or_session
 
@@ -214,7 +215,11 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> 
         # Unbuffered: a reading thread would hold the buffer's lock, and the interpreter could not exit.
         stream = open(sys.stdin.fileno(), "rb", 0, closefd=False)
         pcm = PcmStream(stream, clock, partial(notices, notice) if notice else None)
-        opener = from_audio(pcm, Origin(STDIN_NAME), settings, clock, notices, live=real_time)
+        origin = Origin(STDIN_NAME)
+        if real_time:
+            opener = from_live([(pcm, notices)], origin, settings, clock)
+        else:
+            opener = from_file(QueuedSource(pcm, notices), origin, settings, clock, notices)
         return OpenSource(settings, clock, STDIN_NAME, opener, notice)
     if recorded:
         from livetrans.session.recorded import RecordedTranscripts
@@ -232,4 +237,4 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> 
         notices(notice)
     audio = AudioFile(path, clock, real_time, notices, part)
     origin = replace(origin_of(path), start=part.start, end=part.end)
-    return OpenSource(settings, clock, path.name, from_audio(audio, origin, settings, clock, notices), notice, audio)
+    return OpenSource(settings, clock, path.name, from_file(audio, origin, settings, clock, notices), notice, audio)

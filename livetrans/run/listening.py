@@ -1,11 +1,11 @@
-"""The listening side of a run: a source and what makes transcripts of it."""
+"""The listening side of a run: sources, and the stages that make transcripts of their sound."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from livetrans.audio.capture import level_of
 from livetrans.clock import Clock
@@ -14,54 +14,58 @@ from livetrans.run.publisher import Publish
 from livetrans.speech.transcriber import ONLY_LAST_PASSES
 
 if TYPE_CHECKING:
-    from livetrans.audio.source import AudioSource, Extent
+    from livetrans.audio.source import Extent
     from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.recogniser import Recogniser
     from livetrans.speech.transcriber import Transcriber
 
 OnAudio = Callable[[AudioChunk], None]
-Passing = Callable[[AudioChunk], Iterable[AudioChunk]]
-"""Takes the sound of a track, and returns what goes on to the gate by now."""
-Rest = Callable[[], Iterable[AudioChunk]]
-"""Returns what has not gone on at the end."""
+Sound = Iterable[tuple["TrackStages", AudioChunk | None]]
+"""Chunks of all tracks with the stages of their track; None after the last chunk of a track that ends first."""
+
+
+class Filter(Protocol):
+    """What changes the sound of a track before its gate."""
+
+    def feed(self, chunk: AudioChunk) -> Iterable[AudioChunk]:
+        """Take sound; return what is ready of it."""
+
+    def flush(self) -> Iterable[AudioChunk]:
+        """Return the sound that is still held: the source has ended."""
+
 
 PROGRESS_INTERVAL = 0.5
 """Source time between two progress events: often enough for a level meter."""
-_AWAITED_SECONDS = 0.5
-"""Seconds after which a source that gives nothing has no sound that waits."""
 
 
-class Listener:
-    """How far the listening is, and what it leaves out; shared by its thread and the one that watches the run."""
+class ListeningState:
+    """How far listening is, and what it leaves out; shared by its thread and the one that watches the run."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._change = threading.Condition()
         self._holds = False
         self.closed = False
-        self._heard_at: float | None = None
-        self._awaited_at: float | None = None
+        self.in_hand: float | None = None
+        """Clock time at which the sound that is being recognised was captured; None without any that is live."""
+        self.oldest_waiting: Callable[[], float | None] = lambda: None
+        """Return the capture time of the oldest live sound that waits in a queue."""
         self.pass_factor = 1
         """Factor on the new sound that the recogniser takes per pass."""
         self.pass_began: Callable[[], float | None] = lambda: None
-        """When the pass began that is not done yet; None between passes."""
-        self.waits_from: Callable[[], float | None] = lambda: None
-        """When the oldest sound was captured that waits in any of several tracks."""
+        """Return the start of the unfinished pass; None between passes."""
 
     @property
     def step_factor(self) -> int:
-        """The factor that holds: in a run that ends, the recogniser makes the last passes alone."""
+        """The factor in force: in a run that ends, the recogniser makes only the last passes."""
         return ONLY_LAST_PASSES if self.closed else self.pass_factor
 
     @property
     def behind(self) -> float:
-        """Seconds since the oldest sound was captured that waits for the recogniser; 0 for sound that is not live."""
-        with self._change:
-            now = self._clock.now()
-            heard_at, waits_from = self._heard_at, self.waits_from()
-            if self._awaited_at is not None and now - self._awaited_at > _AWAITED_SECONDS:
-                heard_at = None
-        return max(0.0, now - min((at for at in (heard_at, waits_from) if at is not None), default=now))
+        """Age in seconds of the oldest sound that waits for the recogniser; 0 for sound that is not live."""
+        now = self._clock.now()
+        instants = (self.in_hand, self.oldest_waiting())
+        return max(0.0, now - min((instant for instant in instants if instant is not None), default=now))
 
     def hold(self, holds: bool) -> None:
         """Take no more sound, or go on; the sound waits meanwhile."""
@@ -75,22 +79,10 @@ class Listener:
             self.closed = True
             self._change.notify_all()
 
-    def await_chunk(self) -> None:
-        """Note that the listening thread waits for its source; while it is held, wait here."""
+    def wait_while_held(self) -> None:
+        """Wait until sound may be taken."""
         with self._change:
             self._change.wait_for(lambda: self.closed or not self._holds)
-            self._awaited_at = self._clock.now()
-
-    def begin_chunk(self, chunk: AudioChunk) -> None:
-        """Note the sound that the listening thread works on."""
-        with self._change:
-            self._awaited_at = None
-            self._heard_at = None if chunk.captured_at is None else chunk.captured_at - len(chunk.samples) / SAMPLE_RATE
-
-    def end_chunk(self, chunk: AudioChunk) -> None:
-        """Note that all of this sound is recognised, or in the recogniser's buffer."""
-        with self._change:
-            self._heard_at = chunk.captured_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +94,7 @@ class Listening:
     pause: Callable[[bool], None]
     close: Callable[[], None]
     """Ends the source soon, from any thread, any number of times."""
-    listener: Listener | None = None
+    listener: ListeningState | None = None
     """None for a recorded stream, which has no sound to be behind with."""
     listen_for: Callable[[str | None], None] = lambda language: None
     """Expect a spoken language by its code, or detect it, from any thread; a recorded stream has none to choose."""
@@ -123,24 +115,19 @@ class Stages:
     """Code, written into transcripts that have none."""
 
 
-class Hearing:
-    """One track at work: what its gate and transcriber make of its sound, with its progress."""
+class TrackStages:
+    """The gate and transcriber of a track at work, with its progress."""
 
     def __init__(
-        self,
-        source: Extent,
-        stages: Stages,
-        publish: Publish,
-        passing: Passing = lambda chunk: (chunk,),
-        rest: Rest = tuple,
-        begin: int = 0,
+        self, source: Extent, stages: Stages, publish: Publish, passing: Filter | None = None, begin: int = 0
     ) -> None:
-        """`begin`: the sample before which sound only prepares the gate, whose detector adapts to it."""
+        """`passing` filters the sound first. Before sample `begin`, sound only prepares the gate."""
+        self.name = stages.track
         self._source = source
         self._gate, self._transcriber = stages.gate, stages.transcriber
-        self._track, self._language = stages.track, stages.language
+        self._language = stages.language
         self._publish = publish
-        self._passing, self._rest = passing, rest
+        self._filter = passing
         self._begin = begin
         self._heard = 0.0
         self._reported = -1.0
@@ -149,7 +136,7 @@ class Hearing:
     def take(self, chunk: AudioChunk, step_factor: int = 1) -> Iterator[Transcript]:
         """Take sound; yield the updates that follow."""
         self._transcriber.step_factor = step_factor
-        for passed in self._passing(chunk):
+        for passed in self._filter.feed(chunk) if self._filter else (chunk,):
             yield from self._take(passed)
 
     def finish(self, step_factor: int) -> Iterator[Transcript]:
@@ -168,7 +155,7 @@ class Hearing:
     def end(self, *, recognise: bool = True) -> Iterator[Transcript]:
         """Yield the last updates; without `recognise` the words of the last pass become final."""
         if recognise:
-            for rest in self._rest():
+            for rest in self._filter.flush() if self._filter else ():
                 yield from self._take(rest)
             yield from self._heard_in(self._gate.flush())
         yield from self._named(self._transcriber.flush(recognise=recognise))
@@ -189,10 +176,10 @@ class Hearing:
                 yield from self._named(self._transcriber.feed(speech))
 
     def _named(self, transcripts: list[Transcript]) -> Iterable[Transcript]:
-        if self._track is None:
+        if self.name is None:
             return transcripts
         return [
-            replace(transcript, track=self._track, language=transcript.language or self._language)
+            replace(transcript, track=self.name, language=transcript.language or self._language)
             for transcript in transcripts
         ]
 
@@ -205,48 +192,42 @@ class Hearing:
             skipped=self._source.skipped,
             passes=self._transcriber.passes,
             recognition_seconds=self._transcriber.recognition_seconds,
-            track=self._track,
+            track=self.name,
         )
 
 
-def listen(
-    source: AudioSource, hearing: Hearing, listener: Listener, on_audio: OnAudio = lambda chunk: None
-) -> Iterator[Transcript]:
-    """Yield the transcripts of a source, in order, as `listen_to_tracks` does; `on_audio` gets its sound before."""
-
-    def sound() -> Iterator[tuple[Hearing, AudioChunk]]:
-        for chunk in source:
-            on_audio(chunk)
-            yield hearing, chunk
-
-    return listen_to_tracks(sound(), [hearing], listener)
+def sound_of(source: Iterable[AudioChunk], stages: TrackStages, on_audio: OnAudio = lambda chunk: None) -> Sound:
+    """Yield the sound of one source; `on_audio` gets each chunk before it is recognised."""
+    for chunk in source:
+        on_audio(chunk)
+        yield stages, chunk
 
 
-def listen_to_tracks(
-    sound: Iterable[tuple[Hearing, AudioChunk | None]], tracks: Sequence[Hearing], listener: Listener
-) -> Iterator[Transcript]:
-    """Yield the transcripts of all tracks; if a source or the recogniser fails, finish the speech so far.
+def listen(sound: Sound, tracks: Sequence[TrackStages], state: ListeningState) -> Iterator[Transcript]:
+    """Yield the transcripts of all tracks, in order; if a source or the recogniser fails, finish the speech so far.
 
-    `sound` gives each chunk with its track, and None behind the last of a track that ends before the others.
+    Raises:
+        Exception: what failed, after that.
     """
     failure: Exception | None = None
     unfinished = list(tracks)
     try:
-        listener.await_chunk()
-        for track, chunk in sound:
+        state.wait_while_held()
+        for stages, chunk in sound:
             if chunk is None:
-                unfinished.remove(track)
-                yield from track.finish(listener.step_factor)
+                unfinished.remove(stages)
+                yield from stages.finish(state.step_factor)
                 continue
-            listener.begin_chunk(chunk)
-            yield from track.take(chunk, listener.step_factor)
-            listener.end_chunk(chunk)
-            listener.await_chunk()
+            seconds = len(chunk.samples) / SAMPLE_RATE
+            state.in_hand = None if chunk.captured_at is None else chunk.captured_at - seconds
+            yield from stages.take(chunk, state.step_factor)
+            state.in_hand = None
+            state.wait_while_held()
     except Exception as error:
         failure = error
-    for track in unfinished:
+    for stages in unfinished:
         try:
-            yield from track.finish(listener.step_factor)
+            yield from stages.finish(state.step_factor)
         except Exception as error:
             failure = failure or error
     if failure:

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from livetrans.audio.bleed import BleedFilter
+from livetrans.audio.bleed import BleedFilter, Played
 from livetrans.clock import Clock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.decoding import DECODERS
@@ -23,25 +22,22 @@ from livetrans.models.catalogue import WHISPER_CPP
 from livetrans.models.chosen import GPU_UNUSED, has_gpu_engine, spoken_code
 from livetrans.models.find import engine_of
 from livetrans.run.listening import (
-    Hearing,
-    Listener,
+    Filter,
     Listening,
+    ListeningState,
     OnAudio,
-    Passing,
     PostponedNotices,
-    Rest,
     Stages,
+    TrackStages,
     listen,
-    listen_to_tracks,
+    sound_of,
 )
 from livetrans.run.publisher import Publish
 from livetrans.run.resuming import Remainder, Remainders, without_bleed
 from livetrans.run.runner import OpenListening
 from livetrans.run.speedup import SpeedupSampler
-from livetrans.run.spool import SpooledSource
-from livetrans.run.tracks import Track, TrackSource, Turns
+from livetrans.run.tracks import OldestFirst, QueuedSource, Track
 from livetrans.run.translating import Translating, languages, open_draft_model, open_lanes, prepare_prompt
-from livetrans.session.store import sessions_folder
 from livetrans.signature import sign
 from livetrans.translation.translator import check_method
 
@@ -57,22 +53,35 @@ _LARGE_MODEL_BYTES = 200_000_000
 run at full speed may not depend on the machine."""
 
 
-def from_audio(
-    source: AudioSource,
-    origin: Origin,
-    settings: Settings,
-    clock: Clock,
-    notices: PostponedNotices,
-    *,
-    live: bool = False,
+def from_live(
+    sources: Sequence[tuple[AudioSource, PostponedNotices]], origin: Origin, settings: Settings, clock: Clock
 ) -> OpenListening:
-    """Return what loads the listening side of an open source; a `live` one's sound is kept while it has to wait."""
+    """Return what loads the listening side of live sources: one, or what the computer plays and the microphone.
+
+    Their sound waits in queues while the recogniser is busy.
+    """
 
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-        if live:
-            spooled = SpooledSource(source, _spool_folder(settings), on_audio, publish)
-            notices.publish_to(spooled.notify)
-            return open_audio(spooled, settings, clock, publish, origin=origin)
+        opened = _open_for([source for source, _ in sources], settings, clock, publish)
+        bleed = BleedFilter()
+        filters: Sequence[Filter | None] = [Played(bleed), bleed] if len(sources) > 1 else [None]
+        change = threading.Condition()
+        tracks: list[Track] = []
+        for (source, notices), stages, passing in zip(sources, opened, filters, strict=True):
+            sound = QueuedSource(source, publish, on_audio, stages.track, change, is_shared=len(sources) > 1)
+            notices.publish_to(sound.notify)
+            tracks.append(Track(sound, TrackStages(sound, stages, publish, passing)))
+        return from_tracks(tracks, change, opened, clock, publish, origin)
+
+    return open_listening
+
+
+def from_file(
+    source: AudioSource, origin: Origin, settings: Settings, clock: Clock, notices: PostponedNotices
+) -> OpenListening:
+    """Return what loads the listening side of a source that waits until it is read."""
+
+    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         notices.publish_to(publish)
         return open_audio(source, settings, clock, publish, on_audio, origin)
 
@@ -80,62 +89,18 @@ def from_audio(
 
 
 def from_tracks(
-    sources: Sequence[tuple[AudioSource, PostponedNotices]], origin: Origin, settings: Settings, clock: Clock
-) -> OpenListening:
-    """Return what loads the listening side of two live sources: what the computer plays, and the microphone."""
-
-    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-        try:
-            stages = open_stages(settings, clock, publish)
-        except BaseException:
-            for source, _ in sources:
-                source.close()
-            raise
-        change, began_at = threading.Condition(), clock.now()
-        tracks: list[Track] = []
-        bleed = BleedFilter()
-        passing: list[tuple[Passing, Rest]] = [(bleed.play, tuple), (bleed.hear, bleed.flush)]
-        for (source, notices), one, passes in zip(sources, stages, passing, strict=True):
-            of_track = TrackSource(source, str(one.track), began_at)
-            spooled = SpooledSource(of_track, _spool_folder(settings), on_audio, publish, change)
-            notices.publish_to(of_track.notifying(spooled.notify))
-            tracks.append(Track(str(one.track), spooled, Hearing(spooled, one, publish, *passes)))
-        turns, listener = Turns(tracks, change, publish), Listener(clock)
-        listener.waits_from = turns.waits_from
-        transcripts = listen_to_tracks(turns, [track.hearing for track in tracks], listener)
-        spools = [track.source for track in tracks]
-        return _listening(spools, transcripts, stages, listener, origin)
-
-    return open_listening
-
-
-def _listening(
-    sources: Sequence[AudioSource],
-    transcripts: Iterator[Transcript],
-    stages: Sequence[Stages],
-    listener: Listener,
-    origin: Origin | None,
+    tracks: Sequence[Track],
+    change: threading.Condition,
+    opened: Sequence[Stages],
+    clock: Clock,
+    publish: Publish,
+    origin: Origin | None = None,
 ) -> Listening:
-    recogniser = stages[0].recogniser
-    listener.pass_began = partial(_pass_began, stages)
-
-    def pause(paused: bool) -> None:
-        for source in sources:
-            source.pause(paused)
-
-    def close() -> None:
-        for source in sources:
-            source.close()
-        if not listener.closed:
-            # Once: a pass that comes because the buffer is full has to end.
-            listener.close()
-            recogniser.interrupt()
-
-    return Listening(transcripts, pause, close, listener, recogniser.listen_for, origin)
-
-
-def _spool_folder(settings: Settings) -> Path | None:
-    return settings.output.session or sessions_folder() if settings.output.record_session else None
+    """Return the listening side of tracks whose queues share `change`."""
+    sound, state = OldestFirst(tracks, change, publish), ListeningState(clock)
+    state.oldest_waiting = sound.oldest_waiting
+    transcripts = listen(sound, [track.stages for track in tracks], state)
+    return _listening([track.sound for track in tracks], transcripts, opened, state, origin)
 
 
 def open_audio(
@@ -146,24 +111,55 @@ def open_audio(
     on_audio: OnAudio = lambda chunk: None,
     origin: Origin | None = None,
 ) -> Listening:
-    """Open the stages for a source's sound: the gate, and the recogniser, which is loaded here.
+    """Open the stages for a source that waits until it is read; the recogniser is loaded here.
 
     Raises:
         ModelError: the recogniser cannot be used.
     """
+    [opened] = _open_for([source], settings, clock, publish)
+    stages, state = TrackStages(source, opened, publish), ListeningState(clock)
+    transcripts = listen(sound_of(source, stages, on_audio), [stages], state)
+    return _listening([source], transcripts, [opened], state, origin)
+
+
+def _open_for(sources: Sequence[AudioSource], settings: Settings, clock: Clock, publish: Publish) -> list[Stages]:
+    """Open the stages for these sources, which are closed if that fails."""
     try:
-        [stages] = open_stages(settings, clock, publish)
+        return open_stages(settings, clock, publish)
     except BaseException:
-        source.close()
+        for source in sources:
+            source.close()
         raise
-    listener, hearing = Listener(clock), Hearing(source, stages, publish)
-    transcripts = listen(source, hearing, listener, on_audio)
-    return _listening([source], transcripts, [stages], listener, origin)
 
 
-def _pass_began(stages: Sequence[Stages]) -> float | None:
+def _listening(
+    sources: Sequence[AudioSource],
+    transcripts: Iterator[Transcript],
+    opened: Sequence[Stages],
+    state: ListeningState,
+    origin: Origin | None,
+) -> Listening:
+    recogniser = opened[0].recogniser
+    state.pass_began = partial(_pass_began, opened)
+
+    def pause(paused: bool) -> None:
+        for source in sources:
+            source.pause(paused)
+
+    def close() -> None:
+        for source in sources:
+            source.close()
+        if not state.closed:
+            # Once: a pass that comes because the buffer is full has to end.
+            state.close()
+            recogniser.interrupt()
+
+    return Listening(transcripts, pause, close, state, recogniser.listen_for, origin)
+
+
+def _pass_began(opened: Sequence[Stages]) -> float | None:
     """Return when the unfinished pass began, of whichever track; None between passes."""
-    return next((began for one in stages if (began := one.transcriber.pass_began) is not None), None)
+    return next((began for stages in opened if (began := stages.transcriber.pass_began) is not None), None)
 
 
 def open_stages(settings: Settings, clock: Clock, publish: Publish) -> list[Stages]:

@@ -23,7 +23,7 @@ from livetrans.config import Settings, after_key
 from livetrans.events import BackPressure, Event, Gap, Notice, RunStarted, SettingChanged, Transcript
 from livetrans.models.chosen import spoken_code
 from livetrans.run.backpressure import FINALS_ONLY, LEVELS, SOUND_WAITS, WHEN_IDLE, Backlog, Ladder, LatestPerSegment
-from livetrans.run.listening import Listener, Listening
+from livetrans.run.listening import Listening, ListeningState
 from livetrans.run.runner import Run
 from livetrans.run.translating import Translating
 from livetrans.session.sinks import Sink
@@ -224,7 +224,7 @@ class Pipeline(Run):
         needs = f" (it takes {cost:.1f} s for a second of speech)" if cost and cost > 1 else ""
         return f"This machine is too slow for the translator{needs}; try a smaller one with --mt."
 
-    def _look_for_hangs(self, now: float, listener: Listener | None, woke_at: float) -> None:
+    def _look_for_hangs(self, now: float, listener: ListeningState | None, woke_at: float) -> None:
         """Report a call that does not return; once the run is stopped, it is not waited for."""
         calls = {
             "listening": ("recogniser", listener.pass_began() if listener else None),

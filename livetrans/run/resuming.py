@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from livetrans.audio.bleed import BleedFilter
 from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Event, Transcript, Translation, Word
-from livetrans.run.listening import Hearing, Listening, OnAudio, Stages
+from livetrans.run.listening import Listening, OnAudio, Stages, TrackStages
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import PlainLoop
 from livetrans.run.translating import Translating
@@ -166,13 +166,13 @@ class Remainder:
                 updates = []
 
     def _heard_again(self, stages: Stages, begin: int, publish: Publish) -> Iterator[Transcript]:
-        hearing = Hearing(self, stages, publish, begin=begin)
+        at_work = TrackStages(self, stages, publish, begin=begin)
         assert self._unfinished.sound is not None
         for chunk in self._unfinished.sound():
             if self.is_closed:
                 return
-            yield from hearing.take(chunk)
-        yield from hearing.end()
+            yield from at_work.take(chunk)
+        yield from at_work.end()
 
     def _ids_after(self, number: int) -> Iterator[int]:
         """Return the ids of the session's segments after this one, then new ones."""
@@ -206,9 +206,9 @@ def without_bleed(played: OpenSound, heard: OpenSound) -> Iterator[AudioChunk]:
     theirs, end = played(), 0.0
     for chunk in heard():
         while end < chunk.end + _AHEAD and (other := next(theirs, None)):
-            bleed.play(other)
+            bleed.feed_played(other)
             end = other.end
-        yield from bleed.hear(chunk)
+        yield from bleed.feed(chunk)
     yield from bleed.flush()
 
 

@@ -29,9 +29,9 @@ def filtered(played: Sound, heard: Sound) -> Sound:
     bleed_filter, given = BleedFilter(), []
     for theirs, mine in zip_longest(chunks(played), chunks(heard)):
         if theirs is not None:
-            bleed_filter.play(theirs)
+            bleed_filter.feed_played(theirs)
         if mine is not None:
-            given += bleed_filter.hear(mine)
+            given += bleed_filter.feed(mine)
     given += bleed_filter.flush()
     assert [chunk.start_sample for chunk in given] == list(
         np.cumsum([0, *(len(chunk.samples) for chunk in given[:-1])])
@@ -82,8 +82,8 @@ def test_without_anything_played_the_sound_is_the_microphones(own: Sound) -> Non
 def test_a_gap_and_its_mark_keep_their_places() -> None:
     bleed_filter = BleedFilter()
     sound = np.full(4000, 100, np.int16)
-    given = [*bleed_filter.hear(AudioChunk(sound, 0, 0.25)), *bleed_filter.hear(AudioChunk(sound[:0], 9000))]
-    given += [*bleed_filter.hear(AudioChunk(sound, 9000, 1.0)), *bleed_filter.flush()]
+    given = [*bleed_filter.feed(AudioChunk(sound, 0, 0.25)), *bleed_filter.feed(AudioChunk(sound[:0], 9000))]
+    given += [*bleed_filter.feed(AudioChunk(sound, 9000, 1.0)), *bleed_filter.flush()]
     ends = [(chunk.start_sample, chunk.start_sample + len(chunk.samples)) for chunk in given if len(chunk.samples)]
     covered = np.concatenate([np.arange(*end) for end in ends])
     np.testing.assert_array_equal(covered, [*range(4000), *range(9000, 13000)])

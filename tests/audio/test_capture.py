@@ -19,7 +19,7 @@ import pytest
 
 from livetrans.audio import capture as capturing
 from livetrans.audio import portaudio
-from livetrans.audio.capture import _ENDINGS, _HEAD, MICROPHONE, OUTPUT, QUEUED_FRAMES, SUSPENDED, Capture
+from livetrans.audio.capture import _ENDINGS, _HEAD, MICROPHONE, OUTPUT, QUEUED_BLOCKS, SUSPENDED, Capture
 from livetrans.audio.portaudio import Device, DeviceStream, choose_device, list_devices
 from livetrans.errors import LivetransError, SourceError, UsageError
 from livetrans.events import SAMPLE_RATE
@@ -64,9 +64,8 @@ class FakeSoundDevice:
     def start(self) -> None:
         self._gives(self)
 
-    def play(self, samples: np.ndarray, begins_at: float, overflow: bool = False) -> None:
-        status = SimpleNamespace(input_overflow=overflow)
-        self.callback(samples, len(samples), SimpleNamespace(inputBufferAdcTime=begins_at), status)
+    def play(self, samples: np.ndarray) -> None:
+        self.callback(samples, len(samples), None, None)
 
 
 Run = Callable[..., tuple[dict[str, object], bytes]]
@@ -95,13 +94,13 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     return run
 
 
-def blocks_in(sound: bytes) -> list[tuple[int, list[int]]]:
-    """The frames lost before each block, and its samples."""
+def blocks_in(sound: bytes) -> list[list[int]]:
+    """The samples of each block."""
     found = []
     while sound:
-        lost, frames, _ = _HEAD.unpack_from(sound)
+        _, frames, _ = _HEAD.unpack_from(sound)
         samples, sound = sound[_HEAD.size : _HEAD.size + 2 * frames], sound[_HEAD.size + 2 * frames :]
-        found.append((lost, np.frombuffer(samples, "<i2").tolist()))
+        found.append(np.frombuffer(samples, "<i2").tolist())
     return found
 
 
@@ -109,25 +108,24 @@ def test_the_first_rate_and_channels_that_the_device_takes_are_used(monkeypatch:
     device = Device(1, "USB Headset", 2, 32_000, True)
     for accepted in ((SAMPLE_RATE, 1), (SAMPLE_RATE, 2), (32_000, 1), (48_000, 2), (44_100, 1)):
         monkeypatch.setitem(sys.modules, "sounddevice", fake := FakeSoundDevice(accepted))
-        stream = DeviceStream(device, lambda samples, lost: None, lambda: None)
+        stream = DeviceStream(device, lambda samples: None, lambda: None)
         assert (stream.rate, fake.tried[-1]) == (accepted[0], accepted)
     monkeypatch.setitem(sys.modules, "sounddevice", FakeSoundDevice())
     with pytest.raises(SourceError, match=r"USB Headset.*Invalid sample rate.*--device"):
-        DeviceStream(device, lambda samples, lost: None, lambda: None)
+        DeviceStream(device, lambda samples: None, lambda: None)
 
 
-def test_two_channels_become_their_mean_and_lost_frames_are_counted(run: Run) -> None:
+def test_two_channels_become_their_mean(run: Run) -> None:
     def gives(fake: FakeSoundDevice) -> None:
-        fake.play(np.array([[30_000, 32_000], [-4, 0]], np.int16), 0.0)
-        fake.play(np.array([[1, 1]], np.int16), 2 / SAMPLE_RATE + 0.5, overflow=True)
+        fake.play(np.array([[30_000, 32_000], [-4, 0]], np.int16))
         fake.finish()
 
     head, sound = run(FakeSoundDevice((SAMPLE_RATE, 2), gives=gives))
     assert head == {"device": "USB Headset", "number": 1, "rate": SAMPLE_RATE}
-    assert blocks_in(sound) == [(0, [31_000, -2]), (SAMPLE_RATE // 2, [1])]
+    assert blocks_in(sound) == [[31_000, -2]]
 
 
-def test_a_parent_that_does_not_read_loses_the_oldest_sound_and_learns_how_much(run: Run) -> None:
+def test_a_parent_that_does_not_read_loses_the_newest_sound(run: Run) -> None:
     played = threading.Event()
 
     class Pipe(io.BytesIO):
@@ -137,17 +135,13 @@ def test_a_parent_that_does_not_read_loses_the_oldest_sound_and_learns_how_much(
             return super().write(data)  # type: ignore[arg-type]
 
     def gives(fake: FakeSoundDevice) -> None:
-        for number in range(30):
-            fake.play(np.ones((48_000, 1), np.int16), float(number))
+        for _ in range(2 * QUEUED_BLOCKS):
+            fake.play(np.ones((10, 1), np.int16))
         played.set()
         fake.finish()
 
-    fake = FakeSoundDevice((48_000, 1), gives=gives)
-    _, sound = run(fake, output=Pipe())
-    blocks = blocks_in(sound)
-    kept = sum(len(samples) for _, samples in blocks)
-    assert QUEUED_FRAMES <= kept <= 2 * QUEUED_FRAMES
-    assert kept + sum(lost for lost, _ in blocks) == 30 * 48_000
+    _, sound = run(FakeSoundDevice((48_000, 1), gives=gives), output=Pipe())
+    assert QUEUED_BLOCKS <= len(blocks_in(sound)) <= QUEUED_BLOCKS + 2
 
 
 def test_a_device_that_gives_nothing_or_does_not_start_ends_the_capture(run: Run) -> None:
@@ -160,7 +154,7 @@ def test_a_device_that_gives_nothing_or_does_not_start_ends_the_capture(run: Run
 
 
 def test_nothing_is_captured_before_it_is_asked_for(run: Run) -> None:
-    fake = FakeSoundDevice((SAMPLE_RATE, 1), gives=lambda fake: fake.play(np.ones((1, 1), np.int16), 0.0))
+    fake = FakeSoundDevice((SAMPLE_RATE, 1), gives=lambda fake: fake.play(np.ones((1, 1), np.int16)))
     assert run(fake, start=b"")[1] == b""
 
 
@@ -172,12 +166,12 @@ def test_why_nothing_was_opened_is_said_in_one_sentence(run: Run) -> None:
 
 def test_on_a_mac_what_is_played_comes_from_a_loopback_device(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capturing, "ON_A_MAC", True)
-    fake = FakeSoundDevice((SAMPLE_RATE, 1), gives=lambda fake: fake.play(np.ones((1, 1), np.int16), 0.0))
+    fake = FakeSoundDevice((SAMPLE_RATE, 1), gives=lambda fake: fake.play(np.ones((1, 1), np.int16)))
     missing, _ = run(fake, kind=OUTPUT)
     assert "BlackHole" in str(missing["fault"]) and not missing["usage"]
     fake.names = (*fake.names, ("BlackHole 2ch", 2))
     head, sound = run(fake, kind=OUTPUT)
-    assert (head["device"], blocks_in(sound)) == ("BlackHole 2ch", [(0, [1])])
+    assert (head["device"], blocks_in(sound)) == ("BlackHole 2ch", [[1]])
 
 
 def test_the_process_prints_nothing_of_its_own(capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.audio.pcm import BUFFERED_SECONDS, READ_BYTES, PcmStream
+from livetrans.audio.pcm import READ_BYTES, PcmStream
 from livetrans.clock import ManualClock
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk
@@ -61,27 +61,33 @@ def test_a_broken_pipe_gives_what_came_before_its_error() -> None:
     assert joined(heard) == [1] * 20
 
 
-def test_reading_stops_while_the_channel_is_full() -> None:
-    pipe = Pipe(b"\x01\x00" * SAMPLE_RATE * 60, [])
-    source = PcmStream(pipe, ManualClock())  # type: ignore[arg-type]
-    chunks = iter(source)
-    next(chunks)
-    full = threading.Event()
-    full.wait(0.3)
-    held = pipe.given
-    full.wait(0.2)
-    assert pipe.given == held
-    assert held <= 2 * (BUFFERED_SECONDS * SAMPLE_RATE * 2) + 3 * READ_BYTES
-    assert sum(len(chunk.samples) for chunk in chunks) > 0
+class Slow(io.BytesIO):
+    """Gives `backlog` bytes at once, and from then on each read as late as live sound comes."""
+
+    def __init__(self, data: bytes, clock: ManualClock, backlog: int) -> None:
+        super().__init__(data)
+        self._clock, self._backlog = clock, backlog
+
+    def read(self, count: int | None = -1) -> bytes:
+        if self.tell() >= self._backlog:
+            self._clock.advance((count or 0) / 2 / SAMPLE_RATE)
+        return super().read(count)
 
 
-def test_sound_has_instants_unless_it_comes_faster_than_speech() -> None:
-    fast = list(PcmStream(io.BytesIO(b"\x01\x00" * SAMPLE_RATE * 5), ManualClock()))
-    assert fast[-1].captured_at is None
+def test_live_sound_has_instants_though_some_waited_while_models_were_loaded() -> None:
     clock = ManualClock()
-    source = PcmStream(io.BytesIO(b"\x01\x00" * SAMPLE_RATE * 2), clock)
-    clock.advance(3.0)
-    assert all(chunk.captured_at == 3.0 for chunk in source), "it waited while models were loaded"
+    source = PcmStream(Slow(b"\x01\x00" * SAMPLE_RATE * 10, clock, 2 * SAMPLE_RATE * 3), clock)
+    clock.advance(25.0)
+    chunks = list(source)
+    assert all(chunk.captured_at is None for chunk in chunks if chunk.end <= 3.0)
+    assert all(chunk.captured_at == pytest.approx(22.0 + chunk.end, abs=0.2) for chunk in chunks if chunk.end > 3.2)
+
+
+def test_sound_that_comes_faster_than_speech_has_no_instants_however_long_models_were_loaded() -> None:
+    clock = ManualClock()
+    source = PcmStream(io.BytesIO(b"\x01\x00" * SAMPLE_RATE * 20), clock)
+    clock.advance(25.0)
+    assert all(chunk.captured_at is None for chunk in source)
 
 
 def test_close_ends_a_paused_stream() -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.audio import live, playback
+from livetrans.audio import live
 from livetrans.audio.capture import Captured
-from livetrans.audio.playback import Playback, open_playback
+from livetrans.audio.live import Playback
 from livetrans.audio.pulse import IDLE_SECONDS, NO_PROGRAM, NO_SERVER, NOTHING, Mixture, PlayingStream, choose_program
 from livetrans.clock import ManualClock
 from livetrans.errors import SourceError, UsageError
@@ -42,7 +42,7 @@ def hear(program: str | None, *captures: list[Step]) -> tuple[list[AudioChunk], 
             raise SourceError("the end")
         return left.pop(0)
 
-    source = Playback(program, clock, events.append, open_capture, lambda: 0.0)
+    source = Playback(program, clock, events.append, open_capture)
     return [chunk for chunk in source if len(chunk.samples)], events, wanted
 
 
@@ -62,7 +62,7 @@ def test_a_program_that_pauses_is_a_gap_without_a_word() -> None:
         return [block(1), lambda: clock.advance(3.0), absent(NOTHING), block(2), lambda: clock.advance(0.3), block(3)]
 
     chunks, events, _ = hear("fire", steps)
-    assert [number for _, number in spans(chunks)] == [1, 2, 3]
+    assert [number for _, number in spans(chunks)] == [1, 2, 0, 3], "a short pause is one of zeros"
     assert Gap(1.0, 4.0, "output") in events
     (notice,) = [event for event in events if isinstance(event, Notice)]
     assert "cannot be heard" in notice.text, "it is of the end of the script"
@@ -102,9 +102,9 @@ def test_a_capture_that_crashes_is_opened_again_for_the_same_program() -> None:
 
 
 def test_a_mac_cannot_choose_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(playback, "ON_A_MAC", True)
+    monkeypatch.setattr(live, "ON_A_MAC", True)
     with pytest.raises(UsageError, match="--app"):
-        open_playback("zoom", ManualClock(), lambda event: None)
+        Playback("zoom", ManualClock(), lambda event: None)
 
 
 STREAMS = [

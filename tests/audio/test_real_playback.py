@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from livetrans.audio import pulse
-from livetrans.audio.playback import open_playback
+from livetrans.audio.live import Playback
 from livetrans.audio.portaudio import ON_A_MAC
 from livetrans.clock import SystemClock
 from livetrans.errors import SourceError, UsageError
@@ -54,7 +54,7 @@ class Ear:
     def __init__(self, program: str | None) -> None:
         self.events: list[Event] = []
         self.pieces: list[np.ndarray] = []
-        self.source = open_playback(program, SystemClock(), self.events.append)
+        self.source = Playback(program, SystemClock(), self.events.append)
         self._thread = threading.Thread(target=self._listen)
         self._thread.start()
 

@@ -12,7 +12,7 @@ from livetrans.models.chosen import languages_of
 def settings_of(options: list[str], monkeypatch: pytest.MonkeyPatch) -> Settings:
     """Return what `listen` would run with."""
     found: list[Settings] = []
-    for source in ("livetrans.audio.playback.open_playback", "livetrans.audio.microphone.Microphone"):
+    for source in ("livetrans.audio.live.Playback", "livetrans.audio.live.Microphone"):
         monkeypatch.setattr(source, lambda *_: None)
     monkeypatch.setattr("livetrans.cli.listen.run_captured", lambda sources, settings, *_, **__: found.append(settings))
     assert run(["listen", *options]) == 0

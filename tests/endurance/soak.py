@@ -27,14 +27,13 @@ from numpy.typing import NDArray
 from livetrans.audio.file import AudioFile
 from livetrans.clock import ManualClock, SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
-from livetrans.events import SAMPLE_RATE, AudioChunk, BackPressure, Caption, Record, SourceProgress, Transcript
+from livetrans.events import SAMPLE_RATE, AudioChunk, BackPressure, Caption, Origin, Record, SourceProgress, Transcript
 from livetrans.metrics.monitor import Monitor
 from livetrans.models import find
-from livetrans.run.listening import Listening, OnAudio
-from livetrans.run.opening import open_audio, open_translating
+from livetrans.run.listening import Listening, OnAudio, PostponedNotices
+from livetrans.run.opening import from_live, open_translating
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
-from livetrans.run.spool import SpooledSource
 from livetrans.session.export import last_captions
 from livetrans.session.recorder import SessionRecorder
 
@@ -144,7 +143,7 @@ def soak(seconds: float, seed: int, step: float, session: Path) -> tuple[Watched
     joined = Joined(seconds, seed, watched, clock)
 
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-        return open_audio(SpooledSource(joined, session, on_audio, publish), settings, clock, publish)
+        return from_live([(joined, PostponedNotices())], Origin("a day"), settings, clock)(publish, on_audio)
 
     recorder = SessionRecorder(session)
     pipeline = Pipeline(

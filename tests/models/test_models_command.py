@@ -334,7 +334,7 @@ def test_mic_looks_for_the_microphone_before_it_offers_models(
     def none_there(device: str | None, *_: object) -> None:
         raise SourceError("There is no microphone.")
 
-    monkeypatch.setattr("livetrans.audio.microphone.Microphone", none_there)
+    monkeypatch.setattr("livetrans.audio.live.Microphone", none_there)
     monkeypatch.setattr(mic, "offer_models", lambda *_, **__: pytest.fail("offered before"))
     assert run(["mic", *options]) == 1
     assert "There is no microphone." in capsys.readouterr().err

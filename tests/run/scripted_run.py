@@ -15,12 +15,12 @@ from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Record, SpeechChu
 from livetrans.languages import parse_language
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, text_of_tokens
-from livetrans.run.listening import Hearing, Listener, Listening, OnAudio, Stages, listen
-from livetrans.run.opening import reloading_once
+from livetrans.run.listening import Listening, OnAudio, Stages, TrackStages
+from livetrans.run.opening import from_tracks, reloading_once
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.speedup import SpeedupSampler
-from livetrans.run.spool import SpooledSource
+from livetrans.run.tracks import QueuedSource, Track
 from livetrans.run.translating import Lane, Translating
 from livetrans.speech.transcriber import Transcriber
 from livetrans.translation.presenter import Presenter
@@ -260,21 +260,16 @@ class ScriptedRun:
 
     def _listening(self, publish: Publish, on_audio: OnAudio) -> Listening:
         assert self.source and self.recogniser
-        source = SpooledSource(FaultySource(Spoken(self.words, self.clock), self.source), None, on_audio, publish)
+        change = threading.Condition()
+        speaker = FaultySource(Spoken(self.words, self.clock), self.source)
+        source = QueuedSource(speaker, publish, on_audio, change=change)
         schedule = self.recogniser
         recogniser = FaultyRecogniser(ScriptedRecogniser(self.words), schedule)
         reload = reloading_once("recogniser", [recogniser], publish)
         transcriber = Transcriber(recogniser, TranscriberSettings(), self.clock, reload=reload)
-        listener = Listener(self.clock)
-        listener.pass_began = lambda: transcriber.pass_began
-
-        def close() -> None:
-            source.close()
-            listener.close()
-
         stages = Stages(SilenceGate(), transcriber, recogniser)  # type: ignore[arg-type]
-        transcripts = listen(source, Hearing(source, stages, publish), listener)
-        return Listening(transcripts, source.pause, close, listener)
+        track = Track(source, TrackStages(source, stages, publish))
+        return from_tracks([track], change, [stages], self.clock, publish)
 
     def _translating(self, publish: Publish) -> Translating:
         assert self.translator

@@ -13,7 +13,8 @@ from livetrans.config import TranscriberSettings
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, SourceProgress, Word
 from livetrans.run import opening
-from livetrans.run.listening import Hearing, Listener, Stages, listen
+from livetrans.run.listening import ListeningState, Stages, TrackStages, listen
+from livetrans.run.listening import sound_of as heard_from
 from livetrans.speech.recogniser import Hypothesis, PassInterrupted
 from livetrans.speech.transcriber import Transcriber
 from tests.speech.scripted import ScriptedRecogniser
@@ -27,10 +28,14 @@ WORDS = (Word("nothing", 0.1, 0.5), Word("is", 0.5, 0.7), Word("lost.", 0.7, 1.2
 def test_what_was_heard_is_finished_and_progress_and_sound_pass_by(failing: str | None) -> None:
     failure = SourceError("unplugged; plug it in") if failing else None
 
-    def rest() -> tuple[AudioChunk, ...]:
-        if failure and failing == "filter":
-            raise failure
-        return ()
+    class Passing:
+        def feed(self, chunk: AudioChunk) -> tuple[AudioChunk, ...]:
+            return (chunk,)
+
+        def flush(self) -> tuple[AudioChunk, ...]:
+            if failure and failing == "filter":
+                raise failure
+            return ()
 
     source = Played(sound_of(WORDS, 1.5), SAMPLE_RATE // 4, failure if failing == "source" else None)
     recogniser = ScriptedRecogniser(WORDS)
@@ -38,8 +43,8 @@ def test_what_was_heard_is_finished_and_progress_and_sound_pass_by(failing: str 
     events: list[Event] = []
     heard: list[AudioChunk] = []
     stages = Stages(SilenceGate(), transcriber, recogniser)  # type: ignore[arg-type]
-    hearing = Hearing(source, stages, events.append, rest=rest)
-    transcripts = listen(source, hearing, Listener(ManualClock()), heard.append)
+    track = TrackStages(source, stages, events.append, Passing())
+    transcripts = listen(heard_from(source, track, heard.append), [track], ListeningState(ManualClock()))
     finals: list[str] = []
     with pytest.raises(SourceError, match="unplugged") if failure else nullcontext():
         for transcript in transcripts:
@@ -62,15 +67,16 @@ def test_a_run_that_ends_waits_for_its_last_pass_alone() -> None:
         def recognise(self, samples: np.ndarray, *, prompt: str = "", final: bool = False) -> Hypothesis:
             hypothesis = super().recognise(samples, prompt=prompt, final=final)
             if len(self.passes) == 2:
-                listener.close()
+                state.close()
                 raise PassInterrupted
             return hypothesis
 
-    recogniser, listener = Interrupted(WORDS), Listener(ManualClock())
+    recogniser, state = Interrupted(WORDS), ListeningState(ManualClock())
     source = Played(sound_of(WORDS, 4.0), SAMPLE_RATE // 4)
     transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False), ManualClock())
-    hearing = Hearing(source, Stages(SilenceGate(), transcriber, recogniser), lambda event: None)  # type: ignore[arg-type]
-    finals = [transcript.text for transcript in listen(source, hearing, listener) if transcript.final]
+    track = TrackStages(source, Stages(SilenceGate(), transcriber, recogniser), lambda event: None)  # type: ignore[arg-type]
+    transcripts = listen(heard_from(source, track), [track], state)
+    finals = [transcript.text for transcript in transcripts if transcript.final]
     assert finals == ["nothing is lost."]
     assert [final for _, _, final in recogniser.passes] == [False, False, True]
 
@@ -79,7 +85,7 @@ def test_a_pass_is_interrupted_once_however_often_a_run_is_ended() -> None:
     interrupted: list[int] = []
     recogniser = SimpleNamespace(interrupt=lambda: interrupted.append(1), listen_for=None)
     stages = SimpleNamespace(recogniser=recogniser)
-    listening = opening._listening([], iter(()), [stages], Listener(ManualClock()), None)  # type: ignore[list-item]
+    listening = opening._listening([], iter(()), [stages], ListeningState(ManualClock()), None)  # type: ignore[list-item]
     for _ in range(3):
         listening.close()
     assert interrupted == [1]

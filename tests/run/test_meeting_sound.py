@@ -14,7 +14,7 @@ from livetrans.config import MeetingSettings, OutputSettings, RecogniserSettings
 from livetrans.errors import UsageError
 from livetrans.events import SAMPLE_RATE, Origin, Transcript
 from livetrans.run.listening import Listening, PostponedNotices
-from livetrans.run.opening import from_tracks
+from livetrans.run.opening import from_live
 from livetrans.speech.words import comparison_form
 from tests.audio.rooms import Sound, as_samples, bleed, microphone, recording
 
@@ -32,7 +32,7 @@ SETTINGS = Settings(
 def opened(played: Sound, heard: Sound, settings: Settings = SETTINGS) -> Listening:
     """Return the listening side of a meeting."""
     sources = [(Played(sound), PostponedNotices()) for sound in (played, heard)]
-    open_listening = from_tracks(sources, Origin("a meeting"), settings, SystemClock())
+    open_listening = from_live(sources, Origin("a meeting"), settings, SystemClock())
     return open_listening(lambda event: None, lambda chunk: None)
 
 

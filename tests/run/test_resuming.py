@@ -21,7 +21,8 @@ from livetrans.events import (
     SettingChanged,
     Word,
 )
-from livetrans.run.listening import Hearing, Listener, Listening, OnAudio, Stages, listen
+from livetrans.run.listening import Listening, ListeningState, OnAudio, Stages, TrackStages, listen
+from livetrans.run.listening import sound_of as heard_from
 from livetrans.run.publisher import Publish
 from livetrans.run.resuming import Remainder, Remainders, Resuming
 from livetrans.run.runner import OpenListening, OpenTranslating, PlainLoop
@@ -65,8 +66,9 @@ def record(
 def record_sound(folder: Path, words: list[Word], length: float, languages: Sequence[str]) -> None:
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         source, opened = Played(sound_of(words, length), CHUNK), stages(words, publish)
-        hearing = Hearing(source, opened, publish)
-        return Listening(listen(source, hearing, Listener(CLOCK), on_audio), source.pause, source.close)
+        track = TrackStages(source, opened, publish)
+        transcripts = listen(heard_from(source, track, on_audio), [track], ListeningState(CLOCK))
+        return Listening(transcripts, source.pause, source.close)
 
     record(folder, open_listening, languages, keep_audio=True)
 

@@ -15,7 +15,7 @@ from livetrans.config import MeetingSettings, OutputSettings, Settings
 from livetrans.errors import SourceError
 from livetrans.events import AudioChunk, Caption, Gap, Notice, Origin, SourceProgress, Transcript, Word
 from livetrans.run.listening import OnAudio, PostponedNotices
-from livetrans.run.opening import from_tracks, open_remainder
+from livetrans.run.opening import from_live, open_remainder
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.resuming import Resuming
@@ -80,7 +80,7 @@ class Meeting:
         ]
         self.collected = Collected()
         self.sound: list[AudioChunk] = []
-        opened = from_tracks(sources, Origin("a meeting"), SETTINGS, self.clock)
+        opened = from_live(sources, Origin("a meeting"), SETTINGS, self.clock)
         self.pipeline = Pipeline(
             SETTINGS,
             lambda publish, on_audio: opened(publish, partial(self._record, on_audio)),
