@@ -1,4 +1,7 @@
-"""`livetrans doctor`: the report, a line a finding as it is found, or all of it as JSON."""
+"""`livetrans doctor`: whether captions will run on this machine, and how late they will be.
+
+The trial plays the recording in the tree through the pipeline of a live run, at the pace of speech.
+"""
 
 from __future__ import annotations
 
@@ -6,49 +9,88 @@ import contextlib
 import json
 import os
 import platform
+import shlex
 import sys
 import textwrap
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from importlib.metadata import version
 from itertools import chain
 from typing import Any
 
 import click
 
-from livetrans import doctor
-from livetrans.audio.portaudio import ON_A_MAC
+from livetrans import __version__
+from livetrans.audio.capture import decibels
+from livetrans.audio.portaudio import ON_A_MAC, portaudio_version, zeros_advice
+from livetrans.audio.source import Part
 from livetrans.cli.messages import say, warn
 from livetrans.cli.options import run_command
-from livetrans.clock import SystemClock
+from livetrans.clock import Clock, SystemClock
 from livetrans.config import Settings
-from livetrans.doctor import BROKEN, OK, WARNING, Finding
 from livetrans.errors import LivetransError, ModelError, SourceError
-from livetrans.installation import as_started, install_command
+from livetrans.events import BackPressure, Caption, Notice, Record, RunStarted, Transcript, Translation
+from livetrans.installation import as_started, data_folder, install_command
+from livetrans.languages import AUTO
+from livetrans.metrics.monitor import Monitor
 from livetrans.models.chosen import (
     EMBEDDED,
     GPU_UNUSED,
     choose_models,
     embedded_notice,
+    has_gpu_engine,
+    has_whisper_cpp,
     on_apple_silicon,
     with_other_engine,
 )
+from livetrans.models.find import size_on_disk
+from livetrans.run.backpressure import LEVELS
+from livetrans.run.listening import Listening, OnAudio
+from livetrans.run.opening import open_audio, open_translating
+from livetrans.run.pipeline import Pipeline
+from livetrans.run.publisher import Publish
 from livetrans.text import file_size, visible
 
-WIDTH = 80
-_INDENT = 22
+OK, WARNING, BROKEN = "ok", "warning", "broken"
+PACKAGES = ("llama-cpp-python", "ctranslate2", "faster-whisper", "sounddevice")
+QUIET = 0.001
+"""Root mean square of full scale below which a microphone gives silence rather than the noise of a room."""
 ZEROS_SECONDS = 30 if ON_A_MAC else 3
-"""Seconds of nothing but zeros after which a microphone counts as silent: macOS gives them while it asks the user."""
+"""Seconds of zeros after which a microphone counts as silent: macOS gives zeros while it asks the user."""
+SPEECH_SECONDS = 24.0
+"""Seconds of the recording that are played: seven sentences."""
+LOADING_SECONDS = 180.0
+"""Longest time that the models may take to load."""
+CATCH_UP_SECONDS = 15.0
+"""Seconds after the end of the speech within which its captions have to be done."""
+FULL = 0.8
+"""Share of the time from which a stage has little room for other programs and longer sentences."""
+
+_WIDTH, _INDENT = 80, 22
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report."""
+
+    name: str
+    state: str
+    """`ok`; `warning`: captions run, but not as well as they could, or not from every source; `broken`: they do not."""
+    text: str
+    advice: str | None = None
+    """What to do about it, if anything."""
 
 
 # All options are taken, so that the command line of a run can be kept; those of the output change nothing here.
 @run_command("doctor", hides="Output")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
 def command(settings: Settings, as_json: bool) -> int:
-    """Check whether captions will run on this machine, and say how far behind the speech they will be.
+    """Check whether captions will run on this machine, and measure how far behind the speech they will be.
 
-    Checks versions, builds, the microphone, the output, memory and disk, then plays half a minute of speech through the
-    models that `mic` would take with the same options. Nothing is fetched. If something that every run needs is broken,
-    the exit code is 1.
+    Checks versions, the microphone, the output and the models, then plays half a minute of speech through the models
+    that `mic` would take with the same options. Nothing is fetched. The exit code is 1 if something that every run
+    needs is broken.
     """
     findings: list[Finding] = []
     measured: dict[str, Any] = {}
@@ -66,94 +108,262 @@ def command(settings: Settings, as_json: bool) -> int:
 
 
 def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
-    """Yield every finding in turn; put what was measured into `measured`.
+    """Yield every finding in turn; put the measurements into `measured`.
 
     Raises:
         UsageError: a wrong option, before the first finding.
     """
-    import psutil  # type: ignore[import-untyped]
-
-    from livetrans.audio.portaudio import portaudio_version
-    from livetrans.lm.llama.cells import runs_on_cpu
-    from livetrans.lm.llama.model import engine as llama_engine
-    from livetrans.models.find import size_on_disk
-    from livetrans.models.gguf import context_bytes
-    from livetrans.session.store import sessions_folder
-    from livetrans.speech.whisper import engine as recogniser_engine
-    from livetrans.speech.whisper_cpp import engine as gpu_engine
-
     missing: ModelError | None = None
     try:
         settings = choose_models(settings, warn)
     except ModelError as error:
         missing = error
-    yield doctor.check_versions(portaudio_version())
     with _quiet():
-        llama, recogniser = llama_engine(), recogniser_engine()
-    yield doctor.check_llama(llama, not runs_on_cpu(), doctor.processor_flags(), platform.system())
-    yield doctor.check_ctranslate2(*recogniser)
-    if finding := doctor.check_whisper_cpp(gpu_engine(), on_apple_silicon(), install_command("metal")):
-        yield finding
+        first = [check_versions(), check_translation(), check_recognition()]
+    yield from first
     _show_progress("listening to the microphone …")
-    yield doctor.check_microphone(_listen)
-    yield doctor.check_output(_open_output)
-    yield doctor.check_disk(sessions_folder())
-    if missing:
-        yield Finding("models", BROKEN, str(missing))
-        return
+    yield check_microphone(_listen)
+    yield check_output(_open_output)
+    models = Finding("models", BROKEN, str(missing)) if missing else check_models(settings)
+    yield models
+    if models.state != BROKEN:
+        yield from _tried("captions", settings, measured)
+        if other := with_other_engine(settings):
+            measured["other"] = {}
+            yield from _tried("other engine", other, measured["other"])
+
+
+def _tried(name: str, settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
+    """Yield what a trial run finds; only that of the chosen models can be broken."""
     assert settings.recogniser is not None
-    paths = [settings.recogniser.model, settings.language_model.model]
-    named = ", ".join(f"{path.name} ({file_size(size_on_disk(path))})" for path in paths)
+    recogniser = settings.recogniser.model.name
+    _show_progress(f"playing {SPEECH_SECONDS:.0f} s of speech through {recogniser} …")
+    try:
+        with _quiet():
+            trial = run_trial(settings, SystemClock())
+    except LivetransError as error:
+        yield Finding(name, BROKEN if name == "captions" else WARNING, str(error))
+        return
+    measured |= asdict(trial) | {"recogniser_model": recogniser, "keeps_up": trial.keeps_up}
+    if trial.gpu_unused:
+        yield Finding("GPU", WARNING, GPU_UNUSED.rstrip("."))
+    finding = trial_finding(trial)
+    yield finding if name == "captions" else Finding(name, OK, f"with {recogniser} {finding.text}")
+
+
+def check_versions() -> Finding:
+    """Report the versions of livetrans and of its main packages."""
+    packages = [f"{package} {version(package)}" for package in PACKAGES]
+    named = [f"livetrans {__version__}", f"Python {platform.python_version()}", *packages]
+    return Finding("versions", OK, ", ".join([*named, portaudio_version() or "no PortAudio"]))
+
+
+def check_translation() -> Finding:
+    """Report what computes the translator; on a Mac that is the GPU."""
+    from livetrans.lm.llama.cells import runs_on_cpu
+
+    if not runs_on_cpu():
+        return Finding("translation", OK, "on the GPU, by llama.cpp")
+    if not ON_A_MAC:
+        return Finding("translation", OK, "on the processor, by llama.cpp")
+    package = f"llama-cpp-python=={version('llama-cpp-python')}"
+    build = "-m pip install --force-reinstall --no-deps --no-cache-dir --no-binary llama-cpp-python".split()
+    advice = f"build it again: {shlex.join([sys.executable, *build, package])}"
+    return Finding("translation", WARNING, "on the processor: llama.cpp was built without Metal", advice)
+
+
+def check_recognition() -> Finding:
+    """Report what computes the recogniser."""
+    from livetrans.speech.whisper import cuda_devices
+
+    text = f"on {'CUDA' if cuda_devices() else 'the processor'}, by faster-whisper"
+    if has_gpu_engine():
+        text += "; on the GPU, by whisper.cpp"
+    elif on_apple_silicon():
+        return Finding("recognition", WARNING, text, f"whisper.cpp uses the GPU: {install_command('metal')}")
+    elif has_whisper_cpp():
+        text += "; whisper.cpp runs on the processor too, where it is slower, and only with --engine whisper.cpp"
+    return Finding("recognition", OK, text)
+
+
+def check_microphone(listen: Callable[[], tuple[str, float]]) -> Finding:
+    """Check the microphone. `listen` returns its name and its highest level (0 to 1), or raises SourceError.
+
+    A microphone that fails is only a warning: recordings and piped sound need none.
+    """
+    try:
+        device, level = listen()
+    except SourceError as error:
+        return Finding("microphone", WARNING, str(error))
+    if level == 0:
+        return Finding("microphone", WARNING, f"{device} gives only silence", zeros_advice())
+    text = f"{device}, loudest moment {decibels(level):.0f} dB"
+    if level < QUIET:
+        return Finding("microphone", WARNING, f"{text}: very quiet", "speak while the doctor runs, or turn it up")
+    return Finding("microphone", OK, text)
+
+
+def check_output(open_output: Callable[[], str]) -> Finding:
+    """Check what `listen` would hear. `open_output` returns its name, or raises SourceError."""
+    try:
+        return Finding("output", OK, f"what {open_output()} plays can be heard by `livetrans listen`")
+    except SourceError as error:
+        return Finding("output", WARNING, str(error))
+
+
+def check_models(settings: Settings) -> Finding:
+    """Name the models of the run, and compare their size with the free memory: a run needs more than their files."""
+    import psutil  # type: ignore[import-untyped]
+
+    assert settings.recogniser is not None
+    sizes = {path: size_on_disk(path) for path in (settings.recogniser.model, settings.language_model.model)}
+    free = psutil.virtual_memory().available
+    text = ", ".join(f"{path.name} ({file_size(size)})" for path, size in sizes.items())
+    text += f"; {file_size(free)} of memory is free"
+    if sum(sizes.values()) > free:
+        return Finding("models", BROKEN, text, "close other programs, or choose smaller models with --asr and --mt")
     if embedded := embedded_notice(settings):
         advice = f"{embedded.text.rpartition('; ')[2]} Then run the doctor again."
-        yield Finding("models", WARNING, f"{named}; {EMBEDDED}", advice)
+        return Finding("models", WARNING, f"{text}; {EMBEDDED}", advice)
+    return Finding("models", OK, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The measurements of a trial run."""
+
+    finished: bool
+    """Whether everything was translated `CATCH_UP_SECONDS` after the end of the speech."""
+    heard: float
+    """Seconds of speech that were recognised."""
+    lag: float | None
+    """Median seconds from the end of a spoken word to the caption that shows it; None without captions."""
+    lag_95: float | None
+    """The 95th percentile of the same."""
+    recogniser: float
+    translator: float
+    """Share of the time that a stage was busy."""
+    left_out: str
+    """The level of back-pressure that left out most, see `livetrans.run.backpressure`; `normal` if nothing was."""
+    gpu_unused: bool = False
+    """Whether whisper.cpp is built for a GPU and could not start it."""
+
+    @property
+    def keeps_up(self) -> bool:
+        return self.finished and self.left_out == LEVELS[0].name
+
+
+class _Load:
+    """A sink that sums up what a trial needs besides the monitor's figures."""
+
+    def __init__(self) -> None:
+        self.began_at: float | None = None
+        self._translating_seconds, self._translated_at = 0.0, 0.0
+        self._waiting: set[tuple[int, str]] = set()
+        """Segments whose final is not shown yet, with the language."""
+        self._targets: tuple[str, ...] = ()
+        self.level = 0
+        """The highest of `LEVELS`."""
+        self.gpu_unused = False
+
+    def write(self, record: Record) -> None:
+        match record.event:
+            case RunStarted(settings=settings):
+                self.began_at = self._translated_at = record.at
+                self._targets = settings.targets
+            case Transcript(segment_id=segment, final=True):
+                self._waiting |= {(segment, code) for code in self._targets}
+            case Translation() as translation:
+                self._translating_seconds += translation.stats.total_seconds
+                self._translated_at = record.at
+            case Caption(segment_id=segment, final=True, language=code):
+                self._waiting.discard((segment, str(code)))
+            case Notice(text=text) if text == GPU_UNUSED:
+                self.gpu_unused = True
+            case BackPressure(level=name):
+                self.level = max(self.level, [level.name for level in LEVELS].index(name))
+
+    def translating_seconds(self, now: float) -> float:
+        """Return the time that updates took, including the running one while finals wait."""
+        return self._translating_seconds + (now - self._translated_at if self._waiting else 0.0)
+
+    def close(self) -> None:
+        """Do nothing: the sums stay readable."""
+
+
+def run_trial(settings: Settings, clock: Clock) -> Trial:
+    """Play the English recording through the models of `settings` and measure.
+
+    Raises:
+        ModelError: a model cannot be loaded, fails, or takes too long to load.
+        UsageError: a model does not know the languages.
+    """
+    from livetrans.audio.file import AudioFile
+
+    assert settings.recogniser is not None
+    if settings.source_language not in ("en", AUTO) and settings.target_language != "en":
+        settings = replace(settings, sources=("en",), recogniser=replace(settings.recogniser, language="en"))
+    recording, part = data_folder("recordings") / "demo.flac", Part(0.0, SPEECH_SECONDS)
+
+    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
+        return open_audio(AudioFile(recording, clock, True, part=part), settings, clock, publish, on_audio)
+
+    monitor, load = Monitor(settings, memory=lambda: None), _Load()
+    pipeline = Pipeline(settings, open_listening, partial(open_translating, settings, clock), clock, [monitor, load])
+    end = clock.now() + LOADING_SECONDS
+    pipeline.start()
+    try:
+        while not (finished := pipeline.join(0.1)) and clock.now() < end:
+            if load.began_at is not None:
+                end = load.began_at + SPEECH_SECONDS + CATCH_UP_SECONDS
+    finally:
+        pipeline.stop()
+    if load.began_at is None:
+        raise ModelError(f"The models were not loaded after {LOADING_SECONDS:.0f} s: choose smaller ones.")
+    now, figures = clock.now(), monitor.snapshot()
+    seconds = now - load.began_at
+    return Trial(
+        finished=finished,
+        heard=figures.heard,
+        lag=figures.seen_lag_median,
+        lag_95=figures.seen_lag_p95,
+        recogniser=(figures.real_time_factor or 0.0) * max(figures.heard, 0.1) / seconds,
+        translator=load.translating_seconds(now) / seconds,
+        left_out=LEVELS[load.level].name,
+        gpu_unused=load.gpu_unused,
+    )
+
+
+def trial_finding(trial: Trial) -> Finding:
+    """Return whether the machine keeps up and how late captions are, with advice."""
+    busy = f"the recogniser is busy {trial.recogniser:.0%} of the time, the translator {trial.translator:.0%}"
+    lag = "no word of the recording was recognised, so the delay of captions is unknown"
+    if trial.lag is not None and trial.lag_95 is not None:
+        lag = f"half of the words are shown within {trial.lag:.1f} s, 95 of 100 within {trial.lag_95:.1f} s"
+    state = WARNING
+    if not trial.finished:
+        state = BROKEN if trial.lag is None else WARNING
+        text = (
+            f"this machine does not keep up: {trial.heard:.0f} of {SPEECH_SECONDS:.0f} s of speech were recognised "
+            f"{CATCH_UP_SECONDS:.0f} s after their end; captions come later and later"
+        )
+    elif not trial.keeps_up:
+        text = f"this machine keeps up only by leaving out growing captions ({trial.left_out}): {lag}"
+    elif max(trial.recogniser, trial.translator) > FULL:
+        text = f"this machine just keeps up: {lag}"
     else:
-        yield Finding("models", OK, named)
-    # Each language has a context; the speedup takes two more, of which `livetrans.run.speedup` says why.
-    contexts = len(settings.targets) + 2 * settings.output.speedup
-    cells = [context_bytes(paths[1], settings.language_model.context_tokens)] * contexts
-    memory = doctor.check_memory(sum(map(size_on_disk, paths)), psutil.virtual_memory().available, cells)
-    yield memory
-    if busy := doctor.check_load_average(psutil.getloadavg()[0], os.cpu_count() or 1):
-        yield busy
-    if memory.state == BROKEN:
-        return
-    names = f"{paths[0].name} and {paths[1].name}"
-    try:
-        trial = _tried(settings, f"playing {doctor.SPEECH_SECONDS:.0f} s of speech through {names} …")
-    except LivetransError as error:
-        yield Finding("captions", BROKEN, str(error))
-        return
-    measured |= asdict(trial) | {"keeps_up": trial.keeps_up}
-    if trial.gpu_unused:
-        yield Finding("GPU", WARNING, GPU_UNUSED.rstrip("."))
-    yield doctor.trial_finding(trial)
-    other = with_other_engine(settings)
-    if other is None or other.recogniser is None:
-        return
-    name = other.recogniser.model.name
-    try:
-        trial = _tried(other, f"playing it through {name}, with the other engine …")
-    except LivetransError as error:
-        yield Finding("other engine", WARNING, str(error))
-        return
-    measured["other"] = asdict(trial) | {"recogniser_model": name, "keeps_up": trial.keeps_up}
-    if trial.gpu_unused:
-        yield Finding("GPU", WARNING, GPU_UNUSED.rstrip("."))
-    yield doctor.other_finding(name, trial)
-
-
-def _tried(settings: Settings, progress: str) -> doctor.Trial:
-    """Show the progress, and return what a trial run measured."""
-    _show_progress(progress)
-    with _quiet():
-        return doctor.run_trial(settings, SystemClock())
+        state = OK if trial.lag is not None else WARNING
+        return Finding("captions", state, f"this machine keeps up: {lag}; {busy}")
+    advice = "choose a smaller translator with --mt, fewer languages with --to, or a longer --step"
+    if trial.recogniser >= trial.translator:
+        advice = "choose a smaller recogniser with --asr, give it --window partials, or a longer --step"
+    return Finding("captions", state, f"{text}; {busy}", advice)
 
 
 def _listen() -> tuple[str, float]:
     """Return the default microphone's name, and the level of its loudest moment.
 
-    Listens for a second from the first sound that is not zero. The capture itself gives up where none comes.
+    Listens for a second from the first sound that is not zero. The capture itself gives up if none comes.
 
     Raises:
         SourceError: there is none, or it gives no sound.
@@ -209,7 +419,7 @@ def _quiet() -> Iterator[None]:
 
 def _show(finding: Finding) -> None:
     lines = [finding.text, *([f"-> {finding.advice}"] if finding.advice else [])]
-    wrapped = [textwrap.wrap(visible(as_started(line)), WIDTH - _INDENT, break_on_hyphens=False) for line in lines]
+    wrapped = [textwrap.wrap(visible(as_started(line)), _WIDTH - _INDENT, break_on_hyphens=False) for line in lines]
     first = f"{finding.state:<8}{finding.name:<{_INDENT - 8}}"
     click.echo(first + f"\n{' ' * _INDENT}".join(chain.from_iterable(wrapped)))
 

@@ -167,7 +167,7 @@ def with_other_engine(settings: Settings) -> Settings | None:
     recogniser = settings.recogniser
     assert recogniser is not None
     other = FASTER_WHISPER if engine_of(recogniser.model) == WHISPER_CPP else WHISPER_CPP
-    if other == WHISPER_CPP and not is_installed(_LIBRARY):
+    if other == WHISPER_CPP and not has_whisper_cpp():
         return None
     unnamed = replace(settings, recogniser=replace(recogniser, model=UNNAMED, engine=other))
     try:
@@ -222,6 +222,11 @@ def engines_of(wanted: str) -> tuple[str, ...]:
     if wanted != "auto":
         return (wanted,)
     return (WHISPER_CPP, FASTER_WHISPER) if has_gpu_engine() else (FASTER_WHISPER,)
+
+
+def has_whisper_cpp() -> bool:
+    """Return whether whisper.cpp is installed."""
+    return is_installed(_LIBRARY)
 
 
 def has_gpu_engine() -> bool:

@@ -18,17 +18,17 @@ from livetrans.lm.families import family_of
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _MOST_ELEMENTS = 1000
-"""Of an array that is skipped: tags and languages of a model have fewer, its pieces more."""
+"""Longest array that is skipped over: a model has fewer tags and languages, and more pieces."""
 _LONGEST = 1 << 20
 _MOST_PAIRS = 1000
 
 _OTHER_KINDS = tuple("bert nomic-bert jina-bert roberta clip whisper t5encoder wavtokenizer embedding".split())
-"""Beginnings or endings of architectures that are no language models."""
+"""Beginnings or endings of architectures that are not language models."""
 _STATEFUL = tuple(
     "mamba rwkv arwkv jamba lfm2 falcon-h1 granitehybrid nemotron_h nemotron-h plamo2 qwen3next qwen35 "
     "kimi-linear".split()
 )
-"""Beginnings of architectures with a recurrent state, which cannot be rewound. llama.cpp decides when it loads one."""
+"""Beginnings of architectures with a recurrent state, which cannot be rewound. llama.cpp has the last word."""
 
 
 def is_gguf(path: Path) -> bool:
@@ -82,20 +82,6 @@ def family(path: Path) -> str | None:
     """Return the family of a translator's prompt, as far as the first metadata tells; None if the file is no GGUF."""
     metadata = {key: value for key, value in read_metadata(path).items() if isinstance(value, str)}
     return family_of(metadata.get) if metadata else None
-
-
-def context_bytes(path: Path, tokens: int) -> int:
-    """Return the size of a context's cache, whose keys and values llama.cpp keeps in two bytes each; 0 if unknown."""
-    metadata = read_metadata(path)
-
-    def number(key: str) -> int:
-        value = metadata.get(f"{_architecture(metadata)}.{key}", 0)
-        return value if isinstance(value, int) else 0
-
-    heads = number("attention.head_count")
-    width = number("embedding_length") // heads if heads else 0
-    key, value = (number(f"attention.{name}_length") or width for name in ("key", "value"))
-    return 2 * tokens * number("block_count") * (number("attention.head_count_kv") or heads) * (key + value)
 
 
 def _value(stream: BinaryIO, kind: int) -> object:

@@ -105,11 +105,12 @@ class WhisperRecogniser(WhisperPasses):
         )
 
 
-def engine() -> tuple[tuple[str, ...], int]:
-    """Return CTranslate2's names of the types that it computes with on this processor, and how many CUDA devices."""
+def cuda_devices() -> int:
+    """Return how many CUDA devices CTranslate2 can use."""
     import ctranslate2
 
-    return tuple(sorted(ctranslate2.get_supported_compute_types("cpu"))), ctranslate2.get_cuda_device_count()
+    count: int = ctranslate2.get_cuda_device_count()
+    return count
 
 
 def _load(settings: RecogniserSettings, config: dict[str, Any]) -> Any:

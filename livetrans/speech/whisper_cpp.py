@@ -293,12 +293,3 @@ def gpu_in(log: str) -> str | None:
     """Return ggml's name of the GPU that was started, by what whisper.cpp printed as it loaded a model."""
     found = re.search(r"^whisper_backend_init_gpu: using (\S+) backend$", log, re.MULTILINE)
     return found[1] if found and f"failed to initialize {found[1]} backend" not in log else None
-
-
-def engine() -> str | None:
-    """Return what whisper.cpp says of its build; None where it is not installed."""
-    if not is_installed(LIBRARY):
-        return None
-    with start_python(_PROCESS, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        return process.stdout.read().decode(errors="replace")

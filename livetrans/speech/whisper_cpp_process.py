@@ -8,8 +8,8 @@ It reads requests from standard input, a line of JSON each, and writes a line of
   `interrupted` where SIGUSR1 has come since the last ones, and the request has `interruptible`.
 
 The first line that it writes has the codes of the languages, and what the library printed as it loaded the model;
-`fault` in a line says what failed. It ends when its standard input does. Started without a model, it writes what the
-library says of its build. The package's own class takes sound, not features, and gives no times of tokens.
+`fault` in a line says what failed. It ends when its standard input does. The package's own class takes sound,
+not features, and gives no times of tokens.
 """
 
 from __future__ import annotations
@@ -140,10 +140,6 @@ def _main() -> None:
     # What the library prints must not come between the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    if len(sys.argv) == 1:
-        answers.write(cpp.whisper_print_system_info())
-        answers.flush()
-        os._exit(0)
     serve(sys.argv[1], json.loads(sys.argv[2]), open(0, "rb"), answers)
     # Without teardown: ggml's aborts where a device is in use.
     os._exit(0)

@@ -5,73 +5,78 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
+import threading
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from livetrans.audio import portaudio
 from livetrans.cli import doctor, run
-from livetrans.doctor import BROKEN, OK, WARNING, Trial, _Load, check_whisper_cpp
-from livetrans.errors import SourceError
+from livetrans.cli.doctor import BROKEN, OK, WARNING, Trial, _Load, run_trial, trial_finding
+from livetrans.clock import SystemClock
+from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
+from livetrans.errors import ModelError, SourceError
 from livetrans.events import Notice, Record
 from livetrans.models.chosen import GPU_UNUSED
 from livetrans.models.find import MODELS_VARIABLE
+from livetrans.run import opening
+from tests.run.faults import FaultyModel, ScaledClock, Schedule, Slow
+from tests.run.scripted_run import no_thread_left
 
-pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
-
-
-GOOD = Trial(True, 24.0, 0.6, 1.9, 0.3, 0.2, {}, "normal", 0.0)
+GOOD = Trial(True, 24.0, 0.6, 1.9, 0.3, 0.2, "normal")
 
 
 @pytest.fixture(autouse=True)
 def microphone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_listen", lambda: ("USB Headset", 0.05))
     monkeypatch.setattr(doctor, "_open_output", lambda: "Speaker")
-    monkeypatch.setattr(portaudio, "portaudio_version", lambda: "PortAudio V19.7.0")
+    monkeypatch.setattr(doctor, "portaudio_version", lambda: "PortAudio V19.7.0")
 
 
 @pytest.fixture
 def run_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the figures of an earlier trial run."""
-    monkeypatch.setattr("livetrans.doctor.run_trial", lambda settings, clock: GOOD)
+    monkeypatch.setattr(doctor, "run_trial", lambda settings, clock: GOOD)
+
+
+@pytest.fixture
+def settings(recogniser_path: Path, translator_path: Path) -> Settings:
+    return Settings(RecogniserSettings(recogniser_path), LanguageModelSettings(translator_path))
 
 
 def test_the_report_fits_a_terminal_and_names_what_it_measured(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("livetrans.doctor.SPEECH_SECONDS", 4.0)
+    monkeypatch.setattr(doctor, "SPEECH_SECONDS", 4.0)
     assert run(["doctor"]) == 0
     printed, errors = capfd.readouterr()
     assert errors == ""
     lines = printed.splitlines()
     assert max(map(len, lines)) <= 80
     named = [line[8:22].strip() for line in lines if line[:8].strip() in (OK, WARNING, BROKEN)]
-    expected = "versions llama.cpp CTranslate2 whisper.cpp microphone output disk models memory captions"
-    assert " ".join(name for name in named if name != "other load") == expected
+    assert named == ["versions", "translation", "recognition", "microphone", "output", "models", "captions"]
+    for name in ("livetrans", "Python", "llama-cpp-python", "ctranslate2", "faster-whisper", "PortAudio V19.7.0"):
+        assert name in printed
     assert "understands synthetic voices only" in " ".join(printed.split())
     assert lines[-1].startswith("Ready")
 
 
 @pytest.mark.usefixtures("run_before")
-def test_json_holds_the_findings_and_the_figures(capfd: pytest.CaptureFixture[str]) -> None:
+def test_json_holds_the_findings_and_the_figures_of_each_engine(
+    cpp_recogniser_path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = {**asdict(GOOD), "keeps_up": True}
+    shutil.copyfile(cpp_recogniser_path, tmp_path / "ggml-own.bin")
+    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path))
     assert run(["doctor", "--json", "--step", "0.5"]) == 0
     report = json.loads(capfd.readouterr().out)
     assert report["ok"] is True
     assert all(found["state"] in (OK, WARNING) for found in report["findings"])
-    assert report["measured"] == {**asdict(GOOD), "keeps_up": True}
-
-
-@pytest.mark.usefixtures("run_before")
-def test_a_model_of_the_other_engine_is_measured_too(
-    cpp_recogniser_path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copyfile(cpp_recogniser_path, tmp_path / "ggml-own.bin")
-    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path))
-    assert run(["doctor", "--json"]) == 0
-    report = json.loads(capfd.readouterr().out)
-    assert report["measured"]["other"] == {**asdict(GOOD), "recogniser_model": "ggml-own.bin", "keeps_up": True}
-    assert report["findings"][-1]["name"] == "other engine" and "keeps up" in report["findings"][-1]["text"]
+    other = {**figures, "recogniser_model": "ggml-own.bin"}
+    assert report["measured"] == {**figures, "recogniser_model": "livetrans-recogniser-en", "other": other}
+    assert report["findings"][-1]["name"] == "other engine"
+    assert report["findings"][-1]["text"].startswith("with ggml-own.bin this machine keeps up")
 
 
 def test_a_gpu_that_could_not_be_started_is_said(
@@ -79,27 +84,38 @@ def test_a_gpu_that_could_not_be_started_is_said(
 ) -> None:
     load = _Load()
     load.write(Record(0.0, Notice("warning", GPU_UNUSED)))
-    monkeypatch.setattr("livetrans.doctor.run_trial", lambda settings, clock: replace(GOOD, gpu_unused=load.gpu_unused))
+    monkeypatch.setattr(doctor, "run_trial", lambda settings, clock: replace(GOOD, gpu_unused=load.gpu_unused))
     assert run(["doctor", "--json"]) == 0
     findings = {found["name"]: found for found in json.loads(capfd.readouterr().out)["findings"]}
     assert findings["GPU"]["state"] == WARNING and "runs on the processor" in findings["GPU"]["text"]
 
 
 @pytest.mark.parametrize(
-    ("info", "on_a_mac", "state", "text"),
+    ("on_a_mac", "is_installed", "state", "text"),
     [
-        (None, False, None, ""),
-        (None, True, WARNING, "not installed"),
-        ("WHISPER : COREML = 0 | MTL : EMBED_LIBRARY = 1 | CPU : NEON = 1 | ", True, OK, "built for Metal"),
-        ("WHISPER : COREML = 0 | CPU : AVX2 = 1 | ", False, OK, "runs on the processor"),
+        (True, False, WARNING, "by faster-whisper"),
+        (True, True, OK, "on the GPU, by whisper.cpp"),
+        (False, True, OK, "whisper.cpp runs on the processor too"),
+        (False, False, OK, "on the processor, by faster-whisper"),
     ],
 )
-def test_the_gpu_engine_is_reported_by_its_build(
-    info: str | None, on_a_mac: bool, state: str | None, text: str
+def test_what_recognition_computes_on_is_reported(
+    on_a_mac: bool, is_installed: bool, state: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finding = check_whisper_cpp(info, on_a_mac, "pip install it")
-    assert (finding.state if finding else None) == state
-    assert finding is None or text in finding.text
+    monkeypatch.setattr(doctor, "on_apple_silicon", lambda: on_a_mac)
+    monkeypatch.setattr(doctor, "has_gpu_engine", lambda: on_a_mac and is_installed)
+    monkeypatch.setattr(doctor, "has_whisper_cpp", lambda: is_installed)
+    finding = doctor.check_recognition()
+    assert finding.state == state and text in finding.text
+    assert (finding.advice is None) == (state == OK)
+
+
+def test_a_mac_without_metal_gets_a_command_for_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("livetrans.lm.llama.cells.runs_on_cpu", lambda: True)
+    assert doctor.check_translation().state == OK
+    monkeypatch.setattr(doctor, "ON_A_MAC", True)
+    found = doctor.check_translation()
+    assert found.state == WARNING and f"{sys.executable} -m pip install" in str(found.advice)
 
 
 def damaged(translator: Path) -> bytes:
@@ -138,14 +154,15 @@ def test_models_that_are_not_there_end_the_report(capsys: pytest.CaptureFixture[
     assert "there is no file '/absent.gguf'" in " ".join(capsys.readouterr().out.split())
 
 
-def test_help_lists_what_changes_the_measurement_and_every_option_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_option_of_a_run_is_taken_and_checked_before_anything_is_examined(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert run(["doctor", "--help-all"]) == 0
     printed = capsys.readouterr().out
-    assert "--step" in printed and "--asr" in printed and "--config" in printed
-    assert "--theme" not in printed and "--session" not in printed
+    assert "--step" in printed and "--asr" in printed and "--theme" not in printed
     assert run(["doctor", "--theme", "textual-light", "--to", "Klingon"]) == 2
     printed, errors = capsys.readouterr()
-    assert printed == "" and "Klingon" in errors, "before anything is examined"
+    assert printed == "" and "Klingon" in errors
 
 
 @pytest.mark.usefixtures("run_before")
@@ -189,7 +206,7 @@ def test_too_little_memory_is_broken_and_nothing_is_loaded(
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 1_000_000}))
     assert run(["doctor"]) == 1
     printed = capsys.readouterr().out
-    assert "broken  memory" in printed and "ok      captions" not in printed
+    assert "broken  models" in printed and "captions" not in printed
 
 
 def test_what_native_code_writes_to_standard_error_is_not_shown(capfd: pytest.CaptureFixture[str]) -> None:
@@ -197,3 +214,70 @@ def test_what_native_code_writes_to_standard_error_is_not_shown(capfd: pytest.Ca
         os.write(2, b"ALSA lib conf.c")
     os.write(2, b"after")
     assert capfd.readouterr().err == "after"
+
+
+@pytest.mark.parametrize(("level", "state"), [(0.0, WARNING), (0.0001, WARNING), (0.05, OK)])
+def test_a_microphone_that_hears_nothing_is_a_warning_with_advice(level: float, state: str) -> None:
+    found = doctor.check_microphone(lambda: ("USB Headset", level))
+    assert found.state == state and "USB Headset" in found.text
+    assert (found.advice is None) == (state == OK)
+
+
+def test_figures_are_those_of_the_run(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "SPEECH_SECONDS", 4.0)
+    measured = run_trial(settings, SystemClock())
+    assert measured.finished and measured.heard == pytest.approx(4.0, abs=0.1)
+    assert measured.lag is not None and measured.lag_95 is not None and 0 < measured.lag <= measured.lag_95
+    assert 0 < measured.recogniser < 1 and 0 < measured.translator < 1
+    assert no_thread_left()
+
+
+class SlowModel(FaultyModel):
+    threads = 1
+
+
+def test_a_slow_model_ends_in_bounded_time_and_is_named(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    speed = 40.0
+    clock, open_model = ScaledClock(SystemClock(), speed), opening.open_model
+
+    def open_slow_model(*arguments: object) -> SlowModel:
+        return SlowModel(open_model(*arguments), Schedule(clock, always=Slow(seconds=4.0)))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(opening, "open_model", open_slow_model)
+    began = clock.now()
+    measured = run_trial(settings, clock)
+    assert not measured.finished and not measured.keeps_up
+    assert clock.now() - began < doctor.LOADING_SECONDS + doctor.SPEECH_SECONDS + 2 * doctor.CATCH_UP_SECONDS
+    finding = trial_finding(measured)
+    assert finding.state != OK and "does not keep up" in finding.text and "--mt" in (finding.advice or "")
+    assert no_thread_left()
+
+
+def test_models_that_do_not_load_are_not_waited_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    end = threading.Event()
+
+    def load(*arguments: object) -> None:
+        end.wait(60)
+        raise ModelError("nobody waits for this")
+
+    monkeypatch.setattr(doctor, "open_audio", load)
+    monkeypatch.setattr(doctor, "LOADING_SECONDS", 0.0)
+    with pytest.raises(ModelError, match="not loaded after"):
+        run_trial(settings, SystemClock())
+    end.set()
+
+
+@pytest.mark.parametrize(
+    ("change", "state", "words"),
+    [
+        ({}, OK, "keeps up: half of the words are shown within 0.6 s"),
+        ({"translator": 0.9}, WARNING, "just keeps up"),
+        ({"left_out": "few partials"}, WARNING, "leaving out growing captions (few partials)"),
+        ({"finished": False, "heard": 9.0}, WARNING, "does not keep up: 9 of 24 s"),
+        ({"finished": False, "lag": None}, BROKEN, "does not keep up"),
+        ({"lag": None}, WARNING, "no word of the recording was recognised"),
+    ],
+)
+def test_each_end_has_its_words(change: dict[str, object], state: str, words: str) -> None:
+    finding = trial_finding(replace(GOOD, **change))  # type: ignore[arg-type]
+    assert finding.state == state and words in finding.text

@@ -221,13 +221,6 @@ def _load(path: Path, on_progress: Callable[[float], None] | None) -> Any:
     return model
 
 
-def engine() -> str:
-    """Return what the installed llama.cpp says of itself: `CPU : AVX2 = 1 | FMA = 1 | ...`."""
-    _redirect_log()
-    info: str = llama_cpp.llama_print_system_info().decode()
-    return info
-
-
 @cache
 def _redirect_log() -> None:
     """Send llama.cpp's errors to `_log`; importing the binding installed a callback that prints."""
