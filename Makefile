@@ -1,10 +1,10 @@
 # livetrans: `make demo` and `make test` need Python 3.11 or newer, a C++ compiler and make; nothing else.
-# Both create .venv once; later runs start at once, and install again only when pyproject.toml or constraints.txt change.
+# Both create .venv once, and install again only when pyproject.toml or constraints.txt change.
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Of llama.cpp its engine alone is built: neither its programs' common library, which llama-cpp-python forces on unless a
-# variable that is no option is off, nor its vision library.
+# Only llama.cpp's engine is built, without its vision library and its programs' common library. llama-cpp-python forces
+# the latter on unless a plain CMake variable, not the option of that name, turns it off.
 ENGINE := $(VENV)/llama-cpp.cmake
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURDIR)/$(ENGINE)'
@@ -19,7 +19,7 @@ help:  ## show this list
 demo: $(VENV)/.demo  ## German captions for the recording in the tree
 	@$(BIN)/livetrans replay recordings/demo.flac --from en --to de
 
-test: $(VENV)/.test  ## run the tests, but for the long ones (all of them: make test PYTEST_ARGS="-m ''")
+test: $(VENV)/.test  ## run the tests, except the long ones (all of them: make test PYTEST_ARGS="-m ''")
 	@$(BIN)/python -m pytest --numprocesses $(CORES) --dist worksteal $(PYTEST_ARGS)
 
 check: $(VENV)/.check  ## format, lint, types and import contracts
@@ -29,9 +29,9 @@ check: $(VENV)/.check  ## format, lint, types and import contracts
 	@$(BIN)/mypy --platform darwin
 	@$(BIN)/lint-imports
 
-# All of them, if you do not name others.
+# All of them by default.
 MAC_TESTS := tests
-mac: $(VENV)/.check  ## tests on a Mac rehearsed on Linux (others than usual: make mac MAC_TESTS=tests/run)
+mac: $(VENV)/.check  ## tests on a Mac rehearsed on Linux (some of them: make mac MAC_TESTS=tests/run)
 	@$(BIN)/python -m pytest -p tests.mac --numprocesses $(CORES) --dist worksteal $(PYTEST_ARGS) $(MAC_TESTS)
 
 newest: $(VENV)/bin/python $(ENGINE)  ## the tests with the newest releases of all libraries, without upper bounds, in .venv-newest
@@ -45,11 +45,11 @@ endurance: $(VENV)/.test  ## hours: a soak, 50 killed runs and the fuzzers; thei
 clean:  ## remove .venv, .venv-newest and caches
 	rm -rf $(VENV) .venv-newest .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
 
-# What is installed for one target is enough for those before it too.
+# What one target installs is enough for those before it.
 $(VENV)/.demo: EXTRAS :=
 $(VENV)/.test: EXTRAS := [test,bench]
 $(VENV)/.test: SERVES := $(VENV)/.demo
-# Other people's scorers, which the tests compare ours with; without the dependencies of their own models.
+# Other projects' scorers, which the tests compare ours with; without the dependencies of their models.
 $(VENV)/.test $(VENV)/.check: SCORERS := tests/outside-scorers.txt
 $(VENV)/.check: EXTRAS := [dev,bench]
 $(VENV)/.check: SERVES := $(VENV)/.test $(VENV)/.demo
@@ -63,7 +63,7 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.check: $(VENV)/bin/python pyproject.toml co
 	  command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
 	    echo "livetrans: no C++ compiler was found; install one (Debian, Ubuntu: apt install g++; macOS: xcode-select --install) and run make again." >&2; \
 	    exit 1; }; \
-	  echo "livetrans: llama-cpp-python is compiled for this machine, which takes 5 minutes of processor time, about 3 minutes on two cores (seconds if pip kept an earlier build); a line comes every minute."; \
+	  echo "livetrans: compiling llama-cpp-python for this machine: 5 minutes of processor time, about 3 minutes on two cores (seconds if pip kept an earlier build). A line appears every minute."; \
 	fi
 	@( minutes=0; while sleep 60 >/dev/null 2>&1 && kill -0 $$PPID 2>/dev/null; do \
 	     minutes=$$((minutes + 1)); echo ""; echo "livetrans: still installing (compiling llama-cpp-python), $$minutes of about 3 min"; \
