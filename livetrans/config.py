@@ -297,13 +297,8 @@ class MaskSettings:
     )
 
 
-THEMES = (
-    "ansi-dark", "ansi-light", "atom-one-dark", "atom-one-light", "catppuccin-frappe", "catppuccin-latte",
-    "catppuccin-macchiato", "catppuccin-mocha", "dracula", "flexoki", "gruvbox", "monokai", "nord", "rose-pine",
-    "rose-pine-dawn", "rose-pine-moon", "solarized-dark", "solarized-light", "textual-dark", "textual-light",
-    "tokyo-night",
-)  # fmt: skip
-"""The names of Textual's themes; stated here because importing Textual takes as long as the rest of a start."""
+THEMES = ("dark", "light", "ansi")
+"""Colours of the screen; `ansi` are the terminal's own."""
 PANELS = ("people", "research", "off")
 GAMMA, MOST_GAMMA = 4, 16
 
@@ -405,12 +400,11 @@ class OutputSettings:
     panel: str = option(
         "people", "--panel", "Panel at start: people (lag, calm, keys), research (all figures) or off.", choices=PANELS
     )
-    theme: str | None = option(
-        None,
-        "--theme NAME",
-        f"Colours of the screen. One of {', '.join(THEMES)}.",
+    theme: str = option(
+        "dark",
+        "--theme",
+        "Colours of the screen: dark, light, or ansi (the terminal's own).",
         choices=THEMES,
-        default_text="textual-dark",
         everyday=True,
     )
     jsonl: str | None = option(

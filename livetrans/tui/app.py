@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from time import monotonic
 
 from textual.app import App, ComposeResult, SystemCommand
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import Screen
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import Footer, Input
 
 from livetrans.config import PANELS
@@ -20,13 +21,14 @@ from livetrans.text import counted, visible
 from livetrans.tui import keys
 from livetrans.tui.board import Boards, Posted, ScreenSink
 from livetrans.tui.captions import History, Panes, Search
+from livetrans.tui.clipboard import copy_text
 from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import COMMANDS, bindings, listed, palette
 from livetrans.tui.messages import MessageRow, Messages, MessagesSheet
 from livetrans.tui.panel import ROOMY_HEIGHT, SECTIONS, Figures, Strip
 from livetrans.tui.readers import NOT_SERVED, ReadersBar, ReadersScreen, Served, open_in_browser
 from livetrans.tui.status import Loading, Phase, TopBar
-from livetrans.tui.terminal import copy_text, readable
+from livetrans.tui.themes import THEMES
 from livetrans.tui.wrapped import Sheet
 
 POLL_SECONDS = 0.25
@@ -93,6 +95,8 @@ class LivetransApp(App[str]):
         self._shown_panel = output.panel
         self._phase = Phase.LOADING
         self._paused = self._quitting = self._is_started = False
+        self._paused_at = 0.0
+        self._is_live = False
         self._failure: str | None = None
         self._below = 0
         self._boards = Boards(settings)
@@ -109,12 +113,11 @@ class LivetransApp(App[str]):
         self._column = Column(self.on_resize)
         self._panel = VerticalScroll(self._figures, id="panel", can_focus=False)
         self._strip = Strip(id="strip")
-        if output.theme is not None:
-            self.theme = output.theme
-
-    def get_css_variables(self) -> dict[str, str]:
-        variables = super().get_css_variables()
-        return {**variables, **readable(variables)}
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = output.theme
+        for name in BUILTIN_THEMES:  # Their colours cannot all be read.
+            self.unregister_theme(name)
 
     def compose(self) -> ComposeResult:
         yield self._top
@@ -175,6 +178,7 @@ class LivetransApp(App[str]):
             case Notice() as notice:
                 self._show_notice(notice)
             case RunStarted(origin=origin):
+                self._is_live = origin is None or origin.path is None
                 if origin is not None:
                     self._title = origin.name
                     self._top.rename(self._full_title())
@@ -241,12 +245,17 @@ class LivetransApp(App[str]):
             self._figures.show(snapshot, self._shown_panel, self._listed)
         self._strip.show(snapshot, self._shown_panel)
 
-    def action_pause(self) -> None:
+    async def action_pause(self) -> None:
+        """Pause or resume the run. The history marks a pause in which something live was not heard."""
         if self._phase is Phase.ENDED:
             self._row.show_answer(HAS_ENDED)
         elif self._phase is not Phase.FINISHING:
             self._paused = not self._paused
             self._pipeline.pause(self._paused)
+            if self._paused:
+                self._paused_at = monotonic()
+            elif self._is_live:
+                await self._extend(self._boards.mark_pause(self._snapshot().heard, monotonic() - self._paused_at))
             self._show_state()
             self._show_numbers()
 

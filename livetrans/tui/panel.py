@@ -24,7 +24,7 @@ BEHIND_SECONDS = 3.0
 up."""
 
 LABEL, HEADING, FULL, EMPTY = "$quiet", "bold $loud", "$good", "$quiet"
-"""Styles of the panel's parts; `$quiet` and `$loud` are the app's own, readable in every theme."""
+"""Styles of the panel's parts; `$quiet` and `$loud` are the app's own."""
 ROOMY_HEIGHT = 38
 """Height from which the panel has room for headings."""
 SPACED_HEIGHT = 29

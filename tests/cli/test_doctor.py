@@ -160,7 +160,7 @@ def test_every_option_of_a_run_is_taken_and_checked_before_anything_is_examined(
     assert run(["doctor", "--help-all"]) == 0
     printed = capsys.readouterr().out
     assert "--step" in printed and "--asr" in printed and "--theme" not in printed
-    assert run(["doctor", "--theme", "textual-light", "--to", "Klingon"]) == 2
+    assert run(["doctor", "--theme", "light", "--to", "Klingon"]) == 2
     printed, errors = capsys.readouterr()
     assert printed == "" and "Klingon" in errors
 

@@ -332,6 +332,6 @@ def test_an_unknown_theme_is_refused_without_importing_the_screen(
     seen: Seen, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], plain: list[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "livetrans.tui.app", None)  # An import of it would fail.
-    assert run(["replay", "talk.flac", "--theme", "textual-light", *plain]) == 0
+    assert run(["replay", "talk.flac", "--theme", "light", *plain]) == 0
     assert run(["replay", "talk.flac", "--theme", "textual-ligt", *plain]) == 2
-    assert "textual-light" in capsys.readouterr().err
+    assert "light" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from livetrans.config import DecodingSettings, OutputSettings, Settings
-from livetrans.events import Caption, Gap, Notice, Record, Transcript
+from livetrans.events import Caption, Gap, Notice, Origin, Record, RunStarted, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.session.codec import read_records
 from livetrans.session.export import Finals
@@ -22,6 +22,7 @@ from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import BIAS_STEP, COMMANDS, listed
 from tests.moved_rows import MovedRows
 from tests.tui.scripted import (
+    FULL,
     caption,
     conversation,
     ended,
@@ -139,6 +140,20 @@ async def test_keys_move_the_run() -> None:
             ("from", "fr"),
             ("to", "ar"),
         ]
+
+
+async def test_a_pause_of_the_users_own_is_marked_where_something_was_missed() -> None:
+    live = replace(FULL, total=None)
+    async with on_stage(started(), *finals(2), snapshot=live) as stage:
+        await stage.press("space", "space")
+        await stage.play(*finals(2, 4))
+        assert stage.history == ["Satz 0.", "Satz 1.", "[paused for 0 s]", "Satz 2."]
+    # A file waits.
+    waits = RunStarted({}, origin=Origin("council.wav", "/council.wav"))
+    async with on_stage(waits, *finals(2)) as stage:
+        await stage.press("space", "space")
+        await stage.play(*finals(2, 4))
+        assert stage.history == ["Satz 0.", "Satz 1.", "Satz 2."]
 
 
 async def test_every_command_is_in_the_palette_under_its_name() -> None:
@@ -399,13 +414,13 @@ async def test_captions_stand_alone_by_a_key() -> None:
 
 async def test_a_theme_that_was_chosen_says_how_to_keep_it() -> None:
     async with on_stage(
-        *conversation(), size=(120, 30), settings=Settings(output=OutputSettings(theme="nord"))
+        *conversation(), size=(120, 30), settings=Settings(output=OutputSettings(theme="dark"))
     ) as stage:
         assert "config.toml" not in stage.text
-        stage.app.theme = "gruvbox"
+        stage.app.theme = "light"
         await settle(stage.pilot)
         await stage.press("n")
-        assert '`theme = "gruvbox"` in config.toml' in stage.unframed
+        assert '`theme = "light"` in config.toml' in stage.unframed
 
 
 async def test_the_panel_key_goes_from_people_to_research_to_none() -> None:

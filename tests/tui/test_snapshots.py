@@ -38,7 +38,7 @@ def test_captions(snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(still(*conversation()), run_before=settle, terminal_size=size)
 
 
-@pytest.mark.parametrize("theme", ["textual-light", pytest.param("ansi-dark", marks=pytest.mark.long)])
+@pytest.mark.parametrize("theme", ["light", pytest.param("ansi", marks=pytest.mark.long)])
 def test_themes(snap_compare: Compare, theme: str) -> None:
     assert snap_compare(still(*conversation(), theme=theme), run_before=settle, terminal_size=(80, 24))
 
