@@ -104,5 +104,5 @@ async def test_the_row_is_one_row_and_shows_the_newest_warning(said: list[Any], 
             messages.answer = one
         row = messages.row(width).plain
         assert "\n" not in row and display_width(row) <= width
-        assert row.startswith("! ") == bool(messages.warnings)
+        assert row.startswith("!") == bool(messages.warnings)
     assert [one for one in said if isinstance(one, Notice)] == list(messages.said)
