@@ -152,12 +152,6 @@ def recorded_corpus(
     return _corpus("recorded", path.resolve().name, languages, segments[:sentences])
 
 
-def transcript_corpus(transcripts: Iterable[Transcript], name: str, languages: Languages) -> Corpus:
-    """Return the transcripts of one run that was just heard, without times and references."""
-    segments = _segments(((transcript, None) for transcript in transcripts), name, 0)
-    return _corpus("recorded", name, languages, list(segments))
-
-
 def find_streams(path: Path) -> list[Path]:
     """Return the streams at a path, in the order of their names."""
     if (path.is_file() and may_be_json_lines(path)) or (path / EVENTS_FILE).is_file():
@@ -171,18 +165,16 @@ def find_streams(path: Path) -> list[Path]:
     return sorted(streams)
 
 
-def _segments(
-    transcripts: Iterable[tuple[Transcript, float | None]], stream: str, first_id: int
-) -> Iterator[CorpusSegment]:
-    """Yield the segments of a stream in the order of their finals, those without words left out.
+def _segments(transcripts: Iterable[tuple[Transcript, float]], stream: str, first_id: int) -> Iterator[CorpusSegment]:
+    """Yield the segments of a stream in the order of their finals, without those that have no words.
 
-    With each transcript comes the instant at which it came; None where times are not to be kept.
+    With each transcript comes the time at which it came.
     """
     waiting: dict[int, list[SourceUpdate]] = {}
     number = 0
     for order, (transcript, due) in enumerate(transcripts):
         updates = waiting.setdefault(transcript.segment_id, [])
-        end = transcript.end or None if due is not None else None
+        end = transcript.end or None
         if transcript.text:
             times = end, transcript.captured_at, due
             updates.append(SourceUpdate(transcript.text, transcript.final, order, *times, transcript.ended))

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from livetrans.bench.methods import BASELINE, Method
+from livetrans.bench.run import BASELINE, Method, parse_method
 from livetrans.bench.runfile import RunFile, Segment, Update
 from livetrans.config import MaskSettings
 from livetrans.errors import UsageError
@@ -72,7 +72,7 @@ class MeasuredRun:
         self.language = parse_language(header.corpus.target_language)
         self.unit = settings.unit or quality.default_unit(header.corpus.target_language)
         self.tokenize = lru_cache(1000)(quality.tokenizer(self.unit)) if self.unit != MODEL_UNIT else None
-        labels = [method.label for method in header.methods]
+        labels = header.methods
         done = [
             [
                 one
@@ -90,7 +90,7 @@ class MeasuredRun:
             )
         self.segments = self.repeats[0]
         self.scores = lru_cache(maxsize=None)(self._scores)
-        self.methods = {method.label: MeasuredMethod(self, method) for method in header.methods}
+        self.methods = {label: MeasuredMethod(self, label) for label in labels}
         self.rows = [
             row
             for method in self.methods.values()
@@ -174,11 +174,12 @@ class Repeat:
 class MeasuredMethod:
     """One method of a run: counts are of the first repeat, times of all."""
 
-    def __init__(self, run: MeasuredRun, method: Method) -> None:
+    def __init__(self, run: MeasuredRun, label: str) -> None:
         self.run = run
-        self.method = method
-        self.label, self.decoder, self.bias = method.label, method.decoder, method.bias
-        self.output_mask_k = method.output_mask_k
+        self.label = label
+        self.method: Method = parse_method(label)
+        self.decoder, self.bias = self.method.decoder, self.method.bias
+        self.output_mask_k = self.method.mask_k
 
     @property
     def units(self) -> MethodUnits:
@@ -213,7 +214,7 @@ class MeasuredMethod:
         return self.sums.output_tokens - self.sums.accepted_tokens + self.updates - self.sums.truncated
 
     @property
-    def drafted(self) -> bool:
+    def has_proposals(self) -> bool:
         """Whether a draft model proposed anything."""
         return self.sums.proposed_tokens > 0
 
@@ -294,25 +295,25 @@ class MeasuredMethod:
 class Row:
     """A method as a table shows it, maybe under a display-only mask, which changes nothing but its erasure."""
 
-    of: MeasuredMethod
+    method: MeasuredMethod
     display_k: int = 0
 
     @property
     def label(self) -> str:
-        """`rt`, `ssbd@0.2`, `ssbd@0.2+mask3` (output mask), `ssbd@0.2+display3` (display-only mask)."""
-        return f"{self.of.label}+display{self.display_k}" if self.display_k else self.of.label
+        """`rt`, `ssbd@0.2`, `ssbd@0.2:mask=3` (output mask), `ssbd@0.2:display=3` (display-only mask)."""
+        return f"{self.method.label}:display={self.display_k}" if self.display_k else self.method.label
 
     @property
     def mask(self) -> str:
-        return "display" if self.display_k else "output" if self.of.output_mask_k else "none"
+        return "display" if self.display_k else "output" if self.method.output_mask_k else "none"
 
     @property
     def mask_k(self) -> int:
-        return self.display_k or self.of.output_mask_k
+        return self.display_k or self.method.output_mask_k
 
     @cached_property
     def erasure(self) -> NormalizedErasure:
-        return self.of.erasure(self.mask_k)
+        return self.method.erasure(self.mask_k)
 
 
 def ratio(above: float | None, below: float | None) -> float | None:

@@ -13,9 +13,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from livetrans.bench.figures import FIGURES, names_of, pair_of, unit_name
 from livetrans.bench.measures import MeasuredRun, Row
-from livetrans.decoding import DECODERS
+from livetrans.bench.tables import FIGURES, names_of, pair_of, unit_name
 from livetrans.errors import UsageError
 from livetrans.files import require_new_files
 from livetrans.installation import install_command
@@ -180,13 +179,13 @@ def _over_bias(rows: Mapping[str, Sequence[Row]], figures: Sequence[str]) -> lis
         curves: dict[str, list[tuple[float, float, Bounds | None]]] = {}
         levels = []
         for name, row, value in _valued(rows, figure):
-            if row.of.bias is None:
+            if row.method.bias is None:
                 levels.append(Series(f"{row.label} {name}".strip(), [(0.0, value, None)], is_level=True))
             else:
-                method = row.label.replace(f"@{row.of.bias:g}", "")
-                curves.setdefault(f"{method} {name}".strip(), []).append((row.of.bias, value, _bounds(row, figure)))
+                method = row.label.replace(f"@{row.method.bias:g}", "")
+                curves.setdefault(f"{method} {name}".strip(), []).append((row.method.bias, value, _bounds(row, figure)))
         if any(len(points) > 1 for points in curves.values()):
-            units = {unit_name(row.of.run.unit) for run in rows.values() for row in run}
+            units = {unit_name(row.method.run.unit) for run in rows.values() for row in run}
             title = f"in {', '.join(sorted(units))}" if figure == "NE" else _meaning(figure)
             panels.append(Panel(title, "bias β", figure, [*(Series(*curve) for curve in curves.items()), *levels]))
     return panels
@@ -196,7 +195,7 @@ def _calm_over(rows: Mapping[str, Sequence[Row]], x: str) -> list[Panel]:
     """Return a panel for each run with a live window: NE of the screen over a figure, a point a method."""
     panels = []
     for name, run in rows.items():
-        if any(DECODERS[row.of.decoder].final for row in run):
+        if any(row.method.decoder.final for row in run):
             points = [(row.label, _value(row, x), _value(row, "NE screen")) for row in run]
             series = [Series(label, [(at, y, None)]) for label, at, y in points if at is not None and y is not None]
             panels += [Panel(name, f"{x}: {_meaning(x)}", "NE screen", series)] if series else []
@@ -215,10 +214,10 @@ def _over_latency(rows: Mapping[str, Sequence[Row]]) -> list[Panel]:
         levels = []
         for name, row, value in _valued(rows, figure):
             speedup = _value(row, "speedup")
-            if row.of.drafted and speedup:
-                points = curves.setdefault(f"{row.of.decoder} {name}".strip(), [])
+            if row.method.has_proposals and speedup:
+                points = curves.setdefault(f"{row.method.decoder.name} {name}".strip(), [])
                 points.append((1 / speedup, value, _bounds(row, figure)))
-            elif row.of is row.of.run.baseline:
+            elif row.method is row.method.run.baseline:
                 levels.append(Series(f"rt {name}".strip(), [(1.0, value, None)]))
                 levels += [
                     Series(f"{text} {name}".strip(), [(1.0, height, None)], is_level=True)
@@ -240,18 +239,18 @@ def _valued(rows: Mapping[str, Sequence[Row]], figure: str) -> Iterator[tuple[st
 
 
 def _value(row: Row, figure: str) -> float | None:
-    value = FIGURES[figure].of(row)
+    value = FIGURES[figure].compute(row)
     value = value.median if isinstance(value, Spread) else value
     return value if isinstance(value, int | float) else None
 
 
 def _bounds(row: Row, figure: str) -> Bounds | None:
     """Return the spread over the repeats, or where quality lies by the interval of its difference to `rt`."""
-    value = FIGURES[figure].of(row)
+    value = FIGURES[figure].compute(row)
     if isinstance(value, Spread):
         return (value.least, value.most) if value.least < value.most else None
-    difference = FIGURES[f"{figure} - rt"].of(row) if figure in LEAST_SPANS else None
-    base = row.of.run.baseline.score(figure) if isinstance(difference, Interval) else None
+    difference = FIGURES[f"{figure} - rt"].compute(row) if figure in LEAST_SPANS else None
+    base = row.method.run.baseline.score(figure) if isinstance(difference, Interval) else None
     return (base + difference.low, base + difference.high) if base and isinstance(difference, Interval) else None
 
 

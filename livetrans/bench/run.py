@@ -1,28 +1,193 @@
-"""A run: every method on every segment, interleaved, each with a context of its own over shared weights."""
+"""Methods as a user writes them, and a run: every method on every segment, in turns, each with a context of its own."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from livetrans.bench.corpora import Corpus, CorpusSegment
-from livetrans.bench.methods import Method, settings_of
 from livetrans.bench.runfile import Header, RunWriter, Unit, Update
-from livetrans.clock import Clock
-from livetrans.config import SamplingSettings
-from livetrans.decoding import DECODERS, DraftModel
+from livetrans.clock import Clock, ProcessorClock, SystemClock
+from livetrans.config import FINALS, GAMMA, MOST_GAMMA, PAPER, DecodingSettings, MaskSettings, SamplingSettings
+from livetrans.decoding import DECODERS, Decoder, DraftModel
 from livetrans.decoding.verification import Sampler
-from livetrans.errors import ContextError, UsageError
+from livetrans.errors import UsageError
 from livetrans.events import Transcript
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, TextOf, text_of_tokens
 from livetrans.sequences import common_prefix_length
+from livetrans.text import unknown
 from livetrans.translation.translator import Translator, check_method
 
 if TYPE_CHECKING:
     from livetrans.lm.llama.model import LlamaModel
+
+BASELINE = "rt"
+"""Every speedup is against it, so every run has it."""
+PAPER_DECODER = "ssbd"
+"""What the paper's tables compare with the baseline, at one bias."""
+METHOD_SETS = {
+    "paper": (
+        "rt", "ssbd@0", "ssbd@0.1", "ssbd@0.2", "ssbd@0.3", "ssbd@0.4", "ssbd@0.5", "ssbd@1", "cd", "ssbd@0.2:mask=3",
+        "ssbd@0.2:mask=5",
+    ),
+    "calm": (
+        "rt", "ssbd@0.2", "ssbd@0.2:final=fresh", "window:window=3:final=partial", "window", "window:final=fresh",
+        "window:window=160", "cd",
+    ),
+}  # fmt: skip
+"""What `--methods` takes in place of a list: what Tables 2, 3, 4 and 6 need (the display-only mask is computed from the
+plain method), and the calm settings between `rt` and `cd` beside the paper's method."""
+REPEATS = 3
+"""How often a run does everything, unless told otherwise."""
+QUICK_SENTENCES, QUICK_REPEATS = 20, 2
+"""Of `--quick`: with the translator of the tree and the paper's methods about a minute."""
+TIMES = ("wall", "cpu")
+"""Time as it passes, or the processor's time of the measuring thread."""
+
+_LIMITS = {
+    "bias": (0, 1), "window": (1, 999), "margin": (0, 1000), "final_window": (1, 999), "fallback": (0, 1),
+    "rollback": (0, 1000), "gamma": (1, MOST_GAMMA), "mask": (1, 999),
+}  # fmt: skip
+"""The least and the greatest value of each number in a method."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A decoder with its settings: a row of a table."""
+
+    label: str
+    """How it is written: `ssbd@0.2`, `window:window=3:final=partial`."""
+    decoding: DecodingSettings
+    mask_k: int = 0
+    """Tokens of the output mask; 0 without one."""
+    gamma: int | None = None
+    """Tokens that the draft model proposes at a time; None without one, and for `bild`."""
+
+    @property
+    def decoder(self) -> Decoder:
+        return DECODERS[self.decoding.method]
+
+    @property
+    def bias(self) -> float | None:
+        """The bias, None if the decoder has none."""
+        return self.decoding.bias if self.decoder.biased else None
+
+    @property
+    def uses_draft_model(self) -> bool:
+        return self.gamma is not None or self.decoder.draft_model == "must"
+
+    @property
+    def mask(self) -> MaskSettings:
+        """The mask of its translator. A display-only one leaves the draft whole, and careful finals need to know it."""
+        return MaskSettings("output", self.mask_k) if self.mask_k else MaskSettings()
+
+
+def parse_methods(text: str) -> tuple[Method, ...]:
+    """Return the methods of `rt,ssbd@0.2,window:window=8` in that order, without duplicates; `rt` is added.
+
+    The name of a set in `METHOD_SETS`, alone, stands for its methods.
+
+    Raises:
+        UsageError: a method or a value that does not exist.
+    """
+    methods = [parse_method(part) for part in split_methods(text)]
+    if not methods:
+        raise UsageError("no method is named; write for example rt,ssbd@0.2,cd")
+    if BASELINE not in {method.label for method in methods}:
+        methods.insert(0, parse_method(BASELINE))
+    return tuple({method.label: method for method in methods}.values())
+
+
+def split_methods(text: str) -> list[str]:
+    """Return the methods of a list as they are written, or those of a set."""
+    parts = METHOD_SETS.get(text.strip(), text.split(","))
+    return [part.strip() for part in parts if part.strip()]
+
+
+def parse_method(text: str) -> Method:
+    """Return the method `DECODER@BIAS:KEY=VALUE...`; the bias is one of the keys too.
+
+    What is not written is as in the paper (bias 0.2, finals decoded like any update), and for `window` as in a live
+    run. The label has the bias of a decoder without a window, so `ssbd` is `ssbd@0.2`.
+
+    Raises:
+        UsageError: no such decoder or key, or a value out of its range.
+    """
+    if text in METHOD_SETS:
+        raise UsageError(f"{text!r} is a set of methods, to be given alone; a single method is for example ssbd@0.2")
+    head, *settings = text.split(":")
+    name, at, bias = head.partition("@")
+    if name not in DECODERS:
+        examples = [*DECODERS, *METHOD_SETS, *(label for labels in METHOD_SETS.values() for label in labels)]
+        close = difflib.get_close_matches(text.lower(), examples, n=1)
+        advice = f"did you mean {close[0]}?" if close else f"choose from {', '.join(DECODERS)}"
+        raise UsageError(f"there is no method {text!r}; {advice}")
+    decoder = DECODERS[name]
+    known = _keys_of(decoder)
+    values: dict[str, float | str] = {}
+    for written in ([f"bias={bias}"] if at else []) + settings:
+        key, _, value = written.partition("=")
+        if key not in known:
+            raise UsageError(f"in {text!r}: {unknown('setting of ' + name, key, known)}")
+        values[key] = _value(text, key, value, decoder)
+    usual = DecodingSettings() if decoder.final else PAPER.decoding
+    gamma = values.pop("gamma", GAMMA if name == "spec" else None)
+    mask_k = values.pop("mask", 0)
+    decoding = replace(usual, method=name, **values)  # type: ignore[arg-type]
+    label = name
+    if decoder.biased and (decoding.bias or decoder.final is None):
+        label += f"@{decoding.bias:g}"
+    given = {**values, **({"gamma": gamma} if "gamma" in text else {}), **({"mask": mask_k} if mask_k else {})}
+    for key in known:
+        if key in given and key != "bias":
+            label += f":{key}={given[key] if isinstance(given[key], str) else format(given[key], 'g')}"
+    return Method(label, decoding, int(mask_k), None if gamma is None else int(gamma))
+
+
+def _keys_of(decoder: Decoder) -> list[str]:
+    """Return the settings that mean something to a decoder, in the order of its label."""
+    keys = ["bias"] if decoder.biased else []
+    keys += ["window", "margin", "final_window"] if decoder.final else []
+    keys += ["final"] if decoder.biased else []
+    keys += ["fallback", "rollback"] if decoder.name == "bild" else []
+    keys += ["gamma"] if decoder.draft_model != "none" and decoder.name != "bild" else []
+    return [*keys, "mask"]
+
+
+def _value(text: str, key: str, value: str, decoder: Decoder) -> float | str:
+    if key == "final":
+        finals = FINALS if decoder.final else tuple(final for final in FINALS if final != "careful")
+        if value not in finals:
+            raise UsageError(f"in {text!r}: {unknown('final', value, finals)}")
+        return value
+    least, most = _LIMITS[key]
+    whole = key not in ("bias", "margin", "fallback", "rollback")
+    try:
+        number = int(value) if whole else abs(round(float(value), 6))
+        if least <= number <= most and not value.startswith("-"):
+            return number
+    except ValueError:
+        pass
+    kind = "whole number" if whole else "number"
+    raise UsageError(f"in {text!r}: {key} is a {kind} from {least} to {most}, for example ssbd@0.2 or window:window=3")
+
+
+def clock_for(measured: str, threads: int) -> Clock:
+    """Return the clock of a measurement, by its name in `TIMES`.
+
+    Raises:
+        UsageError: processor time with several threads, whose times would be added up.
+    """
+    if measured == "wall":
+        return SystemClock()
+    if threads != 1:
+        raise UsageError(f"--time cpu would add up the times of {threads} threads; measure with --threads 1")
+    return ProcessorClock()
+
 
 OnUnit = Callable[[], None]
 
@@ -47,7 +212,7 @@ def tasks(corpus: Corpus, header: Header) -> Iterator[Task]:
 
     So a machine that drifts, or a segment that finds warm caches, favours no method.
     """
-    methods = header.methods
+    methods = parse_methods(",".join(header.methods))
     for repeat in range(header.repeats):
         for number, segment in enumerate(corpus.segments):
             turn = (number + repeat) % len(methods)
@@ -86,26 +251,13 @@ class Bench:
                 writer.write_unit(self.translate(task))
                 on_unit()
 
-    def run_in_memory(self, corpus: Corpus, on_unit: OnUnit = lambda: None) -> dict[Unit, Sequence[Update]]:
-        """Run all of it; a segment that is too long for the model's context is left out for all methods."""
-        done: dict[Unit, Sequence[Update]] = {}
-        left_out: set[int] = set()
-        for task in tasks(corpus, self._header):
-            _, segment_id, _ = task.unit
-            try:
-                if segment_id not in left_out:
-                    done[task.unit] = self.translate(task)
-            except ContextError:
-                left_out.add(segment_id)
-            on_unit()
-        return {unit: updates for unit, updates in done.items() if unit[1] not in left_out}
-
     def translate(self, task: Task) -> list[Update]:
         """Translate one segment by one method."""
         label = task.method.label
         models = self._models[label]
-        settings = settings_of(task.method, self._header.maximum_output_tokens, self._header.sampling)
-        sampler = Sampler(settings[0].sampling) if settings[0].sampling else None
+        sampling, maximum = self._header.sampling, self._header.maximum_output_tokens
+        decoding = replace(task.method.decoding, sampling=sampling, maximum_output_tokens=maximum)
+        sampler = Sampler(sampling) if sampling else None
         translator = Translator(models.model, models.draft_model, sampler)
         # Caches start from the template alone, whichever unit came before: a resumed run equals a whole one.
         for model in (models.model, *([models.draft_model.model] if models.draft_model else [])):
@@ -116,7 +268,7 @@ class Bench:
             end, ended = source.end or 0.0, source.ended
             transcript = Transcript(identity, number, source.source, "", source.final, 0.0, end, ended=ended)
             started = self._clock.now()
-            translation = translator.translate(transcript, models.prompt, *settings)
+            translation = translator.translate(transcript, models.prompt, decoding, task.method.mask)
             seconds = self._clock.now() - started
             updates.append(
                 Update(
@@ -173,13 +325,13 @@ def method_models(
     models: dict[str, MethodModels] = {}
     taken: list[LlamaModel] = []
     for method in methods:
-        model, prompt = double if double and DECODERS[method.decoder].has_own_model else translator
+        model, prompt = double if double and method.decoder.has_own_model else translator
         context = model.another_context() if model in taken else model
         taken.append(model)
         opened.callback(context.close)
         draft_model = None
-        if method.drafted and small:
-            draft_model = DraftModel(small.another_context(), method.gamma or None, vocabulary_size)
+        if method.uses_draft_model and small:
+            draft_model = DraftModel(small.another_context(), method.gamma, vocabulary_size)
             opened.callback(draft_model.model.close)
         models[method.label] = MethodModels(context, prompt, draft_model)
     return models
@@ -193,11 +345,11 @@ def check_models(
 ) -> None:
     """Raise UsageError where a method lacks a model or cannot draw tokens, or none uses a model that was given."""
     for method in methods:
-        check_method(settings_of(method, 1, sampling)[0], method.drafted)
-    drafted = [method.label for method in methods if method.drafted]
-    double = [method.label for method in methods if DECODERS[method.decoder].has_own_model]
+        check_method(replace(method.decoding, sampling=sampling), method.uses_draft_model)
+    drafted = [method.label for method in methods if method.uses_draft_model]
+    double = [method.label for method in methods if method.decoder.has_own_model]
     for option, kind, given, users, example in (
-        ("--draft-model", "a draft model", has_draft_model, drafted, "spec@4 or ssbd@0.2+draft"),
+        ("--draft-model", "a draft model", has_draft_model, drafted, "spec or ssbd@0.2:gamma=4"),
         ("--double-model", "a model of its own beside the translator", has_double_model, double, "double@0"),
     ):
         if users and not given:

@@ -20,7 +20,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from livetrans.bench.methods import Method
 from livetrans.config import SamplingSettings
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Span
@@ -57,7 +56,8 @@ class Header:
     """What produced the numbers of a run."""
 
     format: int
-    methods: tuple[Method, ...]
+    methods: tuple[str, ...]
+    """Their labels, see `livetrans.bench.run.parse_method`."""
     repeats: int
     model: ModelIdentity
     corpus: CorpusSummary
@@ -72,7 +72,7 @@ class Header:
 
     def parts(self) -> dict[str, str]:
         """Return what produced the numbers in words, by name; without the digest of the texts and what there is not."""
-        parts = {"methods": ",".join(method.label for method in self.methods)}
+        parts = {"methods": ",".join(self.methods)}
         for name, value in encode(self).items():
             values = value.items() if isinstance(value, dict) else [("", value)]
             if name != "methods":
@@ -154,9 +154,8 @@ class RunFile:
         Raises:
             UsageError: no such method.
         """
-        known = [method.label for method in self.header.methods]
-        if label not in known:
-            raise UsageError(f"{self.path} has no method {label!r}; choose from {', '.join(known)}")
+        if label not in self.header.methods:
+            raise UsageError(f"{self.path} has no method {label!r}; choose from {', '.join(self.header.methods)}")
         return [self.units.get((0, segment.segment_id, label), ()) for segment in segments]
 
     @property
@@ -203,7 +202,7 @@ def read_run(path: Path) -> RunFile:
             if not isinstance(line, Header):
                 break
             header = line
-            labels = {method.label for method in header.methods}
+            labels = set(header.methods)
         elif isinstance(line, Header):
             raise SessionError(f"line {number} of {path} is a second header; keep one run in a file")
         elif isinstance(line, Segment):

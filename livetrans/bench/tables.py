@@ -1,33 +1,227 @@
-"""The tables: which figures of which rows each shows. Nothing is measured here."""
+"""The tables: their figures, the rows of each, and how they are written. Nothing is measured here.
+
+A new figure is a row of `FIGURES` and its name in the tables that show it (`TABLES`). What it is computed from is in
+`livetrans.bench.measures`.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from livetrans.bench.figures import (
-    FIGURES,
-    METHOD,
-    WORDS,
-    column_of,
-    explained,
-    general_notes,
-    names_of,
-    pair_of,
-    scope_of,
-    signatures_of,
-)
-from livetrans.bench.measures import MeasuredRun, Row, of_segments
-from livetrans.bench.methods import BASELINE, PAPER_DECODER, parse_method
-from livetrans.bench.table import Column, Table, Value
-from livetrans.decoding import DECODERS
+from livetrans.bench.measures import Lagging, MeasuredRun, Row, of_segments, scaled
+from livetrans.bench.run import BASELINE, PAPER_DECODER, parse_method
+from livetrans.bench.runfile import RunFile
 from livetrans.errors import UsageError
 from livetrans.languages import parse_language
+from livetrans.metrics.latency import Spread, spread_of
+from livetrans.metrics.quality import Interval
+from livetrans.text import counted, visible
+
+Value = str | int | float | Interval | Spread | None
+FORMATS = ("text", "csv", "json")
+NOTHING = "–"
+"""Stands for a figure that has no meaning or was not measured."""
+INTERVAL = "[95 % interval, paired bootstrap]"
+SPREAD = "(least-most of repeats)"
+
+
+class Column(NamedTuple):
+    name: str
+    meaning: str = ""
+    """One line, without the name."""
+    decimals: int = 0
+    """Of numbers that are not counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells in rows; the first column names the row."""
+
+    name: str
+    """`table 3`; `table 3, quick` if a run was a quick one."""
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    notes: tuple[str, ...] = ()
+    """Sentences: what would mislead, and what produced the figures."""
+
+    def as_text(self) -> str:
+        """Return the title, columns in line without those that have no figure, their meanings, and the notes."""
+        from tabulate import tabulate
+
+        known = [place for place in range(len(self.columns)) if any(row[place] is not None for row in self.rows)]
+        columns = [self.columns[place] for place in known]
+        cells = [[column.name for column in columns]]
+        cells += [[_written(row[place], self.columns[place]) for place in known] for row in self.rows]
+        sides = ["left" if all(isinstance(row[place], str) for row in self.rows) else "right" for place in known]
+        # As a row: above plain columns tabulate leaves more room for a heading.
+        grid = tabulate(cells, (), "plain", colalign=sides, disable_numparse=True)
+        meanings = [f"{column.name}: {column.meaning}" for column in columns if column.meaning]
+        heading = f"{self.name.capitalize()}: {self.title}"
+        return "\n".join([visible(heading), "", str(grid), "", *map(visible, (*meanings, *self.notes))]) + "\n"
+
+    def as_csv(self) -> str:
+        """Return a line of column names, then the rows: numbers unrounded, the ends of intervals and spreads beside."""
+        ends = [
+            next((value._fields[1:] for value in column if isinstance(value, Interval | Spread)), ())
+            for column in zip(*self.rows, strict=True)
+        ]
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        named = [
+            (column.name, *(f"{column.name} {end}" for end in of))
+            for column, of in zip(self.columns, ends, strict=True)
+        ]
+        writer.writerow([name for names in named for name in names])
+        for row in self.rows:
+            cells: list[object] = []
+            for value, names in zip(row, ends, strict=True):
+                cells += value if isinstance(value, Interval | Spread) else [value, *([None] * len(names))]
+            writer.writerow(cells)
+        return stream.getvalue()
+
+
+def as_json(tables: Sequence[Table]) -> str:
+    """Return all tables as one document: each row an object, numbers unrounded."""
+    documents = [
+        {
+            "table": table.name,
+            "title": table.title,
+            "columns": {column.name: column.meaning for column in table.columns},
+            "rows": [
+                {
+                    column.name: value._asdict() if isinstance(value, Interval | Spread) else value
+                    for column, value in zip(table.columns, row, strict=True)
+                }
+                for row in table.rows
+            ],
+            "notes": list(table.notes),
+        }
+        for table in tables
+    ]
+    return json.dumps({"tables": documents}, ensure_ascii=False, indent=1) + "\n"
+
+
+def _written(value: Value, column: Column) -> str:
+    """Return a cell as people read it, without what a terminal would execute."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, Interval | Spread):
+        middle, low, high = (f"{each:z.{column.decimals}f}" for each in value)
+        if isinstance(value, Interval):
+            return f"{middle} [{low}, {high}]"
+        return middle if low == high else f"{middle} ({low}-{high})"
+    return f"{value:.{column.decimals}f}" if isinstance(value, float) else visible(str(value))
+
+
+class Figure(NamedTuple):
+    name: str
+    meaning: str
+    """One line, without the name."""
+    decimals: int
+    compute: Callable[[Row], Value]
+
+
+def _percent(value: float | None) -> float | None:
+    return scaled(100, value)
+
+
+def _an_update(count: Callable[[Row], float]) -> Callable[[Row], Value]:
+    return lambda row: count(row) / row.method.updates
+
+
+def _lagging(figure: Callable[[Lagging], float | None]) -> Callable[[Row], Value]:
+    return lambda row: spread_of(map(figure, row.method.lagging))
+
+
+def _lag(share: float) -> Callable[[Row], Value]:
+    return lambda row: spread_of(measures.lags.percentile(share) for measures in row.method.measures)
+
+
+def _drafting(figure: Callable[[Row], float | None]) -> Callable[[Row], Value]:
+    """Return a figure that only a method with a draft model has."""
+    return lambda row: figure(row) if row.method.has_proposals else None
+
+
+def _a_written_token(count: Callable[[Row], float], scale: float = 1.0) -> Callable[[Row], Value]:
+    return _drafting(lambda row: scale * count(row) / row.method.written_tokens)
+
+
+def _finals_as_baseline(row: Row) -> str:
+    pairs = list(zip(row.method.finals, row.method.run.baseline.finals, strict=True))
+    return f"{sum(one == base for one, base in pairs)}/{len(pairs)}"
+
+
+METHOD = Column("method", "decoder and bias; mask, display: tokens hidden; final: how finals are decoded")
+WORDS = Column("words", "length of the source; characters in scripts without spaces")
+
+FIGURES = {figure.name: figure for figure in (
+    Figure("speedup", f"rt's update time / the method's {SPREAD}", 2,
+           lambda row: row.method.ratio(lambda repeat: repeat.update_seconds, inverse=True)),
+    Figure("NE", "normalized erasure: erased tokens / final tokens, mean over utterances", 2,
+           lambda row: row.erasure.mean_per_utterance),
+    Figure("NE screen", "words taken back / words, all captions as one text", 3,
+           lambda row: row.method.measures[0].screen.ratio),
+    Figure("meanwhile %", "right and in time (n-grams of captions before the final)", 1,
+           lambda row: _percent(row.method.meanwhile.score)),
+    Figure("AL-CA s", f"AL with the time of recognising and translating {SPREAD}", 2,
+           _lagging(lambda lagging: lagging.al_aware)),
+    Figure("lag p50 s", f"median from a word's end to its shown translation, live streams {SPREAD}", 2,
+           _lag(0.5)),
+    Figure("COMET", "of finals against the references, by --comet MODEL", 3,
+           lambda row: row.method.score("COMET")),
+    Figure("chrF - rt", f"chrF less rt's {INTERVAL}", 1, lambda row: row.method.difference("chrF")),
+    Figure("A/D %", "accepted tokens / draft tokens", 1, lambda row: _percent(row.method.acceptance.per_draft)),
+    Figure("lag p95 s", f"the 95th percentile of that {SPREAD}", 2,
+           _lag(0.95)),
+    Figure("chrF", "chrF2 of finals against the references, 0 to 100", 1, lambda row: row.method.score("chrF")),
+    Figure("COMET - rt", f"COMET less rt's {INTERVAL}", 3, lambda row: row.method.difference("COMET")),
+    Figure("LAAL-CA s", f"LAAL with the time of recognising and translating {SPREAD}", 2,
+           _lagging(lambda lagging: lagging.laal_aware)),
+    Figure("BLEU", "of finals against the references, 0 to 100", 1, lambda row: row.method.score("BLEU")),
+    Figure("BLEU - rt", f"BLEU less rt's {INTERVAL}", 1, lambda row: row.method.difference("BLEU")),
+    Figure("AL s", "average lagging, as if translating took no time", 2,
+           lambda row: row.method.lagging[0].al),
+    Figure("A/O %", "accepted tokens / output tokens", 1, lambda row: _percent(row.method.acceptance.per_output)),
+    Figure("LAAL s", "length-adaptive average lagging, as AL", 2, lambda row: row.method.lagging[0].laal),
+    Figure("chrF partials", "chrF of partials against rt's for the same prefix [95 % interval]", 1,
+           lambda row: row.method.partials),
+    Figure("right %", "n-grams of captions before the final that the reference has", 1,
+           lambda row: _percent(row.method.meanwhile.right)),
+    Figure("there %", "n-grams of captions before the final / those of the reference that were due", 1,
+           lambda row: _percent(row.method.meanwhile.amount)),
+    Figure("update ms", f"time of a whole update {SPREAD}", 2,
+           lambda row: row.method.spread(lambda repeat: repeat.update_seconds, 1000)),
+    Figure("TPS ratio*", f"estimates the paper's speedup: the prompt's share left out {SPREAD}", 2,
+           lambda row: row.method.ratio(lambda repeat: repeat.tokens_per_second_of_drafts)),
+    Figure("NE sums", "all erased tokens / all final tokens", 2, lambda row: row.erasure.ratio_of_sums),
+    Figure("TPS ratio", f"TPS / TPS of rt {SPREAD}", 2,
+           lambda row: row.method.ratio(lambda repeat: repeat.tokens_per_second)),
+    Figure("finals as rt", "finals with the same text as rt's / finals", 0, _finals_as_baseline),
+    Figure("passes", "model calls an update", 1, _an_update(lambda row: row.method.sums.forward_passes)),
+    Figure("TPS", f"output tokens / seconds of verification and decoding {SPREAD}", 0,
+           lambda row: row.method.spread(lambda repeat: repeat.tokens_per_second)),
+    Figure("hidden", "tokens not shown (mask, cut words, repetitions), an update", 1,
+           lambda row: row.method.measures[0].hidden_per_caption),
+    Figure("alpha %", "proposed tokens accepted / judged", 1,
+           _drafting(lambda row: _percent(row.method.acceptance.per_proposal))),
+    Figure("tokens/pass", "tokens written, without the previous output's / passes of the translator", 2,
+           _drafting(lambda row: row.method.written_tokens / row.method.sums.forward_passes)),
+    Figure("fallback %", "draft model too unsure / tokens written", 1,
+           _a_written_token(lambda row: row.method.sums.fallbacks, 100)),
+    Figure("rollback %", "passes that rejected / tokens written", 1,
+           _a_written_token(lambda row: row.method.sums.rejected_proposals, 100)),
+)}  # fmt: skip
+
 
 Lines = Iterable[tuple[str, Row]]
 """The rows of a table, each with the length of its sources where lengths are told apart."""
@@ -46,8 +240,8 @@ def _by_bias(run: MeasuredRun, method: str) -> Lines:
     """Return `rt`, the biased methods by their bias, and the other methods."""
 
     def place(row: Row) -> tuple[int, str, float]:
-        if row.of.bias is not None:
-            return 1, row.of.decoder, row.of.bias
+        if row.method.bias is not None:
+            return 1, row.method.decoder.name, row.method.bias
         return 0 if row.label == BASELINE else 2, "", 0.0
 
     return [("", row) for row in sorted((row for row in run.rows if row.mask == "none"), key=place)]
@@ -56,7 +250,9 @@ def _by_bias(run: MeasuredRun, method: str) -> Lines:
 def _by_mask(run: MeasuredRun, method: str) -> Lines:
     """Return the method at one bias without a mask, then with output masks, as in the paper, then with others."""
     [chosen] = [row for row in run.rows if row.label == method]
-    alike = [row for row in run.rows if (row.of.decoder, row.of.bias) == (chosen.of.decoder, chosen.of.bias)]
+    alike = [
+        row for row in run.rows if (row.method.decoder, row.method.bias) == (chosen.method.decoder, chosen.method.bias)
+    ]
     masked = [row for row in alike if row.mask != "none"]
     return [("", row) for row in (chosen, *sorted(masked, key=lambda row: (row.mask == "display", row.mask_k)))]
 
@@ -86,7 +282,7 @@ class TableKind(NamedTuple):
     figures: tuple[str, ...]
     lines: Callable[[MeasuredRun, str], Lines] = _every_method
     """Its rows of a run; of the paper's method, the label at the chosen bias."""
-    of: tuple[str, ...] = ()
+    run_kinds: tuple[str, ...] = ()
     """The kinds of runs that it is made of without being named, see `kinds_of`."""
     corpus: str = ""
     """The only kind of corpus that it is of."""
@@ -115,91 +311,79 @@ TABLES = {
     "latency": TableKind(
         "latency on recorded transcripts",
         ("AL s", "AL-CA s", "LAAL s", "LAAL-CA s", "lag p50 s", "lag p95 s"),
-        of=("recorded",),
+        run_kinds=("recorded",),
         corpus="recorded",
     ),
     "calm": TableKind(
         "calm, speed and quality",
-        ("speedup", "TPS ratio", "passes", "evaluated", "A/D %", "A/O %", "NE sums", "NE screen",
+        ("speedup", "TPS ratio", "passes", "A/D %", "A/O %", "NE sums", "NE screen",
          "meanwhile %", "right %", "there %", "hidden", *_QUALITY, "chrF partials"),
-        of=("windowed",),
+        run_kinds=("windowed",),
+    ),
+    "compare": TableKind(
+        "the methods on the same updates",
+        ("speedup", "update ms", "TPS", "TPS ratio", "TPS ratio*", "passes", "A/D %", "A/O %", "NE sums", "NE screen",
+         "hidden", "finals as rt"),
     ),
     "drafts": TableKind(
         "methods with a draft model",
-        ("speedup", "alpha %", "tokens/pass", "expected", "fallback %", "rollback %", "proposed", "draft %", "passes",
+        ("speedup", "alpha %", "tokens/pass", "fallback %", "rollback %", "passes",
          "finals as rt", *_QUALITY, "NE sums"),
-        of=("drafted",),
+        run_kinds=("drafted",),
     ),
     "lengths": TableKind(
         "speed and quality by the length of the source",
-        ("segments", "tokens/update", "passes", "update ms", "speedup", "TPS ratio", *_QUALITY, "NE sums"),
+        ("passes", "update ms", "speedup", "TPS ratio", *_QUALITY, "NE sums"),
         lines=_by_length,
-        of=("both ends",),
+        run_kinds=("both ends",),
     ),
 }  # fmt: skip
-COMPARISON = TableKind(
-    "the methods on the same updates",
-    ("updates", "tokens", "A/D %", "A/O %", "update ms", "speedup", "TPS", "TPS ratio", "TPS ratio*", "NE raw",
-     "NE shown", "NE screen", "finals as rt"),
-)  # fmt: skip
-"""What `replay --compare` prints; no quality without a reference."""
 
 
 def make_table(name: str, runs: Sequence[MeasuredRun], bias: float = 0.2, *, paper: bool = False) -> Table:
-    """Return the table of that name in `TABLES`, with `paper` beside the paper's figures.
+    """Return the table of that name in `TABLES`, with the paper's figures beside ours if `paper` is set.
 
-    `bias` is of the method that Tables 2, 4 and 6 set against the baseline.
+    `bias` is of the method that Tables 2, 4 and 6 compare with the baseline.
 
     Raises:
         UsageError: a run is not of the table's kind.
     """
     kind = TABLES[name]
     method = parse_method(f"{PAPER_DECODER}@{bias!r}").label
-    number = f"Table {name}" if name.isdigit() else f"the {name} table"
+    title = f"table {name}" if name.isdigit() else name
     for run in runs:
         corpus = run.file.header.corpus.kind
         if kind.corpus not in ("", corpus):
-            on = corpus.replace("recorded", "recorded streams")
-            raise UsageError(f"{run.file.path} is a run on {on}; {number} is of {_CORPORA[kind.corpus]}")
+            raise UsageError(f"{run.file.path} is a run on {_CORPORA[corpus]}; {title} needs {_CORPORA[kind.corpus]}")
         if kind.at_bias and run.row(method) is None:
-            biases = [f"{row.of.bias:g}" for row in run.rows if row.of.decoder == PAPER_DECODER and row.mask == "none"]
+            biases = [
+                f"{row.method.bias:g}"
+                for row in run.rows
+                if row.method.decoder.name == PAPER_DECODER and row.mask == "none"
+            ]
             advice = f"choose its --bias from {', '.join(biases)}" if biases else "run that method too"
             raise UsageError(f"{run.file.path} has no {method}; {advice}")
-    title = f"table {name}" if name.isdigit() else name
-    quick = ", quick" if any(run.file.header.quick for run in runs) else ""
-    return _assembled(title + quick, kind, runs, method, _paper()["tables"].get(name, {}) if paper else {})
-
-
-def comparison_table(run: MeasuredRun, signature: str) -> Table:
-    """Return the methods of one run side by side."""
-    return replace(_assembled("", COMPARISON, [run], "", {}), signature=(signature,))
-
-
-def _assembled(
-    name: str, kind: TableKind, runs: Sequence[MeasuredRun], method: str, paper: dict[str, dict[str, list[Value]]]
-) -> Table:
-    """Return the rows of the runs, with a group of columns of ours and one for each of the paper's models."""
-    columns = [replace(explained(column_of(figure), runs), group="ours" if paper else "") for figure in kind.figures]
-    columns += [replace(column, group=f"paper: {group}") for group in paper for column in _paper_columns(columns)]
+    printed = _paper()["tables"].get(name, {}) if paper else {}
+    columns = [Column(*FIGURES[figure][:3]) for figure in kind.figures]
+    for group in printed:
+        columns += [Column(f"paper {group} {one}", "", FIGURES[one].decimals) for one in _paper()["columns"]]
     rows: list[tuple[Value, ...]] = []
-    lengths = False
+    has_lengths = False
     for name_of_run, run in zip(names_of(runs), runs, strict=True):
         for length, row in kind.lines(run, method):
-            lengths |= bool(length)
+            has_lengths |= bool(length)
             cells: list[Value] = [f"{name_of_run} {row.label}".strip(), *([length] if length else [])]
-            cells += [FIGURES[figure].of(row) for figure in kind.figures]
-            for printed in paper.values():
-                known = printed.get(f"{pair_of(run.file)} {row.label}") or printed.get(row.label)
-                cells += [None if one == "" else one for one in known or [""] * len(_paper()["columns"])]
+            cells += [FIGURES[figure].compute(row) for figure in kind.figures]
+            for known in printed.values():
+                figures = known.get(f"{pair_of(run.file)} {row.label}") or known.get(row.label)
+                cells += [None if one == "" else one for one in figures or [""] * len(_paper()["columns"])]
             rows.append(tuple(cells))
     return Table(
-        name=name,
+        name=title + (", quick" if any(run.file.header.quick for run in runs) else ""),
         title=kind.title,
-        columns=(METHOD, *([WORDS] if lengths else []), *columns),
+        columns=(METHOD, *([WORDS] if has_lengths else []), *columns),
         rows=tuple(rows),
-        caveats=tuple(note for run in runs for note in general_notes(run)),
-        signature=tuple(signatures_of(runs)),
-        scope=scope_of(runs),
+        notes=tuple(dict.fromkeys((*_notes(runs), *(_paper_notes(runs) if printed else ())))),
     )
 
 
@@ -212,28 +396,125 @@ def _paper() -> dict[str, Any]:
     return paper
 
 
-def _paper_columns(columns: Sequence[Column]) -> Iterator[Column]:
-    """Yield the columns of the paper's figures, with what sets them apart from ours."""
-    unit = _paper()["unit"]
-    ours = next(column.unit for column in columns if column.name == "NE")
-    caveats = {"TPS": f"The paper's TPS is of an {_paper()['machine']}."}
-    if ours != unit:
-        caveats["NE"] = (
+def _paper_notes(runs: Sequence[MeasuredRun]) -> Iterator[str]:
+    yield f"The paper's NE is in {_paper()['unit']}, its TPS of an {_paper()['machine']}."
+    if any(unit_name(run.unit) != _paper()["unit"] for run in runs):
+        yield (
             "The paper's NE cannot be compared with ours: the units differ. --unit flores101 counts as the paper does; "
             'docs/bench.md says under "What to download" where its model comes from.'
-        )
-    for name in _paper()["columns"]:
-        caveat = caveats.get(name)
-        yield Column(
-            name, "", FIGURES[name].decimals, unit=unit if name == "NE" else "", caveats=(caveat,) if caveat else ()
         )
 
 
 def kinds_of(run: MeasuredRun) -> set[str]:
     """Return what a run has the figures for: draft models, both ends, or plain decoding of text or recorded streams."""
-    if any(row.of.drafted for row in run.rows):
+    if any(row.method.has_proposals for row in run.rows):
         return {"drafted"}
     if run.file.header.double_model:
         return {"both ends"}
-    windowed = any(DECODERS[row.of.decoder].final for row in run.rows)
+    windowed = any(row.method.decoder.final for row in run.rows)
     return {run.file.header.corpus.kind, *(["windowed"] if windowed else [])}
+
+
+UNSTEADY = 0.2
+"""From this difference of the baseline's times in two repeats on, a table says that the machine was busy."""
+
+
+def pair_of(run: RunFile) -> str:
+    """Return the languages of a run: `en-de`."""
+    return f"{run.header.corpus.source_language}-{run.header.corpus.target_language}"
+
+
+def names_of(runs: Sequence[MeasuredRun]) -> list[str]:
+    """Return a name for each run: nothing where there is one, else its file's, with the folder where that takes it."""
+    paths = [run.file.path for run in runs]
+    if len(runs) == 1:
+        return [""]
+    return [path.stem if len({path.stem for path in paths}) == len(paths) else str(path) for path in paths]
+
+
+def scope_of(runs: Sequence[MeasuredRun]) -> str:
+    """Return a sentence: how much of which corpora, the language pairs and the models."""
+    scopes: dict[str, None] = {}
+    for run in runs:
+        header, streams = run.file.header, len(_streams(run))
+        count = counted(len(run.segments), "sentence" if header.corpus.kind == "text" else "segment")
+        place = f"{streams} streams in {header.corpus.name}" if streams > 1 else header.corpus.name
+        double = f" (double: {header.double_model.file})" if header.double_model else ""
+        scopes[f"{count} of {place}, {pair_of(run.file)}, {run.file.header.model.file}{double}"] = None
+    return f"{'; '.join(scopes)}."
+
+
+def _streams(run: MeasuredRun) -> set[str]:
+    return {segment.stream for segment in run.segments if segment.stream}
+
+
+def _unscored(run: MeasuredRun) -> str:
+    """Return which parts have a reference, where not all segments have one of their own."""
+    single = sum(segment.reference is not None for segment in run.segments)
+    whole = sum(segment.stream_reference is not None for segment in run.segments)
+    parts = [f"{single} of {len(run.segments)} segments"] if single else []
+    parts += [f"{whole} of {len(_streams(run))} streams as wholes"] if whole else []
+    if not parts or single == len(run.segments):
+        return ""
+    return f"quality is computed on what has a reference, {' and '.join(parts)}."
+
+
+def _unheard(run: MeasuredRun) -> str:
+    """Return of which streams delays lack the recogniser's time: those that were recorded at full speed."""
+    known = _streams(run)
+    live = {segment.stream for segment, updates in run.baseline.units if updates[-1].captured is not None}
+    if known == live:
+        return ""
+    return (
+        f"{len(known - live)} of {len(known)} streams were recorded at full speed: their delays are without the "
+        "recogniser's time, and they have no lag."
+    )
+
+
+def _notes(runs: Sequence[MeasuredRun]) -> Iterator[str]:
+    """Yield what the figures are of, what would mislead, and what produced them: sentences for each run."""
+    yield scope_of(runs)
+    for run in runs:
+        about = (_unscored(run), _unheard(run), *_unsteady(run))
+        yield from (f"{run.file.path.name}: {sentence}" for sentence in about if sentence)
+    for run in runs:
+        header = ", ".join(f"{name} {value}" for name, value in run.file.header.parts().items())
+        words = "words" if run.language.spaced else "characters"
+        yield (
+            f"{run.file.path.name}: {header}; measured on {len(run.segments)} segments and {run.baseline.updates} "
+            f"updates, NE in {unit_name(run.unit)}, NE screen in {words}."
+        )
+        scores = run.scores(run.baseline.finals)
+        yield from (f"Quality: {score.signature}." for score in scores.values())
+        if not scores:
+            yield "No quality: the run has no reference."
+        elif "COMET" not in scores:
+            yield "COMET was not computed: give --comet MODEL (needs the extra comet)."
+
+
+def _unsteady(run: MeasuredRun) -> Iterator[str]:
+    """Yield in what a run is unfinished, or its repeats differ."""
+    header = run.file.header
+    if not run.file.complete:
+        whole = sum(len(done) == header.corpus.segments for done in run.repeats)
+        yield (
+            f"the run is not finished: figures are of the {len(run.segments)} of {header.corpus.segments} "
+            f"segments that every method did; {whole} of {header.repeats} repeats are whole."
+        )
+    changed = sum(repeat.changed for method in run.methods.values() for repeat in method.repeats)
+    if changed:
+        yield (f"{changed} outputs differ between repeats; counts are of the first (--threads 1 repeats exactly).")
+    seconds = [repeat.update_seconds for repeat in run.baseline.repeats]
+    longer = max(seconds) / min(seconds) - 1
+    if run.file.complete and longer > UNSTEADY:
+        advice = "" if header.time == "cpu" else "; --time cpu does not count other programs"
+        yield (
+            f"the machine was busy: in one repeat an update of {BASELINE} took {longer:.0%} longer than in "
+            f"another{advice}."
+        )
+
+
+def unit_name(unit: str) -> str:
+    """Return a unit of erasure in words."""
+    names = {"model": "the model's own tokens", "flores101": "Flores-101 tokens", "flores200": "Flores-200 tokens"}
+    return names.get(unit, f"{unit} tokens")

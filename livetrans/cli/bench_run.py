@@ -1,38 +1,48 @@
-"""`livetrans bench run`: loads the models, reads the corpus, and shows how far the run is."""
+"""`livetrans bench run`, and `replay --compare`, which is such a run on what was just heard."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from livetrans.bench.corpora import Corpus, recorded_corpus, text_corpus
-from livetrans.bench.methods import (
-    PAPER_METHODS,
+from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
+from livetrans.bench.run import (
+    METHOD_SETS,
     QUICK_REPEATS,
     QUICK_SENTENCES,
     REPEATS,
+    Bench,
+    Method,
+    check_models,
     clock_for,
+    method_models,
     parse_methods,
 )
-from livetrans.bench.run import Bench, check_models, method_models
-from livetrans.bench.runfile import FORMAT, Header, RunWriter
-from livetrans.cli.bench import step_bar, threads_option, time_option
+from livetrans.bench.runfile import FORMAT, Header, RunWriter, read_run
+from livetrans.bench.tables import make_table
+from livetrans.cli.bench import print_tables, step_bar, threads_option, time_option
 from livetrans.cli.declarations import CountRange, NumberRange
-from livetrans.cli.messages import say
+from livetrans.cli.messages import progress_bar, say, say_above
+from livetrans.cli.running import HeardProgress, OpenSource
 from livetrans.config import TRANSLATOR_VARIABLE, DecodingSettings, LanguageModelSettings, SamplingSettings
-from livetrans.decoding import DECODERS
-from livetrans.errors import UsageError
+from livetrans.errors import SourceError, UsageError
+from livetrans.events import Event, Notice, Record
 from livetrans.files import input_path
 from livetrans.languages import Language, parse_language, require_two_languages
 from livetrans.lm.families import TEMPLATES
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.models.catalogue import TRANSLATOR, RunLanguages
 from livetrans.models.chosen import DOUBLE_MODEL, DRAFT_MODEL, find_model
+from livetrans.run.translating import languages as languages_of
+from livetrans.session.codec import dump, to_dict
 from livetrans.session.store import path_or_session
 from livetrans.signature import sign
 
@@ -57,13 +67,13 @@ _model = partial(click.option, metavar="MODEL")
     show_envvar=True,
     help="Translator: a GGUF file, or a name from `livetrans models`.",
 )
-@_model("--draft-model", help="Small translator of the same vocabulary, for spec, bild and +draft.")
+@_model("--draft-model", help="Small translator of the same vocabulary, for spec, bild and :gamma.")
 @_model("--double-model", help="Translator that writes from both ends, for the method double.")
 @click.option("--prompt", type=click.Choice(list(TEMPLATES)), help="Prompt template.")
 @click.option(
     "--methods",
     metavar="LIST",
-    default=",".join(PAPER_METHODS),
+    default=",".join(METHOD_SETS["paper"]),
     show_default="those of the paper's tables",
     help="Methods to run, separated by commas; or one set of them: paper, calm.",
 )
@@ -106,12 +116,11 @@ _model = partial(click.option, metavar="MODEL")
 def run_command(**values: Any) -> None:
     """Translate a corpus by several methods, interleaved, and write every update to a run file.
 
-    Methods are written as DECODER, or DECODER@BIAS where it has a bias, with +maskK for an output mask: rt, ssbd@0.2,
-    cd, ssbd@0.2+mask3. windowW@BIAS is the live window of W tokens; +careful and +fresh say how finals are decoded:
-    window7@0+careful. With --draft-model there are spec@GAMMA, bild@FALLBACK,ROLLBACK and +draft: spec@4, bild@0.6,3,
-    ssbd@0.2+draft; with --double-model there is double@BIAS. Decoding is greedy without --temperature, --top-k,
-    --top-p and --seed, which rt, spec and bild take. Given again, the same command continues an interrupted run where
-    it stopped.
+    A method is a decoder with its settings: DECODER@BIAS:KEY=VALUE:... Examples: rt, ssbd@0.2, cd, ssbd@0.2:mask=3 (an
+    output mask), window (the default of a run), window:window=3:final=partial. With --draft-model: spec:gamma=4,
+    bild:fallback=0.6:rollback=3, ssbd@0.2:gamma=4. With --double-model: double@0. Decoding is greedy without
+    --temperature, --top-k, --top-p and --seed, which rt, spec and bild take. Run the same command again to continue an
+    interrupted run.
     """
     try:
         click.echo(_run(SimpleNamespace(**values)))
@@ -133,52 +142,86 @@ def _run(options: Any) -> Path:
     drawing = {name: value for name, value in drawing.items() if value is not None}
     sampling = SamplingSettings(**drawing) if drawing else None
     check_models(methods, draft_file is not None, double_file is not None, sampling)
-    clock = clock_for(options.time, options.threads)
+    clock_for(options.time, options.threads)
     corpus = _corpus(options, languages)
     direction = languages[0].code, languages[1].code
     translator = find_model(TRANSLATOR, options.mt, RunLanguages(directions=(direction,)))
-    file, template = translator.path, options.prompt or translator.prompt
     corpus_name = corpus.summary.name.removesuffix(".jsonl").removesuffix(".txt")
-    output = options.output or Path(f"{corpus_name}.{languages[0].code}-{languages[1].code}.{file.stem}.jsonl")
-    maximum = DecodingSettings().maximum_output_tokens
+    name = f"{corpus_name}.{languages[0].code}-{languages[1].code}.{translator.path.stem}.jsonl"
+    output = options.output or Path(name)
+    prompt = options.prompt or translator.prompt
+    write_run(
+        output,
+        corpus,
+        languages,
+        methods,
+        LanguageModelSettings(translator.path, options.context, options.threads, prompt=prompt),
+        draft_file=draft_file,
+        double_file=double_file,
+        repeats=QUICK_REPEATS if options.quick else options.repeats or REPEATS,
+        time=options.time,
+        quick=options.quick,
+        sampling=sampling,
+        overwrite=options.force,
+    )
+    return output
+
+
+def write_run(
+    output: Path,
+    corpus: Corpus,
+    languages: tuple[Language, Language],
+    methods: tuple[Method, ...],
+    translator: LanguageModelSettings,
+    *,
+    repeats: int,
+    draft_file: Path | None = None,
+    double_file: Path | None = None,
+    time: str = "wall",
+    quick: bool = False,
+    sampling: SamplingSettings | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Translate the corpus by all methods into a run file, or the rest of it if the file has some of it already."""
     from livetrans.lm.llama.checks import check_model, load_draft_model
     from livetrans.lm.llama.model import LlamaModel
 
+    clock = clock_for(time, translator.threads)
+    maximum = DecodingSettings().maximum_output_tokens
     with ExitStack() as opened:
 
-        def load(path: Path, kind: str, prompt: str | None, model_class: type[LlamaModel]) -> tuple[LlamaModel, Prompt]:
-            say(f"loading the {kind} {path.name} …")
-            check_model(path)
-            settings = LanguageModelSettings(path, options.context, options.threads, prompt=prompt)
+        def load(
+            settings: LanguageModelSettings, kind: str, model_class: type[LlamaModel]
+        ) -> tuple[LlamaModel, Prompt]:
+            say(f"loading the {kind} {settings.model.name} …")
+            check_model(settings.model)
             model = model_class(settings, maximum_rows=maximum + 1, clock=clock)
             opened.callback(model.close)
-            return model, build_prompt(model, prompt, *languages)
+            return model, build_prompt(model, settings.prompt, *languages)
 
-        model, prompt = load(file, "translator", template, LlamaModel)
-        signature = sign(model, file, prompt, options.threads)
+        model, prompt = load(translator, "translator", LlamaModel)
+        signature = sign(model, translator.model, prompt, model.threads)
         small = double = small_record = double_record = None
         if draft_file:
             say(f"loading the draft model {draft_file.name} …")
-            settings = LanguageModelSettings(file, options.context, options.threads, prompt=template)
-            small = load_draft_model(draft_file, settings, clock)
+            small = load_draft_model(draft_file, translator, clock)
             opened.callback(small.close)
-            small_record = sign(small, draft_file, prompt, options.threads).model
+            small_record = sign(small, draft_file, prompt, model.threads).model
         if double_file:
-            decoders = (DECODERS[method.decoder] for method in methods)
-            model_class = next(decoder.model_class() for decoder in decoders if decoder.has_own_model)
-            double = load(double_file, "double-token model", None, model_class)
-            double_record = sign(double[0], double_file, double[1], options.threads).model
+            model_class = next(method.decoder.model_class() for method in methods if method.decoder.has_own_model)
+            double = load(replace(translator, model=double_file, prompt=None), "double-token model", model_class)
+            double_record = sign(double[0], double_file, double[1], model.threads).model
         header = Header(
             format=FORMAT,
-            methods=methods,
-            repeats=QUICK_REPEATS if options.quick else options.repeats or REPEATS,
+            methods=tuple(method.label for method in methods),
+            repeats=repeats,
             model=signature.model,
             corpus=corpus.summary,
             maximum_output_tokens=maximum,
-            time=options.time,
+            time=time,
             versions=signature.versions,
             machine=signature.machine,
-            quick=options.quick,
+            quick=quick,
             draft_model=small_record,
             double_model=double_record,
             sampling=sampling,
@@ -187,12 +230,11 @@ def _run(options: Any) -> Path:
         bench = Bench(method_models(methods, (model, prompt), opened, small, double), header, clock)
         segments = [one.segment for one in corpus.segments]
         steps = len(segments) * len(methods) * header.repeats
-        with RunWriter(output, header, segments, overwrite=options.force) as writer:
+        with RunWriter(output, header, segments, overwrite=overwrite) as writer:
             if writer.done:
                 say(f"{len(writer.done)} of {steps} steps were done already")
             with step_bar(steps, len(writer.done)) as advance:
                 bench.run(corpus, writer, advance)
-    return output
 
 
 def _corpus(options: Any, languages: tuple[Language, Language]) -> Corpus:
@@ -210,3 +252,50 @@ def _corpus(options: Any, languages: tuple[Language, Language]) -> Corpus:
         )
     path = path_or_session(str(options.recorded))
     return recorded_corpus(path, options.reference, languages, sentences=sentences, notify=lambda n: say(n.text))
+
+
+def compare_methods(source: OpenSource, written: str, repeats: int, format_: str) -> None:
+    """Record what a source says, run the benchmark on the recording in a temporary folder, and print its table.
+
+    `written` are the methods as the user wrote them.
+
+    Raises:
+        UsageError: a method that does not exist, or fewer than two.
+        SourceError: nothing was recognised.
+    """
+    settings, pair = source.settings, languages_of(source.settings)
+    methods = parse_methods(written)
+    if len(methods) < 2:
+        raise UsageError("--compare needs two methods or more, for example rt,ssbd")
+    check_models(methods, settings.draft_model is not None, has_double_model=False)
+    with TemporaryDirectory() as folder:
+        stream, output = Path(folder, f"{Path(source.title).stem}.jsonl"), Path(folder, "run.jsonl")
+        if not _record(source, stream):
+            raise SourceError("nothing was recognised, so there is nothing to compare; choose a recording with speech")
+        corpus = recorded_corpus(stream, None, pair)
+        draft_file = settings.draft_model.model if settings.draft_model else None
+        write_run(output, corpus, pair, methods, settings.language_model, repeats=repeats, draft_file=draft_file)
+        mask_k = settings.mask.k if settings.mask.mode == "display" else 0
+        run = MeasuredRun(read_run(output), MeasureSettings(MODEL_UNIT, shown_mask_k=mask_k))
+        print_tables([make_table("compare", [run])], format_)
+
+
+def _record(source: OpenSource, place: Path) -> bool:
+    """Write the transcripts of a source to a file; return whether there is one with words."""
+    has_words = False
+    with progress_bar() as progress, place.open("w", encoding="utf-8") as file:
+        heard = HeardProgress(progress)
+
+        def publish(event: Event) -> None:
+            if isinstance(event, Notice):
+                say_above(progress, event.text)
+            heard.show(event)
+
+        listening = source.open_listening(publish, lambda chunk: None)
+        try:
+            for transcript in listening.transcripts:
+                has_words = has_words or (transcript.final and bool(transcript.text))
+                file.write(dump(to_dict(Record(transcript.end, transcript))) + "\n")
+        finally:
+            listening.close()
+    return has_words

@@ -1,37 +1,35 @@
-"""`livetrans bench table`, `case`, `plot` and `export`, computed from run files, and `cost`, measured at once."""
+"""`livetrans bench table`, `case` and `plot`, computed from run files, and `cost`, measured at once."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import datetime
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import click
 from rich.console import Console
+from rich.text import Text
 
-from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, languages_table, measure_cost, measure_languages
+from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, measure_cost
 from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
-from livetrans.bench.methods import clock_for, parse_method, split_methods
-from livetrans.bench.runfile import read_run
-from livetrans.bench.tables import TABLES, kinds_of, make_table
-from livetrans.bench.updates import case_lines, case_of, simulstream_log
-from livetrans.cli.bench import page_options, possible_tables, put, step_bar, threads_option, time_option, write_tables
+from livetrans.bench.run import clock_for, parse_method, split_methods
+from livetrans.bench.runfile import RunFile, Update, read_run
+from livetrans.bench.tables import TABLES, Table, kinds_of, make_table
+from livetrans.cli.bench import format_option, print_page, print_tables, step_bar, threads_option, time_option
 from livetrans.cli.declarations import CountRange
 from livetrans.cli.messages import say
 from livetrans.config import LanguageModelSettings, MaskSettings
 from livetrans.errors import UsageError
-from livetrans.files import write_new
-from livetrans.installation import data_folder
-from livetrans.languages import parse_language
-from livetrans.lm.prompts import build_prompt
+from livetrans.events import Span
 from livetrans.metrics.quality import UNITS
 from livetrans.models.catalogue import TRANSLATOR
 from livetrans.models.chosen import find_model
-from livetrans.session.recorded import RecordedTranscripts
+from livetrans.sequences import common_prefix_length
 from livetrans.signature import machine, quantisation
-from livetrans.text import counted
+from livetrans.text import counted, visible
+from livetrans.translation.presenter import cut_to_word
 
 _PAPER_MASKS = (3, 5)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -73,7 +71,7 @@ _unit = click.option(
     "--comet", type=click.Path(path_type=Path), metavar="MODEL", help="Score with COMET too, by this model on disk."
 )
 @click.option("--paper", is_flag=True, help="Put the paper's figures beside ours.")
-@page_options("NE,A/D %,speedup")
+@format_option
 def table_command(
     files: tuple[Path, ...],
     names: tuple[str, ...],
@@ -82,24 +80,31 @@ def table_command(
     unit: str | None,
     comet: Path | None,
     paper: bool,
-    **page: Any,
+    format_: str,
 ) -> None:
-    """Compute tables from run files, translating nothing.
-
-    In a terminal too narrow for all columns, the others follow in a second table below.
-    """
+    """Compute tables from run files, translating nothing. Below each table are the meanings of its columns."""
     files_read = [read_run(file) for file in dict.fromkeys(files)]
-    masks = mask_k or {*_PAPER_MASKS, *(one.output_mask_k for run in files_read for one in run.header.methods)} - {0}
+    output_masks = {parse_method(label).mask_k for run in files_read for label in run.header.methods}
+    masks = mask_k or {*_PAPER_MASKS, *output_masks} - {0}
     shown_k = mask_k[0] if mask_k else MaskSettings().k
     settings = MeasureSettings(unit, tuple(sorted(masks)), comet, shown_k)
     runs = [MeasuredRun(run, settings) for run in files_read]
-    make = partial(make_table, bias=bias, paper=paper)
     if names:
-        tables = [make(name, runs) for name in names]
-    else:
-        fitting = {name: [run for run in runs if kinds_of(run) & {*kind.of}] for name, kind in TABLES.items()}
-        tables = possible_tables({f"table {name}": partial(make, name, some) for name, some in fitting.items() if some})
-    write_tables(tables, **page)
+        print_tables([make_table(name, runs, bias, paper=paper) for name in names], format_)
+        return
+    tables: list[Table] = []
+    left_out: dict[str, UsageError] = {}
+    for name, kind in TABLES.items():
+        fitting = [run for run in runs if kinds_of(run) & {*kind.run_kinds}]
+        try:
+            tables += [make_table(name, fitting, bias, paper=paper)] if fitting else []
+        except UsageError as reason:
+            left_out[name] = reason
+    if left_out and not tables:
+        raise next(iter(left_out.values()))
+    for name, fault in left_out.items():
+        say(f"table {name} is left out: {fault}")
+    print_tables(tables, format_)
 
 
 @click.command()
@@ -120,7 +125,7 @@ def case_command(file: Path, segment_id: int, methods: str) -> None:
         for line in case_lines(case, coloured=True):
             console.print(line, soft_wrap=True)
     else:
-        put("".join(f"{line.plain}\n" for line in case_lines(case, coloured=False)))
+        print_page("".join(f"{line.plain}\n" for line in case_lines(case, coloured=False)))
 
 
 def _label_of(written: str) -> str:
@@ -159,18 +164,6 @@ def plot_command(files: tuple[Path, ...], folder: Path, unit: str | None, date: 
 
 
 @click.command()
-@_file
-@click.option("--method", required=True, metavar="METHOD", help="One of the run's methods.")
-@click.option("--unit", default="word", show_default=True, metavar="UNIT", help="Unit that simulstream counts.")
-@click.option("-o", "--output", type=_FILE, required=True, metavar="FILE", help="File to write.")
-@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
-def export_command(file: Path, method: str, unit: str, output: Path, force: bool) -> None:
-    """Write one method's outputs as the log that simulstream's metrics read."""
-    write_new(output, simulstream_log(read_run(file), _label_of(method), unit), "--output", force=force)
-    click.echo(output)
-
-
-@click.command()
 @click.option("--mt", metavar="MODEL", help="Translator: a GGUF file, or a name; without it, the default one.")
 @threads_option(help="Threads of the translator.")
 @time_option
@@ -182,14 +175,8 @@ def export_command(file: Path, method: str, unit: str, output: Path, force: bool
     show_default=True,
     help="Passes of each length; figures are medians.",
 )
-@click.option(
-    "--languages",
-    metavar="N",
-    type=CountRange(2, 16),
-    help="Measure updates into 1 to N languages at once instead, on the recorded transcripts in the tree.",
-)
-@page_options("new tokens,to one")
-def cost_command(mt: str | None, threads: int, time: str, rounds: int, languages: int | None, **page: Any) -> None:
+@format_option
+def cost_command(mt: str | None, threads: int, time: str, rounds: int, format_: str) -> None:
     """Measure one pass over 1 to 40, 48 and 64 new tokens: what verifying a draft costs on this machine."""
     from livetrans.lm.llama.checks import check_model
     from livetrans.lm.llama.model import LlamaModel
@@ -197,28 +184,110 @@ def cost_command(mt: str | None, threads: int, time: str, rounds: int, languages
     clock = clock_for(time, threads)
     file = find_model(TRANSLATOR, mt).path
     check_model(file)
-    if languages:
-        model = LlamaModel(LanguageModelSettings(file, threads=threads), clock=clock)
-    else:
-        settings = LanguageModelSettings(file, 2 * (CONTEXT_TOKENS + max(SIZES)), threads)
-        model = LlamaModel(settings, maximum_rows=max(SIZES), clock=clock)
-    with closing(model):
-        if languages:
-            place = data_folder("recordings") / "demo.jsonl"
-            updates = list(RecordedTranscripts(place, clock, real_time=False))
-            # A model of one pair says which; others know these two.
-            codes = [model.metadata(f"livetrans.{key}_language") for key in ("source", "target")]
-            prompt = build_prompt(model, None, parse_language(codes[0] or "en"), parse_language(codes[1] or "de"))
-            with step_bar((rounds + 1) * languages) as advance:
-                table = partial(languages_table, measure_languages(model, prompt, updates, languages, rounds, advance))
-            what = f"{rounds} rounds of the {len(updates)} updates of {place.name}"
-        else:
-            with step_bar((rounds + 1) * len(SIZES)) as advance:
-                table = partial(cost_table, measure_cost(model, rounds, on_pass=advance))
-            what = f"{rounds} passes after {CONTEXT_TOKENS} tokens, logits at every new one"
+    settings = LanguageModelSettings(file, 2 * (CONTEXT_TOKENS + max(SIZES)), threads)
+    with closing(LlamaModel(settings, maximum_rows=max(SIZES), clock=clock)) as model:
+        with step_bar((rounds + 1) * len(SIZES)) as advance:
+            seconds = measure_cost(model, rounds, on_pass=advance)
         stored = quantisation(model)
     note = (
-        f"{what}; {file.name} ({stored}, {file.stat().st_size / 1e6:.1f} MB), {counted(threads, 'thread')}, "
-        f"{time} time, {machine()['processor']}."
+        f"{rounds} passes after {CONTEXT_TOKENS} tokens, logits at every new one; {file.name} ({stored}, "
+        f"{file.stat().st_size / 1e6:.1f} MB), {counted(threads, 'thread')}, {time} time, {machine()['processor']}."
     )
-    write_tables([table(note)], **page)
+    print_tables([cost_table(seconds, note)], format_)
+
+
+PAPERS = ("rt", "ssbd@0.2", "cd")
+"""The methods of Table 7."""
+
+
+class Piece(NamedTuple):
+    """A stretch of a text; the pieces of a text joined are the whole text."""
+
+    text: str
+    draft: str = ""
+    """Of an output, the draft from which it was accepted; of a source, `previous` where it stood in the update before,
+    hence in the cache; empty where it is new."""
+
+
+Pieces = list[Piece]
+
+
+def case_of(run: RunFile, segment_id: int, methods: Sequence[str] = ()) -> dict[str, list[Pieces]]:
+    """Return the pieces of each update of one segment in the first repeat: of its source, then of each method's output.
+
+    The source has the segment's name; the reference stands last. Without `methods` the paper's are shown, or all where
+    a run has only one of them.
+
+    Raises:
+        UsageError: no such segment or method, or not yet done.
+    """
+    segment = next((one for one in run.segments if one.segment_id == segment_id), None)
+    if segment is None:
+        raise UsageError(f"{run.path} has no segment {segment_id}; its segments are 0 to {len(run.segments) - 1}")
+    case: dict[str, list[Pieces]] = {segment.name: []}
+    known = run.header.methods
+    usual = [label for label in PAPERS if label in known]
+    for method in methods or (usual if len(usual) > 1 else known):
+        updates = run.units_of(method, [segment])[0]
+        if not updates:
+            raise UsageError(f"{run.path} stops before segment {segment_id} by {method}; continue it with `bench run`")
+        case[segment.name] = case[segment.name] or _source_pieces(updates)
+        case[method] = [_output_pieces(update) for update in updates]
+    if segment.reference is not None:
+        case["reference"] = [[Piece(segment.reference, "previous")]]
+    return case
+
+
+def _source_pieces(updates: Sequence[Update]) -> list[Pieces]:
+    texts, previous = [], ""
+    for source in (update.source for update in updates):
+        kept = cut_to_word(source[: common_prefix_length(previous, source)], source)
+        texts.append(_pieces(source, [Span(0, len(kept))]))
+        previous = source
+    return texts
+
+
+def _output_pieces(update: Update) -> Pieces:
+    begins = (0, *update.ends)
+    return _pieces(update.text, [Span(begins[span.begin], begins[span.end], span.draft) for span in update.accepted])
+
+
+def _pieces(text: str, accepted: Sequence[Span]) -> Pieces:
+    """Return the text cut at spans of its characters."""
+    pieces, begin = [], 0
+    for span in accepted:
+        pieces += [Piece(text[begin : span.begin]), Piece(text[span.begin : span.end], span.draft)]
+        begin = span.end
+    return [piece for piece in (*pieces, Piece(text[begin:])) if piece.text]
+
+
+_STYLES = {"": "cyan", "previous": ""}
+_DRAFTED = "cyan italic"
+
+
+def case_lines(case: dict[str, list[Pieces]], *, coloured: bool) -> Iterator[Text]:
+    """Yield a line an update, with what is new as on the screen of a run, or in brackets without colours."""
+
+    def marked(pieces: Pieces) -> Text:
+        if coloured:
+            return Text.assemble(*((visible(piece.text), _STYLES.get(piece.draft, _DRAFTED)) for piece in pieces))
+        return Text(visible(as_marks(pieces)))
+
+    for title, texts in case.items():
+        yield Text(f"    {visible(title)}", style="bold")
+        for number, pieces in enumerate(texts, 1):
+            yield Text(f"{number:>2}  ", style="dim") + marked(pieces)
+    legend = [Piece("    kept ", "previous"), Piece("new")]
+    if {piece.draft for texts in case.values() for pieces in texts for piece in pieces} - {"", "previous"}:
+        legend += [Piece(" "), Piece("kept from a draft model", "draft")]
+    yield marked(legend)
+
+
+def as_marks(pieces: Pieces) -> str:
+    """Return the text with what is new in square brackets, what is kept from a draft model in angle brackets."""
+    marked = ""
+    for piece in pieces:
+        bare = piece.text.strip()
+        before, after = {"": "[]", "previous": ("", "")}.get(piece.draft, "<>")
+        marked += piece.text.replace(bare, f"{before}{bare}{after}", 1) if bare else piece.text
+    return marked

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from livetrans.audio.source import WHOLE, Part, ReplayClock
-from livetrans.bench.table import FORMATS
+from livetrans.bench.tables import FORMATS
 from livetrans.cli.declarations import CountRange, Instant, complete_file_or_session
 from livetrans.cli.messages import say, warn
 from livetrans.cli.options import run_command, run_option, wants_screen, was_given
@@ -136,7 +136,7 @@ def command(
                 say(f"{Path(file).name}:")
             source = replace(_open_source(file, settings, part, real_time), inputs=tuple(map(Path, files)))
             if compare is not None:
-                from livetrans.cli.compare import compare_methods
+                from livetrans.cli.bench_run import compare_methods
 
                 compare_methods(source, compare, repeats, format_)
                 continue

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from livetrans.bench.corpora import Corpus, text_corpus
-from livetrans.bench.methods import parse_methods
-from livetrans.bench.run import Bench, MethodModels
+from livetrans.bench.run import Bench, MethodModels, parse_methods
 from livetrans.bench.runfile import FORMAT, Header, RunWriter
 from livetrans.clock import ManualClock
 from livetrans.languages import parse_language
@@ -15,7 +14,7 @@ from livetrans.lm.prompts import build_prompt
 from livetrans.signature import ModelIdentity
 from tests.lm.scripted import Rule, ScriptedModel, word_by_word_rule
 
-METHODS = "rt,ssbd@0,ssbd@0.2,ssbd@0.5,cd,ssbd@0.2+mask3"
+METHODS = "rt,ssbd@0,ssbd@0.2,ssbd@0.5,cd,ssbd@0.2:mask=3"
 SENTENCES = (
     "the old man walks slowly to the market .",
     "two dogs sleep .",
@@ -44,7 +43,8 @@ def corpus_of(folder: Path, sentences: Sequence[str] = SENTENCES, *, references:
 
 def header_of(corpus: Corpus, methods: str = METHODS, repeats: int = 2, model: ModelIdentity = SCRIPTED) -> Header:
     software = {"livetrans": "0"}
-    return Header(FORMAT, parse_methods(methods), repeats, model, corpus.summary, 80, "wall", software, {"cores": "2"})
+    labels = tuple(method.label for method in parse_methods(methods))
+    return Header(FORMAT, labels, repeats, model, corpus.summary, 80, "wall", software, {"cores": "2"})
 
 
 def run_to(
@@ -58,7 +58,7 @@ def run_to(
 ) -> None:
     """Run a corpus on the scripted model; `stop_after` units it is interrupted, as by Ctrl-C."""
     rule = rule or word_by_word_rule(certainty=3.0)
-    labels = [method.label for method in header.methods]
+    labels = header.methods
     models = {label: ScriptedModel(rule, seconds_per_pass=0.01, seconds_per_token=0.001) for label in labels}
     languages = parse_language("en"), parse_language("de")
     prompts = [build_prompt(model, "plain", *languages) for model in models.values()]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.bench.methods import METHOD_SETS, parse_method, parse_methods, settings_of
+from livetrans.bench.run import METHOD_SETS, parse_method, parse_methods
 from livetrans.config import DecodingSettings
 from livetrans.errors import UsageError
 
@@ -16,48 +16,44 @@ def test_a_named_set_stands_for_its_methods_in_their_usual_spelling(name: str) -
     assert tuple(method.label for method in parse_methods(name)) == METHOD_SETS[name]
 
 
-def test_the_baseline_is_always_there_and_doubles_are_not() -> None:
+def test_the_baseline_is_always_there_and_duplicates_are_not() -> None:
     assert [method.label for method in parse_methods("ssbd@0.2, ssbd, ssbd@0.20,cd")] == ["rt", "ssbd@0.2", "cd"]
 
 
-@pytest.mark.parametrize("name", METHOD_SETS)
-def test_a_live_runs_finals_change_no_method_that_is_written_out(name: str) -> None:
-    live = DecodingSettings(final="careful", bias=0.3, window=5)
-    assert tuple(method.label for method in parse_methods(name, live)) == METHOD_SETS[name]
-    labels = [method.label for method in parse_methods("window,window@0.1,window8,ssbd", live)]
-    assert labels == ["rt", "window5@0.3+careful", "window5@0.1", "window8@0.3", "ssbd@0.3"]
+def test_the_window_is_a_live_runs_and_the_others_are_the_papers() -> None:
+    assert parse_method("window").decoding == DecodingSettings()
+    assert (parse_method("ssbd").decoding.bias, parse_method("ssbd").decoding.final) == (0.2, "partial")
 
 
-def test_a_display_only_mask_is_run_plain() -> None:
-    assert parse_method("ssbd@0.3+display3") == parse_method("ssbd@0.3")
-
-
-@given(st.floats(0, 1), st.integers(1, 99))
-def test_any_bias_and_mask_reach_the_decoder(bias: float, k: int) -> None:
+@given(st.floats(0, 1), st.integers(1, 99), st.sampled_from(["ssbd", "window", "double"]))
+def test_any_bias_and_mask_reach_the_decoder(bias: float, k: int, decoder: str) -> None:
     bias = round(bias, 6)
-    method = parse_method(f"ssbd@{bias!r}+mask{k}")
-    decoding, mask = settings_of(method, 80)
-    assert (decoding.method, decoding.bias, decoding.final) == ("ssbd", bias, "partial")
-    assert (mask.mode, mask.k) == ("output", k)
+    method = parse_method(f"{decoder}@{bias!r}:mask={k}")
+    assert (method.decoding.method, method.decoding.bias) == (decoder, bias)
+    assert (method.mask.mode, method.mask.k) == ("output", k)
     assert parse_method(method.label) == method
 
 
-def test_methods_with_a_draft_model_are_written_with_their_numbers() -> None:
-    written = "rt,spec@4,spec@auto,bild@0.6,3,bild@0.9,0.5,ssbd@0.2+draft,window3@0.2+careful+draft8,cd+draftauto"
+def test_every_setting_reaches_the_decoder_and_stands_in_the_label() -> None:
+    written = (
+        "rt,spec:gamma=4,bild:fallback=0.9:rollback=0.5,ssbd@0.2:gamma=4,window@0.1:window=3:margin=2:final_window=9"
+        ":final=fresh:gamma=8:mask=2,cd:gamma=1"
+    )
     methods = parse_methods(written)
     assert ",".join(method.label for method in methods) == written
-    assert [method.drafted for method in methods] == [False, *[True] * 7]
-    assert [method.gamma for method in methods] == [None, 4, 0, None, None, 4, 8, 0]
-    assert [parse_method(short).label for short in ("spec", "bild")] == ["spec@4", "bild@0.6,3"]
-    decoding, _ = settings_of(methods[4], 80)
-    assert (decoding.method, decoding.fallback, decoding.rollback) == ("bild", 0.9, 0.5)
+    assert [method.uses_draft_model for method in methods] == [False, *[True] * 5]
+    assert [method.gamma for method in methods] == [None, 4, None, 4, 8, 1]
+    assert (methods[2].decoding.fallback, methods[2].decoding.rollback) == (0.9, 0.5)
+    window = methods[4].decoding
+    assert (window.bias, window.window, window.margin, window.final_window) == (0.1, 3, 2, 9)
+    assert parse_method("spec").gamma == 4
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "beam", "ssbd@", "ssbd@2", "ssbd@-0.1", "ssbd@nan", "ssbd@x", "rt@0.2", "cd@0", "ssbd+mask", "ssbd+mask0",
-     "ssbd@0.2+hide3", "ssbd@0.2+mask3+mask5", "RT", "spec@0", "spec@17", "spec@x", "spec@", "bild@0.6", "bild@2,3",
-     "bild@0.6,-1", "bild@nan,3", "bild@x,3", "rt+draft", "spec@4+draft", "cd+draft99", "spec@4+careful", "rt,paper"],
+    ["", "beam", "ssbd@", "ssbd@2", "ssbd@-0.1", "ssbd@nan", "ssbd@x", "rt@0.2", "cd@0", "ssbd:mask", "ssbd:mask=0",
+     "ssbd@0.2:hide=3", "ssbd:final=careful", "RT", "spec:gamma=0", "spec:gamma=17", "spec:gamma=x", "bild:fallback=2",
+     "bild:rollback=-1", "rt:gamma=4", "double:gamma=4", "window:window=2.5", "window:final=best", "rt,paper"],
 )  # fmt: skip
 def test_what_does_not_exist_is_one_sentence(text: str) -> None:
     with pytest.raises(UsageError) as fault:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,13 +19,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from livetrans.bench.methods import parse_methods
-from livetrans.bench.runfile import RunFile, Segment, Update
-from livetrans.bench.updates import simulstream_log
-from livetrans.metrics.captions import NormalizedErasure
+from livetrans.metrics.captions import NormalizedErasure, erasure
 from livetrans.metrics.latency import average_lagging, length_adaptive_average_lagging, stable_delays
 from livetrans.metrics.quality import bleu, chrf, tokenizer
-from livetrans.stats import DecodingStats
 
 WORDS = st.lists(st.sampled_from(["das", "Haus,", "alt", "die", "Häuser"]), max_size=5).map(" ".join)
 STREAMS = st.lists(st.lists(WORDS, min_size=1, max_size=5), min_size=1, max_size=3)
@@ -44,19 +41,18 @@ class Simulstream:
 
     def read(self, streams: Sequence[Sequence[str]], unit: str) -> Any:
         """Read the log of a run in which every update came two seconds after the one before and took 1/8 s."""
-        segments = tuple(
-            Segment(number, f"flores.devtest/eng:{number}", "a", start=0.0) for number in range(len(streams))
-        )
-        units = {
-            (0, number, "rt"): [
-                Update(0, number, "rt", index, index, False, "a", (), text, (), DecodingStats(), 0.125, end=2.0 * index)
-                for index, text in enumerate(stream, 1)
-            ]
-            for number, stream in enumerate(streams)
-        }
-        header: Any = SimpleNamespace(methods=parse_methods("rt"), corpus=SimpleNamespace(step_unit=""))
-        run = RunFile(self._log, header, segments, units)
-        self._log.write_text("".join(simulstream_log(run, "rt", unit)), encoding="utf-8")
+        cut, lines = tokenizer(unit), []
+        for number, stream in enumerate(streams):
+            lines.append({"id": number, "metadata": {"wav_name": f"{number}.wav"}})
+            previous: list[str] = []
+            for index, text in enumerate(stream, 1):
+                tokens = cut(text)
+                kept = len(previous) - erasure(previous, tokens)
+                delays = {"total_audio_processed": 2.0 * index, "computation_time": 0.125}
+                changes = {"generated_tokens": tokens[kept:], "deleted_tokens": previous[kept:]}
+                lines.append({"id": number, **delays, **changes})
+                previous = tokens
+        self._log.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
         return self._stats.LogReader(self._config, str(self._log), latency_unit="word")
 
     def normalized_erasure(self, streams: Sequence[Sequence[str]], unit: str) -> float:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from livetrans.bench import plot as plotting
 from livetrans.bench.measures import Meanwhile
 from livetrans.bench.plot import COLOURS, plot
+from livetrans.bench.run import parse_method
 from livetrans.errors import UsageError
 from livetrans.metrics.latency import Spread
 from livetrans.metrics.quality import Interval
@@ -57,22 +58,22 @@ def run_of(rows: list[Row], *, model: str = "tower-2b-Q4_K_M", corpus: str = "fl
             "speedup": None,
             "bleu": None,
             "screen": None,
-            "drafted": False,
+            "has_proposals": False,
             **values,
         }
-        bias = known["label"].partition("@")[2].partition("+")[0]
+        bias = known["label"].partition("@")[2].partition(":")[0]
         of = Measured(
-            decoder=known["label"].partition("@")[0].rstrip("0123456789"),
-            bias=float(bias) if bias and not known["drafted"] else None,
+            decoder=parse_method(known["label"].partition(":display")[0]).decoder,
+            bias=float(bias) if bias and not known["has_proposals"] else None,
             run=run,
             acceptance=SimpleNamespace(per_draft=known["accepted"]),
             measures=[SimpleNamespace(screen=SimpleNamespace(ratio=known["screen"]))],
             meanwhile=known.get("meanwhile", Meanwhile()),
-            **{name: known[name] for name in ("label", "speedup", "bleu", "drafted")},
+            **{name: known[name] for name in ("label", "speedup", "bleu", "has_proposals")},
         )
         erasure = SimpleNamespace(mean_per_utterance=known["ne"])
-        run.rows.append(SimpleNamespace(of=of, label=of.label, mask=known.get("mask", "none"), erasure=erasure))
-    run.baseline = run.rows[0].of if run.rows else None
+        run.rows.append(SimpleNamespace(method=of, label=of.label, mask=known.get("mask", "none"), erasure=erasure))
+    run.baseline = run.rows[0].method if run.rows else None
     return run
 
 
@@ -86,13 +87,17 @@ SWEEP: list[Row] = [
 ]
 WINDOWED: list[Row] = [
     {"label": "rt", "speedup": 1.0, "screen": 2.3},
-    {"label": "window3@0.2+careful", "speedup": 1.7, "screen": 0.0},
+    {"label": "window@0.2:window=3", "speedup": 1.7, "screen": 0.0},
 ]
 DRAFTED: list[Row] = [
     {"label": "rt", "speedup": 1.0, "bleu": 20.0},
     *(
-        {"label": name, "speedup": speedup, "bleu": bleu, "drafted": True}
-        for name, speedup, bleu in (("bild@0.5,1", 1.2, 20.4), ("bild@0.5,4", 1.8, 19.1), ("spec@4", 1.4, 20.0))
+        {"label": name, "speedup": speedup, "bleu": bleu, "has_proposals": True}
+        for name, speedup, bleu in (
+            ("bild:fallback=0.5:rollback=1", 1.2, 20.4),
+            ("bild:fallback=0.5:rollback=4", 1.8, 19.1),
+            ("spec:gamma=4", 1.4, 20.0),
+        )
     ),
 ]
 
@@ -141,8 +146,8 @@ def test_only_what_was_measured_is_plotted(tmp_path: Path) -> None:
         ["rt"],
         ["rt", "ssbd@0.2"],
         # Different methods at one bias are no curve over the bias.
-        ["ssbd@0.2", "ssbd@0.2+fresh", "ssbd@0.2+draft"],
-        ["ssbd@0.2", "ssbd@0.4+fresh"],
+        ["ssbd@0.2", "ssbd@0.2:final=fresh", "ssbd@0.2:gamma=4"],
+        ["ssbd@0.2", "ssbd@0.4:final=fresh"],
     ],
 )
 def test_nothing_to_plot_is_a_sentence(labels: list[str], tmp_path: Path) -> None:
@@ -185,16 +190,19 @@ def legend_of(figure: Any) -> set[str]:
 
 def test_a_legend_names_only_what_was_run(figures: dict[str, Any], tmp_path: Path) -> None:
     rows = [{**row, "ne": None} if row["label"] == "cd" else row for row in SWEEP]
-    masked = [{**row, "mask": "display", "label": f"{row['label']}+display3"} for row in SWEEP]
+    masked = [{**row, "mask": "display", "label": f"{row['label']}:display=3"} for row in SWEEP]
     plot(
-        [run_of([*rows, *masked]), run_of([*rows, {"label": "window3@0.2", "ne": 0.1}], pair="en-ja")],
+        [
+            run_of([*rows, *masked]),
+            run_of([*rows, {"label": "window@0.2:window=3:final=partial", "ne": 0.1}], pair="en-ja"),
+        ],
         tmp_path,
         date=DATE,
     )
     assert legend_of(figures["What the bias does"]) == {
         f"{method} {NAME}-{pair}"
-        for method, pair in product(("rt", "ssbd", "window3"), ("en-de", "en-ja"))
-        if (method, pair) != ("window3", "en-de")
+        for method, pair in product(("rt", "ssbd", "window:window=3:final=partial"), ("en-de", "en-ja"))
+        if (method, pair) != ("window:window=3:final=partial", "en-de")
     }
 
 

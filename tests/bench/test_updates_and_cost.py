@@ -1,24 +1,22 @@
-"""The case study and simulstream's log rebuild every text; the cost of passes is measured fairly."""
+"""The case study rebuilds every text; the cost of passes is measured fairly."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, languages_table, measure_cost, measure_languages
-from livetrans.bench.methods import clock_for
+from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, measure_cost
+from livetrans.bench.run import clock_for
 from livetrans.bench.runfile import RunFile
-from livetrans.bench.updates import Piece, as_marks, case_lines, case_of, simulstream_log
+from livetrans.cli.bench_tables import Piece, as_marks, case_lines, case_of
 from livetrans.clock import ProcessorClock
 from livetrans.errors import UsageError
 from livetrans.events import Span
 from tests.bench.runs import METHODS
-from tests.lm.scripted import ScriptedModel, hashed_rule, word_by_word_rule
-from tests.run.scripted_run import PROMPT, updates
+from tests.lm.scripted import ScriptedModel, hashed_rule
 
 
 def test_pieces_make_the_whole_and_the_kept_part_was_there_before(run: RunFile) -> None:
@@ -78,9 +76,6 @@ def test_what_is_not_there_is_refused(run: RunFile) -> None:
     for segment_id, methods in ((99, []), (-1, []), (0, ["ssbd@0.7"])):
         with pytest.raises(UsageError):
             case_of(run, segment_id, methods)
-    for method, unit in (("ssbd@0.7", "word"), ("rt", "furlong")):
-        with pytest.raises(UsageError):
-            list(simulstream_log(run, method, unit))
 
 
 def test_a_pass_costs_what_the_model_says() -> None:
@@ -98,13 +93,6 @@ def test_a_pass_costs_what_the_model_says() -> None:
         assert spread == pytest.approx((10 + size,) * 3) and each == pytest.approx((10 + size) / size)
         assert (ratio, least) == pytest.approx(((10 + size) / 11,) * 2)
     assert CONTEXT_TOKENS + max(SIZES) <= model.context_tokens
-
-
-def test_an_update_in_several_languages_costs_as_much_as_in_each() -> None:
-    model = ScriptedModel(word_by_word_rule(), seconds_per_pass=0.01, seconds_per_token=0.001)
-    seconds = measure_languages(model, PROMPT, updates(["one two three.", "four five."]), 3, 2)
-    for count, spread, ratio in languages_table(seconds, "").rows:
-        assert spread is not None and ratio == pytest.approx((count,) * 3, rel=0.1)
 
 
 def test_processor_time_is_of_one_thread() -> None:
@@ -130,36 +118,3 @@ def test_a_random_model_is_a_gguf_of_its_shape(tmp_path: Path) -> None:
             size *= length
         weights += size
     assert 1.5e9 < weights < 2e9
-
-
-def test_taking_back_and_adding_rebuilds_every_output(run: RunFile) -> None:
-    for method in METHODS.split(","):
-        written: dict[int, list[str]] = {}
-        rebuilt = []
-        for text in simulstream_log(run, method, "char"):
-            assert text.endswith("\n") and text.count("\n") == 1 and text.isascii()
-            line = json.loads(text)
-            if "metadata" in line:
-                assert line["id"] not in written
-                written[line["id"]] = []
-                continue
-            before, deleted = written[line["id"]], line["deleted_tokens"]
-            kept = before[: len(before) - len(deleted)]
-            assert [*kept, *deleted] == before
-            # Nothing is taken back that is written again at once.
-            assert not deleted or deleted[:1] != line["generated_tokens"][:1]
-            written[line["id"]] = kept + line["generated_tokens"]
-            rebuilt.append("".join(written[line["id"]]))
-        outputs = [update.text for units in run.units_of(method, run.segments) for update in units]
-        assert rebuilt == [output.replace(" ", "") for output in outputs]
-
-
-def test_a_recorded_update_is_timed_in_its_segment_and_a_text_by_what_was_read(run: RunFile) -> None:
-    [*_, last] = map(json.loads, simulstream_log(run, "rt", "word"))
-    assert last["total_audio_processed"] == len(run.segments[-1].source.split())
-    [*_, update] = run.units[0, run.segments[-1].segment_id, "rt"]
-    assert last["computation_time"] == update.update_seconds
-    segments = tuple(replace(segment, name="talks/one:3", start=10.0) for segment in run.segments)
-    units = {unit: [replace(one, end=11.5) for one in updates] for unit, updates in run.units.items()}
-    first, second, *_ = map(json.loads, simulstream_log(replace(run, segments=segments, units=units), "rt", "word"))
-    assert first["metadata"] == {"wav_name": "talks_one:3.wav"} and second["total_audio_processed"] == 1.5
