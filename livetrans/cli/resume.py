@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from livetrans.audio.source import Part
 from livetrans.cli.declarations import Terms, complete_session
 from livetrans.cli.messages import say, warn
 from livetrans.cli.options import OPTIONS, option_text
 from livetrans.cli.running import run_resumed
-from livetrans.clock import SystemClock
-from livetrans.config import SETTINGS, DecodingSettings, RecogniserSettings, Settings, with_field
+from livetrans.config import SETTINGS, RecogniserSettings, Settings, with_field
 from livetrans.errors import SessionError, UsageError
 from livetrans.models.chosen import choose_models
+from livetrans.run.resuming import unheard_sound
 from livetrans.session.recorded import Unfinished, read_unfinished
-from livetrans.session.store import LAST, find_session, origin_of
+from livetrans.session.recorder import SessionRecorder
+from livetrans.session.store import LAST, find_session, last_unfinished, origin_of
 from livetrans.text import duration
 
 
@@ -28,64 +29,65 @@ from livetrans.text import duration
 def command(session: str, asr: str | None, mt: str | None) -> None:
     """Finish SESSION: translate what was heard and not translated, and add it to the session.
 
-    Of a session with --keep-audio, sound that was recorded and not recognised is recognised too; of a recording whose
-    replay was ended before its end, the rest is, if its file is still there and the same. SESSION is a name
-    from `livetrans sessions` or its beginning, or a session's folder; without it, or with `last`, it is the newest
-    session with captions. Settings are those of the session.
+    If the session has its sound (--keep-audio), sound that was not recognised is recognised too. If the replay of a
+    recording ended before the recording did, the rest follows, provided that the file is still there and unchanged.
+    SESSION is a name from `livetrans sessions` or its beginning, or a session's folder. Without it, or with `last`, it
+    is the newest unfinished session. Languages, models and translation settings are those of the session.
     """
-    folder = find_session(session)
+    folder = (last_unfinished() if session == LAST and not Path(LAST).exists() else None) or find_session(session)
     if not folder.is_dir():
         raise SessionError(f"{folder} is not a session's folder: name one, or `last`.")
-    unfinished = read_unfinished(folder, warn)
-    if unfinished.lacks_glossary:
-        say("livetrans: The glossary is not stored in the session; the remaining sentences are translated without it.")
-    _go_on_with_the_file(unfinished)
-    run_resumed(choose_models(_settings(unfinished, asr, mt), warn), SystemClock(unfinished.at), unfinished)
+    with closing(SessionRecorder(folder, append=True)) as recorder:  # Which makes its files of sound whole again.
+        unfinished = read_unfinished(folder, warn)
+        rests = unheard_sound(unfinished, _recording(unfinished), warn) if unfinished.settings.recogniser else []
+        settings = choose_models(_settings(unfinished, asr, mt, recognises=bool(rests)), warn)
+        run_resumed(settings, unfinished, rests, recorder)
 
 
-def _go_on_with_the_file(unfinished: Unfinished) -> None:
-    """Take the rest of a recording from its file; say so, or why that cannot be."""
+def _recording(unfinished: Unfinished) -> Path | None:
+    """Return the file of a recording whose rest was not heard; say that it goes on, or why the rest is left out."""
     origin = unfinished.origin
-    if not unfinished.unheard or origin is None or unfinished.total is None:
-        return
+    if not unfinished.is_unheard or origin is None or unfinished.total is None:
+        return None
     rest = f"{duration(unfinished.heard)} of {duration(unfinished.total)} of {origin.name} were heard"
     path = Path(origin.path or "")
-    if unfinished.settings.recogniser is None or not origin.path:
+    if not origin.path:
         say(f"livetrans: Only {rest}; replay it again for the rest.")
     elif not path.is_file():
         say(f"livetrans: Only {rest}, and it is no longer at {path}; the rest is left out.")
     elif replace(origin_of(path), start=origin.start, end=origin.end) != origin:
         say(f"livetrans: Only {rest}, and {path} was changed since; the rest is left out.")
     else:
-        from livetrans.audio.file import AudioFile
-
         say(f"{rest[0].upper()}{rest[1:]}; going on with it.")
-        part = Part(origin.start, origin.end)
-        unfinished.sound = lambda: iter(AudioFile(path, SystemClock(), False, warn, part))
+        return path
+    return None
 
 
-def _settings(unfinished: Unfinished, asr: str | None, mt: str | None) -> Settings:
-    """Return the settings of the session, with the models that were named.
+def _settings(unfinished: Unfinished, asr: str | None, mt: str | None, *, recognises: bool) -> Settings:
+    """Return the settings of a resumed run: those of the session that options can set, checked as options are.
 
     Raises:
         SessionError: a value that no run takes: a session may come from a stranger.
     """
-    settings = unfinished.settings
-    recogniser = (settings.recogniser or RecogniserSettings()) if unfinished.sound else None
-    tokens = min(settings.decoding.maximum_output_tokens, DecodingSettings().maximum_output_tokens)
-    decoding = replace(settings.decoding, maximum_output_tokens=tokens)
-    transcriber = replace(settings.transcriber, adaptive=False)
-    settings = replace(settings, recogniser=recogniser, decoding=decoding, transcriber=transcriber)
-    for key, option in OPTIONS.items():
-        value = option_text(SETTINGS[key].of(settings))
-        if isinstance(option.type, Terms):
+    recorded = unfinished.settings
+    settings = Settings(draft_model=recorded.draft_model, meeting=recorded.meeting)
+    for key, setting in SETTINGS.items():
+        stage = setting.field.partition(".")[0]
+        if stage == "output" or key == "calm" or getattr(recorded, stage) is None:
             continue
+        value, option = setting.of(recorded), OPTIONS[key]
+        text = option_text(value)
+        if text is None and value is not None:
+            continue  # Nothing was named.
         try:
-            if value is not None:
-                option.type.convert(value, option, None)
+            if text is not None and not isinstance(option.type, Terms):
+                value = option.type.convert(text, option, None)
         except (click.BadParameter, UsageError) as error:
-            text = error.message.rstrip(".") if isinstance(error, click.BadParameter) else str(error)
-            raise SessionError(f"The settings of {unfinished.folder} cannot be used: --{key}: {text}") from None
+            reason = error.message.rstrip(".") if isinstance(error, click.BadParameter) else str(error)
+            raise SessionError(f"The settings of {unfinished.folder} cannot be used: --{key}: {reason}") from None
+        settings = with_field(settings, setting.field, value)
+    settings = with_field(settings, "transcriber.adaptive", False)
+    settings = replace(settings, recogniser=(settings.recogniser or RecogniserSettings()) if recognises else None)
     if asr and settings.recogniser:
         settings = with_field(settings, "recogniser.model", Path(asr))
     if mt:

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from livetrans.cli.messages import LinesAbove, discard_output, progress_bar, say
 from livetrans.cli.options import wants_screen
-from livetrans.clock import Clock
+from livetrans.clock import Clock, SystemClock
 from livetrans.config import OutputSettings, Settings
 from livetrans.errors import LivetransError, SessionError
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, SourceProgress, Transcript
 from livetrans.installation import started_as
 from livetrans.metrics.monitor import Snapshot
-from livetrans.run.opening import open_remainder, open_translating
+from livetrans.run.opening import open_translating
 from livetrans.run.pipeline import Pipeline
-from livetrans.run.resuming import Resuming
+from livetrans.run.resuming import Rest, Resuming, open_rest
 from livetrans.run.runner import OpenListening, PlainLoop, Run
 from livetrans.serve.address import parse_place
 from livetrans.session.export import Finals
@@ -159,21 +159,20 @@ def _session(records: Sequence[Sink]) -> Path | None:
     return next((record.folder for record in records if isinstance(record, SessionRecorder)), None)
 
 
-def run_resumed(settings: Settings, clock: Clock, unfinished: Unfinished) -> None:
-    """Finish a session in its own folder, as lines; one that only lacks its end gets it: its run was killed."""
-    remainder = open_remainder(settings, clock, unfinished)
-    if remainder.is_empty:
+def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest], recorder: SessionRecorder) -> None:
+    """Finish a session in its own folder, as lines. One that was cut off and lacks nothing gets its end."""
+    if not rests and not unfinished.transcripts({}):
         say(f"Nothing to resume: each sentence of {unfinished.folder.name} is translated.")
         if not unfinished.ended:
-            with contextlib.closing(SessionRecorder(unfinished.folder, append=True)) as recorder:
-                recorder.write(Record(unfinished.at, RunEnded(unfinished.heard, "stopped")))
+            recorder.write(Record(unfinished.at, RunEnded(unfinished.heard, "stopped")))
         return
-    recorder, heard = SessionRecorder(unfinished.folder, append=True), Heard()
-    heard.words = bool(unfinished.finals)
+    clock, heard = SystemClock(unfinished.at), Heard()
+    heard.words = unfinished.has_words
+    listening = partial(open_rest, settings, clock, unfinished, rests)
     translating = partial(open_translating, settings, clock)
     with _summary_at_the_end([recorder], heard), _lines_and_bar(replace(settings, output=OutputSettings())) as sinks:
-        run = Resuming(settings, remainder.open_listening, translating, clock, [*sinks, heard], [recorder])
-        run.remainder = remainder
+        run = Resuming(settings, listening, translating, clock, [*sinks, heard], [recorder])
+        run.unfinished = unfinished
         _run_as_lines(run)
 
 

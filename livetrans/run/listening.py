@@ -118,17 +118,14 @@ class Stages:
 class TrackStages:
     """The gate and transcriber of a track at work, with its progress."""
 
-    def __init__(
-        self, source: Extent, stages: Stages, publish: Publish, passing: Filter | None = None, begin: int = 0
-    ) -> None:
-        """`passing` filters the sound first. Before sample `begin`, sound only prepares the gate."""
+    def __init__(self, source: Extent, stages: Stages, publish: Publish, passing: Filter | None = None) -> None:
+        """`passing` filters the sound first."""
         self.name = stages.track
         self._source = source
         self._gate, self._transcriber = stages.gate, stages.transcriber
         self._language = stages.language
         self._publish = publish
         self._filter = passing
-        self._begin = begin
         self._heard = 0.0
         self._reported = -1.0
         self._speaking = False
@@ -165,15 +162,14 @@ class TrackStages:
     def _take(self, chunk: AudioChunk) -> Iterator[Transcript]:
         self._heard = chunk.end
         yield from self._heard_in(self._gate.feed(chunk))
-        if chunk.start_sample >= self._begin and self._heard - self._reported >= PROGRESS_INTERVAL:
+        if self._heard - self._reported >= PROGRESS_INTERVAL:
             self._reported = self._heard
             self._publish(self._progress(level_of(chunk.samples)))
 
     def _heard_in(self, chunks: Iterable[SpeechChunk]) -> Iterator[Transcript]:
         for speech in chunks:
-            if speech.start_sample >= self._begin:
-                self._speaking = not speech.pause
-                yield from self._named(self._transcriber.feed(speech))
+            self._speaking = not speech.pause
+            yield from self._named(self._transcriber.feed(speech))
 
     def _named(self, transcripts: list[Transcript]) -> Iterable[Transcript]:
         if self.name is None:

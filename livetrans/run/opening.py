@@ -33,7 +33,6 @@ from livetrans.run.listening import (
     sound_of,
 )
 from livetrans.run.publisher import Publish
-from livetrans.run.resuming import Remainder, Remainders, without_bleed
 from livetrans.run.runner import OpenListening
 from livetrans.run.speedup import SpeedupSampler
 from livetrans.run.tracks import OldestFirst, QueuedSource, Track
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from livetrans.audio.source import AudioSource
     from livetrans.lm.llama.model import LlamaModel
     from livetrans.lm.port import LanguageModel
-    from livetrans.session.recorded import RecordedTranscripts, Unfinished
+    from livetrans.session.recorded import RecordedTranscripts
     from livetrans.speech.recogniser import Recogniser
 
 _LARGE_MODEL_BYTES = 200_000_000
@@ -162,8 +161,10 @@ def _pass_began(opened: Sequence[Stages]) -> float | None:
     return next((began for stages in opened if (began := stages.transcriber.pass_began) is not None), None)
 
 
-def open_stages(settings: Settings, clock: Clock, publish: Publish) -> list[Stages]:
+def open_stages(settings: Settings, clock: Clock, publish: Publish, ids: Iterator[int] | None = None) -> list[Stages]:
     """Load the recogniser, with the gate before it and the transcriber around it of each track.
+
+    `ids` are those of the segments, which all tracks share; None counts from 0.
 
     Raises:
         ModelError: the recogniser cannot be used.
@@ -172,7 +173,7 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish) -> list[Stag
     from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.transcriber import Transcriber
 
-    shared, ids = _recogniser_of(settings, publish), count()
+    shared, ids = _recogniser_of(settings, publish), count() if ids is None else ids
     reload = reloading_once("recogniser", [shared], publish)
 
     def stages(recogniser: Recogniser, track: str | None = None, language: str | None = None) -> Stages:
@@ -214,27 +215,6 @@ def _recogniser_of(settings: Settings, publish: Publish) -> Recogniser:
         some = f"only the first {expected} terms" if expected else "no hot words"
         publish(Notice("warning", f"The recogniser takes {some} of the glossary, which has {len(wanted)}."))
     return recogniser
-
-
-def open_remainder(settings: Settings, clock: Clock, unfinished: Unfinished) -> Remainders:
-    """Return what a session lacks; the recogniser is loaded where there is sound to recognise."""
-    from livetrans.speech.gate import VoiceActivityGate
-
-    gate = partial(VoiceActivityGate, settings.gate)
-    opened: list[Stages] = []
-
-    def stages(number: int, publish: Publish) -> Stages:
-        opened.extend([] if opened else open_stages(settings, clock, publish))
-        return opened[number]
-
-    if not unfinished.tracks:
-        return Remainders([Remainder(unfinished, gate, partial(stages, 0))])
-    theirs, mine = unfinished.tracks
-    if theirs.sound and mine.sound:
-        mine.sound = partial(without_bleed, theirs.sound, mine.sound)
-    fresh = count(max(unfinished.segments, default=-1) + 1)
-    parts = enumerate(unfinished.tracks)
-    return Remainders([Remainder(part, gate, partial(stages, number), fresh) for number, part in parts])
 
 
 def open_recogniser(settings: RecogniserSettings, publish: Publish = lambda event: None) -> Recogniser:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -12,9 +12,7 @@ from livetrans.clock import Clock
 from livetrans.config import Settings, after_key
 from livetrans.errors import SessionError
 from livetrans.events import (
-    AudioChunk,
     Caption,
-    Coalesced,
     Notice,
     Origin,
     Record,
@@ -25,12 +23,11 @@ from livetrans.events import (
     Transcript,
 )
 from livetrans.session.codec import events_file, from_dict, line_error, read_lines, read_records
-from livetrans.session.recorder import AUDIO_FILE, MICROPHONE_FILE, recorded_sound
 
-CHUNK = 960
-"""Samples of sound read at once, as in a replay at full speed."""
 _END = 1.0
 """Seconds before the stated end of a recording from which it counts as heard: some headers hold estimates."""
+_AFTER_WORD = 0.2
+"""Seconds after the end of a word that still belong to it."""
 _LONGEST_SLEEP = 0.05
 """Seconds. A sleep cannot be ended early: waiting in slices lets `close` and `pause` act soon, without locks."""
 
@@ -153,136 +150,137 @@ def _read(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterato
 
 @dataclass(slots=True)
 class Unfinished:
-    """A session as far as it was recorded."""
+    """What a session lacks, read from its events: final captions, and sound that was not recognised."""
 
     folder: Path
     settings: Settings = field(default_factory=Settings)
     """Those that held last in the run that heard the speech."""
-    lacks_glossary: bool = False
-    """Whether it had a glossary, and is from before glossaries were recorded."""
+    origin: Origin | None = None
+    """What that run listened to."""
     at: float = 0.0
     """Instant of the last event."""
-    heard: float = 0.0
-    """Source time up to which each final of the recogniser is recorded."""
-    finals: list[Transcript] = field(default_factory=list)
-    """Every final of the recogniser, in order."""
-    ended: bool = False
-    """Whether the run ended in order: the end of what was heard ended the last segment."""
-    was_resumed: bool = False
-    captioned: set[int] = field(default_factory=set)
-    """Segments whose final was shown in every language."""
-    shown_in: dict[int, set[str | None]] = field(default_factory=dict)
-    """The languages in which the final of each segment was shown."""
-    waiting: list[Transcript] = field(default_factory=list)
-    """The updates of segments that lack a final caption, and of the segment before, in order."""
-
-    sound: Callable[[], Iterator[AudioChunk]] | None = None
-    """Opens the sound that can be recognised, kept or from the file that was replayed; None where there is none."""
-    origin: Origin | None = None
-    """What the run listened to."""
     total: float | None = None
-    """Length of that, where it is known."""
+    """Length in seconds of what was listened to, where it is known."""
+    ended: bool = False
+    """Whether the last run ended, so that the session is not taken for one that was cut off."""
     heard_all: bool = False
-    """Whether the run heard it to its end."""
-    track: str | None = None
-    """Name of the track, where this is one of two."""
-    segments: set[int] = field(default_factory=set)
-    """Ids of all segments."""
-    tracks: list[Unfinished] = field(default_factory=list)
-    """What each track lacks, in a session of two."""
-
-    began: bool = False
-    """Whether the run began to listen."""
-    last_captioned: int | None = None
-    """The segment whose final was shown in every language last."""
+    """Whether the source was heard to its end."""
+    shown_in: dict[int, set[str | None]] = field(default_factory=dict)
+    """Segments with a recorded final, and the languages in which it was shown."""
+    _newest: dict[int, Transcript] = field(default_factory=dict)
+    _heard: dict[str | None, float] = field(default_factory=dict)
+    """Source time heard so far, by track."""
+    _heard_now: set[str | None] = field(default_factory=set)
+    """Tracks that the last run has heard."""
+    _in_finals: set[str | None] = field(default_factory=set)
+    """Tracks of which everything that was heard is in finals: the run that heard it ended in order."""
+    _runs: int = 0
 
     def note(self, record: Record) -> None:
-        """Note the next event of the session; what another track said is left out."""
-        self.at, event = record.at, record.event
-        if self.track and isinstance(event, Transcript | Caption | SourceProgress) and event.track != self.track:
-            return
-        match event:
-            case RunStarted(signature=signature, settings=settings, origin=origin):
-                self.was_resumed = self.began
-                if not self.began:
-                    self.began, self.settings, self.origin = True, settings, origin
-                    self.lacks_glossary = bool(signature.get("glossary_terms")) and not settings.prompt.glossary
+        """Note the next event of the session."""
+        self.at = record.at
+        match record.event:
+            case RunStarted(settings=settings, origin=origin):
+                self._runs += 1
+                self.ended, self._heard_now = False, set()
+                if self._runs == 1:
+                    self.settings, self.origin = settings, origin
             case Transcript() as transcript:
-                self.waiting.append(transcript)
-                self.segments.add(transcript.segment_id)
+                self._newest[transcript.segment_id] = transcript
                 if transcript.final:
-                    self.finals.append(transcript)
-            case Coalesced(segment_id=segment_id, revision=revision):
-                replaced = segment_id, revision
-                self.waiting = [one for one in self.waiting if (one.segment_id, one.revision) != replaced]
-            case Caption(final=True) as caption if caption.segment_id >= 0 and self._note_final(caption):
-                shown = self.last_captioned
-                if shown is not None and shown != caption.segment_id:
-                    self.waiting = [one for one in self.waiting if one.segment_id != shown]
-                self.last_captioned = caption.segment_id
-            case SettingChanged(name=name, value=value):
-                if not self.was_resumed:
-                    self.settings = after_key(self.settings, name, value)
-            case SourceProgress(heard=heard, total=total):
-                self.heard, self.ended = max(self.heard, heard), False
+                    self.shown_in.setdefault(transcript.segment_id, set())
+            case Caption(final=True, segment_id=segment, language=language) if segment >= 0:
+                self.shown_in.setdefault(segment, set()).add(language)
+            case SettingChanged(name=name, value=value) if self._runs == 1:
+                self.settings = after_key(self.settings, name, value)
+            case SourceProgress(heard=heard, total=total, track=track):
                 self.total = self.total or total
+                self._heard[track] = max(heard, self._heard.get(track, 0.0))
+                if heard > 0:
+                    self._heard_now.add(track)
+                    self._in_finals.discard(track)
             case RunEnded(reason=reason):
-                self.ended = reason != "failed"
-                self.heard_all = self.heard_all or (reason == "end of source" and not self.was_resumed)
-                if self.was_resumed and reason == "end of source":
-                    self.waiting.clear()  # Recognised again: other segments may stand for the same words.
+                self.ended = True
+                if reason != "failed":
+                    self._in_finals |= self._heard_now
+                self.heard_all = self.heard_all or (reason == "end of source" and bool(self._heard_now))
             case _:
                 pass
 
-    def _note_final(self, caption: Caption) -> bool:
-        """Note that a final was shown; return whether its segment has now been shown in every language."""
-        shown_in = self.shown_in.setdefault(caption.segment_id, set())
-        shown_in.add(caption.language)
-        targets = self.settings.targets
-        if len(targets) > 1 and not self.settings.is_microphone(caption.track) and not shown_in.issuperset(targets):
-            return False
-        self.captioned.add(caption.segment_id)
-        return True
+    @property
+    def has_begun(self) -> bool:
+        return self._runs > 0
 
     @property
-    def unheard(self) -> bool:
-        """Whether the run ended before its recording did."""
+    def heard(self) -> float:
+        """Source time heard so far, in seconds."""
+        return max(self._heard.values(), default=0.0)
+
+    @property
+    def has_words(self) -> bool:
+        return any(one.text for one in self._newest.values())
+
+    @property
+    def is_unheard(self) -> bool:
+        """Whether the run ended before its source did."""
         return self.total is not None and not self.heard_all and self.total - self.heard > _END
 
-    def updates(self, until: float) -> Iterator[Transcript]:
-        """Yield what has to be translated of the segments that end before `until`, with the updates before it."""
-        newest = {update.segment_id: update for update in self.waiting}
-        yield from (update for update in self.waiting if newest[update.segment_id].end <= until)
-        for segment_id, last in sorted(newest.items()):
-            if last.end <= until and last.text and not last.final and segment_id not in self.captioned:
-                yield _as_final(last)
+    @property
+    def next_segment(self) -> int:
+        """The id of the next new segment."""
+        return max(self._newest, default=-1) + 1
+
+    def rest(self, track: str | None, length: float) -> float | None:
+        """Return from where the sound of a track has to be recognised, in source time; None if all was.
+
+        `length`: of all its sound, in seconds. After a run that was cut off, recognition begins after the last word
+        of the last final: what was heard of the next segment is in no final, and is recognised again.
+        """
+        if track in self._in_finals:
+            begin = self._heard[track]
+            return begin if length - begin > _END else None
+        begin = self.origin.start if self.origin else 0.0
+        of_track = [one for one in self._newest.values() if one.track == track and one.text]
+        begin = max((one.end for one in of_track if one.final), default=begin)
+        following = min((one.start for one in of_track if not one.final and one.start > begin), default=begin)
+        begin += min((following - begin) / 2, _AFTER_WORD)
+        return begin if length - begin > _AFTER_WORD else None
+
+    def transcripts(self, rests: Mapping[str | None, float]) -> list[Transcript]:
+        """Return the finals to translate: those that lack a caption, and those of segments that never got a final.
+
+        `rests`: from where each track is recognised again. A segment that reaches beyond has a final without words, as
+        its words come again.
+        """
+        found = []
+        for last in (self._newest[segment] for segment in sorted(self._newest)):
+            if last.final:
+                if not self._is_shown(last):
+                    found.append(last)
+            elif last.end > rests.get(last.track, math.inf):
+                found.append(replace(_as_final(last), committed=""))
+            elif last.text:
+                found.append(_as_final(last))
+        return found
+
+    def _is_shown(self, final: Transcript) -> bool:
+        """Return whether a final was shown in every language of its track."""
+        shown_in = self.shown_in[final.segment_id]
+        targets = self.settings.targets
+        if len(targets) == 1 or self.settings.is_microphone(final.track):
+            return bool(shown_in)
+        return shown_in.issuperset(targets)
 
 
 def read_unfinished(folder: Path, notify: Callable[[Notice], None] | None = None) -> Unfinished:
-    """Read a session's events once, also where two tracks are noted; what is kept of them is small.
+    """Read what a session lacks.
 
     Raises:
         SessionError: it cannot be read, or the run never began to listen.
     """
-    found = Unfinished(folder, sound=_sound(folder / AUDIO_FILE))
+    found = Unfinished(folder)
     for record in read_records(folder, notify):
-        event = record.event
-        if isinstance(event, RunStarted) and event.settings.meeting and not found.began:
-            mine, theirs = event.settings.meeting.names
-            microphone = _sound(folder / MICROPHONE_FILE) or found.sound
-            found.tracks = [
-                Unfinished(folder, sound=found.sound, track=theirs),
-                Unfinished(folder, sound=microphone, track=mine),
-            ]
-        for part in (found, *found.tracks):
-            part.note(record)
-    if not found.began:
+        found.note(record)
+    if not found.has_begun:
         raise SessionError(f"{folder} holds nothing to finish: its run ended before it began to listen.")
-    for part in (found, *found.tracks):
-        done = part.captioned - {part.last_captioned}
-        part.waiting = [update for update in part.waiting if update.segment_id not in done]
     return found
-
-
-def _sound(file: Path) -> Callable[[], Iterator[AudioChunk]] | None:
-    return partial(recorded_sound, file, CHUNK) if file.is_file() else None

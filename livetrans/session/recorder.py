@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import struct
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 from io import FileIO
@@ -19,7 +18,7 @@ from pathlib import Path
 from livetrans.config import Settings
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Record, RunEnded, RunStarted
-from livetrans.files import lock, private_file, private_folder, read_all, write_all
+from livetrans.files import lock, private_file, private_folder, write_all
 from livetrans.session.codec import EVENTS_FILE, to_line
 from livetrans.session.store import Summarising, Summary, summarise_events, write_summary
 
@@ -171,25 +170,12 @@ class SessionRecorder:
         self._audio.clear()
 
 
-def recorded_sound(path: Path, chunk: int) -> Iterator[AudioChunk]:
-    """Yield the sound of a session's file, `chunk` samples at once, also where a killed run did not state its length.
-
-    Raises:
-        SessionError: it cannot be read.
-    """
-    import numpy as np  # Imported here because commands that list sessions need no sound.
-
+def sound_seconds(path: Path) -> float:
+    """Return the length of a session's file of sound; 0 if there is none."""
     try:
-        with FileIO(path) as file:
-            file.seek(_HEADER_BYTES)
-            start = 0
-            while data := read_all(file, chunk * _SAMPLE_BYTES):
-                samples = np.frombuffer(data[: len(data) // 2 * 2], dtype="<i2").astype(np.int16)
-                yield AudioChunk(samples, start)
-                start += len(samples)
-    except OSError as error:
-        reason = error.strerror or error
-        raise SessionError(f"{path} cannot be read ({reason}): check its permissions.") from error
+        return max(path.stat().st_size - _HEADER_BYTES, 0) / (SAMPLE_RATE * _SAMPLE_BYTES)
+    except OSError:
+        return 0.0
 
 
 def _cut_half_line(events: FileIO) -> int:

@@ -63,12 +63,6 @@ class Transcriber:
         self.passes = 0
         self.recognition_seconds = 0.0
 
-    def restore(self, ids: Iterator[int], words: Sequence[Word], end_sample: int) -> None:
-        """Continue an earlier run at a pause: with the ids to come, the last words and the end of their sound."""
-        self._segments.ids = ids
-        self._prompt.extend(words)
-        self._buffer.restart(end_sample)
-
     def feed(self, chunk: SpeechChunk) -> list[Transcript]:
         """Take speech; return the updates that follow."""
         transcripts: list[Transcript] = []

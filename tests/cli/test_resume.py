@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from livetrans.cli import run
+from livetrans.config import MaskSettings, Settings
+from livetrans.events import Record, RunStarted
 from livetrans.models.find import MODELS_VARIABLE
 from livetrans.session.export import last_captions
 from livetrans.session.recorder import SessionRecorder
@@ -68,6 +71,63 @@ def test_a_session_that_is_still_recorded_is_left_alone(tmp_path: Path, capsys: 
     assert run(["resume", str(folder)]) == 1
     assert "being recorded" in capsys.readouterr().err
     recorder.close()
+
+
+UNUSABLE = {
+    "transcriber.maximum_words": 0,
+    "transcriber.maximum_length": 0.0,
+    "recogniser.beam_size": 100_000,
+    "gate.minimum_speech": -1.0,
+    "decoding.maximum_output_tokens": 10**9,
+}
+"""Settings without an option, and values with which no run works."""
+
+
+@pytest.mark.parametrize("field", UNUSABLE)
+@pytest.mark.usefixtures("translator_path")
+def test_settings_without_an_option_are_not_taken_from_a_session(
+    field: str, either_path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may come from a stranger; its sound is recognised with the defaults."""
+    monkeypatch.setenv(MODELS_VARIABLE, str(either_path.parent))
+    session = tmp_path / "session"
+    part = ["--asr", either_path.name, "--offline", "--end", "0:04", "--session", str(session), "--keep-audio"]
+    assert run(["replay", str(DEMO), *part]) == 0
+    lines = [json.loads(line) for line in (session / "events.jsonl").read_text().splitlines()]
+    kept = [line for line in lines if line["event"] in ("notice", "run_started")]
+    stage, _, name = field.partition(".")
+    kept[-1]["settings"][stage][name] = UNUSABLE[field]
+    (session / "events.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in kept))
+    assert run(["resume", str(session)]) == 0
+    assert "kept in" in capfd.readouterr().err
+    assert last_captions(session)
+
+
+def test_settings_with_an_option_are_checked_as_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorder = SessionRecorder(tmp_path)
+    recorder.write(Record(0.0, RunStarted({}, replace(Settings(), mask=MaskSettings(k=-3)))))
+    recorder.close()
+    assert run(["resume", str(tmp_path)]) == 1
+    assert "cannot be used: --mask-k: -3 is not in the range" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("translator_path")
+def test_last_is_the_last_unfinished_session(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
+    for name, heard in (("killed", "The dog runs."), ("later", "It rains.")):
+        line = {"segment_id": 0, "revision": 0, "committed": heard, "partial": "", "final": True}
+        (tmp_path / "one.jsonl").write_text(json.dumps(line))
+        assert run(["replay", str(tmp_path / "one.jsonl"), "--speed", "max", "--name", name]) == 0
+    events = tmp_path / "data" / "sessions" / "killed" / "events.jsonl"
+    kept = [line for line in events.read_text().splitlines(keepends=True) if '"run_ended"' not in line]
+    events.write_text("".join(line for line in kept if '"caption"' not in line))
+    capfd.readouterr()
+    assert run(["resume"]) == 0
+    assert f"1 caption is kept in {events.parent}" in capfd.readouterr().err
+    assert run(["resume", "last"]) == 0
+    assert "each sentence of later is translated" in capfd.readouterr().err
 
 
 def test_a_language_of_a_session_that_is_not_known_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

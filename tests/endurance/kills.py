@@ -3,15 +3,15 @@
     python tests/endurance/kills.py [--runs 50] [--seed 1]
 
 Every second run is at the pace of speech, with threads. Of each run has to hold: the session opens; it holds every
-event that was published more than a second before the kill; after `resume` each final of the recogniser has a caption
-and nothing is left to resume; and, at full speed, where passes do not depend on the machine, the finals are those of an
-unbroken run over the recording, with which `resume` goes on.
+event that was published more than a second before the kill; after `resume` what was shown is unchanged, each final of
+the recogniser has a caption, and nothing is left to resume; and nearly every word of an unbroken run over the recording
+is there, with which `resume` goes on. Words beside a cut may differ: they are recognised with other words around them.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import difflib
 import random
 import subprocess
 import sys
@@ -28,6 +28,8 @@ from livetrans.session.recorded import read_unfinished
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 LIVETRANS = [sys.executable, "-m", "livetrans"]
 KEPT_SECONDS = 1.0
+SAME_WORDS = 0.9
+"""Share of words that a resumed run has in common with an unbroken one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,7 @@ def kill(number: int, random_: random.Random, folder: Path) -> Kill:
         broken.append("resume changed finals that were shown")
     if not resumed.returncode:
         broken += _left(session)
-        if speed == "max":
-            broken += _differences(recording, folder / f"whole-{number}", finals)
+        broken += _lost_words(recording, folder / f"whole-{number}", finals)
     return Kill(recording.stem, speed, after, len(published.lines), len(finals), len(finals) - len(before), broken)
 
 
@@ -105,9 +106,11 @@ def _lost(session: Path, lines: list[str]) -> list[str]:
     return [f"{len(lost)} events are lost, such as {lost[0][:100]}"] if lost else []
 
 
-def _finals(session: Path, broken: list[str]) -> list[str]:
+def _finals(session: Path, broken: list[str]) -> list[tuple[str, str]]:
+    """Recognised text and caption of each final."""
     try:
-        return [spoken.caption.text for spoken in last_captions(session) if spoken.caption.final]
+        captions = [spoken.caption for spoken in last_captions(session)]
+        return [(caption.source, caption.text) for caption in captions if caption.final and caption.source]
     except LivetransError as error:
         broken.append(f"the session cannot be read: {error}")
         return []
@@ -115,17 +118,20 @@ def _finals(session: Path, broken: list[str]) -> list[str]:
 
 def _left(session: Path) -> list[str]:
     unfinished = read_unfinished(session)
-    missing = [final for final in unfinished.finals if final.segment_id not in unfinished.captioned]
+    missing = unfinished.transcripts({})
     again = subprocess.run([*LIVETRANS, "resume", str(session)], capture_output=True, text=True, check=False)
     rest = [] if "Nothing to resume" in again.stderr else ["a second resume still found something"]
     return [f"{len(missing)} finals have no caption", *rest] if missing else rest
 
 
-def _differences(recording: Path, whole: Path, finals: list[str]) -> list[str]:
+def _lost_words(recording: Path, whole: Path, finals: list[tuple[str, str]]) -> list[str]:
     options = ["--speed", "max", "--session", str(whole)]
     subprocess.run([*LIVETRANS, "replay", str(recording), *options], capture_output=True, check=True)
-    expected = _finals(whole, [])
-    return [] if expected == finals else [f"unbroken: {json.dumps(expected)}; resumed: {json.dumps(finals)}"]
+    expected, found = (" ".join(source for source, _ in of).lower().split() for of in (_finals(whole, []), finals))
+    same = difflib.SequenceMatcher(a=expected, b=found, autojunk=False).ratio()
+    if same >= SAME_WORDS:
+        return []
+    return [f"only {same:.0%} of the words agree: {' '.join(expected)!r} and resumed {' '.join(found)!r}"]
 
 
 def main() -> None:

@@ -1,37 +1,38 @@
-"""A session that was cut anywhere and resumed holds the finals of a run that was never interrupted."""
+"""A session that was cut anywhere and resumed lacks nothing that was heard, and nothing that was shown is changed."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.clock import ManualClock
 from livetrans.config import CALM, Settings, TranscriberSettings
 from livetrans.events import (
-    Caption,
     Notice,
     Record,
     RunStarted,
     SettingChanged,
+    Transcript,
     Word,
 )
-from livetrans.run.listening import Listening, ListeningState, OnAudio, Stages, TrackStages, listen
-from livetrans.run.listening import sound_of as heard_from
+from livetrans.run.listening import Listening, OnAudio
+from livetrans.run.opening import open_audio
 from livetrans.run.publisher import Publish
-from livetrans.run.resuming import Remainder, Remainders, Resuming
+from livetrans.run.resuming import Resuming, open_rest, unheard_sound
 from livetrans.run.runner import OpenListening, OpenTranslating, PlainLoop
 from livetrans.run.translating import Translating
 from livetrans.session.codec import EVENTS_FILE, read_records
 from livetrans.session.export import last_captions
-from livetrans.session.recorded import CHUNK, read_unfinished
+from livetrans.session.recorded import read_unfinished
 from livetrans.session.recorder import SessionRecorder
-from livetrans.speech.transcriber import Transcriber
 from tests.lm.scripted import ScriptedModel
 from tests.speech.scripted import ScriptedRecogniser
 
@@ -45,32 +46,38 @@ LANGUAGES = st.sampled_from([("de",), ("de", "fr")])
 
 
 def translating_into(languages: Sequence[str]) -> OpenTranslating:
-    # Unsure enough for drafts to decide: a resumed run has to draft as the first one did.
     rule = partial(into_languages, certainty=1.0, unsure_of_last=True)
     return lambda publish: Translating(scripted_lanes(ScriptedModel(rule), languages), {}, lambda: None)
 
 
-def stages(words: list[Word], publish: Publish) -> Stages:
-    recogniser = ScriptedRecogniser(words, unstable=0.4)
-    transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False), CLOCK)
-    return Stages(SilenceGate(), transcriber, recogniser)  # type: ignore[arg-type]
+@contextmanager
+def recognising(words: list[Word]) -> Iterator[None]:
+    """Runs recognise these words."""
+    with pytest.MonkeyPatch.context() as patch:
+        recogniser = ScriptedRecogniser(words, unstable=0.4)
+        patch.setattr("livetrans.run.opening.open_recogniser", lambda settings, publish: recogniser)
+        patch.setattr("livetrans.speech.gate.VoiceActivityGate", lambda settings: SilenceGate())
+        yield
 
 
 def record(
     folder: Path, open_listening: OpenListening, languages: Sequence[str] = ("de",), *, keep_audio: bool = False
 ) -> None:
-    recorder, settings = SessionRecorder(folder, keep_audio=keep_audio), Settings(targets=tuple(languages))
-    finish(PlainLoop(settings, open_listening, translating_into(languages), CLOCK, [Collected()], [recorder]))
+    recorder = SessionRecorder(folder, keep_audio=keep_audio)
+    finish(PlainLoop(settings_of(languages), open_listening, translating_into(languages), CLOCK, [], [recorder]))
+
+
+def settings_of(languages: Sequence[str]) -> Settings:
+    return Settings(targets=tuple(languages), transcriber=TranscriberSettings(adaptive=False))
 
 
 def record_sound(folder: Path, words: list[Word], length: float, languages: Sequence[str]) -> None:
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-        source, opened = Played(sound_of(words, length), CHUNK), stages(words, publish)
-        track = TrackStages(source, opened, publish)
-        transcripts = listen(heard_from(source, track, on_audio), [track], ListeningState(CLOCK))
-        return Listening(transcripts, source.pause, source.close)
+        source = Played(sound_of(words, length), 960)
+        return open_audio(source, settings_of(languages), CLOCK, publish, on_audio)
 
-    record(folder, open_listening, languages, keep_audio=True)
+    with recognising(words):
+        record(folder, open_listening, languages, keep_audio=True)
 
 
 def record_transcripts(folder: Path, languages: Sequence[str] = ("de",)) -> None:
@@ -82,19 +89,17 @@ def finish(run: PlainLoop) -> None:
     assert run.join(60)
 
 
-def remainder_of(folder: Path, words: list[Word]) -> Remainders:
-    return Remainders([Remainder(read_unfinished(folder), SilenceGate, partial(stages, words))])  # type: ignore[arg-type]
-
-
-def resume(folder: Path, words: list[Word]) -> Collected:
-    remainder, collected = remainder_of(folder, words), Collected()
-    records = [SessionRecorder(folder, append=True)]
-    settings = read_unfinished(folder).settings
-    run = Resuming(settings, remainder.open_listening, translating_into(settings.targets), CLOCK, [collected], records)
-    run.remainder = remainder
-    finish(run)
-    assert read_unfinished(folder).ended
-    assert remainder_of(folder, words).is_empty
+def resume(folder: Path, words: list[Word], languages: Sequence[str]) -> Collected:
+    recorder, collected = SessionRecorder(folder, append=True), Collected()
+    unfinished = read_unfinished(folder)
+    rests = unheard_sound(unfinished, None, pytest.fail)
+    listening = partial(open_rest, settings_of(languages), CLOCK, unfinished, rests)
+    run = Resuming(settings_of(languages), listening, translating_into(languages), CLOCK, [collected], [recorder])
+    run.unfinished = unfinished
+    with recognising(words):
+        finish(run)
+    after = read_unfinished(folder)
+    assert after.ended and not after.transcripts({}) and not unheard_sound(after, None, pytest.fail)
     return collected
 
 
@@ -113,24 +118,25 @@ def cut(folder: Path, share: float) -> bool:
 
 
 @given(st.floats(0, 1), LANGUAGES)
-def test_recognised_sentences_are_translated_as_if_nothing_had_happened(share: float, languages: Sequence[str]) -> None:
+def test_every_recognised_sentence_is_translated_into_every_language(share: float, languages: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
-        whole, broken = Path(name) / "whole", Path(name) / "broken"
-        for folder in (whole, broken):
-            record_transcripts(folder, languages)
-        if not cut(broken, share):
+        folder = Path(name) / "broken"
+        record_transcripts(folder, languages)
+        if not cut(folder, share):
             return
-        heard = [final.segment_id for final in read_unfinished(broken).finals]
-        resume(broken, [])
-        for language in languages:
-            resumed, expected = finals(broken, language), finals(whole, language)
+        shown = [finals(folder, language) for language in languages]
+        recognised = {final.segment_id: final.text for final in read_unfinished(folder).transcripts({})}
+        resume(folder, [], languages)
+        for language, before in zip(languages, shown, strict=True):
+            resumed = finals(folder, language)
+            assert [one for one in resumed if one in before] == before, "what was shown stays"
             assert all(text.count(f"~{language}") == len(source.split()) for _, source, text in resumed)
-            assert resumed[: len(heard)] == expected[: len(heard)]
-            assert len(resumed) <= len(heard) + 1  # The segment that was still spoken ends as it was last recognised.
+            assert recognised.items() <= {segment: source for segment, source, _ in resumed}.items()
+            assert len({segment for segment, *_ in resumed}) == len(resumed)
 
 
 @given(st.integers(2, 5), st.floats(1.0, 12.0), st.floats(0, 1), LANGUAGES)
-def test_recorded_sound_is_recognised_as_if_nothing_had_happened(
+def test_every_word_of_the_recorded_sound_is_in_one_final(
     count: int, length: float, share: float, languages: Sequence[str]
 ) -> None:
     words = sentences(count)
@@ -141,24 +147,48 @@ def test_recorded_sound_is_recognised_as_if_nothing_had_happened(
         if not cut(broken, share):
             return
         shown = [finals(broken, language) for language in languages]
-        collected = resume(broken, words)
+        resume(broken, words, languages)
         for language, before in zip(languages, shown, strict=True):
-            assert finals(broken, language) == finals(whole, language)
-            added = [caption for caption in collected.of(Caption) if caption.final and caption.language == language]
-            assert len(added) == len(finals(whole, language)) - len(before)  # None is shown twice.
+            resumed = finals(broken, language)
+            assert [one for one in resumed if one in before] == before, "what was shown stays"
+            assert words_in(resumed) == words_in(finals(whole, language))
+            exported = [spoken.caption.source for spoken in last_captions(broken, language=language)]
+            assert " ".join(filter(None, exported)).split() == words_in(resumed), "no word is there twice"
 
 
-def test_a_sentence_that_is_recognised_in_other_words_is_shown_in_every_language(tmp_path: Path) -> None:
-    words = sentences(2, words=3)
-    record_sound(tmp_path, words, 6.0, ("de", "fr"))
-    file = tmp_path / EVENTS_FILE
-    lines = file.read_bytes().splitlines(keepends=True)
-    first = next(number for number, line in enumerate(lines) if b'"final": true' in line)
-    for count in range(first, len(lines)):
-        file.write_bytes(b"".join(lines[:count]))
-        resume(tmp_path, [replace(word, text=f"x{word.text}") for word in words])
-        german, french = ([source for _, source, _ in finals(tmp_path, code)] for code in ("de", "fr"))
-        assert german == french
+def words_in(finals: list[tuple[int, str, str]]) -> list[str]:
+    return " ".join(source for _, source, _ in finals).split()
+
+
+@pytest.mark.parametrize("stopped_after", [0, 1, 3])
+def test_a_resumed_run_that_is_stopped_loses_nothing_either(stopped_after: int, tmp_path: Path) -> None:
+    words = sentences(4)
+    record_sound(tmp_path, words, 60.0, ("de",))
+    whole = words_in(finals(tmp_path))
+    assert cut(tmp_path, 0.3)
+    recorder, unfinished = SessionRecorder(tmp_path, append=True), read_unfinished(tmp_path)
+    rests = unheard_sound(unfinished, None, pytest.fail)
+
+    def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
+        listening = open_rest(settings_of(("de",)), CLOCK, unfinished, rests, publish, on_audio)
+
+        def transcripts() -> Iterator[Transcript]:
+            for number, transcript in enumerate(listening.transcripts):
+                if number == stopped_after:
+                    run.stop()
+                yield transcript
+
+        return replace(listening, transcripts=transcripts())
+
+    run = Resuming(settings_of(("de",)), open_listening, translating_into(("de",)), CLOCK, [], [recorder])
+    run.unfinished = unfinished
+    with recognising(words):
+        finish(run)
+    assert len(words_in(finals(tmp_path))) < len(whole)
+    resume(tmp_path, words, ("de",))
+    resumed = words_in(finals(tmp_path))
+    assert len([word for word in whole if word not in resumed]) <= 1, "the word in which it was stopped"
+    assert len(resumed) <= len(whole) + 1
 
 
 def test_instants_go_on_and_half_a_line_is_gone(tmp_path: Path) -> None:
