@@ -118,7 +118,7 @@ def test_a_damaged_number_of_a_session_leaves_the_list_of_the_others(
     for _ in range(2):
         assert run(["sessions"]) == 0
         shown = capsys.readouterr().out
-        assert "good" in shown and "bad" in shown and "-1" not in shown
+        assert "good" in shown and "bad" in shown and " -1:" not in shown
     assert run(["sessions", "rm", "bad", "--yes"]) == 0
     assert not damaged.exists()
 
