@@ -30,7 +30,7 @@ from livetrans.cli.options import run_command
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import Settings
 from livetrans.errors import LivetransError, ModelError, SourceError
-from livetrans.events import BackPressure, Caption, Notice, Record, RunStarted, Transcript, Translation
+from livetrans.events import BackPressure, Notice, Record, RunStarted, Translation
 from livetrans.installation import as_started, data_folder, install_command
 from livetrans.languages import AUTO
 from livetrans.metrics.monitor import Monitor
@@ -64,8 +64,6 @@ LOADING_SECONDS = 180.0
 """Longest time that the models may take to load."""
 CATCH_UP_SECONDS = 15.0
 """Seconds after the end of the speech within which its captions have to be done."""
-FULL = 0.8
-"""Share of the time from which a stage has little room for other programs and longer sentences."""
 
 _WIDTH, _INDENT = 80, 22
 
@@ -240,9 +238,9 @@ class Trial:
     """Median seconds from the end of a spoken word to the caption that shows it; None without captions."""
     lag_95: float | None
     """The 95th percentile of the same."""
-    recogniser: float
-    translator: float
-    """Share of the time that a stage was busy."""
+    recognising: float
+    translating: float
+    """Seconds that the stage computed."""
     left_out: str
     """The level of back-pressure that left out most, see `livetrans.run.backpressure`; `normal` if nothing was."""
     gpu_unused: bool = False
@@ -254,41 +252,29 @@ class Trial:
 
 
 class _Load:
-    """A sink that sums up what a trial needs besides the monitor's figures."""
+    """A sink that keeps what a trial needs besides the monitor's figures."""
 
     def __init__(self) -> None:
         self.began_at: float | None = None
-        self._translating_seconds, self._translated_at = 0.0, 0.0
-        self._waiting: set[tuple[int, str]] = set()
-        """Segments whose final is not shown yet, with the language."""
-        self._targets: tuple[str, ...] = ()
         self.level = 0
         """The highest of `LEVELS`."""
+        self.translating = 0.0
+        """Seconds."""
         self.gpu_unused = False
 
     def write(self, record: Record) -> None:
         match record.event:
-            case RunStarted(settings=settings):
-                self.began_at = self._translated_at = record.at
-                self._targets = settings.targets
-            case Transcript(segment_id=segment, final=True):
-                self._waiting |= {(segment, code) for code in self._targets}
-            case Translation() as translation:
-                self._translating_seconds += translation.stats.total_seconds
-                self._translated_at = record.at
-            case Caption(segment_id=segment, final=True, language=code):
-                self._waiting.discard((segment, str(code)))
+            case RunStarted():
+                self.began_at = record.at
             case Notice(text=text) if text == GPU_UNUSED:
                 self.gpu_unused = True
+            case Translation(stats=stats):
+                self.translating += stats.total_seconds
             case BackPressure(level=name):
                 self.level = max(self.level, [level.name for level in LEVELS].index(name))
 
-    def translating_seconds(self, now: float) -> float:
-        """Return the time that updates took, including the running one while finals wait."""
-        return self._translating_seconds + (now - self._translated_at if self._waiting else 0.0)
-
     def close(self) -> None:
-        """Do nothing: the sums stay readable."""
+        """Do nothing: the values stay readable."""
 
 
 def run_trial(settings: Settings, clock: Clock) -> Trial:
@@ -320,15 +306,14 @@ def run_trial(settings: Settings, clock: Clock) -> Trial:
         pipeline.stop()
     if load.began_at is None:
         raise ModelError(f"The models were not loaded after {LOADING_SECONDS:.0f} s: choose smaller ones.")
-    now, figures = clock.now(), monitor.snapshot()
-    seconds = now - load.began_at
+    figures = monitor.snapshot()
     return Trial(
         finished=finished,
         heard=figures.heard,
         lag=figures.seen_lag_median,
         lag_95=figures.seen_lag_p95,
-        recogniser=(figures.real_time_factor or 0.0) * max(figures.heard, 0.1) / seconds,
-        translator=load.translating_seconds(now) / seconds,
+        recognising=(figures.real_time_factor or 0.0) * figures.heard,
+        translating=load.translating,
         left_out=LEVELS[load.level].name,
         gpu_unused=load.gpu_unused,
     )
@@ -336,28 +321,23 @@ def run_trial(settings: Settings, clock: Clock) -> Trial:
 
 def trial_finding(trial: Trial) -> Finding:
     """Return whether the machine keeps up and how late captions are, with advice."""
-    busy = f"the recogniser is busy {trial.recogniser:.0%} of the time, the translator {trial.translator:.0%}"
     lag = "no word of the recording was recognised, so the delay of captions is unknown"
     if trial.lag is not None and trial.lag_95 is not None:
         lag = f"half of the words are shown within {trial.lag:.1f} s, 95 of 100 within {trial.lag_95:.1f} s"
+    if trial.keeps_up:
+        return Finding("captions", OK if trial.lag is not None else WARNING, f"this machine keeps up: {lag}")
     state = WARNING
+    text = f"this machine keeps up only by leaving out growing captions ({trial.left_out}): {lag}"
     if not trial.finished:
         state = BROKEN if trial.lag is None else WARNING
         text = (
             f"this machine does not keep up: {trial.heard:.0f} of {SPEECH_SECONDS:.0f} s of speech were recognised "
             f"{CATCH_UP_SECONDS:.0f} s after their end; captions come later and later"
         )
-    elif not trial.keeps_up:
-        text = f"this machine keeps up only by leaving out growing captions ({trial.left_out}): {lag}"
-    elif max(trial.recogniser, trial.translator) > FULL:
-        text = f"this machine just keeps up: {lag}"
-    else:
-        state = OK if trial.lag is not None else WARNING
-        return Finding("captions", state, f"this machine keeps up: {lag}; {busy}")
     advice = "choose a smaller translator with --mt, fewer languages with --to, or a longer --step"
-    if trial.recogniser >= trial.translator:
+    if trial.recognising > trial.translating:
         advice = "choose a smaller recogniser with --asr, give it --window partials, or a longer --step"
-    return Finding("captions", state, f"{text}; {busy}", advice)
+    return Finding("captions", state, text, advice)
 
 
 def _listen() -> tuple[str, float]:
