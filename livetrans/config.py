@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 UNNAMED = Path()
 """A model that is not chosen yet. `livetrans.models.chosen` replaces it, or a name, by the path of a model."""
@@ -42,7 +42,7 @@ class Option:
     variable: str | None = None
     """An environment variable, which wins over the file and loses to the command line."""
     section: str = ""
-    """Its heading in `--help-all`; empty for that of the class."""
+    """Its heading in `--help-all`; empty for that of its stage in `SECTIONS`."""
     everyday: bool = False
     """Whether `--help` lists it. All others are for experts: `--help-all` lists them."""
     in_file: bool = True
@@ -59,22 +59,22 @@ class Option:
 T = TypeVar("T")
 
 
-def option(default: T, name: str, help: str, /, **described: Any) -> T:
+def option(default: T, name: str, **described: Any) -> T:
     """Return a dataclass field with a default and an `Option`, whose other fields are `described`."""
-    made: Any = field(default=default, metadata={"option": Option(name, help, **described)})
+    made: Any = field(default=default, metadata={"option": Option(name, **described)})
     return made  # type: ignore[no-any-return]
 
 
+# fmt: off
 @dataclass(frozen=True, slots=True)
 class GateSettings:
     """The voice-activity gate (`livetrans.speech.gate`)."""
 
-    SECTION: ClassVar = "Listening"
-
     aggressiveness: int = option(
-        2, "--vad 0..3", "Strictness of the voice-activity gate: 0 lets most sound through, 3 least.", span=(0, 3)
+        2, "--vad 0..3", span=(0, 3),
+        help="Strictness of the voice-activity gate: 0 lets most sound through, 3 least.",
     )
-    pause: float = option(0.8, "--pause SECONDS", "Seconds of silence that end a segment.", span=(0.1, 60))
+    pause: float = option(0.8, "--pause SECONDS", span=(0.1, 60), help="Seconds of silence that end a segment.")
     pre_roll: float = 0.3
     """Sound passed on from before the first voiced window, so that no word's start is cut."""
     hang_over: float = 0.3
@@ -87,10 +87,9 @@ class GateSettings:
 class TranscriberSettings:
     """Streaming recognition (`livetrans.speech.transcriber`)."""
 
-    SECTION: ClassVar = "Listening"
-
     step: float = option(
-        0.8, "--step SECONDS", "Seconds of new sound per recognition pass; a slow machine takes more.", span=(0.1, 60)
+        0.8, "--step SECONDS", span=(0.1, 60),
+        help="Seconds of new sound per recognition pass; a slow machine takes more.",
     )
     """A shorter one rewrites more captions and is not seen sooner (docs/design.md, "Speech")."""
     adaptive: bool = True
@@ -113,32 +112,24 @@ MODEL_TEXT = "the one that `livetrans models` marks"
 class RecogniserSettings:
     """The adapters of Whisper (`livetrans.speech.whisper_pass`)."""
 
-    SECTION: ClassVar = "Models"
-
     model: Path = option(
-        UNNAMED,
-        "--asr MODEL",
-        "Recogniser: a name or a path. Names are those of `livetrans models`. A path is a folder for faster-whisper, "
-        "or a file for whisper.cpp.",
-        default_text=MODEL_TEXT,
-        variable=RECOGNISER_VARIABLE,
-        everyday=True,
+        UNNAMED, "--asr MODEL", default_text=MODEL_TEXT, variable=RECOGNISER_VARIABLE, everyday=True,
+        help="Recogniser: a name or a path. Names are those of `livetrans models`. A path is a folder for "
+        "faster-whisper, or a file for whisper.cpp.",
     )
     language: str | None = "en"
     """Whisper language code, or None to let the recogniser detect it."""
     beam_size: int | None = None
     """Beams of a pass; None takes the number that the model states, or else 1."""
     threads: int = option(
-        0, "--asr-threads N", "Threads of the recogniser; 0 chooses by model and machine.", span=(0, MOST_THREADS)
+        0, "--asr-threads N", span=(0, MOST_THREADS),
+        help="Threads of the recogniser; 0 chooses by model and machine.",
     )
     window: str | None = option(
-        None,
-        "--encode-window",
-        "Length of sound that the recogniser encodes in a pass. full is 30 s. always is the length of the speech, "
-        "which is faster. partials is the same, but full for the last pass of a segment.",
-        choices=("full", "partials", "always"),
+        None, "--encode-window", choices=("full", "partials", "always"), section="Listening",
         default_text="what the recogniser was trained for; full for OpenAI's models",
-        section="Listening",
+        help="Length of sound that the recogniser encodes in a pass. full is 30 s. always is the length of the "
+        "speech, which is faster. partials is the same, but full for the last pass of a segment.",
     )
     other_languages: tuple[str, ...] = ()
     """Codes of languages that the user may switch to."""
@@ -148,11 +139,10 @@ class RecogniserSettings:
     """CTranslate2's name of how weights are computed with; None takes the stored form for a model of our own, and the
     fastest one here for others, which are published in float16: no CPU computes that fast."""
     engine: str = option(
-        "auto",
-        "--engine",
-        "What computes the recogniser, each with models of its own: faster-whisper, or whisper.cpp, which uses a GPU "
-        "(on Apple Silicon too). auto takes whisper.cpp where it is installed with a GPU and has a model here.",
-        choices=ENGINES,
+        "auto", "--engine", choices=ENGINES,
+        help="What computes the recogniser, each with models of its own: faster-whisper, or whisper.cpp, which uses a "
+        "GPU (on Apple Silicon too). auto takes whisper.cpp where it is installed with a GPU and has a model "
+        "here.",
     )
 
 
@@ -160,25 +150,22 @@ class RecogniserSettings:
 class LanguageModelSettings:
     """The llama.cpp adapter (`livetrans.lm.llama`)."""
 
-    SECTION: ClassVar = "Models"
-
     model: Path = option(
-        UNNAMED,
-        "--mt MODEL",
-        "Translator: a name or a GGUF file. Names are those of `livetrans models`.",
-        default_text=MODEL_TEXT,
-        variable=TRANSLATOR_VARIABLE,
-        everyday=True,
+        UNNAMED, "--mt MODEL", default_text=MODEL_TEXT, variable=TRANSLATOR_VARIABLE, everyday=True,
+        help="Translator: a name or a GGUF file. Names are those of `livetrans models`.",
     )
     context_tokens: int = option(
-        512, "--context TOKENS", "Context window of the translator, in tokens.", span=(32, 131_072)
+        512, "--context TOKENS", span=(32, 131_072),
+        help="Context window of the translator, in tokens.",
     )
     """Kept small: the time to move cells grows with it."""
     threads: int = option(
-        0, "--threads N", "Threads of the translator; 0 takes half of the cores.", span=(0, MOST_THREADS)
+        0, "--threads N", span=(0, MOST_THREADS),
+        help="Threads of the translator; 0 takes half of the cores.",
     )
     prompt: str | None = option(
-        None, "--prompt", "Prompt template.", kind="template", default_text="the one that fits the translator"
+        None, "--prompt", kind="template", default_text="the one that fits the translator",
+        help="Prompt template.",
     )
 
 
@@ -190,24 +177,16 @@ PAIR_TOKENS = 96
 class PromptSettings:
     """Parts of a prompt besides the speech (`livetrans.translation.prompting`)."""
 
-    SECTION: ClassVar = "Translation"
-
     history: int = option(
-        0,
-        "--history N",
-        "Earlier sentences in the prompt, each with its translation. "
-        f"The default of --context grows by {PAIR_TOKENS} tokens for each.",
-        everyday=True,
-        span=(0, 20),
+        0, "--history N", everyday=True, span=(0, 20),
+        help="Earlier sentences in the prompt, each with its translation. The default of --context grows by "
+        f"{PAIR_TOKENS} tokens for each.",
     )
     glossary: tuple[tuple[str, str], ...] = option(
-        (),
-        "--glossary FILE",
-        "Terms and their translations. Each line has one, with a tab or comma between. Terms that occur in the speech "
-        "are added to the translator's prompt. The recogniser gets all terms as hot words, which can also change "
-        "other words.",
-        kind="glossary",
-        everyday=True,
+        (), "--glossary FILE", kind="glossary", everyday=True,
+        help="Terms and their translations. Each line has one, with a tab or comma between. Terms that occur in the "
+        "speech are added to the translator's prompt. The recogniser gets all terms as hot words, which can also "
+        "change other words.",
     )
 
 
@@ -230,37 +209,28 @@ class SamplingSettings:
 class DecodingSettings:
     """How a translation is decoded (`livetrans.decoding`)."""
 
-    SECTION: ClassVar = "Translation"
-
     method: str = option(
-        "window",
-        "--method",
-        "Decoder: {decoders}; paper is ssbd with the paper's settings, whatever --calm is.",
-        kind="method",
+        "window", "--method", kind="method",
+        help="Decoder: {decoders}; paper is ssbd with the paper's settings, whatever --calm is.",
     )
     bias: float = option(
-        0.0,
-        "--bias 0..1",
-        "Preference for the draft, for {biased}: more is calmer and faster. From 0.5 on the whole draft is accepted. "
-        "With ssbd, 0 gives the output of rt. window needs no bias; one holds for its live window only.",
-        on_screen=True,
-        span=(0, 1),
+        0.0, "--bias 0..1", on_screen=True, span=(0, 1),
+        help="Preference for the draft, for {biased}: more is calmer and faster. From 0.5 on the whole draft is "
+        "accepted. With ssbd, 0 gives the output of rt. window needs no bias; one holds for its live window "
+        "only.",
     )
     """Probability mass moved to the draft token during verification (arXiv 2509.21740v2, equation 3)."""
     window: int = option(
-        7,
-        "--live-window TOKENS",
-        "Last tokens of the draft that window verifies; those before them do not change.",
-        span=(0, None),
+        7, "--live-window TOKENS", span=(0, None),
+        help="Last tokens of the draft that window verifies; those before them do not change.",
     )
     margin: float = 1.5
     """Log-probability, in nats for each shown word taken back, that a change has to gain (`window` only)."""
     final: str = option(
-        "careful",
-        "--final",
-        "How a final is decoded. careful (with window only) may change more of the caption than an update, where the "
-        "model clearly prefers another text. fresh decodes it anew, at bias 0. partial decodes it like any update.",
-        choices=FINALS,
+        "careful", "--final", choices=FINALS,
+        help="How a final is decoded. careful (with window only) may change more of the caption than an update, where "
+        "the model clearly prefers another text. fresh decodes it anew, at bias 0. partial decodes it like any "
+        "update.",
     )
     final_window: int = 15
     """Last tokens of the draft that a careful final may change."""
@@ -278,22 +248,14 @@ class DecodingSettings:
 class MaskSettings:
     """mask-k on non-final captions (`livetrans.translation.presenter`)."""
 
-    SECTION: ClassVar = "Translation"
-
     mode: str = option(
-        "display",
-        "--mask",
-        "Hide the last tokens of unfinished captions. display hides them from the viewer only, output from the next "
-        "draft too.",
-        choices=("display", "output", "none"),
+        "display", "--mask", choices=("display", "output", "none"),
+        help="Hide the last tokens of unfinished captions. display hides them from the viewer only, output from the "
+        "next draft too.",
     )
     k: int = option(
-        3,
-        "--mask-k TOKENS",
-        "Number of tokens that the mask hides.",
-        on_screen=True,
-        needs=("mask", "display", "output"),
-        span=(0, None),
+        3, "--mask-k TOKENS", on_screen=True, needs=("mask", "display", "output"), span=(0, None),
+        help="Number of tokens that the mask hides.",
     )
 
 
@@ -307,21 +269,15 @@ GAMMA, MOST_GAMMA = 4, 16
 class DraftModelSettings:
     """The draft model of speculative decoding (`livetrans.decoding.drafting`)."""
 
-    SECTION: ClassVar = "Models"
-
     model: Path = option(
-        UNNAMED,
-        "--draft-model MODEL",
-        "Small translator of the same vocabulary, which proposes tokens to the translator. The text stays the same. It "
-        "pays where the translator is 10 times larger or more, and checks several tokens in little more than the time "
-        "of one.",
+        UNNAMED, "--draft-model MODEL",
+        help="Small translator of the same vocabulary, which proposes tokens to the translator. The text stays the "
+        "same. It pays where the translator is 10 times larger or more, and checks several tokens in little more "
+        "than the time of one.",
     )
     gamma: int | None = option(
-        GAMMA,
-        "--gamma N|auto",
-        f"Tokens that the draft model proposes at a time, 1 to {MOST_GAMMA}; auto chooses by measured times.",
-        kind="gamma",
-        needs=("draft-model",),
+        GAMMA, "--gamma N|auto", kind="gamma", needs=("draft-model",),
+        help=f"Tokens that the draft model proposes at a time, 1 to {MOST_GAMMA}; auto chooses by measured times.",
     )
     """None chooses by the measured costs and the acceptance rate."""
 
@@ -334,34 +290,19 @@ TRANSCRIPT_ONLY = "none"
 class MeetingSettings:
     """The microphone as the second track of a run that hears what the computer plays (`livetrans.run.tracks`)."""
 
-    SECTION: ClassVar = "Languages"
-
     spoken: str | None = option(
-        None,
-        "--me LANGUAGE",
-        "With --with-mic: the language that you speak. Without --to, captions are in it too.",
-        kind="language",
-        default_text="that of --to",
-        everyday=True,
-        commands=("listen",),
+        None, "--me LANGUAGE", kind="language", default_text="that of --to", everyday=True, commands=("listen",),
         needs=("with-mic",),
+        help="With --with-mic: the language that you speak. Without --to, captions are in it too.",
     )
     target: str | None = option(
-        None,
-        "--me-to LANGUAGE",
-        "With --with-mic: the language for what you say. none only writes it down.",
-        kind="language or none",
-        default_text="that of --from; none with --from auto",
-        commands=("listen",),
-        needs=("with-mic",),
+        None, "--me-to LANGUAGE", kind="language or none", default_text="that of --from; none with --from auto",
+        commands=("listen",), needs=("with-mic",),
+        help="With --with-mic: the language for what you say. none only writes it down.",
     )
     names: tuple[str, ...] = option(
-        ("me", "them"),
-        "--names ME,THEM",
-        "With --with-mic: the names of the two tracks.",
-        kind="names",
-        commands=("listen",),
-        needs=("with-mic",),
+        ("me", "them"), "--names ME,THEM", kind="names", commands=("listen",), needs=("with-mic",),
+        help="With --with-mic: the names of the two tracks.",
     )
     """The microphone's track, then that of what the computer plays."""
 
@@ -370,104 +311,67 @@ class MeetingSettings:
 class OutputSettings:
     """What a run writes, and where (`livetrans.session.sinks`)."""
 
-    SECTION: ClassVar = "Output"
-
     plain: bool = option(
-        False,
-        "--plain",
-        "Write lines instead of the screen. That is always so where the output is not a terminal.",
-        everyday=True,
+        False, "--plain", everyday=True,
+        help="Write lines instead of the screen. That is always so where the output is not a terminal.",
     )
     partials: bool = option(
-        False,
-        "--partials",
-        "With plain lines: write a caption's words as they come, not once it is final. New words are added to its "
-        "line. Where shown words change, the caption is written again on a new line.",
+        False, "--partials",
+        help="With plain lines: write a caption's words as they come, not once it is final. New words are added to "
+        "its line. Where shown words change, the caption is written again on a new line.",
     )
     show_source: bool | None = option(
-        None,
-        "--show-source/--hide-source",
-        "Show the recognised text too.",
-        default_text="on the screen only",
-        everyday=True,
+        None, "--show-source/--hide-source", default_text="on the screen only", everyday=True,
+        help="Show the recognised text too.",
     )
     source_line: str = option(
-        "above",
-        "--source-line",
-        "Where the recognised text stands; below with --partials, because the caption grows first.",
-        choices=("above", "below"),
+        "above", "--source-line", choices=("above", "below"),
+        help="Where the recognised text stands; below with --partials, because the caption grows first.",
     )
     panel: str = option(
-        "people", "--panel", "Panel at start: people (lag, calm, keys), research (all figures) or off.", choices=PANELS
+        "people", "--panel", choices=PANELS,
+        help="Panel at start: people (lag, calm, keys), research (all figures) or off.",
     )
     theme: str = option(
-        "dark",
-        "--theme",
-        "Colours of the screen: dark, light, or ansi (the terminal's own).",
-        choices=THEMES,
-        everyday=True,
+        "dark", "--theme", choices=THEMES, everyday=True,
+        help="Colours of the screen: dark, light, or ansi (the terminal's own).",
     )
     jsonl: str | None = option(
-        None,
-        "--jsonl [FILE]",
-        "Write every event as a JSON line to FILE, which ends in .jsonl. Without FILE, or with -, lines go to standard "
-        "output.",
-        kind="jsonl",
-        bare="-",
-        in_file=False,
+        None, "--jsonl [FILE]", kind="jsonl", bare="-", in_file=False,
+        help="Write every event as a JSON line to FILE, which ends in .jsonl. Without FILE, or with -, lines go to "
+        "standard output.",
     )
     session: Path | None = option(
-        None,
-        "--session FOLDER",
-        "Folder that this session is recorded in.",
-        kind="folder",
-        default_text="a new one in the user's data folder",
-        in_file=False,
+        None, "--session FOLDER", kind="folder", default_text="a new one in the user's data folder", in_file=False,
         needs=("no-session",),
+        help="Folder that this session is recorded in.",
     )
     name: str | None = option(
-        None,
-        "--name NAME",
-        "Name of this session. `livetrans sessions` lists it.",
-        default_text="the time",
-        everyday=True,
-        in_file=False,
-        needs=("no-session",),
+        None, "--name NAME", default_text="the time", everyday=True, in_file=False, needs=("no-session",),
+        help="Name of this session. `livetrans sessions` lists it.",
     )
-    record_session: bool = option(True, "--no-session", "Record no session.", everyday=True)
+    record_session: bool = option(True, "--no-session", everyday=True, help="Record no session.")
     speedup: bool = option(
-        True,
-        "--no-speedup",
-        "Do not measure the speedup over re-translation. Measuring takes at most 5 % of a core, while the run is idle.",
+        True, "--no-speedup",
+        help="Do not measure the speedup over re-translation. Measuring takes at most 5 % of a core, while the run is "
+        "idle.",
     )
     keep_audio: bool = option(
-        False,
-        "--keep-audio",
-        "Record the sound with the session. Each track has a WAV file.",
-        everyday=True,
-        needs=("no-session",),
+        False, "--keep-audio", everyday=True, needs=("no-session",),
+        help="Record the sound with the session. Each track has a WAV file.",
     )
     keep_sessions: int | None = option(
-        None,
-        "--keep-sessions DAYS",
-        "After a run that is recorded, remove older sessions from the user's data folder.",
-        default_text="all are kept",
-        span=(1, None),
+        None, "--keep-sessions DAYS", default_text="all are kept", span=(1, None),
+        help="After a run that is recorded, remove older sessions from the user's data folder.",
     )
     serve: str | None = option(
-        None,
-        "--serve [HOST:PORT]",
-        "Serve captions to browsers and programs. The port is a free one if none is named. lan or "
-        "lan:PORT serves captions to others in your network, who need the address with its token.",
-        kind="place",
-        bare="localhost",
-        everyday=True,
+        None, "--serve [HOST:PORT]", kind="place", bare="localhost", everyday=True,
+        help="Serve captions to browsers and programs. The port is a free one if none is named. lan or lan:PORT "
+        "serves captions to others in your network, who need the address with its token.",
     )
     caption_file: Path | None = option(
-        None,
-        "--caption-file FILE",
-        "Keep the newest caption in FILE, for a text source of OBS or another program.",
-        kind="file",
+        None, "--caption-file FILE", kind="file",
+        help="Keep the newest caption in FILE, for a text source of OBS or another program.",
     )
 
 
@@ -475,41 +379,26 @@ class OutputSettings:
 class Settings:
     """All settings of a run. A key on the screen replaces the whole object, see `after_key`."""
 
-    SECTION: ClassVar = "Languages"
-
     recogniser: RecogniserSettings | None = RecogniserSettings()
     """None for a recorded transcript stream, which needs no recogniser."""
     language_model: LanguageModelSettings = LanguageModelSettings()
     draft_model: DraftModelSettings | None = None
     sources: tuple[str, ...] = option(
-        ("en",),
-        "--from LANGUAGE",
-        "Spoken language, or auto. It is a code or a name; auto detects it. A key switches between several, as in "
-        "en,fr,auto.",
-        kind="languages or auto",
-        everyday=True,
-        on_screen=True,
+        ("en",), "--from LANGUAGE", kind="languages or auto", everyday=True, on_screen=True,
+        help="Spoken language, or auto. It is a code or a name; auto detects it. A key switches between several, as "
+        "in en,fr,auto.",
     )
     """Codes of the spoken languages between which a key switches, possibly `auto`; the first one holds."""
     targets: tuple[str, ...] = option(
-        ("de",),
-        "--to LANGUAGE",
-        "Language of the captions. It is a code or a name. Several, as in de,fr, are made at once: the screen and "
-        "plain lines show the first, and a key shows the next.",
-        kind="languages",
-        everyday=True,
-        on_screen=True,
+        ("de",), "--to LANGUAGE", kind="languages", everyday=True, on_screen=True,
+        help="Language of the captions. It is a code or a name. Several, as in de,fr, are made at once: the screen "
+        "and plain lines show the first, and a key shows the next.",
     )
     """Codes of the captions' languages, all of which are made; the first one is shown."""
     device: str | None = option(
-        None,
-        "--device DEVICE",
-        "Microphone: its number or a part of its name. `livetrans devices` lists them.",
-        default_text="the system's",
-        section="Listening",
-        everyday=True,
-        commands=("mic", "listen"),
-        needs=("with-mic",),
+        None, "--device DEVICE", default_text="the system's", section="Listening", everyday=True, commands=("mic",
+        "listen"), needs=("with-mic",),
+        help="Microphone: its number or a part of its name. `livetrans devices` lists them.",
     )
     meeting: MeetingSettings | None = None
     """None in a run of one track."""
@@ -520,6 +409,7 @@ class Settings:
     mask: MaskSettings = MaskSettings()
     output: OutputSettings = OutputSettings()
 
+    # fmt: on
     def __post_init__(self) -> None:
         if not (self.sources and self.targets):
             raise ValueError("a run has a spoken language and a language of the captions")
@@ -605,8 +495,14 @@ def with_field(settings: Settings, name: str, value: Any) -> Settings:
 _STAGES: dict[str, Any] = {
     part.name: globals()[str(part.type).split()[0]] for part in fields(Settings) if "Settings" in str(part.type)
 }
-SECTIONS = ("Languages", "Models", "Translation", "Listening", "Output")
-"""The headings of `--help-all`, in their order."""
+SECTIONS = {
+    "Languages": ("", "meeting"),
+    "Models": ("recogniser", "language_model", "draft_model"),
+    "Translation": ("prompt", "decoding", "mask"),
+    "Listening": ("gate", "transcriber"),
+    "Output": ("output",),
+}
+"""The headings of `--help-all`, in their order, and the stages whose settings they are for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -654,11 +550,13 @@ class Setting:
 
 
 def _stated(owner: Any, stage: str = "") -> Iterator[Setting]:
+    section = next(name for name, stages in SECTIONS.items() if stage in stages)
     for part in fields(owner):
         if not stage and part.name in _STAGES:
-            yield from _stated(_STAGES[part.name], f"{part.name}.")
+            yield from _stated(_STAGES[part.name], part.name)
         elif found := part.metadata.get("option"):
-            yield Setting(stage + part.name, str(part.type), part.default, found, found.section or owner.SECTION)
+            path = f"{stage}.{part.name}" if stage else part.name
+            yield Setting(path, str(part.type), part.default, found, found.section or section)
 
 
 _CALM = Setting(
@@ -679,7 +577,7 @@ _CALM = Setting(
 )
 SETTINGS = {
     setting.key: setting
-    for setting in sorted([_CALM, *_stated(Settings)], key=lambda setting: SECTIONS.index(setting.section))
+    for setting in sorted([_CALM, *_stated(Settings)], key=lambda setting: [*SECTIONS].index(setting.section))
 }
 """Every setting that has an option, by its key, in the order of the help."""
 
