@@ -6,14 +6,15 @@ import importlib
 import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
 
-from livetrans.config import MOST_GAMMA, TRANSCRIPT_ONLY
+from livetrans.config import MOST_GAMMA
 from livetrans.errors import UsageError
 from livetrans.text import display_width, nearest
 
@@ -74,6 +75,10 @@ class LazyGroup(AdvisingGroup):
             formatter.write_dl([(name, entry.summary) for name, entry in self.commands_by_name.items()])
 
 
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+"""Returns the shell's completions of what is typed."""
+
+
 class CountRange(click.IntRange):
     """A range of whole numbers, which its message calls so."""
 
@@ -92,138 +97,88 @@ class NumberRange(click.FloatRange):
         return number
 
 
-class Gamma(click.ParamType[int | None]):
-    """Tokens that a draft model proposes at a time: a number, or None for `auto`."""
+class Parsed(click.ParamType[Any]):
+    """A kind of value that a function reads from its text; a `ValueError` of it says what is wrong."""
 
-    name = "gamma"
+    name = "value"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
-        return None if value == "auto" else int(CountRange(1, MOST_GAMMA).convert(value, param, ctx))
+    def __init__(self, parse: Callable[[str], Any], complete: Complete | None = None) -> None:
+        self._parse, self._complete = parse, complete
 
-
-class Languages(click.ParamType[tuple[str, ...]]):
-    """The codes of languages with commas between, each once; `auto` among them where it is allowed."""
-
-    name = "languages"
-
-    def __init__(self, *, auto: bool = False) -> None:
-        self._auto = auto
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        """
-        Raises:
-            UsageError: a language that is not known; an empty entry is one.
-        """
-        from livetrans.languages import AUTO, parse_language
-
-        names = [name.strip() for name in str(value).split(",")]
-        codes = (AUTO if self._auto and name.lower() == AUTO else parse_language(name).code for name in names)
-        return tuple(dict.fromkeys(codes))
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return self._parse(str(value))
+        except ValueError as fault:
+            self.fail(f"{value!r} {fault}", param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return complete_language(ctx, param, incomplete)
+        return self._complete(ctx, param, incomplete) if self._complete else []
 
 
-class TrackLanguage(click.ParamType[str]):
-    """The code of one language, or `none` where that is allowed."""
-
-    name = "language"
-
-    def __init__(self, *, none: bool = False) -> None:
-        self._none = none
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """
-        Raises:
-            UsageError: the language is not known.
-        """
-        from livetrans.languages import parse_language
-
-        text = str(value).strip()
-        return TRANSCRIPT_ONLY if self._none and text.lower() == TRANSCRIPT_ONLY else parse_language(text).code
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return complete_language(ctx, param, incomplete)
+def gamma(text: str) -> int | None:
+    """Return the tokens that a draft model proposes at a time; None for `auto`."""
+    if text == "auto":
+        return None
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_GAMMA:
+        raise ValueError(f"is not auto, nor a number from 1 to {MOST_GAMMA}.")
+    return int(text)
 
 
-class TrackNames(click.ParamType[tuple[str, ...]]):
-    """Two names with a comma between."""
+def languages(text: str, *, word: str | None = None) -> tuple[str, ...]:
+    """Return the codes of languages with commas between, each once; `word` may be among them.
 
-    name = "names"
+    Raises:
+        UsageError: a language is not known; an empty entry is one.
+    """
+    from livetrans.languages import parse_language
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        names = tuple(name.strip() for name in str(value).split(","))
-        fits = all(name.isprintable() and 0 < display_width(name) <= LONGEST_NAME_COLUMNS for name in names)
-        if len(set(names)) != 2 or len(names) != 2 or not fits:
-            self.fail(
-                f"{value!r}: write two names of at most {LONGEST_NAME_COLUMNS} letters, as in me,them.", param, ctx
-            )
-        return names
+    names = [name.strip() for name in text.split(",")]
+    codes = (word if name.lower() == word else parse_language(name).code for name in names)
+    return tuple(dict.fromkeys(codes))
 
 
-class Place(click.ParamType[str]):
-    """Where captions are served, as `livetrans.serve.address` reads it."""
-
-    name = "place"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from livetrans.serve.address import parse_place
-
-        parse_place(str(value))
-        return str(value)
+def language(text: str, *, word: str | None = None) -> str:
+    """Return the code of one language, or `word`."""
+    codes = languages(text, word=word)
+    if len(codes) > 1:
+        raise ValueError("is more than one language; name one.")
+    return codes[0]
 
 
-class JsonLinesFile(click.ParamType[str]):
-    """A file that ends in .jsonl, or `-`: `--jsonl demo.flac` would overwrite the recording."""
-
-    name = "file"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """
-        Raises:
-            UsageError: another ending, or a recording.
-        """
-        text = str(value)
-        if text == "-" or text.endswith(".jsonl"):
-            return text
-        if Path(text).exists():
-            raise UsageError(
-                f"--jsonl took {text!r} for the file to write; "
-                "write --jsonl after it, or name a new file with --jsonl=FILE.jsonl"
-            )
-        named = shlex.quote(str(Path(text).with_suffix(".jsonl")))
-        raise UsageError(f"--jsonl writes to a file that ends in .jsonl; write --jsonl {named}")
+def track_names(text: str) -> tuple[str, ...]:
+    """Return two names with a comma between."""
+    names = tuple(name.strip() for name in text.split(","))
+    fits = all(name.isprintable() and 0 < display_width(name) <= LONGEST_NAME_COLUMNS for name in names)
+    if len(set(names)) != 2 or len(names) != 2 or not fits:
+        raise ValueError(f"is not two names of at most {LONGEST_NAME_COLUMNS} letters; write them as me,them.")
+    return names
 
 
-class Terms(click.ParamType[tuple[tuple[str, str], ...]]):
-    """The terms of a glossary's file."""
+def json_lines_file(text: str) -> str:
+    """Return a file that ends in .jsonl, or `-`: `--jsonl demo.flac` would overwrite the recording.
 
-    name = "glossary"
+    Raises:
+        UsageError: another ending, or a recording.
+    """
+    if text == "-" or text.endswith(".jsonl"):
+        return text
+    if Path(text).exists():
+        raise UsageError(
+            f"--jsonl took {text!r} for the file to write; "
+            "write --jsonl after it, or name a new file with --jsonl=FILE.jsonl"
+        )
+    named = shlex.quote(str(Path(text).with_suffix(".jsonl")))
+    raise UsageError(f"--jsonl writes to a file that ends in .jsonl; write --jsonl {named}")
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[tuple[str, str], ...]:
-        from livetrans.files import input_path
-        from livetrans.translation.prompting import read_glossary
 
-        return read_glossary(input_path(str(value)))
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return [CompletionItem(incomplete, type="file")]
-
-
-class Instant(click.ParamType[float]):
-    """A time in a recording, as 10:00, 1:02:03 or seconds; converted to seconds."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if not re.fullmatch(r"(\d{1,3}:)?(\d{1,4}:)?\d{1,6}(\.\d+)?", str(value), re.ASCII):
-            self.fail(f"{value!r} is not a time; write it as 10:00, 1:02:03 or 90.", param, ctx)
-        seconds = 0.0
-        for number in str(value).split(":"):
-            seconds = 60 * seconds + float(number)
-        return seconds
+def instant(text: str) -> float:
+    """Return the seconds of a time in a recording: 10:00, 1:02:03 or 90."""
+    if not re.fullmatch(r"(\d{1,3}:)?(\d{1,4}:)?\d{1,6}(\.\d+)?", text, re.ASCII):
+        raise ValueError("is not a time; write it as 10:00, 1:02:03 or 90.")
+    seconds = 0.0
+    for number in text.split(":"):
+        seconds = 60 * seconds + float(number)
+    return seconds
 
 
 def complete_session(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -249,3 +204,13 @@ def complete_language(context: click.Context, parameter: click.Parameter, typed:
     named += [(one.name, one.code) for one in LANGUAGES.values() if last and " " not in one.name]
     found = [(value, other) for value, other in named if value.lower().startswith(last.lower())]
     return [CompletionItem(f"{before}{comma}{value}", help=other) for value, other in found]
+
+
+def complete_file(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Tell the shell to complete a file's name."""
+    return [CompletionItem(typed, type="file")]
+
+
+LANGUAGES = Parsed(languages, complete_language)
+LANGUAGES_OR_AUTO = Parsed(partial(languages, word="auto"), complete_language)
+"""The kinds of values of --to and --from."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from livetrans.cli.declarations import AdvisingGroup, Languages, complete_language
+from livetrans.cli.declarations import LANGUAGES, LANGUAGES_OR_AUTO, AdvisingGroup
 from livetrans.cli.messages import confirmed, progress_bar, say
 from livetrans.config import ENGINES, UNNAMED, Settings
 from livetrans.errors import ModelError, UsageError
@@ -50,7 +50,7 @@ _DECLINED = ".declined"
 _USABLE = 0.8
 """Part of the memory that one model may take: the rest is for the system and the other model."""
 
-_language = partial(click.option, metavar="LANGUAGES", show_default=True, shell_complete=complete_language)
+_language = partial(click.option, metavar="LANGUAGES", show_default=True)
 
 
 @click.group(cls=AdvisingGroup, invoke_without_command=True)
@@ -111,8 +111,8 @@ def list_command(as_json: bool) -> None:
 
 @command.command("pull", short_help="Fetch a model, or a pair for a purpose.")
 @click.argument("name", metavar="NAME")
-@_language("--from", "sources", type=Languages(auto=True), default="en", help="For a purpose: spoken languages.")
-@_language("--to", "targets", type=Languages(), default="de", help="For a purpose: caption languages.")
+@_language("--from", "sources", type=LANGUAGES_OR_AUTO, default="en", help="For a purpose: spoken languages.")
+@_language("--to", "targets", type=LANGUAGES, default="de", help="For a purpose: caption languages.")
 @click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], help="For a purpose: as in `livetrans mic`.")
 @click.option("--yes", is_flag=True, help="Fetch without asking, even if the licence restricts the use.")
 def pull_command(name: str, sources: tuple[str, ...], targets: tuple[str, ...], engine: str, yes: bool) -> None:

@@ -21,20 +21,23 @@ import click
 from click.core import ParameterSource
 
 from livetrans.cli.declarations import (
+    LANGUAGES,
+    LANGUAGES_OR_AUTO,
     CountRange,
-    Gamma,
-    JsonLinesFile,
-    Languages,
     NumberRange,
-    Place,
-    Terms,
-    TrackLanguage,
-    TrackNames,
+    Parsed,
+    complete_file,
+    complete_language,
+    gamma,
+    json_lines_file,
+    language,
+    track_names,
 )
 from livetrans.config import (
     PAIR_TOKENS,
     PAPER_METHOD,
     SETTINGS,
+    TRANSCRIPT_ONLY,
     UNNAMED,
     OutputSettings,
     Setting,
@@ -44,25 +47,27 @@ from livetrans.config import (
 )
 from livetrans.decoding import DECODERS, conflict
 from livetrans.errors import UsageError
-from livetrans.files import read_text
+from livetrans.files import input_path, read_text
 from livetrans.installation import user_folder
 from livetrans.languages import require_two_languages
 from livetrans.lm.families import TEMPLATES
+from livetrans.serve.address import parse_place
 from livetrans.text import nearest
+from livetrans.translation.prompting import read_glossary
 
 KINDS: dict[str, click.ParamType[Any]] = {
     "file": click.Path(dir_okay=False, path_type=Path),
     "folder": click.Path(file_okay=False, path_type=Path),
-    "gamma": Gamma(),
-    "glossary": Terms(),
-    "jsonl": JsonLinesFile(),
-    "language": TrackLanguage(),
-    "language or none": TrackLanguage(none=True),
-    "languages": Languages(),
-    "languages or auto": Languages(auto=True),
+    "gamma": Parsed(gamma),
+    "glossary": Parsed(lambda text: read_glossary(input_path(text)), complete_file),
+    "jsonl": Parsed(json_lines_file, complete_file),
+    "language": Parsed(language, complete_language),
+    "language or none": Parsed(partial(language, word=TRANSCRIPT_ONLY), complete_language),
+    "languages": LANGUAGES,
+    "languages or auto": LANGUAGES_OR_AUTO,
     "method": click.Choice([*DECODERS, PAPER_METHOD]),
-    "names": TrackNames(),
-    "place": Place(),
+    "names": Parsed(track_names),
+    "place": Parsed(lambda text: text if parse_place(text) else None),
     "template": click.Choice(list(TEMPLATES)),
 }
 """How values are read that the type of their field does not tell; the keys are `livetrans.config.Option.kind`."""

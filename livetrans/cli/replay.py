@@ -13,7 +13,7 @@ import click
 
 from livetrans.audio.source import WHOLE, Part, ReplayClock
 from livetrans.bench.tables import FORMATS
-from livetrans.cli.declarations import CountRange, Instant, complete_file_or_session
+from livetrans.cli.declarations import CountRange, Parsed, complete_file_or_session, instant
 from livetrans.cli.messages import say, warn
 from livetrans.cli.options import run_command, run_option, wants_screen, was_given
 from livetrans.cli.running import OpenSource, run_at_once, run_live
@@ -63,8 +63,10 @@ OFFLINE_STEP = 8.0
     "each, such as talk.de.srt.",
 )
 @run_option("--force", is_flag=True, needs="place", help="With -o: overwrite FILE if it exists.")
-@run_option("--start", type=Instant(), metavar="[H:]M:S", everyday=True, help="Begin there. Times are the recording's.")
-@run_option("--end", type=Instant(), metavar="[H:]M:S", everyday=True, help="End there.")
+@run_option(
+    "--start", type=Parsed(instant), metavar="[H:]M:S", everyday=True, help="Begin there. Times are the recording's."
+)
+@run_option("--end", type=Parsed(instant), metavar="[H:]M:S", everyday=True, help="End there.")
 @run_option(
     "--compare",
     metavar="METHODS",

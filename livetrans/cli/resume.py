@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from livetrans.cli.declarations import Terms, complete_session
+from livetrans.cli.declarations import complete_session
 from livetrans.cli.messages import say, warn
 from livetrans.cli.options import OPTIONS, option_text
 from livetrans.cli.running import run_resumed
@@ -80,7 +80,7 @@ def _settings(unfinished: Unfinished, asr: str | None, mt: str | None, *, recogn
         if text is None and value is not None:
             continue  # Nothing was named.
         try:
-            if text is not None and not isinstance(option.type, Terms):
+            if text is not None and key != "glossary":
                 value = option.type.convert(text, option, None)
         except (click.BadParameter, UsageError) as error:
             reason = error.message.rstrip(".") if isinstance(error, click.BadParameter) else str(error)

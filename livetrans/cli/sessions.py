@@ -10,7 +10,7 @@ from typing import cast, get_args
 
 import click
 
-from livetrans.cli.declarations import AdvisingGroup, CountRange, Languages, complete_language, complete_session
+from livetrans.cli.declarations import LANGUAGES, AdvisingGroup, CountRange, complete_session
 from livetrans.cli.messages import require_yes, say, warn
 from livetrans.errors import SessionError, UsageError
 from livetrans.files import require_new_files, write_new
@@ -52,8 +52,7 @@ text_option = click.option(
 to_option = click.option(
     "--to",
     metavar="LANGUAGE",
-    type=Languages(),
-    shell_complete=complete_language,
+    type=LANGUAGES,
     help="Of a session in several languages: the language of the captions, or some of them.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Write each session as a line of JSON.")

@@ -144,7 +144,7 @@ def test_option_beats_environment_beats_file(seen: Seen, tmp_path: Path, monkeyp
         ("bias = true", ["bias", "a value, not true"]),
         ("plain = 1", ["plain", "true or false"]),
         ("mask-k = 1.5", ["mask-k", "a valid whole number"]),
-        ("gamma = 0", ["gamma", "1<=x<=16"]),
+        ("gamma = 0", ["gamma", "from 1 to 16"]),
         ('method = "magic"', ["method", "ssbd"]),
         ("to = ['de', 'fr']", ["to", "a text in quotes or a number"]),
         ('serve = "example.org"', ["serve", "example.org"]),
