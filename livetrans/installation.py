@@ -1,10 +1,9 @@
-"""Where livetrans runs from: the checkout or the installed package, its name in a shell, extras, and its processes."""
+"""Where livetrans runs from: the checkout or the installed package, its extras, and its processes."""
 
 from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import weakref
@@ -44,25 +43,6 @@ def install_command(extra: str) -> str:
     tree = source_tree()
     needed = ["-e", f"{tree}[{extra}]"] if tree else _packages(extra)
     return shlex.join([sys.executable, "-m", "pip", "install", *needed])
-
-
-def started_as() -> str:
-    """Return this program's name in a shell, for advice: `livetrans` where that is found, else as it was started."""
-    started, found = Path(sys.argv[0]), shutil.which("livetrans")
-    if started.name == "livetrans":
-        is_found = found is not None and started.exists() and Path(found).samefile(started)
-        return "livetrans" if is_found else shlex.quote(str(started))
-    if started.parts[-2:] == ("livetrans", "__main__.py"):
-        is_found = found is not None and Path(found).parent == Path(sys.executable).parent
-        return "livetrans" if is_found else f"{shlex.quote(sys.executable)} -m livetrans"
-    return "livetrans"
-
-
-def as_started(text: str) -> str:
-    """Return a message, whose commands in backquotes say plain `livetrans`, with its commands as a shell takes them."""
-    named = "`livetrans "
-    # Most messages name no command, and to search the shell's folders takes longer than to look.
-    return text.replace(named, f"`{started_as()} ") if named in text else text
 
 
 def start_python(module: str, *arguments: str, **pipes: IO[Any] | int | None) -> subprocess.Popen[bytes]:

@@ -23,7 +23,7 @@ from livetrans import __version__
 from livetrans.cli.declarations import LazyCommand, LazyGroup
 from livetrans.cli.messages import discard_output
 from livetrans.errors import LivetransError, UsageError, sentence
-from livetrans.installation import as_started, end_started_processes
+from livetrans.installation import end_started_processes
 from livetrans.text import one_line
 
 COMMANDS = {
@@ -55,8 +55,9 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 cli = LazyGroup(
     "livetrans",
     commands_by_name=COMMANDS,
-    params=[click.Option(["--debug"], is_flag=True, help="Print the traceback of an error.")],
+    params=[click.Option(["--debug"], is_flag=True, expose_value=False, help="Print the traceback of an error.")],
     help="Live, private, translated captions in a terminal. Everything runs on this machine.",
+    epilog="If your shell does not find livetrans, type the path that you started it with instead.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 click.version_option(__version__, message="livetrans %(version)s")(cli)
@@ -107,14 +108,16 @@ def run(arguments: Sequence[str]) -> int:
 
         return shell_complete(cli, {}, "livetrans", COMPLETION_VARIABLE, instruction)
 
-    debug = bool(os.environ.get(DEBUG_VARIABLE))
+    options = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    debug = "--debug" in options or bool(os.environ.get(DEBUG_VARIABLE))
     try:
         os.getcwd()  # CTranslate2's libraries end the process where the current folder is gone.
     except OSError as fault:
         return _report(f"the current folder cannot be used ({fault.strerror}); change to another with cd", 1, debug)
     try:
-        with cli.make_context("livetrans", list(arguments)) as context:
-            debug = debug or context.params["debug"]
+        # --debug may stand anywhere, and belongs to no command.
+        arguments = [one for one in options if one != "--debug"] + list(arguments[len(options) :])
+        with cli.make_context("livetrans", arguments) as context:
             result = cli.invoke(context)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
@@ -145,16 +148,18 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _unknown_option(fault: click.NoSuchOption, command: str, arguments: Sequence[str]) -> tuple[str, str]:
-    """Return what is wrong with an option that the command has not, and the command whose help says more."""
+    """Return what is wrong with an option that the command does not have, and the command whose help says more."""
     option, is_before_commands = fault.option_name, command == cli.name
     elsewhere = [] if is_before_commands else _commands_with(option)
     if 0 < len(elsewhere) <= MOST_NAMED:
         return f"{option} is an option of {' and '.join(elsewhere)}, not of {command}", elsewhere[0]
     if fault.possibilities:
-        return f"there is no option {option} (did you mean {fault.possibilities[0]}?)", command
+        known = [name for one in fault.ctx.command.params for name in one.opts] if fault.ctx else []
+        swapped = [name for name in known if sorted(name) == sorted(option)]  # click does not think of swapped letters.
+        return f"there is no option {option} (did you mean {[*swapped, *fault.possibilities][0]}?)", command
     called = [argument for argument in arguments if argument in COMMANDS]
     if is_before_commands and called:
-        return f"write {option} behind {called[-1]}", f"{cli.name} {called[-1]}"
+        return f"write {option} after {called[-1]}", f"{cli.name} {called[-1]}"
     return fault.format_message().rstrip("."), command
 
 
@@ -217,6 +222,6 @@ def _report(message: str, exit_code: int, debug: bool) -> int:
     """Print one sentence without control characters; with `debug`, after the traceback."""
     if debug:
         traceback.print_exc()
-    line = one_line(as_started(message))
+    line = one_line(message)
     click.echo(f"livetrans: {line}" if line.endswith((".", "?", "!")) else f"livetrans: {line}.", err=True)
     return exit_code

@@ -38,7 +38,8 @@ class AdvisingGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, known = args[0], self.list_commands(ctx)
         if not name.startswith("-") and name not in known:
-            close = nearest(name, known) or next(self._in_groups(ctx, name), None)
+            close = f"replay {shlex.quote(name)}" if ctx.parent is None and Path(name).is_file() else None
+            close = close or nearest(name, known) or next(self._in_groups(ctx, name), None)
             advice = f" (did you mean {close}?)" if close else ""
             raise click.UsageError(f"there is no command {name!r}{advice}", ctx)
         return super().resolve_command(ctx, args)

@@ -15,7 +15,6 @@ from livetrans.audio.capture import LevelMeter, decibels
 from livetrans.audio.portaudio import ON_A_MAC, Device
 from livetrans.cli.messages import steady_console
 from livetrans.errors import SourceError
-from livetrans.installation import as_started
 from livetrans.text import counted, fitted, visible
 
 _BAR = 24
@@ -66,7 +65,7 @@ def lines_of_played(devices: Sequence[Device]) -> list[str]:
             return [f"*      {visible(portaudio.choose_loopback(devices).name)}"]
         outputs, streams = pulse.list_played()
     except SourceError as error:
-        return [as_started(str(error))]
+        return [str(error)]
     lines = [f"{'*' if output.default else ' '}      {visible(output.name)}" for output in outputs]
     playing = {stream.program: stream.paused for stream in sorted(streams, key=lambda stream: not stream.paused)}
     programs = [f"       {visible(name)} ({'paused' if paused else 'playing'})" for name, paused in playing.items()]

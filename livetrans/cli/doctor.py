@@ -31,7 +31,7 @@ from livetrans.clock import Clock, SystemClock
 from livetrans.config import Settings
 from livetrans.errors import LivetransError, ModelError, SourceError
 from livetrans.events import BackPressure, Notice, Record, RunStarted, Translation
-from livetrans.installation import as_started, data_folder, install_command
+from livetrans.installation import data_folder, install_command
 from livetrans.languages import AUTO
 from livetrans.metrics.monitor import Monitor
 from livetrans.models.chosen import (
@@ -399,7 +399,7 @@ def _quiet() -> Iterator[None]:
 
 def _show(finding: Finding) -> None:
     lines = [finding.text, *([f"-> {finding.advice}"] if finding.advice else [])]
-    wrapped = [textwrap.wrap(visible(as_started(line)), _WIDTH - _INDENT, break_on_hyphens=False) for line in lines]
+    wrapped = [textwrap.wrap(visible(line), _WIDTH - _INDENT, break_on_hyphens=False) for line in lines]
     first = f"{finding.state:<8}{finding.name:<{_INDENT - 8}}"
     click.echo(first + f"\n{' ' * _INDENT}".join(chain.from_iterable(wrapped)))
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from livetrans.errors import UsageError
-from livetrans.installation import as_started
 from livetrans.text import duration, visible
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 def say(text: str) -> None:
     """Print a line on stderr, free of control characters that a terminal would execute."""
-    click.echo(visible(as_started(text)), err=True)
+    click.echo(visible(text), err=True)
 
 
 def discard_output() -> None:
@@ -105,7 +104,7 @@ def progress_bar(*, hidden: bool = False) -> Progress:
 
 def say_above(progress: Progress, text: str) -> None:
     """Say a line on standard error; a bar that is drawn is cleared for it and goes on below."""
-    progress.console.print(visible(as_started(text)), markup=False, highlight=False, emoji=False, soft_wrap=True)
+    progress.console.print(visible(text), markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 class LinesAbove:

@@ -16,7 +16,6 @@ from livetrans.cli.declarations import LANGUAGES, LANGUAGES_OR_AUTO, AdvisingGro
 from livetrans.cli.messages import confirmed, progress_bar, say
 from livetrans.config import ENGINES, UNNAMED, Settings
 from livetrans.errors import ModelError, UsageError
-from livetrans.installation import started_as
 from livetrans.languages import require_two_languages
 from livetrans.models.catalogue import RECOGNISER, Entry, entry_of, known_models
 from livetrans.models.chosen import (
@@ -102,7 +101,7 @@ def list_command(as_json: bool) -> None:
         _print_found(model, model in defaults)
     for name, size in unfinished_pulls(pull_folder()).items():
         click.echo(f"  unfinished {file_size(size):>8}  {visible(name)}")
-        click.echo(f"    pull it again to continue, or remove it with `{started_as()} models rm`")
+        click.echo("    pull it again to continue, or remove it with `livetrans models rm`")
     click.echo("\nSearched, first to last:")
     for folder, place in search_folders().items():
         click.echo(f"  {visible(f'{place}: {folder}')}" + ("" if folder.is_dir() else " (not there)"))
@@ -132,7 +131,7 @@ def pull_command(name: str, sources: tuple[str, ...], targets: tuple[str, ...], 
     if not _pull_all(wanted, yes=yes):
         raise click.Abort
     if name in catalogue.purposes:
-        say(f"Ready: {started_as()} mic --from {','.join(sources)} --to {','.join(targets)}")
+        say(f"Ready: livetrans mic --from {','.join(sources)} --to {','.join(targets)}")
 
 
 @command.command("rm", short_help="Remove a model that was fetched.")
@@ -315,7 +314,7 @@ def _found(name: str) -> FoundModel:
 def _print_fetchable(found: list[FoundModel], memory: int) -> None:
     """Print the models of the catalogue that are not on this machine, and the pairs for a purpose."""
     catalogue, here = known_models(), [model.entry for model in found]
-    click.echo(f"Models to fetch, with `{started_as()} models pull NAME`:")
+    click.echo("Models to fetch, with `livetrans models pull NAME`:")
     click.echo(f"  {'name':<23}{'size':>8}  {'memory':>7}  {'languages':<12} licence")
     for entry in catalogue.models:
         if entry in here:
@@ -329,7 +328,7 @@ def _print_fetchable(found: list[FoundModel], memory: int) -> None:
         if entry.memory and entry.memory > memory * _USABLE:
             click.echo("    needs more memory than this machine has to spare")
     click.echo(f"This machine has {file_size(memory)} of memory.")
-    click.echo(f"\nPairs to fetch, with `{started_as()} models pull small --from en --to de`:")
+    click.echo("\nPairs to fetch, with `livetrans models pull small --from en --to de`:")
     for purpose in catalogue.purposes:
         recogniser, translator = catalogue.pair(purpose, languages_of(Settings()), engines_of("auto"))
         size = file_size((recogniser.size or 0) + (translator.size or 0))

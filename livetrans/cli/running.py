@@ -20,7 +20,6 @@ from livetrans.clock import Clock, SystemClock
 from livetrans.config import OutputSettings, Settings
 from livetrans.errors import LivetransError, SessionError
 from livetrans.events import Caption, Event, Notice, Record, RunEnded, RunStarted, SourceProgress, Transcript
-from livetrans.installation import started_as
 from livetrans.metrics.monitor import Snapshot
 from livetrans.run.opening import open_translating
 from livetrans.run.pipeline import Pipeline
@@ -230,7 +229,7 @@ def _say_kept(recorder: SessionRecorder, heard: Heard, was_left: bool, *, advise
     if captions:
         say(f"{counted(captions, 'caption')} {'is' if captions == 1 else 'are'} kept in {folder}")
         if advises:
-            say(f"For subtitles: {started_as()} export {named} -o captions.srt")
+            say(f"For subtitles: livetrans export {named} -o captions.srt")
     elif heard.words or not recorder.is_new or (folder / AUDIO_FILE).exists():
         say(f"The session is kept in {folder}")
     elif folder.parent == sessions_folder():
@@ -239,7 +238,7 @@ def _say_kept(recorder: SessionRecorder, heard: Heard, was_left: bool, *, advise
             remove(folder)
         return
     if was_left and heard.words:
-        say(f"To translate the rest: {started_as()} resume {named}")
+        say(f"To translate the rest: livetrans resume {named}")
 
 
 def _run_as_lines(run: Run) -> bool:

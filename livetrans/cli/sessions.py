@@ -14,7 +14,6 @@ from livetrans.cli.declarations import LANGUAGES, AdvisingGroup, CountRange, com
 from livetrans.cli.messages import require_yes, say, warn
 from livetrans.errors import SessionError, UsageError
 from livetrans.files import require_new_files, write_new
-from livetrans.installation import started_as
 from livetrans.session.codec import dump
 from livetrans.session.export import Format, export, language_files, languages_of, last_captions
 from livetrans.session.store import (
@@ -90,9 +89,9 @@ def list_command(as_json: bool) -> None:
     for (folder, summary), size in zip(sessions, sizes, strict=True):
         click.echo(_row(folder, summary, size, width))
     click.echo(f"\n{counted(len(sessions), 'session')}, {file_size(sum(sizes))}, in {place}")
-    click.echo(f"Subtitles: {started_as()} export NAME -o captions.srt")
+    click.echo("Subtitles: livetrans export NAME -o captions.srt")
     if any(summary.state == "unfinished" for _, summary in sessions):
-        click.echo(f"To finish a session whose run was cut off: {started_as()} resume NAME")
+        click.echo("To finish a session whose run was cut off: livetrans resume NAME")
 
 
 @command.command("show", short_help="Show a session's captions.")
@@ -283,7 +282,7 @@ def export_command(
     if is_session(path) and summarise(path).state == "unfinished":
         say(
             "livetrans: the run of this session was cut off, so its last captions may be missing; to finish it: "
-            f"{started_as()} resume {shell_name(path)}"
+            f"livetrans resume {shell_name(path)}"
         )
 
 

@@ -56,7 +56,7 @@ class Place:
 
 
 def parse_place(text: str) -> Place:
-    """Return the place of `HOST:PORT`, `HOST`, `:PORT`, `PORT`, or of `lan` with such a text behind a colon.
+    """Return the place of `HOST:PORT`, `HOST`, `:PORT`, `PORT`, or of `lan` with such a text after a colon.
 
     Raises:
         UsageError: no such place, or one that others can reach without the word `lan`.
@@ -74,7 +74,7 @@ def parse_place(text: str) -> Place:
         if address is None:
             raise UsageError(
                 f"--serve took {text!r} for an address; write --serve, --serve localhost:8765, --serve lan, "
-                "or --serve behind the files"
+                "or --serve after the files"
             )
     if address and (address.is_unspecified or address.is_multicast):
         raise UsageError(f"{host} is no address of one machine; write --serve {LAN}, and that of this one is found")

@@ -14,7 +14,6 @@ from livetrans.config import OutputSettings, Settings
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import BackPressure, Caption, Gap, Notice, Record
 from livetrans.files import create
-from livetrans.installation import as_started
 from livetrans.session.caption_file import CaptionFile, text_of
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder, make_session_folder
@@ -106,7 +105,7 @@ class PlainOutput:
                 self._end_line()
                 self._put(f"{text_of(gap.caption())}\n")
             case Notice(level="warning") as notice:
-                self._notice(visible(as_started(notice.text)))
+                self._notice(visible(notice.text))
             case BackPressure(level=level, behind_seconds=behind) if level != self._level:
                 self._level = level
                 self._notice(f"{behind:.0f} s behind: {level}")

@@ -11,7 +11,6 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from livetrans.events import Notice
-from livetrans.installation import as_started
 from livetrans.text import display_width, fitted, visible
 from livetrans.tui.wrapped import Sheet, WrappedText, in_lines
 
@@ -52,11 +51,11 @@ class Messages:
 
     def row(self, width: int) -> Content:
         """Return the row, at most `width` columns; where something is cut, it names the key that shows everything."""
-        words = visible(as_started(self.answer or self.state))
+        words = visible(self.answer or self.state)
         if not self.warnings:
             is_cut = self.answer and display_width(words) > width
             return Content.styled(cut(words, width, "n: more" if is_cut else ""), "" if self.answer else "bold")
-        warning = f"! {visible(as_started(self.warnings[-1].text))}"
+        warning = f"! {visible(self.warnings[-1].text)}"
         more = f"n: {len(self.warnings)} warnings" if len(self.warnings) > 1 else "n: more"
         beside = width // 2 - 2
         if display_width(words) > beside:
@@ -139,5 +138,5 @@ class Texts(WrappedText):
         self._texts = texts
 
     def wrap(self, width: int) -> list[Content]:
-        blocks = [in_lines(Content(visible(as_started(text))), width) for text in self._texts]
+        blocks = [in_lines(Content(visible(text)), width) for text in self._texts]
         return list(chain.from_iterable([*block, Content("")] for block in blocks))

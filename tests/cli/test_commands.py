@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +11,8 @@ from livetrans.audio import portaudio
 from livetrans.audio.portaudio import Device
 from livetrans.cli import run
 from livetrans.config import Settings
-from livetrans.events import Caption, Notice, Record, RunEnded, RunStarted, Transcript
-from livetrans.installation import started_as
+from livetrans.events import Caption, Record, RunEnded, RunStarted, Transcript
 from livetrans.session.recorder import SessionRecorder
-from livetrans.session.sinks import PlainOutput
 from tests.session.examples import caption, write_session
 
 
@@ -106,33 +103,6 @@ def test_export_says_how_to_finish_an_unfinished_session(session: Path, capsys: 
         events.write('{"event": "run_ended", "at": 1, "heard": 1, "reason": "stopped"}\n')
     assert run(["export", str(session)]) == 0
     assert capsys.readouterr().err == ""
-
-
-def test_advice_names_the_program_as_a_shell_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "livetrans"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    monkeypatch.setattr("sys.argv", [str(program)])
-    monkeypatch.setenv("PATH", "/nowhere")
-    assert started_as() == str(program)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert started_as() == "livetrans"
-    # `python -m livetrans`; the program that is found is another installation's.
-    monkeypatch.setattr("sys.argv", ["/lib/livetrans/__main__.py"])
-    assert started_as() == f"{sys.executable} -m livetrans"
-    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
-    assert started_as() == "livetrans"
-
-
-def test_advice_in_an_error_can_be_typed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", [str(tmp_path / "bin" / "livetrans")])
-    for command in (["export", "absent"], ["replay", "--nonsense"]):
-        assert run(command) > 0
-        assert f"`{tmp_path}/bin/livetrans " in capsys.readouterr().err
-    PlainOutput(sys.stdout).write(Record(0.0, Notice("warning", "`livetrans resume` translates them.")))
-    assert capsys.readouterr().err == f"`{tmp_path}/bin/livetrans resume` translates them.\n"
 
 
 def test_last_is_the_newest_session(
