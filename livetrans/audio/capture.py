@@ -147,6 +147,8 @@ class LevelMeter:
             self.fault = str(error)
             return
         self.name = capture.device
+        if self._closed.is_set():
+            capture.close()  # It was opened after `close`.
         waiting = np.empty(0, np.int16)
         for block in capture.blocks():
             if self._closed.is_set():

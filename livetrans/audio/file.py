@@ -28,6 +28,10 @@ MOST = 160 * CHUNK
 _MISSING_SECONDS = 0.25
 _MISSING_SHARE = 0.02
 """A file that ends this much before the length in its header is cut off; MP3 headers hold estimates this precise."""
+_JUMP_SECONDS = 0.1
+"""A longer hole in a file's time stamps is filled with zeros, as players do."""
+_LONGEST_JUMP = 3600.0
+"""Seconds. A longer jump in the time stamps of a file that states no length is no hole in its sound."""
 _FORMATS = (
     "aac,ac3,aiff,amr,ape,asf,au,avi,caf,dsf,eac3,flac,flv,gsm,matroska,mov,mp3,mpeg,mpegts,ogg,tta,voc,w64,wav,wv"
 )
@@ -36,6 +40,16 @@ _PIPE_SECONDS = 8.0
 """How long the writer of a named pipe may take to begin."""
 _LOWEST_RATE, _HIGHEST_RATE = 1_000, 1_000_000
 """Hz; the resampler's buffers grow with the rate, and a damaged header may state any."""
+
+
+_MAGIC = (
+    *(b"RIFF", b"RF64", b"riff", b"FORM", b"fLaC", b"OggS", b"ID3", b"caff", b".snd", b"wvpk", b"MAC ", b"TTA1"),
+    *(b"FLV", b"#!AMR", b"ADIF", b"\x1aE\xdf\xa3", b"\x30\x26\xb2\x75"),
+)
+"""First bytes of files of sound and video."""
+_FIRST_KILOBITS = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
+_SECOND_KILOBITS = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
+"""Bit rates of MP3, of MPEG-1 and of the later versions, by their index in a frame's head less 1 (ISO 11172-3)."""
 
 
 class AudioFile:
@@ -131,7 +145,7 @@ class AudioFile:
 
     def _report_missing(self, read: float) -> None:
         """Report damage after `read` seconds of the file."""
-        expected = self._decoder.duration
+        expected = self._decoder.sound_ends
         missing = expected is not None and expected - read > max(_MISSING_SECONDS, _MISSING_SHARE * expected)
         if missing or self._decoder.damaged:
             length = f" of {expected:.1f} s" if missing and expected is not None else ""
@@ -150,8 +164,7 @@ class Resampler:
     def feed(self, frame: Any) -> NDArray[np.int16]:
         """Resample `frame`, an `av.AudioFrame`, or return the buffered rest if it is None."""
         if frame is not None:
-            # Source time counts samples: gaps and jumps in a file's time stamps are not gaps in it.
-            frame.pts = None
+            frame.pts = None  # The decoder places frames by their time stamps.
         parts = [part.to_ndarray()[0] for part in self._resampler.resample(frame)]
         return np.concatenate(parts).astype(np.int16, copy=False) if parts else np.zeros(0, dtype=np.int16)
 
@@ -199,10 +212,19 @@ class _SoundDecoder:
     def __init__(self, path: Path, stream: Piped | None = None) -> None:
         self._container, self._stream = _open(path, stream)
         self.damaged = stream is None and _riff_is_cut_off(path)
-        self._resampler = Resampler()
+        self._begins = (self._container.start_time or 0) / 1_000_000
+        """The file's time stamp at source time 0, in seconds."""
+        self._decoded = 0
+        """Samples decoded so far."""
+        self._is_in_doubt = False
+        """Whether the decoder has refused what came last."""
+        self._is_wav = self._container.format.name == "wav"
         self._blocks = self._decode()
         self._rest = np.zeros(0, dtype=np.int16)
-        self.duration = self._stated_duration()
+        stated = None if self._container.duration is None else self._container.duration / 1_000_000
+        self.sound_ends = self._stated_end()
+        """Source time in seconds at which the sound ends by the file's header, if that states it."""
+        self.duration = self.sound_ends or stated
 
     def read(self, count: int) -> NDArray[np.int16]:
         """Return the next `count` samples, fewer at the end of the file, none after it."""
@@ -228,6 +250,43 @@ class _SoundDecoder:
         self._container.close()
 
     def _decode(self) -> Iterator[NDArray[np.int16]]:
+        """Yield the sound of all frames at the places that their time stamps give."""
+        import av
+
+        try:
+            for block in self._sound():
+                self._decoded += len(block)
+                yield block
+        except av.error.FFmpegError:  # such as a layout that cannot be resampled
+            self.damaged = True
+
+    def _sound(self) -> Iterator[NDArray[np.int16]]:
+        form, resampler = None, Resampler()
+        for frame in self._frames():
+            if form not in (None, (frame.sample_rate, frame.layout.name, frame.format.name)):
+                yield resampler.feed(None)
+                resampler = Resampler()
+            form = frame.sample_rate, frame.layout.name, frame.format.name
+            yield from self._hole_before(frame)
+            yield resampler.feed(frame)
+        self.damaged = self.damaged or self._is_in_doubt
+        if form:
+            yield resampler.feed(None)
+
+    def _hole_before(self, frame: Any) -> Iterator[NDArray[np.int16]]:
+        """Yield zeros for a hole in the time stamps before a frame; what the decoder refused there is damage."""
+        is_in_doubt, self._is_in_doubt = self._is_in_doubt, False
+        if frame.time is None:
+            return
+        hole = frame.time - self._begins - self._decoded / SAMPLE_RATE
+        if not -_JUMP_SECONDS <= hole <= (self.duration or _LONGEST_JUMP):
+            self._begins += hole  # The stamps start again, as in joined files.
+        elif hole > _JUMP_SECONDS:
+            self.damaged = self.damaged or is_in_doubt
+            for left in range(round(hole * SAMPLE_RATE), 0, -SAMPLE_RATE):
+                yield np.zeros(min(left, SAMPLE_RATE), dtype=np.int16)
+
+    def _frames(self) -> Iterator[Any]:
         import av
 
         packets = self._container.demux(self._stream)
@@ -235,25 +294,30 @@ class _SoundDecoder:
             try:
                 packet = next(packets, None)
                 if packet is None:
-                    break
-                parts = [self._resampler.feed(frame) for frame in packet.decode()]
+                    return
+                frames = packet.decode()
             except av.error.EOFError:
-                break
-            except av.error.FFmpegError as error:
-                self.damaged = True
-                if isinstance(error, av.error.InvalidDataError):
-                    continue  # One bad packet; the next may be whole.
-                break
-            yield from parts
-        rest: list[NDArray[np.int16]] = []
-        with suppress(av.error.FFmpegError):  # it took no frame, because of its layout
-            rest = [self._resampler.feed(None)]
-        yield from rest
+                return
+            except av.error.InvalidDataError:
+                self._is_in_doubt = True
+                continue  # One bad packet, or a tag between joined files: the next may be whole.
+            yield from frames
+            if self._is_wav and packet.pts is not None and self._stream.duration is not None:
+                # After its sound the demuxer looks for more chunks, through gigabytes that a recorder reserved.
+                if packet.pts + (packet.duration or 0) >= self._stream.duration:
+                    return
 
-    def _stated_duration(self) -> float | None:
-        if self._stream.duration is not None and self._stream.time_base is not None:
-            return float(self._stream.duration * self._stream.time_base)
-        return None if self._container.duration is None else self._container.duration / 1_000_000
+    def _stated_end(self) -> float | None:
+        stream = self._stream
+        # In Matroska it is that of the pictures, and in AAC alone an estimate by the first frames.
+        if (
+            self._container.format.name.startswith(("matroska", "aac"))
+            or stream.duration is None
+            or stream.time_base is None
+        ):
+            return None
+        begins = (stream.start_time or 0) * stream.time_base
+        return max(float(begins) - self._begins, 0.0) + float(stream.duration * stream.time_base)
 
 
 def _riff_is_cut_off(path: Path) -> bool:
@@ -290,15 +354,41 @@ def _source(path: Path) -> BinaryIO | str:
 
 
 def begins_like_a_recording(beginning: bytes) -> bool:
-    """Return whether these are the first bytes of a common file of sound or video."""
-    return beginning.startswith((b"RIFF", b"fLaC", b"OggS", b"ID3", b"\x1aE\xdf\xa3")) or beginning[4:8] == b"ftyp"
+    """Return whether these are the first bytes of a common file of sound or video; some kinds need 4 kB."""
+    if beginning.startswith(_MAGIC) or beginning[4:8] == b"ftyp":
+        return True
+    length = _frame_bytes(beginning)
+    return length is not None and _frame_bytes(beginning[length:]) is not None
+
+
+def _frame_bytes(data: bytes) -> int | None:
+    """Return the length of the MPEG frame (MP3, or AAC in ADTS) that `data` starts with; None without."""
+    if len(data) < 6 or data[0] != 0xFF or data[1] & 0xE0 != 0xE0:
+        return None
+    version, layer, rate_index, bit_index = data[1] >> 3 & 3, data[1] >> 1 & 3, data[2] >> 2 & 3, data[2] >> 4
+    if data[1] & 0xF6 == 0xF0:  # ADTS: layer 0
+        length = (data[3] & 3) << 11 | data[4] << 3 | data[5] >> 5
+        return length if length > 7 else None
+    if version == 1 or layer != 1 or rate_index == 3 or not 0 < bit_index < 15:
+        return None
+    is_first = version == 3
+    kilobits = (_FIRST_KILOBITS if is_first else _SECOND_KILOBITS)[bit_index - 1]
+    rate = (44_100, 48_000, 32_000)[rate_index] // {3: 1, 2: 2, 0: 4}[version]
+    return (144 if is_first else 72) * kilobits * 1000 // rate + (data[2] >> 1 & 1)
+
+
+def _is_wav(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(4) in (b"RIFF", b"RF64")
 
 
 def _is_a_recording(path: Path) -> bool:
     with suppress(OSError):
         if path.is_file():  # A named pipe would wait for another writer.
             with path.open("rb") as file:
-                return begins_like_a_recording(file.read(8))
+                return begins_like_a_recording(file.read(4096))
     return False
 
 
@@ -308,7 +398,10 @@ def _open(path: Path, piped: Piped | None) -> tuple[Any, Any]:
     try:
         source = piped or _source(path)
         # The list keeps playlists from being followed.
-        container = av.open(source, options={"format_whitelist": _FORMATS, "protocol_whitelist": "file"})
+        options = {"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
+        if piped is None and _is_wav(path):
+            options["seekable"] = "0"  # Nothing is looked for after the sound.
+        container = av.open(source, options=options)
     except FileNotFoundError as error:
         raise SourceError(missing(path)) from error
     except PermissionError as error:
@@ -327,7 +420,7 @@ def _open(path: Path, piped: Piped | None) -> tuple[Any, Any]:
         ) from error
     except OSError as error:
         raise SourceError(f"{path} cannot be opened ({error.strerror}): choose another file.") from error
-    stream = next(iter(container.streams.audio), None)
+    stream: Any = container.streams.best("audio")
     if stream is None:
         fault = "has no audio stream: choose a file with sound"
     elif getattr(stream, "codec_context", None) is None:  # PyAV's types say that it never is

@@ -28,6 +28,8 @@ WAIT_SECONDS = 0.02
 
 _JSON_LINES = "Standard input holds JSON lines, no sound: write them to a file, then `livetrans replay FILE.jsonl`."
 _TEXT = "Standard input holds text, no sound: pipe 16-bit mono 16 kHz PCM or a recording into it, or name a file."
+_TWO_FRAMES = 4096
+"""Bytes in which two frames of any MP3 or AAC begin."""
 _LEAST_TEXT = 16
 """Bytes that tell text from sound: read as samples, text is loud and above zero throughout, which no sound is."""
 
@@ -86,7 +88,10 @@ class PcmStream:
     def _samples(self) -> Iterator[NDArray[np.int16]]:
         read = self._read
         beginning = b""
-        while len(beginning) < _LEAST_TEXT and (data := read(READ_BYTES)):
+        # What may be a frame of MP3 or AAC is known by the next one.
+        while len(beginning) < (_TWO_FRAMES if beginning[:1] == b"\xff" else _LEAST_TEXT) and (
+            data := read(READ_BYTES)
+        ):
             beginning += data
         if fault := _fault_of_text(beginning):
             raise SourceError(fault)

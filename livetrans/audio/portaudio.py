@@ -109,7 +109,7 @@ class DeviceStream:
         self._error: type[Exception] = sounddevice.PortAudioError
         rates = dict.fromkeys((SAMPLE_RATE, device.default_rate, *COMMON_RATES))
         refusal: Exception | None = None
-        for rate, channels in product(rates, (1, 2) if device.channels > 1 else (1,)):
+        for rate, channels in product(rates, sorted({1, min(2, device.channels), device.channels})):
             try:
                 self._stream = sounddevice.InputStream(
                     device=device.number,

@@ -46,7 +46,7 @@ _NO_SERVER = (
     "No sound server answers, without which what this computer plays cannot be heard: start PulseAudio, or PipeWire "
     "with pipewire-pulse, and run livetrans in the session of the user who plays the sound."
 )
-_MISSING = "{} is missing, which `livetrans listen` needs: use `apt install libpulse0 pulseaudio-utils`."
+_MISSING = "{} is missing, which `livetrans listen` needs: use `apt install {}`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def connection() -> Iterator[Any]:
         import pulsectl
         from pulsectl._pulsectl import LibPulse  # whose errors come through
     except (ImportError, OSError) as error:
-        raise SourceError(_MISSING.format("PulseAudio's library")) from error
+        raise SourceError(_MISSING.format("PulseAudio's library", "libpulse0")) from error
     try:
         with pulsectl.Pulse("livetrans", connect=False) as server:
             server.connect()  # its own timeout would always be waited for to the end
@@ -194,8 +194,9 @@ class PlayedStream:
             UsageError: several programs match.
             SourceError: there is no sound server, or its tools are missing.
         """
-        if shutil.which("parec") is None:
-            raise SourceError(_MISSING.format("parec"))
+        for program_needed, package in (("parec", "pulseaudio-utils"), ("setpriv", "util-linux")):
+            if shutil.which(program_needed) is None:
+                raise SourceError(_MISSING.format(program_needed, package))
         self._on_sound = on_sound
         self._wanted = program
         self._program: str | None = None

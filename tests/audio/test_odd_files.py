@@ -1,0 +1,165 @@
+"""Files as recorders, browsers and stations write them: all their sound, where a player plays it."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+from livetrans.audio.file import AudioFile
+from livetrans.audio.pcm import PcmStream
+from livetrans.clock import ManualClock
+from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
+
+Piece = tuple[float, float]
+"""Time stamp of a stretch of tone, and its length, both in seconds."""
+ENCODERS = {
+    "mp3": "libmp3lame",
+    "adts": "aac",
+    "aiff": "pcm_s16be",
+    "wav": "pcm_s16le",
+    "matroska": "aac",
+    "mp4": "aac",
+}
+
+
+def tone(seconds: float, rate: int, channels: int) -> np.ndarray:
+    wave = 8000 * np.sin(2 * np.pi * 440 * np.arange(round(seconds * rate)) / rate)
+    return np.tile(wave.astype(np.int16)[:, None], channels)
+
+
+def add_sound(output: Any, stream: Any, rate: int, channels: int, pieces: list[Piece]) -> None:
+    layout = "stereo" if channels == 2 else "mono"
+    for begin, seconds in pieces:
+        size = stream.codec_context.frame_size or 1024
+        resampler = av.AudioResampler(stream.format.name, layout, rate, frame_size=size)
+        frame = av.AudioFrame.from_ndarray(tone(seconds, rate, channels).reshape(1, -1), "s16", layout)
+        frame.sample_rate = rate
+        position = round(begin * rate)
+        for part in (*resampler.resample(frame), *resampler.resample(None)):
+            part.pts, part.time_base = position, Fraction(1, rate)
+            position += part.samples
+            output.mux(stream.encode(part))
+    output.mux(stream.encode(None))
+
+
+def encoded(
+    container: str, rate: int = SAMPLE_RATE, channels: int = 1, pieces: list[Piece] | None = None, **options: str
+) -> bytes:
+    whole = io.BytesIO()
+    with av.open(whole, "w", format=container, options=options) as output:
+        layout = "stereo" if channels == 2 else "mono"
+        stream = output.add_stream(ENCODERS[container], rate=rate, layout=layout)
+        add_sound(output, stream, rate, channels, pieces or [(0.0, 4.0)])
+    return whole.getvalue()
+
+
+def joined(chunks: list[AudioChunk]) -> np.ndarray:
+    position = 0
+    for chunk in chunks:
+        assert chunk.start_sample == position
+        position += len(chunk.samples)
+    return np.concatenate([chunk.samples for chunk in chunks])
+
+
+def heard(path: Path) -> tuple[np.ndarray, AudioFile, list[Notice]]:
+    notices: list[Notice] = []
+    source = AudioFile(path, ManualClock(), False, notices.append)
+    return joined(list(source)), source, notices
+
+
+def stretches(samples: np.ndarray) -> list[tuple[float, float]]:
+    """Begin and end of each stretch of sound, in seconds."""
+    block = SAMPLE_RATE // 50
+    loud = np.abs(samples[: len(samples) // block * block].reshape(-1, block)).max(axis=1) > 1000
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], loud, [False]]).astype(int))) / 50
+    return [(float(begin), float(end)) for begin, end in zip(edges[::2], edges[1::2], strict=True)]
+
+
+@pytest.mark.parametrize("container", ["mp3", "adts"])
+def test_a_file_whose_rate_and_channels_change_is_read_whole(container: str, tmp_path: Path) -> None:
+    path = tmp_path / f"joined.{container}"
+    path.write_bytes(encoded(container, 44_100, 1) + encoded(container, 22_050, 2))
+    samples, source, notices = heard(path)
+    assert len(samples) / SAMPLE_RATE == pytest.approx(8.0, abs=0.3)
+    assert sum(end - begin for begin, end in stretches(samples)) == pytest.approx(8.0, abs=0.3)
+    assert (source.damage, notices) == ("", [])
+
+
+@pytest.mark.parametrize("begins", [0.0, 4.936])
+@pytest.mark.parametrize("hole", [0.0, 6.0])
+def test_sound_is_at_the_time_stamps_of_its_frames(begins: float, hole: float, tmp_path: Path) -> None:
+    path = tmp_path / "screen.mkv"
+    pieces = [(begins, 5.0), (begins + 5.0 + hole, 3.0)]
+    with av.open(str(path), "w") as output:
+        video = output.add_stream("mpeg4", rate=5)
+        video.width = video.height = 32
+        stream = output.add_stream("aac", rate=48_000, layout="mono")
+        for number in range(100):  # 20 s of pictures, longer than the sound
+            frame = av.VideoFrame(32, 32, "yuv420p")
+            frame.pts, frame.time_base = number, Fraction(1, 5)
+            output.mux(video.encode(frame))
+        output.mux(video.encode(None))
+        add_sound(output, stream, 48_000, 1, pieces)
+    samples, source, notices = heard(path)
+    expected = [(begins, begins + 8.0)]
+    if hole:
+        expected = [(begins, begins + 5.0), (begins + 5.0 + hole, begins + 8.0 + hole)]
+    assert np.array(stretches(samples)) == pytest.approx(np.array(expected), abs=0.08)
+    assert (source.damage, notices) == ("", [])
+
+
+def test_of_several_streams_the_default_one_is_heard(tmp_path: Path) -> None:
+    path = tmp_path / "two.mkv"
+    with av.open(str(path), "w") as output:
+        silent = output.add_stream("aac", rate=48_000, layout="mono")
+        spoken = output.add_stream("aac", rate=48_000, layout="mono")
+        silent.disposition, spoken.disposition = 0, av.stream.Disposition.default
+        frame = av.AudioFrame.from_ndarray(np.zeros((1, 48_000), np.int16), "s16", "mono")
+        frame.sample_rate = 48_000
+        for part in av.AudioResampler("fltp", "mono", 48_000, frame_size=1024).resample(frame):
+            output.mux(silent.encode(part))
+        output.mux(silent.encode(None))
+        add_sound(output, spoken, 48_000, 1, [(0.0, 1.0)])
+    assert np.abs(heard(path)[0]).max() > 1000
+
+
+PIPED: dict[str, Callable[[], bytes]] = {
+    "mp3 without a tag": lambda: encoded("mp3", 44_100, id3v2_version="0", write_xing="0"),
+    "mp3 of a low rate": lambda: encoded("mp3", 16_000, id3v2_version="0", write_xing="0"),
+    "aac": lambda: encoded("adts", 44_100),
+    "aiff": lambda: encoded("aiff", 48_000, 2),
+    "rf64": lambda: encoded("wav", 48_000, 2, rf64="always"),
+}
+
+
+@pytest.mark.parametrize("kind", PIPED)
+def test_what_is_piped_is_known_by_its_first_bytes(kind: str) -> None:
+    samples = joined(list(PcmStream(io.BytesIO(PIPED[kind]()), ManualClock())))
+    assert len(samples) / SAMPLE_RATE == pytest.approx(4.0, abs=0.2)
+    spectrum = np.abs(np.fft.rfft(samples[SAMPLE_RATE : 3 * SAMPLE_RATE]))
+    assert spectrum.argmax() / 2 == pytest.approx(440, abs=2), "it is the tone, not noise"
+
+
+def test_raw_sound_that_begins_like_a_frame_is_raw_sound() -> None:
+    data = b"\xff\xfb" + np.random.default_rng(0).integers(-99, 99, 40_000).astype("<i2").tobytes()
+    assert joined(list(PcmStream(io.BytesIO(data), ManualClock()))).tobytes() == data
+
+
+def test_gigabytes_after_the_sound_of_a_wav_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "recorder.wav"
+    path.write_bytes(encoded("wav"))
+    with path.open("r+b") as file:
+        file.truncate(1 << 30)
+    began = time.process_time()
+    samples, source, _ = heard(path)
+    assert len(samples) == 4 * SAMPLE_RATE
+    assert not source.damage
+    assert time.process_time() - began < 10, "of some 0.1 s; through the gigabyte it takes over 100 s"
