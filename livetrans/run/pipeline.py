@@ -40,8 +40,6 @@ FINALS_IN_HAND = 1
 class Pipeline(Run):
     """A live run in two threads, with controls that may move from the main thread."""
 
-    _threaded_sinks = True
-
     def __post_init__(self, sinks: Sequence[Sink], records: Sequence[Sink]) -> None:
         super().__post_init__(sinks, records)
         self._waiting = LatestPerSegment()

@@ -10,7 +10,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass
-from typing import ClassVar
 
 from livetrans.clock import Clock
 from livetrans.config import Settings
@@ -45,10 +44,8 @@ class Run(ABC):
     records: InitVar[Sequence[Sink]] = ()
     """Sinks that the run can do without: captions go on where the disk is full."""
 
-    _threaded_sinks: ClassVar[bool]
-
     def __post_init__(self, sinks: Sequence[Sink], records: Sequence[Sink]) -> None:
-        self._publisher = Publisher(self._clock, self._sink_failed, threaded=self._threaded_sinks)
+        self._publisher = Publisher(self._clock, self._sink_failed)
         self._records = tuple(records)
         self.monitor = Monitor(self.settings)
         """What measures the run, for its panel and its end."""
@@ -174,8 +171,9 @@ class Run(ABC):
             return
         is_record = any(sink is record for record in self._records)
         if isinstance(error, SinkTooSlow):
-            self.publish(Notice("warning", f"{error}; unfinished captions are left out of it, finals are not."))
-        elif not (is_record and isinstance(error, SessionError)):
+            self.publish(Notice("warning", f"{error}; what it has not written yet is kept in memory."))
+            return
+        if not (is_record and isinstance(error, SessionError)):
             self._fail(error)
         elif self._record_failure is None:
             text = str(error).rstrip(".")
@@ -197,11 +195,8 @@ class Run(ABC):
 class PlainLoop(Run):
     """A run in one loop, as fast as it goes: the same input gives the same events, apart from measured times.
 
-    It has a thread of its own, so that the main thread can stop it whatever it waits for. Sinks are written to in the
-    loop: a slow one slows it down, and nothing is dropped.
+    It has a thread of its own, so that the main thread can stop it whatever it waits for.
     """
-
-    _threaded_sinks = False
 
     def _work(self) -> dict[str, Callable[[], None]]:
         return {"plain loop": self._run}

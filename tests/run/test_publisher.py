@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from livetrans.clock import ManualClock
 from livetrans.errors import SessionError
-from livetrans.events import AudioChunk, Caption, Event, Notice, Record, SourceProgress, Transcript
+from livetrans.events import AudioChunk, Notice, Record, Transcript
 from livetrans.run import publisher
 from livetrans.run.publisher import Publisher, SinkTooSlow
 from livetrans.session.codec import read_lines
@@ -20,8 +20,6 @@ from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import Sink
 
 from .scripted_run import Collected, Stalled
-
-BOTH = pytest.mark.parametrize("threaded", [False, True])
 
 
 class Talkative(Collected):
@@ -53,9 +51,9 @@ class Broken(Collected):
         raise OSError("still broken")
 
 
-def make(*sinks: Sink, threaded: bool, clock: ManualClock | None = None) -> tuple[Publisher, list[BaseException]]:
+def make(*sinks: Sink, clock: ManualClock | None = None) -> tuple[Publisher, list[BaseException]]:
     failures: list[BaseException] = []
-    publish = Publisher(clock or ManualClock(), lambda sink, error: failures.append(error), threaded=threaded)
+    publish = Publisher(clock or ManualClock(), lambda sink, error: failures.append(error))
     for sink in sinks:
         publish.add(sink)
     return publish, failures
@@ -69,16 +67,13 @@ def update(revision: int, *, final: bool = False) -> Transcript:
     return Transcript(0, revision, "some words" if final else "some", "" if final else "words", final, 0.0, 1.0)
 
 
-@BOTH
-def test_every_sink_gets_the_same_order_also_of_what_a_sink_publishes(threaded: bool) -> None:
+def test_every_sink_gets_the_same_order_also_of_what_a_sink_publishes() -> None:
     clock, talkative, other = ManualClock(), Talkative(), Collected()
-    publish, failures = make(talkative, other, threaded=threaded, clock=clock)
+    publish, failures = make(talkative, other, clock=clock)
     talkative.publish = publish
     for text in ("one", "two"):
         clock.advance(1.0)
         publish(Notice("info", text))
-    if not threaded:
-        assert texts(other) == ["one", "after one", "two", "after two"]
     publish.close()
     assert talkative.records == other.records
     assert {"one", "two"} <= set(texts(other))
@@ -87,11 +82,10 @@ def test_every_sink_gets_the_same_order_also_of_what_a_sink_publishes(threaded: 
     assert failures == []
 
 
-@BOTH
 @pytest.mark.parametrize("error", [OSError("full"), KeyboardInterrupt(), SystemExit(1)])
-def test_a_sink_that_fails_is_reported_once_and_disturbs_no_other(threaded: bool, error: BaseException) -> None:
+def test_a_sink_that_fails_is_reported_once_and_disturbs_no_other(error: BaseException) -> None:
     broken, open_for_ever, other = Broken(error), Broken(None), Collected()
-    publish, failures = make(broken, open_for_ever, other, threaded=threaded)
+    publish, failures = make(broken, open_for_ever, other)
     for text in ("one", "two", "three"):
         publish(Notice("info", text))
     publish.close()
@@ -102,42 +96,27 @@ def test_a_sink_that_fails_is_reported_once_and_disturbs_no_other(threaded: bool
     assert (broken.closed, open_for_ever.closed, other.closed) == (1, 1, 1)
 
 
-@given(st.lists(st.booleans(), max_size=60), st.integers(1, 8))
-def test_a_full_queue_drops_what_is_replaced_later_and_nothing_else(finals: list[bool], length: int) -> None:
+@given(st.integers(0, 20), st.integers(1, 8))
+def test_a_sink_that_is_too_slow_is_reported_once_and_gets_everything(count: int, many: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(publisher, "QUEUE_LENGTH", length)
+        patch.setattr(publisher, "MANY_RECORDS", many)
         stalled = Stalled()
-        publish, failures = make(stalled, threaded=True)
-        events: list[Event] = [Notice("info", "first")]
+        publish, failures = make(stalled)
+        events = [Notice("info", str(number)) for number in range(count + 1)]
         publish(events[0])
         assert stalled.stalls.wait(20)
-        for revision, final in enumerate(finals):
-            events += [update(revision, final=final), SourceProgress(1.0 + revision, None, True)]
-            publish(events[-2])
-            publish(events[-1])
+        for event in events[1:]:
+            publish(event)
         stalled.released.set()
         publish.close()
-    written = [record.event for record in stalled.records]
-    missing = [event for event in events if event not in written]
-    assert written == [event for event in events if event in written]
-    assert all(
-        isinstance(event, SourceProgress) or (isinstance(event, Transcript) and not event.final) for event in missing
-    )
-    assert [type(error) for error in failures] == [SinkTooSlow] * bool(missing)
+    assert [record.event for record in stalled.records] == events
+    assert [type(error) for error in failures] == [SinkTooSlow] * (count > many)
 
 
-def test_unfinished_captions_are_replaceable_and_finals_are_not() -> None:
-    for final in (False, True):
-        assert publisher.is_replaceable(Record(0.0, Caption(update(0, final=final), "Wörter"))) is not final
-    assert not publisher.is_replaceable(Record(0.0, Notice("info", "x")))
-    assert publisher.is_replaceable(AudioChunk(np.zeros(9, np.int16), 0))
-
-
-@BOTH
-def test_sound_goes_to_a_recorder_that_wants_it_and_to_nothing_else(tmp_path: Path, threaded: bool) -> None:
+def test_sound_goes_to_a_recorder_that_wants_it_and_to_nothing_else(tmp_path: Path) -> None:
     other = Collected()
     with_sound, without = SessionRecorder(tmp_path / "with", keep_audio=True), SessionRecorder(tmp_path / "without")
-    publish, failures = make(with_sound, without, other, threaded=threaded)
+    publish, failures = make(with_sound, without, other)
     publish.record_sound(AudioChunk(np.ones(100, np.int16), 0))
     publish.close()
     assert (tmp_path / "with" / "audio.wav").stat().st_size == 44 + 200
@@ -152,7 +131,7 @@ def test_sound_that_cannot_be_recorded_does_not_end_the_record_of_events(
         raise SessionError("The disk is full.")
 
     monkeypatch.setattr(SessionRecorder, "write_audio", fail)
-    publish, failures = make(SessionRecorder(tmp_path, keep_audio=True), threaded=True)
+    publish, failures = make(SessionRecorder(tmp_path, keep_audio=True))
     publish.record_sound(AudioChunk(np.ones(100, np.int16), 0))
     publish(Notice("info", "still recorded"))
     publish.close()
@@ -162,7 +141,7 @@ def test_sound_that_cannot_be_recorded_does_not_end_the_record_of_events(
 
 def test_a_record_is_on_the_disk_without_closing_and_without_a_later_one(tmp_path: Path) -> None:
     """An idle queue is an empty one: what a crash can lose is what was published while the disk was busy."""
-    publish, _ = make(SessionRecorder(tmp_path), threaded=True)
+    publish, _ = make(SessionRecorder(tmp_path))
     publish(Notice("info", "at once"))
     end = time.monotonic() + 20
     while not (tmp_path / "events.jsonl").read_text().endswith("\n"):
