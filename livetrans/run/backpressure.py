@@ -1,4 +1,4 @@
-"""Back-pressure: how far a run is behind, what it leaves out for that, in levels, and when each is entered and left."""
+"""Back-pressure: how far a run is behind, what it leaves out because of that, and when each level begins and ends."""
 
 from __future__ import annotations
 
@@ -12,35 +12,27 @@ from livetrans.events import Coalesced, Gap, Transcript
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What is left out; each level includes those before it."""
+    """A degree of back-pressure; each level leaves out what the one before it leaves out, and more."""
 
     name: str
     enter: float
-    """Seconds behind from which the level is entered; under half of it the level may be left."""
+    """Seconds behind from which the level is entered; it is left below half of that."""
     pass_factor: int = 1
     """Factor on the new sound that the recogniser takes per pass."""
 
 
-LEVELS = (
-    Level("normal", 0.0),
-    Level("fewer passes", 3.0, 2),
-    Level("few partials", 6.0, 2),
-    Level("finals only", 10.0, 4),
-    Level("sound waits", 20.0, 4),
-)
+LEVELS = (Level("normal", 0.0), Level("finals only", 6.0, 4), Level("sound waits", 20.0, 4))
 """
 | level | recogniser | partials |
 |---|---|---|
 | normal | every pass | all; in languages that nobody reads while no update waits |
-| fewer passes | passes half as often | in languages that are read |
-| few partials | the same | in these, in at most half of the translator's time |
 | finals only | passes a quarter as often | none |
 | sound waits | waits until the translator is idle | none |
 """
-FEWER_PASSES, WHEN_IDLE, FINALS_ONLY, SOUND_WAITS = range(1, len(LEVELS))
+FINALS_ONLY, SOUND_WAITS = range(1, len(LEVELS))
 
 CLIMB_SECONDS = 1.0
-"""Shortest time between two levels up: a level takes some time to have an effect."""
+"""Shortest time between two steps up: a level takes some time to have an effect."""
 CALM_SECONDS = 10.0
 """Time for which the run has to be well under a level's threshold before that level is left."""
 
@@ -54,7 +46,7 @@ class Ladder:
         self._calm_from: float | None = None
 
     def update(self, behind: float, now: float) -> bool:
-        """Take how far behind the run is, in seconds, at the instant `now`; return whether the level changed."""
+        """Record the run's delay in seconds at clock time `now`. Return whether the level changed."""
         if self.level + 1 < len(LEVELS) and behind >= LEVELS[self.level + 1].enter:
             self._calm_from = None
             if now - self._climbed_at < CLIMB_SECONDS:
@@ -75,22 +67,22 @@ class Ladder:
 
 
 class Backlog:
-    """What waits for the translator, and what it costs: each update is followed from the recogniser to its translation.
+    """Updates that wait for the translator, and what translating costs. Times are of the run's clock, in seconds.
 
-    Instants are seconds of the run's clock. The pipeline guards it with its lock.
+    The pipeline guards it with its lock.
     """
 
     def __init__(self) -> None:
         self._finals: dict[int, float] = {}
-        """When the sound came that each final was recognised in, by segment, oldest first; translated ones are gone."""
-        self._in_hand: Transcript | None = None
-        self._came = 0.0
-        self._rests_until = 0.0
+        """Capture time of the sound in which each untranslated final was recognised, by segment, oldest first."""
         self._latest: dict[int, tuple[Transcript, float]] = {}
-        """The newest update of each segment whose final is not translated, and when its sound came."""
+        """The newest update of each segment whose final is not translated, and the capture time of its sound."""
+        self._in_hand: Transcript | None = None
+        self._in_hand_since = 0.0
+        """Capture time of the sound of the update that is being translated."""
         self._spoken = self._spent = 0.0
         self.began: float | None = None
-        """When the translation began that is not done yet."""
+        """When the unfinished translation began."""
 
     @property
     def unfinished(self) -> list[Transcript]:
@@ -99,56 +91,50 @@ class Backlog:
 
     @property
     def finals(self) -> int:
-        """Finals that are not translated yet."""
+        """Number of finals that are not translated yet."""
         return len(self._finals)
 
     @property
     def real_time_factor(self) -> float | None:
-        """Seconds of translation a second of speech, were only finals translated; None before the first."""
+        """Seconds of translation per second of speech if only finals were translated; None before the first."""
         return self._spent / self._spoken if self._spoken else None
 
-    def put(self, transcript: Transcript, came: float) -> None:
-        """Note an update that was recognised in sound that came at the instant `came`."""
+    def put(self, transcript: Transcript, heard_at: float) -> None:
+        """Add an update that was recognised in sound captured at `heard_at`."""
         if transcript.final:
-            self._finals[transcript.segment_id] = came
-        self._latest[transcript.segment_id] = transcript, came
+            self._finals[transcript.segment_id] = heard_at
+        self._latest[transcript.segment_id] = transcript, heard_at
 
     def take(self, transcript: Transcript, now: float) -> None:
-        """Note that the translator begins with an update."""
-        self._in_hand, self.began, self._came = transcript, now, now
+        """Record that the translator begins with an update."""
+        self._in_hand, self.began = transcript, now
+        latest, heard_at = self._latest.get(transcript.segment_id, (transcript, now))
         if transcript.final:
-            self._came = self._finals[transcript.segment_id]
-        else:
-            latest, came = self._latest[transcript.segment_id]
-            self._came = came if latest is transcript else now
+            heard_at = self._finals.get(transcript.segment_id, now)
+        self._in_hand_since = heard_at if transcript.final or latest is transcript else now
 
     def done(self, now: float) -> None:
-        """Note that the update in hand is translated and published."""
+        """Record that the update in hand is translated and published."""
         assert self._in_hand is not None and self.began is not None
-        taken = now - self.began
         if self._in_hand.final:
-            del self._finals[self._in_hand.segment_id], self._latest[self._in_hand.segment_id]
+            self._finals.pop(self._in_hand.segment_id, None)
+            self._latest.pop(self._in_hand.segment_id, None)
             self._spoken += max(self._in_hand.end - self._in_hand.start, 0.0)
-            self._spent += taken
-        self._rests_until = now + taken
+            self._spent += now - self.began
         self._in_hand = self.began = None
 
-    def has_rested(self, now: float) -> bool:
-        """Return whether the translator has done nothing for as long as its last update took."""
-        return now >= self._rests_until
-
     def behind(self, now: float) -> float:
-        """Return the seconds since the oldest sound came whose translation waits or is being made."""
-        came = [*self._finals.values(), *([self._came] if self._in_hand else [])]
-        return now - min(came) if came else 0.0
+        """Return the age in seconds of the oldest sound whose translation waits or is being made."""
+        heard_at = [*self._finals.values(), *([self._in_hand_since] if self._in_hand else [])]
+        return now - min(heard_at) if heard_at else 0.0
 
 
 class LatestPerSegment:
-    """Coalescing: a newer update of a segment takes the place of its waiting partial; all finals and gaps are kept.
+    """Coalescing: a newer update of a segment replaces its waiting partial; all finals and gaps are kept.
 
-    The place is kept, so that updates of one track do not put off those of another; but a final stays behind the
-    finals that came before it. Bounded by one partial for each segment, and the finals and gaps. The pipeline guards
-    it with a lock.
+    The newer update keeps the place of the older one, so that updates of one track do not delay those of another. But
+    a final stays after the finals that came before it. Bounded by one partial per segment, and the finals and gaps.
+    The pipeline guards it with a lock.
     """
 
     def __init__(self) -> None:
@@ -174,11 +160,11 @@ class LatestPerSegment:
         return None
 
     def first(self, *, partials: bool = True) -> Transcript | Gap | None:
-        """Return the oldest waiting update, or without `partials` the oldest final or gap; None where there is none."""
+        """Return the oldest waiting update, or the oldest final or gap without `partials`; None if there is none."""
         return next((waiting for waiting in self._waiting if partials or not _is_partial(waiting)), None)
 
     def take(self, *, partials: bool = True) -> Transcript | Gap | None:
-        """Remove and return what `first` returns."""
+        """Remove and return the update that `first` returns."""
         first = self.first(partials=partials)
         if first is not None:
             self._waiting.remove(first)

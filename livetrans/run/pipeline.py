@@ -22,7 +22,7 @@ from livetrans.clock import STANDSTILL_SECONDS
 from livetrans.config import Settings, after_key
 from livetrans.events import BackPressure, Event, Gap, Notice, RunStarted, SettingChanged, Transcript
 from livetrans.models.chosen import spoken_code
-from livetrans.run.backpressure import FINALS_ONLY, LEVELS, SOUND_WAITS, WHEN_IDLE, Backlog, Ladder, LatestPerSegment
+from livetrans.run.backpressure import FINALS_ONLY, LEVELS, SOUND_WAITS, Backlog, Ladder, LatestPerSegment
 from livetrans.run.listening import Listening, ListeningState
 from livetrans.run.runner import Run
 from livetrans.run.translating import Translating
@@ -52,6 +52,7 @@ class Pipeline(Run):
         self._backlog = Backlog()
         self._has_advised = False
         self._hung: set[str] = set()
+        self._sampling_since: float | None = None
 
     def pause(self, paused: bool) -> None:
         with self._change:
@@ -82,7 +83,7 @@ class Pipeline(Run):
 
     def start(self, *sinks: Sink) -> None:
         super().start(*sinks)
-        threading.Thread(target=self._watch, name="watching", daemon=True).start()
+        threading.Thread(target=self._guard, args=("watching", self._watch), name="watching", daemon=True).start()
 
     def _work(self) -> dict[str, Callable[[], None]]:
         return {"listening": self._listen, "translating": self._translate}
@@ -166,7 +167,9 @@ class Pipeline(Run):
                         self._backlog.take(update, self._clock.now())
                     return update
             if sampler and not self._ladder.level:
+                self._sampling_since = self._clock.now()
                 sampler.work(self._interrupts_sampling)
+                self._sampling_since = None
 
     def _keeps_up(self) -> bool:
         with self._change:
@@ -181,9 +184,7 @@ class Pipeline(Run):
             return self._has_work() or self._ladder.level > 0
 
     def _takes_partials(self) -> bool:
-        level = self._ladder.level
-        is_due = level < WHEN_IDLE or (level == WHEN_IDLE and self._backlog.has_rested(self._clock.now()))
-        return is_due or self._source_has_ended or self._is_abandoned
+        return self._ladder.level < FINALS_ONLY or self._source_has_ended or self._is_abandoned
 
     def _watch(self) -> None:
         """Check a few times a second how far behind the run is, and whether a native call hangs."""
@@ -199,7 +200,7 @@ class Pipeline(Run):
                 has_changed = self._ladder.update(behind, now)
                 level = self._ladder.level
                 holds = level >= SOUND_WAITS and self._backlog.finals > FINALS_IN_HAND and not self._is_stopping
-                self._change.notify_all()  # A partial may be due by now.
+                self._change.notify_all()  # Partials may be taken again.
             if listener:
                 listener.pass_factor = LEVELS[level].pass_factor
                 listener.hold(holds)
@@ -224,9 +225,10 @@ class Pipeline(Run):
 
     def _look_for_hangs(self, now: float, listener: ListeningState | None, woke_at: float) -> None:
         """Report a call that does not return; once the run is stopped, it is not waited for."""
+        translating_since = self._sampling_since if self._backlog.began is None else self._backlog.began
         calls = {
             "listening": ("recogniser", listener.pass_began() if listener else None),
-            "translating": ("translator", self._backlog.began),
+            "translating": ("translator", translating_since),
         }
         for thread, (stage, began) in calls.items():
             if began is None or now - max(began, woke_at) < HUNG_SECONDS:

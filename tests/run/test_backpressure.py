@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.events import Gap, Transcript
-from livetrans.run.backpressure import CALM_SECONDS, LEVELS, Ladder, LatestPerSegment
+from livetrans.run.backpressure import CALM_SECONDS, LEVELS, Backlog, Ladder, LatestPerSegment
 
 TICK = 0.25
 LOADS = st.lists(st.floats(0, 40), max_size=400)
@@ -108,6 +108,26 @@ def test_a_track_with_more_updates_does_not_put_off_the_other(tracks: list[str])
             assert first is not None
             assert not left or first.track in left
             left = {update.track for update in queue}
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=12), st.data())
+def test_a_backlog_is_empty_once_everything_is_translated_however_often_a_final_came(
+    steps: list[tuple[int, bool]], data: st.DataObject
+) -> None:
+    """A session that was resumed holds finals twice."""
+    backlog, waiting, now = Backlog(), list[Transcript](), 0.0
+    for revision, (segment, final) in enumerate(steps):
+        waiting.append(Transcript(segment, revision, "words", "", final, 0.0, 1.0))
+        backlog.put(waiting[-1], now)
+        now += 1.0
+        while waiting and data.draw(st.booleans()):
+            backlog.take(waiting.pop(0), now)
+            assert 0.0 <= backlog.behind(now) <= now
+            backlog.done(now)
+    for update in waiting:
+        backlog.take(update, now)
+        backlog.done(now)
+    assert (backlog.finals, backlog.behind(now)) == (0, 0.0)
 
 
 def test_finals_are_taken_before_partials_that_are_left_out() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from livetrans.clock import SystemClock
 from livetrans.events import BackPressure, Caption, Notice, RunEnded, SourceProgress, Transcript, Word
 from livetrans.run import pipeline
-from livetrans.run.backpressure import LEVELS
+from livetrans.run.backpressure import LEVELS, Ladder
 
 from .faults import Fault, Garbage, Hang, Raise, ScaledClock, Schedule, Slow
 from .scripted_run import SPEED, ScriptedRun, finals_of, no_thread_left, sentences
@@ -46,7 +46,7 @@ def test_a_translator_that_cannot_keep_up_takes_every_step_and_shows_every_final
 
 
 def test_a_slow_recogniser_hears_everything() -> None:
-    run = ScriptedRun(WORDS, recogniser=schedule(Slow(seconds=1.2)))
+    run = ScriptedRun(WORDS, recogniser=schedule(Slow(seconds=3.0)))
     run.run()
     assert run.shown == run.heard == finals_of(WORDS)
     assert run.collected.of(BackPressure)
@@ -103,6 +103,20 @@ def test_a_call_that_never_returns_is_reported_and_left_alone_at_the_end(
     hanging.release()
     assert no_thread_left()
     assert isinstance(run.collected.records[-1].event, RunEnded)
+
+
+def test_a_watch_that_fails_ends_the_run_with_a_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(ladder: Ladder, behind: float, now: float) -> bool:
+        raise ArithmeticError("the clock has gone")
+
+    monkeypatch.setattr(Ladder, "update", fail)
+    run = ScriptedRun(sentences(30))
+    with pytest.raises(ArithmeticError, match="clock"):
+        run.run()
+    assert run.collected.of(RunEnded)[0].reason == "failed"
+    assert no_thread_left() and not capsys.readouterr().err
 
 
 def test_an_hour_of_sleep_of_the_machine_loses_nothing() -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 import pytest
 
+from livetrans.clock import SystemClock
 from livetrans.config import MaskSettings, Settings
 from livetrans.errors import ModelError
-from livetrans.events import Caption, Comparison, RunEnded, Transcript
+from livetrans.events import Caption, Comparison, Notice, RunEnded, Transcript
 from livetrans.lm.port import Evaluation, LanguageModel, ModelWrapper
 from livetrans.lm.prompts import text_of_tokens
 from livetrans.metrics.captions import ScreenErasure, Speedup
+from livetrans.run import pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.speedup import RETRANSLATION, SpeedupSampler
 from livetrans.run.translating import Translating
@@ -21,7 +24,8 @@ from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
 from tests.lm.scripted import ScriptedModel, word_by_word_rule
 
-from .scripted_run import PROMPT, ScriptedRun, scripted_lane, sentences
+from .faults import FaultyModel, Hang, Schedule
+from .scripted_run import PROMPT, ScriptedRun, no_thread_left, scripted_lane, sentences
 
 WORDS = "the water came up to the second step of my house before midnight".split()
 LONG = [f"{word}{half}" for half in range(2) for word in WORDS]
@@ -198,10 +202,11 @@ class FailingModel(ModelWrapper):
 class SampledRun(ScriptedRun):
     """A scripted live run whose speedup is sampled, with a share that is no limit."""
 
+    another: Callable[[], LanguageModel] = partial(ScriptedModel, word_by_word_rule(unsure_of_last=False))
+
     def _translating(self, publish: Publish) -> Translating:
         translating = super()._translating(publish)
-        another: Callable[[], LanguageModel] = lambda: ScriptedModel(word_by_word_rule(unsure_of_last=False))  # noqa: E731
-        sampler = SpeedupSampler(another, self.clock, publish, share=1.0)
+        sampler = SpeedupSampler(self.another, self.clock, publish, share=1.0)
         return replace(translating, sampler=sampler)
 
 
@@ -217,8 +222,25 @@ def test_a_live_run_publishes_comparisons_and_ends_with_their_figures() -> None:
     assert (end.ne_screen_retranslation is None) == (end.compared_updates < 5)
 
 
+def test_a_call_of_the_sampler_that_never_returns_is_reported_and_left_alone_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pipeline, "HUNG_SECONDS", 5.0)
+    hanging = Schedule(SystemClock(), always=Hang())
+    run = SampledRun(sentences(2))
+    run.another = lambda: FaultyModel(ScriptedModel(word_by_word_rule(unsure_of_last=False)), hanging)
+    run.pipeline.start()
+    assert hanging.hanging.wait(20)
+    while not [one for one in run.collected.of(Notice) if "The translator has not answered" in one.text]:
+        assert not run.pipeline.join(0.05)
+    run.pipeline.stop()
+    assert run.pipeline.join(20)
+    hanging.release()
+    assert no_thread_left()
+
+
 def test_a_run_that_is_behind_does_not_sample() -> None:
-    pipeline = SampledRun(sentences(1)).pipeline
-    assert not pipeline._interrupts_sampling()
-    pipeline._ladder.level = 1
-    assert pipeline._interrupts_sampling()
+    run = SampledRun(sentences(1)).pipeline
+    assert not run._interrupts_sampling()
+    run._ladder.level = 1
+    assert run._interrupts_sampling()
