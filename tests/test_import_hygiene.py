@@ -44,7 +44,7 @@ OWNERS: dict[str, str | tuple[str, ...]] = {
     "matplotlib": "livetrans.bench.plot",
     "msgspec": "livetrans.session.codec",
     "pulsectl": "livetrans.audio.pulse",
-    "queue": "livetrans.audio",
+    "queue": ("livetrans.audio", "livetrans.run.publisher"),
     "sacrebleu": "livetrans.metrics.quality",
     "segno": "livetrans.tui.readers",
     "sounddevice": "livetrans.audio.portaudio",
