@@ -12,7 +12,7 @@ from livetrans.clock import ManualClock
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Notice, Transcript
 from livetrans.files import may_be_json_lines, read_text
-from livetrans.languages import Language
+from livetrans.languages import AUTO, Language, same_written_language
 from livetrans.session.codec import EVENTS_FILE
 from livetrans.session.recorded import RecordedTranscripts
 
@@ -138,7 +138,8 @@ def recorded_corpus(
         name = stream.name if stream.is_dir() else stream.stem
         clock = ManualClock()  # moved by hand, without waiting, to the instant at which each transcript came
         transcripts = RecordedTranscripts(stream, clock, real_time=True, notify=notify)
-        of_stream = list(_segments(((transcript, clock.now()) for transcript in transcripts), name, len(segments)))
+        heard = ((one, clock.now()) for one in transcripts if _is_spoken(one, languages[0]))
+        of_stream = list(_segments(heard, name, len(segments)))
         lines = _reference_lines(stream, name, reference, languages[1].code)
         for number, one in enumerate(of_stream):
             segment = one.segment
@@ -163,6 +164,11 @@ def find_streams(path: Path) -> list[Path]:
     if not streams:
         raise UsageError(f"{path} holds no session and no .jsonl file; name a folder of transcript streams")
     return sorted(streams)
+
+
+def _is_spoken(transcript: Transcript, language: Language) -> bool:
+    """Return whether a transcript is in the source language; one whose language is not known is taken to be."""
+    return language.code == AUTO or same_written_language(transcript.language or language.code, language.code)
 
 
 def _segments(transcripts: Iterable[tuple[Transcript, float]], stream: str, first_id: int) -> Iterator[CorpusSegment]:

@@ -205,9 +205,20 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> 
     recorded = path is not None and (path.suffix == ".jsonl" or is_session(path))
     if (recorded or file == STDIN) and part != WHOLE:
         raise UsageError("--start and --end are for recordings of sound; drop them")
-    settings = choose_models(replace(settings, recogniser=None) if recorded else settings, warn)
     clock: Clock = ReplayClock(SystemClock()) if real_time else SystemClock()
     notices = PostponedNotices()
+    if path is not None and recorded:
+        from livetrans.session.recorded import RecordedTranscripts
+
+        transcripts = RecordedTranscripts(path, clock, real_time, notices)
+        settings = choose_models(replace(settings, recogniser=None, meeting=transcripts.meeting), warn)
+
+        def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
+            notices.publish_to(publish)
+            return open_recorded(transcripts, publish, origin_of(path))
+
+        return OpenSource(settings, clock, path.name, open_listening, None)
+    settings = choose_models(settings, warn)
     notice = embedded_notice(settings, path)
     if path is None:
         from livetrans.audio.pcm import PcmStream
@@ -223,16 +234,6 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> 
         else:
             opener = from_file(QueuedSource(pcm, notices), origin, settings, clock, notices)
         return OpenSource(settings, clock, STDIN_NAME, opener, notice)
-    if recorded:
-        from livetrans.session.recorded import RecordedTranscripts
-
-        transcripts = RecordedTranscripts(path, clock, real_time, notices)
-
-        def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
-            notices.publish_to(publish)
-            return open_recorded(transcripts, publish, origin_of(path))
-
-        return OpenSource(settings, clock, path.name, open_listening, None)
     from livetrans.audio.file import AudioFile
 
     if notice is not None:

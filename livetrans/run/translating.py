@@ -44,16 +44,19 @@ class Lane:
     language: str | None = None
     """Code; None for a translator that knows one language only."""
     track: str | None = None
-    """Name of the track whose updates it translates; None in a run of one."""
+    """Name of the track whose updates it translates; None for all, in a run of one or of a recorded meeting."""
 
     def translate(self, transcript: Transcript, settings: Settings, publish: Publish) -> ShownUpdate | None:
         """Translate and present one update, or show it as it was heard; return what was translated.
 
-        It is shown as it was heard where the captions' language is spoken, and a final also where it does not fit in
-        the model's context.
+        It is shown as it was heard where the captions' language is spoken, and in a recorded meeting where another
+        language is spoken than this run translates; a final also where it does not fit in the model's context.
         """
-        spoken = transcript.language or settings.source_language
-        if self.stages is None or (self.language and same_written_language(spoken, self.language)):
+        spoken, source = transcript.language or settings.source_language, settings.source_language
+        is_other = source != AUTO and not same_written_language(spoken, source)
+        is_of_other_track = transcript.track is not None and self.track is None and is_other
+        in_language = self.language is not None and same_written_language(spoken, self.language)
+        if self.stages is None or in_language or is_of_other_track:
             self._show_as_heard(transcript, publish)
             return None
         translator, prompts, presenter = self.stages
@@ -110,7 +113,7 @@ class Translating:
         settings = settings.for_microphone() if is_microphone else settings
         shown = settings.target_language
         wanted = {None, shown, *read}
-        lanes = (lane for lane in self.lanes if lane.track == transcript.track)
+        lanes = (lane for lane in self.lanes if lane.track in (None, transcript.track))
         for lane in sorted(lanes, key=lambda lane: (lane.language != shown, lane.language not in wanted)):
             if not (transcript.final or is_microphone or lane.language in wanted or has_time()):
                 return

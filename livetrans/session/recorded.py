@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from livetrans.clock import Clock
-from livetrans.config import Settings, after_key
+from livetrans.config import MeetingSettings, Settings, after_key
 from livetrans.errors import SessionError
 from livetrans.events import (
     Caption,
@@ -70,8 +70,13 @@ class RecordedTranscripts:
         if events_file(path).is_fifo():
             raise SessionError(f"{path} is a pipe, and a recorded stream is read twice: save it as a file first.")
         self._count, latest = 0, 0.0
-        for timed in _read(path, notify):
-            self._count, latest = self._count + 1, max(latest, timed.transcript.end)
+        self.meeting: MeetingSettings | None = None
+        """The two tracks of a recorded meeting, with what was spoken and shown in that of the microphone."""
+        for item in _read(path, notify):
+            if isinstance(item, RunStarted):
+                self.meeting = item.settings.meeting
+            else:
+                self._count, latest = self._count + 1, max(latest, item.transcript.end)
         if not self._count:
             raise SessionError(f"{path} holds no transcript: give a session, or a .jsonl file of transcripts.")
         self.duration = latest or None
@@ -83,7 +88,7 @@ class RecordedTranscripts:
         origin = self._clock.now()
         unfinished: dict[int, Transcript] = {}
         # A session that is being recorded grows meanwhile.
-        for timed in islice(_read(self._path), self._count):
+        for timed in islice((one for one in _read(self._path) if isinstance(one, _Timed)), self._count):
             origin = self._wait(origin, timed.due)
             if self._closed:
                 break
@@ -125,27 +130,31 @@ def _as_final(last: Transcript) -> Transcript:
     return replace(last, revision=last.revision + 1, committed=last.text, partial="", final=True)
 
 
-def _read(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterator[_Timed]:
+def _read(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterator[_Timed | RunStarted]:
+    """Yield the transcripts of a stream, and the starts of its runs; of a segment nothing after its final."""
     file = events_file(path)
     began = 0.0
+    finished: set[int] = set()
     for number, values in read_lines(path, notify):
-        if values.get("event") == "run_started" and isinstance(values.get("at"), int | float):
-            # The clock ran while the models loaded; that wait is not part of the speech.
-            began = values["at"]
-        if values.get("event", "transcript") != "transcript":
+        kind = values.get("event", "transcript")
+        if kind not in ("transcript", "run_started"):
             continue
         defaults = {"event": "transcript", "at": 0.0, "start": 0.0, "end": 0.0}
         try:
             record = from_dict(defaults | values)
         except ValueError as error:
-            raise line_error(number, file, f"a transcript ({error})") from error
-        if not isinstance(record.event, Transcript):
-            raise line_error(number, file, "a transcript")
-        transcript = replace(record.event, captured_at=None, recognition=None)
-        due, captured = transcript.end, None
-        if record.event.captured_at is not None:
-            due, captured = record.at - began, record.event.captured_at - began
-        yield _Timed(transcript, due, captured)
+            raise line_error(number, file, f"a {kind.replace('_', ' ')} ({error})") from error
+        if isinstance(record.event, RunStarted):
+            began = record.at  # The clock ran while the models loaded; that wait is not part of the speech.
+            yield record.event
+        elif isinstance(record.event, Transcript) and record.event.segment_id not in finished:
+            if record.event.final:
+                finished.add(record.event.segment_id)
+            transcript = replace(record.event, captured_at=None, recognition=None)
+            due, captured = transcript.end, None
+            if record.event.captured_at is not None:
+                due, captured = record.at - began, record.event.captured_at - began
+            yield _Timed(transcript, due, captured)
 
 
 @dataclass(slots=True)

@@ -174,3 +174,15 @@ def test_short_sentences_are_left_out_before_the_first_are_counted(tmp_path: Pat
     assert corpus.summary.minimum_words == 3
     with pytest.raises(UsageError, match="--minimum-words"):
         text_corpus(tmp_path / "a", None, EN_DE, minimum_words=5)
+
+
+def test_of_a_meeting_only_what_is_spoken_in_the_source_language_is_measured(tmp_path: Path) -> None:
+    heard = [("them", None, "Good morning."), ("me", "de", "Guten Morgen."), ("me", "en", "Thanks.")]
+    lines = [
+        {"segment_id": number, "revision": 0, "committed": text, "partial": "", "final": True}
+        | {"track": track, "language": language}
+        for number, (track, language, text) in enumerate(heard)
+    ]
+    (tmp_path / "talk.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    corpus = recorded_corpus(tmp_path / "talk.jsonl", None, EN_DE)
+    assert [one.segment.source for one in corpus.segments] == ["Good morning.", "Thanks."]

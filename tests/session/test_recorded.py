@@ -109,6 +109,14 @@ def test_every_segment_ends_with_one_final_wherever_the_recording_was_cut(tmp_pa
     assert len(notices) == 1
 
 
+def test_of_a_segment_nothing_comes_after_its_final(tmp_path: Path) -> None:
+    """As a file has it twice where a recorded final was published once more."""
+    path = write(tmp_path / "s.jsonl", *STREAM[:3], STREAM[2], *STREAM[3:], instants=(*INSTANTS[:3], *INSTANTS[2:]))
+    for real_time in (False, True):
+        given = RecordedTranscripts(path, ManualClock(), real_time)
+        assert [(one.segment_id, one.revision) for one in given] == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
+
+
 def test_closing_finishes_what_was_given(tmp_path: Path) -> None:
     source = RecordedTranscripts(write(tmp_path / "s.jsonl", *STREAM), ManualClock(), real_time=True)
     given = []
