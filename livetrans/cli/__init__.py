@@ -27,15 +27,15 @@ from livetrans.installation import end_started_processes
 from livetrans.text import one_line
 
 COMMANDS = {
-    "mic": LazyCommand("livetrans.cli.mic", "Show captions for the microphone."),
-    "listen": LazyCommand("livetrans.cli.listen", "Show captions for what this computer plays."),
+    "mic": LazyCommand("livetrans.cli.live", "Show captions for the microphone."),
+    "listen": LazyCommand("livetrans.cli.live", "Show captions for what this computer plays."),
     "replay": LazyCommand("livetrans.cli.replay", "Show captions for a recording, a video or a recorded transcript."),
     "sessions": LazyCommand("livetrans.cli.sessions", "List the recorded sessions, print their paths, remove them."),
     "resume": LazyCommand("livetrans.cli.resume", "Finish what a session heard and did not translate."),
     "export": LazyCommand("livetrans.cli.sessions", "Write a session as subtitles, text or JSON lines."),
     "bench": LazyCommand("livetrans.cli.bench", "Measure methods side by side and make the paper's tables."),
     "models": LazyCommand("livetrans.cli.models", "List the models; fetch, check and remove them."),
-    "config": LazyCommand("livetrans.cli.config", "Show the settings in force, or write a configuration file."),
+    "config": LazyCommand("livetrans.cli.options", "Show what the configuration file sets, or write one."),
     "doctor": LazyCommand("livetrans.cli.doctor", "Check this machine, and say how far behind captions will be."),
     "languages": LazyCommand("livetrans.cli.languages", "List the languages for --from and --to."),
     "devices": LazyCommand("livetrans.cli.devices", "List the microphones, the outputs and what plays."),

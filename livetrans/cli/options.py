@@ -1,4 +1,4 @@
-"""The options of commands that run, made of the fields of `livetrans.config.Settings`, and config.toml with their keys.
+"""The options of commands that run, made of the fields of `livetrans.config.Settings`; config.toml, and its command.
 
 What wins, first to last: the command line, the environment variable (models only), the configuration file, the default.
 """
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import codecs
 import copy
+import json
 import os
 import sys
+import textwrap
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -33,7 +35,9 @@ from livetrans.cli.declarations import (
     language,
     track_names,
 )
+from livetrans.cli.messages import require_yes, say
 from livetrans.config import (
+    CALM,
     PAIR_TOKENS,
     PAPER_METHOD,
     SETTINGS,
@@ -46,13 +50,13 @@ from livetrans.config import (
     with_field,
 )
 from livetrans.decoding import DECODERS, conflict
-from livetrans.errors import UsageError
+from livetrans.errors import SessionError, UsageError
 from livetrans.files import input_path, read_text
 from livetrans.installation import user_folder
 from livetrans.languages import require_two_languages
 from livetrans.lm.families import TEMPLATES
 from livetrans.serve.address import parse_place
-from livetrans.text import nearest
+from livetrans.text import nearest, visible
 from livetrans.translation.prompting import read_glossary
 
 KINDS: dict[str, click.ParamType[Any]] = {
@@ -376,3 +380,90 @@ def _help_all_option() -> RunOption:
         show_default=False,
         help="Show every option, with those for experts.",
     )
+
+
+_INTRODUCTION = """\
+# Settings of livetrans, in TOML. Each line such as #step = 0.8 holds a key with
+# its default: remove the # and change the value. Keys without a default show
+# what to write instead.
+# The command line overrides this file, and so do environment variables where
+# an option has one.
+"""
+_FOR_EXPERTS = f"""
+# --- For experts: keys that `--help-all` lists and `--help` does not ---
+
+[{EXPERT_TABLE}]
+"""
+
+
+@click.command()
+@click.option("--init", "action", flag_value="init", help="Write the file: every key with its default, as comments.")
+@click.option("--path", "action", flag_value="path", help="Print where the file is.")
+@click.option(
+    "--config", "file", metavar="FILE", type=KINDS["file"], show_default=_PLACE, help="Another configuration file."
+)
+@click.option("--yes", is_flag=True, help="With --init: overwrite an existing file without asking.")
+def config_command(action: str | None, file: Path | None, yes: bool) -> None:
+    """Show what the configuration file and the environment set, or write a file with every key.
+
+    Keys are the long names of options, so that there is one set of names to learn. Those of the options that `--help`
+    does not list stand in a table for experts, [expert].
+    """
+    path = file or default_config_file()
+    if action == "path":
+        click.echo(path)
+        return
+    if action == "init":
+        _write(path, yes)
+        return
+    values = read_config(file)
+    click.echo(visible(str(path)) + ("" if path.is_file() else " (not there; `livetrans config --init` writes it)"))
+    for setting in SETTINGS.values():
+        variable = setting.option.variable
+        if variable and os.environ.get(variable):
+            click.echo(visible(f"{setting.key} = {json.dumps(os.environ[variable])}  ({variable})"))
+        elif setting.key in values:
+            click.echo(visible(f"{setting.key} = {json.dumps(values[setting.key], ensure_ascii=False)}"))
+
+
+def template() -> str:
+    """Return a configuration file with every key, its help and its default, all as comments, at most 80 wide."""
+    lines = [_INTRODUCTION]
+    settings = [setting for setting in SETTINGS.values() if setting.option.in_file]
+    for setting in filter(lambda one: one.option.everyday, settings):
+        lines += _commented(setting)
+    lines.append(_FOR_EXPERTS)
+    for setting in filter(lambda one: not one.option.everyday, settings):
+        lines += _commented(setting)
+    return "\n".join(lines) + "\n"
+
+
+def _commented(setting: Setting) -> Iterator[str]:
+    option = OPTIONS[setting.key]
+    text = visible(option.help or "")
+    if isinstance(option.type, click.Choice) and option.metavar is None:
+        text += f" One of: {', '.join(option.type.choices)}."
+    default = option.default
+    if setting.is_by_calm:
+        text += f" Default, by calm: {', '.join(f'{name} {setting.of(preset)}' for name, preset in CALM.items())}."
+        default = setting.default
+    elif setting.option.default_text:
+        text += f" Default: {setting.option.default_text}."
+    yield from textwrap.wrap(text, 80, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
+    if default is None:
+        default = option.type.choices[0] if isinstance(option.type, click.Choice) else option.is_flag or option.metavar
+    # JSON's numbers, truth values and strings are TOML's too.
+    yield f"#{setting.key} = {json.dumps(default)}\n"
+
+
+def _write(path: Path, yes: bool) -> None:
+    if path.exists() and not yes:
+        refusal = f"{path} exists already; give --yes to overwrite it, or --config for another file"
+        require_yes(f"{path} exists already. Overwrite it?", refusal)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(template(), encoding="utf-8", newline="\n")
+    except OSError as fault:
+        raise SessionError(f"{path} cannot be written ({fault.strerror}); choose another place with --config") from None
+    click.echo(path)
+    say("remove the # before a key to set it; `livetrans config` shows what is set")

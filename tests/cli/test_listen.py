@@ -14,7 +14,7 @@ def settings_of(options: list[str], monkeypatch: pytest.MonkeyPatch) -> Settings
     found: list[Settings] = []
     for source in ("livetrans.audio.live.Playback", "livetrans.audio.live.Microphone"):
         monkeypatch.setattr(source, lambda *_: None)
-    monkeypatch.setattr("livetrans.cli.listen.run_captured", lambda sources, settings, *_, **__: found.append(settings))
+    monkeypatch.setattr("livetrans.cli.live.run_captured", lambda sources, settings, *_, **__: found.append(settings))
     assert run(["listen", *options]) == 0
     return found[0]
 

@@ -310,7 +310,7 @@ def test_mic_takes_several_languages(
     """Through the real offer of models: from the command line and from the file."""
     runs: list[Settings] = []
     monkeypatch.setattr("livetrans.audio.live.Microphone", lambda *_: open(os.devnull))
-    monkeypatch.setattr("livetrans.cli.mic.run_live", lambda source: runs.append(source.settings))
+    monkeypatch.setattr("livetrans.cli.live.run_live", lambda source: runs.append(source.settings))
     file = tmp_path / "mine.toml"
     file.write_text('from = "en,fr,auto"\nto = "de,ar"\n' if by_file else "")
     languages = [] if by_file else "--from en,fr,auto --to de,ar".split()

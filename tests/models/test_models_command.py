@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import click
 import pytest
 
-from livetrans.cli import mic, models, run
+from livetrans.cli import live, models, run
 from livetrans.config import ENGINES, UNNAMED, LanguageModelSettings, MeetingSettings, RecogniserSettings, Settings
 from livetrans.errors import ModelError, SourceError
 from livetrans.languages import LANGUAGES
@@ -335,7 +335,7 @@ def test_mic_looks_for_the_microphone_before_it_offers_models(
         raise SourceError("There is no microphone.")
 
     monkeypatch.setattr("livetrans.audio.live.Microphone", none_there)
-    monkeypatch.setattr(mic, "offer_models", lambda *_, **__: pytest.fail("offered before"))
+    monkeypatch.setattr(live, "offer_models", lambda *_, **__: pytest.fail("offered before"))
     assert run(["mic", *options]) == 1
     assert "There is no microphone." in capsys.readouterr().err
 
