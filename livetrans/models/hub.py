@@ -1,7 +1,8 @@
 """The Hugging Face hub; the only module that connects to other machines, and that imports huggingface_hub and httpx2.
 
 Files are fetched by plain HTTP, not by Xet: HTTP continues where a transfer was cut, and its bytes can be counted as
-they arrive. The library's own settings hold: HF_ENDPOINT, HF_TOKEN, HF_HOME, HF_HUB_OFFLINE and the proxy variables.
+they arrive. The settings of the hub's library hold: HF_ENDPOINT, HF_TOKEN, HF_HOME, HF_HUB_OFFLINE; and the proxy
+variables.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
-import logging
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import quote
 
 from livetrans.errors import ModelError, UsageError, sentence
+from livetrans.session.codec import decode
 
 if TYPE_CHECKING:
     import httpx2
@@ -29,6 +31,8 @@ Arrived = Callable[[int], None]
 _COMMIT = re.compile("[0-9a-f]{40}")
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_SECONDS = 20.0
+"""Longest wait for a connection, and for the next bytes."""
 _PAUSES = (1.0, 2.0, 4.0, 8.0)
 """Seconds before each repetition of a request that failed for a passing cause; arriving bytes start the series anew."""
 _PASSING = (408, 500, 502, 503, 504)
@@ -36,24 +40,31 @@ _PASSING = (408, 500, 502, 503, 504)
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteFile:
-    """A file of a repository at a commit."""
+class LargeFile:
+    """What the hub lists only of large files."""
 
-    path: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file of a repository, by the hub's names."""
+
+    rfilename: str
+    """Its path."""
     size: int
-    sha256: str | None
-    """Published only for large files."""
-    git_sha1: str | None
-    """Git's hash, published for small files."""
+    blobId: str | None = None
+    """Git's SHA-1."""
+    lfs: LargeFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The files of a repository at a commit."""
+    """A repository at a commit, by the hub's names."""
 
-    repository: str
-    commit: str
-    files: tuple[RemoteFile, ...]
+    sha: str
+    """The commit."""
+    siblings: tuple[RemoteFile, ...]
 
 
 def look_up(repository: str, revision: str) -> Revision:
@@ -65,26 +76,31 @@ def look_up(repository: str, revision: str) -> Revision:
     """
     if is_offline():
         raise ModelError("HF_HUB_OFFLINE forbids the network; unset it, and run the same command again")
+
+    def ask() -> Revision:
+        with _answer(f"api/models/{repository}/revision/{quote(revision, safe='')}?blobs=true") as response:
+            response.read()
+            return decode(Revision, response.json())
+
     with _plain_errors(repository):
-        api = _library().HfApi()
-        info = _persistently(lambda: api.model_info(repository, revision=revision, files_metadata=True, timeout=20.0))
+        found: Revision = _persistently(ask)
         # The commit becomes the name of a folder.
-        if not _COMMIT.fullmatch(info.sha) or (_COMMIT.fullmatch(revision) and info.sha != revision):
-            raise ValueError(f"it has commit {info.sha} in place of {revision}")
-        return Revision(repository, info.sha, tuple(_listed(file) for file in info.siblings))
+        if not _COMMIT.fullmatch(found.sha) or (_COMMIT.fullmatch(revision) and found.sha != revision):
+            raise ValueError(f"it has commit {found.sha} in place of {revision}")
+        return found
 
 
-def fetch(revision: Revision, file: RemoteFile, target: Path, arrived: Arrived) -> None:
+def fetch(repository: str, commit: str, file: RemoteFile, target: Path, arrived: Arrived) -> None:
     """Fetch a file to `target`, which may hold its beginning; if the fetch is cut, what arrived stays there.
 
     Each request goes to the hub, which names the address of the bytes anew: such addresses expire.
 
     Raises:
-        ModelError: as `look_up`, or the disk is full; the sentence says what was kept.
+        UsageError, ModelError: as `look_up`, or the disk is full; the sentence says what was kept.
     """
-    with _plain_errors(revision.repository, target), target.open("ab") as stream:
-        url = _library().hf_hub_url(revision.repository, file.path, revision=revision.commit)
-        _persistently(lambda: _receive(url, file, stream, arrived), stream)
+    path = f"{repository}/resolve/{commit}/{quote(file.rfilename)}"
+    with _plain_errors(repository, target), target.open("ab") as stream:
+        _persistently(lambda: _receive(path, file, stream, arrived), stream)
 
 
 def _persistently(request: Callable[[], Any], stream: BinaryIO | None = None) -> Any:
@@ -93,15 +109,14 @@ def _persistently(request: Callable[[], Any], stream: BinaryIO | None = None) ->
     `stream` is where the bytes of a file are written. A request without one is not repeated if the connection fails.
     """
     import httpx2
-    from huggingface_hub.errors import HfHubHTTPError
 
     pauses, reached = iter(_PAUSES), stream.tell() if stream else 0
     while True:
         try:
             return request()
-        except (HfHubHTTPError, httpx2.TransportError) as error:
+        except (httpx2.HTTPStatusError, httpx2.TransportError) as error:
             may_pass = stream is not None
-            if isinstance(error, HfHubHTTPError):
+            if isinstance(error, httpx2.HTTPStatusError):
                 # 403 after a redirect is the answer to an address that has expired.
                 expired = error.response.status_code == 403 and bool(error.response.history)
                 may_pass = error.response.status_code in _PASSING or expired
@@ -113,27 +128,21 @@ def _persistently(request: Callable[[], Any], stream: BinaryIO | None = None) ->
         time.sleep(pause)
 
 
-def _receive(url: str, file: RemoteFile, stream: BinaryIO, arrived: Arrived) -> None:
+def _receive(path: str, file: RemoteFile, stream: BinaryIO, arrived: Arrived) -> None:
     """Append the rest of a file to a stream by one request; every block is on the disk before the next is read.
 
     Raises:
-        httpx2.HTTPError, huggingface_hub.errors.HfHubHTTPError: the request failed, or the answer ended early.
+        httpx2.HTTPError: the request failed, or the answer ended early.
         ValueError: the server has fewer bytes than are listed.
     """
     import httpx2
-    from huggingface_hub import constants, get_session
-    from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type: ignore[attr-defined]
 
     arrived(stream.tell())
     if stream.tell() >= file.size:
         return
-    headers = {**build_hf_headers(), "Accept-Encoding": "identity"}
-    if stream.tell():
-        headers["Range"] = f"bytes={stream.tell()}-"
-    with get_session().stream("GET", url, headers=headers, timeout=constants.HF_HUB_DOWNLOAD_TIMEOUT) as response:
+    with _answer(path, stream.tell()) as response:
         if response.status_code == 416:
-            raise ValueError(f"{file.path} is shorter than the {file.size:,} bytes listed for it")
-        hf_raise_for_status(response)
+            raise ValueError(f"{file.rfilename} is shorter than the {file.size:,} bytes listed for it")
         if response.status_code != 206:  # the whole file
             stream.seek(0)
             stream.truncate()
@@ -147,15 +156,46 @@ def _receive(url: str, file: RemoteFile, stream: BinaryIO, arrived: Arrived) -> 
     raise httpx2.RemoteProtocolError("the answer ended early")
 
 
-def _listed(file: Any) -> RemoteFile:
-    """Return a file as the hub lists it.
+@contextlib.contextmanager
+def _answer(path: str, begin: int = 0) -> Iterator[httpx2.Response]:
+    """Ask the hub for a path, from a byte on; the token goes to no other host.
 
     Raises:
-        ValueError: it has no size.
+        UsageError: as `_client`.
+        httpx2.HTTPError: the request failed, or was refused with another status than 416.
     """
-    if not isinstance(file.rfilename, str) or not isinstance(file.size, int) or file.size < 0:
-        raise ValueError("a file in its list has no size")
-    return RemoteFile(file.rfilename, file.size, file.lfs.sha256 if file.lfs else None, file.blob_id)
+    from huggingface_hub import get_token
+
+    token = get_token()
+    headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    if begin:
+        headers["Range"] = f"bytes={begin}-"
+    with _client().stream("GET", f"{_constants().ENDPOINT}/{path}", headers=headers) as response:
+        if response.status_code != 416:
+            response.raise_for_status()
+        yield response
+
+
+@cache
+def _client() -> httpx2.Client:
+    """Return the client of all requests.
+
+    Raises:
+        UsageError: the proxy of the environment cannot be used, or in a request, an address is not encrypted.
+    """
+    import httpx2
+
+    hooks = {"request": [_refuse_unencrypted]}
+    try:
+        return httpx2.Client(event_hooks=hooks, follow_redirects=True, timeout=_SECONDS)
+    except (ImportError, ValueError, httpx2.InvalidURL) as error:
+        reason = "a SOCKS proxy needs the package socksio" if isinstance(error, ImportError) else error
+        raise UsageError(f"the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY cannot be used ({reason})") from None
+
+
+def _refuse_unencrypted(request: httpx2.Request) -> None:
+    if request.url.scheme != "https" and request.url.host not in _LOCAL_HOSTS:
+        raise UsageError(f"{request.url} is no encrypted address; set HF_ENDPOINT to one that begins with https://")
 
 
 def verify_hash(path: Path, file: RemoteFile, expected_sha256: str | None = None) -> str:
@@ -165,11 +205,11 @@ def verify_hash(path: Path, file: RemoteFile, expected_sha256: str | None = None
         ModelError: they differ.
     """
     found = sha256_of(path)
-    published = {file.sha256, expected_sha256} - {None}
-    if published - {found} or (not published and file.git_sha1 not in (None, _git_sha1(path))):
+    published = {file.lfs.sha256 if file.lfs else None, expected_sha256} - {None}
+    if published - {found} or (not published and file.blobId not in (None, _git_sha1(path))):
         path.unlink()
         raise ModelError(
-            f"{file.path} arrived with another hash than was published for it, and was deleted; "
+            f"{file.rfilename} arrived with another hash than was published for it, and was deleted; "
             "run the same command again, and do not use the model if this happens twice"
         )
     return found
@@ -225,47 +265,15 @@ def _constants() -> Any:
     return constants
 
 
-@cache
-def _library() -> Any:
-    """Return huggingface_hub, without its log, and with our client."""
-    import huggingface_hub
-
-    logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
-    huggingface_hub.set_client_factory(_client)
-    return huggingface_hub
-
-
-def _client() -> httpx2.Client:
-    """Return a client that refuses unencrypted addresses of other machines.
-
-    Raises:
-        UsageError: the proxy of the environment cannot be used.
-    """
-    import httpx2
-
-    try:
-        return httpx2.Client(event_hooks={"request": [_refuse_unencrypted]}, follow_redirects=True, timeout=None)
-    except (ImportError, ValueError, httpx2.InvalidURL) as error:
-        reason = "a SOCKS proxy needs the package socksio" if isinstance(error, ImportError) else error
-        raise UsageError(f"the proxy in ALL_PROXY, HTTPS_PROXY or HTTP_PROXY cannot be used ({reason})") from None
-
-
-def _refuse_unencrypted(request: httpx2.Request) -> None:
-    if request.url.scheme != "https" and request.url.host not in _LOCAL_HOSTS:
-        raise UsageError(f"{request.url} is no encrypted address; set HF_ENDPOINT to one that begins with https://")
-
-
 @contextlib.contextmanager
 def _plain_errors(repository: str, target: Path | None = None) -> Iterator[None]:
-    """Turn errors of the library into one sentence that says what to do."""
+    """Turn a failed request or a full disk into one sentence that says what to do."""
     import httpx2
-    from huggingface_hub.errors import HfHubHTTPError
 
     page = f"{_constants().ENDPOINT}/{repository}"
-    again = "run the same command again"
     try:
         yield
-    except HfHubHTTPError as error:
+    except httpx2.HTTPStatusError as error:
         status, host = error.response.status_code, error.response.url.host
         if status in (401, 403, 404) and not error.response.history:
             raise UsageError(
@@ -273,22 +281,24 @@ def _plain_errors(repository: str, target: Path | None = None) -> Iterator[None]
                 "accept them there and set HF_TOKEN to a token of your account"
             ) from None
         later = "in some minutes, or set HF_TOKEN, which allows more requests" if status == 429 else "later"
-        raise ModelError(f"{host} answered with an error ({status}) for {repository}; {again} {later}") from None
+        raise ModelError(
+            f"{host} answered with an error ({status}) for {repository}; run the same command again {later}"
+        ) from None
     except OSError as error:
         if error.errno not in _FULL or target is None:
             raise
         raise ModelError(
-            f"the disk of {target.parent} is full; free some space, and {again}{_continues(target)}"
-        ) from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ModelError(
-            f"{page} did not answer as a model hub does ({sentence(error)}); check the name and HF_ENDPOINT, "
-            "and whether the network wants a login first"
+            f"the disk of {target.parent} is full; free some space, and run the same command again{_continues(target)}"
         ) from None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise ModelError(
-            f"the connection to {page} failed ({error}); check it and {again}{_continues(target)}; without one, "
-            "copy the files from another machine and name them with --asr FOLDER and --mt FILE"
+            f"the connection to {page} failed ({error}); check it and run the same command again{_continues(target)}; "
+            "without one, copy the files from another machine and name them with --asr FOLDER and --mt FILE"
+        ) from None
+    except (ValueError, TypeError) as error:
+        raise ModelError(
+            f"{page} did not answer as a model hub does ({sentence(error)}); check the name and HF_ENDPOINT, "
+            "and whether the network wants a login first"
         ) from None
 
 

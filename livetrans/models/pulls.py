@@ -91,7 +91,7 @@ def pull(entry: Entry, folder: Path, progress: Progress) -> Path:
                 raise UsageError(f"{target} exists, and came {came}; move it away, and run the same command again")
             revision = look_up(entry.repository, entry.revision)
             # In a folder of their commit, so that two commits never mix.
-            source = unfinished / revision.commit
+            source = unfinished / revision.sha
             for other in unfinished.glob("*"):
                 if other != source:
                     shutil.rmtree(other)
@@ -115,7 +115,7 @@ def completed(entry: Entry) -> Entry:
     """
     files = _chosen(look_up(entry.repository, entry.revision), entry)
     if entry.kind == TRANSLATOR:
-        entry = replace(entry, file=files[0].path)
+        entry = replace(entry, file=files[0].rfilename)
     return replace(entry, size=sum(file.size for file in files))
 
 
@@ -150,12 +150,14 @@ def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:
         UsageError: there are none, or a quantisation stands for several.
     """
     if not entry.is_one_file:
-        files = [file for file in revision.files if _OF_RECOGNISER.fullmatch(file.path)]
-        if any(file.path == WEIGHTS for file in files):
+        files = [file for file in revision.siblings if _OF_RECOGNISER.fullmatch(file.rfilename)]
+        if any(file.rfilename == WEIGHTS for file in files):
             return files
-    elif files := [file for file in revision.files if file.path == entry.file] or _quantised(revision, entry.file):
+    elif files := [file for file in revision.siblings if file.rfilename == entry.file] or _quantised(
+        revision, entry.file
+    ):
         return files
-    single = [file.path for file in revision.files if _OF_ONE_FILE.search(file.path)]
+    single = [file.rfilename for file in revision.siblings if _OF_ONE_FILE.search(file.rfilename)]
     if single:
         listed = ", ".join(single[:12]) + (" ..." if len(single) > 12 else "")
         raise UsageError(f"name a file of {entry.repository}, as {entry.repository}:FILE; it has {listed}")
@@ -167,12 +169,12 @@ def _quantised(revision: Revision, quantisation: str) -> list[RemoteFile]:
     endings = tuple(mark + quantisation.casefold() for mark in "-._")
     named = [
         file
-        for file in sorted(revision.files, key=lambda file: len(file.path))
-        if (path := PurePosixPath(file.path)).suffix == ".gguf"
+        for file in sorted(revision.siblings, key=lambda file: len(file.rfilename))
+        if (path := PurePosixPath(file.rfilename)).suffix == ".gguf"
         and path.stem.casefold().endswith(endings)
         and not path.name.startswith("mmproj")
     ]
-    return named[:1] if len(named) == 1 or (named and len(named[0].path) < len(named[1].path)) else []
+    return named[:1] if len(named) == 1 or (named and len(named[0].rfilename) < len(named[1].rfilename)) else []
 
 
 def _fetch_all(entry: Entry, revision: Revision, folder: Path, progress: Progress) -> Receipt:
@@ -181,7 +183,7 @@ def _fetch_all(entry: Entry, revision: Revision, folder: Path, progress: Progres
     Raises:
         UsageError, ModelError: as `pull`, or the disk has not enough room.
     """
-    files = {folder / Path(file.path).name: file for file in _chosen(revision, entry)}
+    files = {folder / Path(file.rfilename).name: file for file in _chosen(revision, entry)}
     total = sum(file.size for file in files.values())
     needed = total - sum(path.stat().st_size for path in files if path.exists())
     free = shutil.disk_usage(folder).free
@@ -192,8 +194,8 @@ def _fetch_all(entry: Entry, revision: Revision, folder: Path, progress: Progres
         )
     before, hashes = 0, {}
     for path, file in files.items():
-        fetch(revision, file, path, lambda size, before=before: progress(before + size, total))  # type: ignore[misc]
-        hashes[path.name] = verify_hash(path, file, entry.sha256 if file.path == entry.file else None)
+        fetch(entry.repository, revision.sha, file, path, lambda size, before=before: progress(before + size, total))  # type: ignore[misc]
+        hashes[path.name] = verify_hash(path, file, entry.sha256 if file.rfilename == entry.file else None)
         before += file.size
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Receipt(entry.name, entry.repository, revision.commit, now, hashes)
+    return Receipt(entry.name, entry.repository, revision.sha, now, hashes)

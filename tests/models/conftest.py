@@ -46,8 +46,6 @@ def hub(server: Hub, home: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
     vars(server).clear()
     vars(server).update(vars(fresh))
     monkeypatch.setattr(constants, "ENDPOINT", server.url)
-    template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     return server

@@ -20,6 +20,7 @@ from livetrans.cli import run
 from livetrans.errors import LivetransError, ModelError, UsageError
 from livetrans.models.catalogue import Entry, entry_of
 from livetrans.models.chosen import find_model
+from livetrans.models.hub import _client
 from livetrans.models.pulls import completed, pull, read_receipt, unfinished_pulls, verify
 from tests.models.hub import COMMIT, Hub
 
@@ -217,7 +218,7 @@ def imported_with(variable: str, value: str) -> Fault:
 def proxy(address: str) -> Fault:
     def fault(hub: Hub, patch: pytest.MonkeyPatch) -> None:
         patch.setenv("ALL_PROXY", address)
-        huggingface_hub.close_session()
+        patch.setattr("livetrans.models.hub._client", _client.__wrapped__)
 
     return fault
 
