@@ -44,17 +44,17 @@ class DecodingStats:
     accepted_proposals: int = 0
     """Those of them that the target accepted; not part of `accepted_tokens`."""
     rejected_proposals: int = 0
-    """Target passes that rejected one, and dropped what was proposed behind it (BiLD: rollbacks)."""
+    """Target passes that rejected a token and dropped what was proposed after it (BiLD: rollbacks)."""
     fallbacks: int = 0
     """Times that the draft model was too unsure to propose a token (BiLD)."""
     draft_passes: int = 0
     """Passes of the draft model; `forward_passes` are the target's."""
     truncated: bool = False
-    """The output reached the length cap or a repetition loop, where decoding ends whatever the model says."""
+    """Whether the output reached the length cap or a repetition loop, where decoding always ends."""
     prompt_seconds: float = 0.0
-    """Passes over prompt tokens alone."""
+    """Passes over prompt tokens alone, those for a move included."""
     verification_seconds: float = 0.0
-    """Passes over draft tokens and moves of frozen ones, with the prompt's rest where it is evaluated for them."""
+    """Passes over draft tokens, and moves of frozen ones without passes."""
     decoding_seconds: float = 0.0
     """All single steps."""
     draft_seconds: float = 0.0

@@ -104,7 +104,7 @@ def reveal(text: str, step: int, *, spaced: bool) -> tuple[SourceUpdate, ...]:
     """Return the growing prefixes of a sentence, `step` words (or characters) more each time; the last is final."""
     units = text.split() if spaced else list(text)
     prefixes = [(" " if spaced else "").join(units[:end]).rstrip() for end in range(step, len(units), step)]
-    # A prefix that ends in a space says no more than the one before it.
+    # A prefix that ends in a space adds nothing to the one before it.
     partials = [prefix for prefix in dict.fromkeys(prefixes) if prefix]
     return tuple(SourceUpdate(prefix, prefix == text, order) for order, prefix in enumerate((*partials, text)))
 

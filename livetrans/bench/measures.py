@@ -152,10 +152,19 @@ class Repeat:
     seconds: dict[int, tuple[float, ...]]
     """Of each update, by segment."""
     prompt_seconds: float
-    """The prompts' share, by tokens, of the verifying passes: the paper evaluates the prompt in a pass of its own and
-    does not count it; here prompt and draft are in one pass."""
+    """The prompts' share of the verification passes, by tokens. The paper evaluates the prompt in a pass of its own and
+    does not count it. Here, prompt and draft are in one pass."""
+    truncations: int
+    """Outputs that the length cap or a repetition loop ended."""
     changed: int
-    """Outputs that are not those of the first repeat."""
+    """Outputs that differ from those of the first repeat."""
+
+    @property
+    def rates(self) -> DecodingRates:
+        """A/D, A/O, alpha and TPS, as the panel has them."""
+        rates = DecodingRates()
+        rates.add(self.stats)
+        return rates
 
     @property
     def update_seconds(self) -> float:
@@ -163,11 +172,11 @@ class Repeat:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """TPS as the paper counts it, of verification and decoding (A.1)."""
-        return ratio(self.stats.output_tokens, self.stats.generation_seconds)
+        return self.rates.tokens_per_second
 
     @property
     def tokens_per_second_of_drafts(self) -> float | None:
+        """TPS without the prompts' share of the verification passes."""
         return ratio(self.stats.output_tokens, self.stats.generation_seconds - self.prompt_seconds)
 
 
@@ -204,14 +213,12 @@ class MeasuredMethod:
 
     @property
     def acceptance(self) -> DecodingRates:
-        acceptance = DecodingRates()
-        acceptance.add(self.sums)
-        return acceptance
+        return self.repeats[0].rates
 
     @property
     def written_tokens(self) -> int:
-        """Tokens that were decoded or proposed, ends included: the output less what was kept of the one before."""
-        return self.sums.output_tokens - self.sums.accepted_tokens + self.updates - self.sums.truncated
+        """Tokens that were decoded or proposed, ends included: the output without what was kept of the previous one."""
+        return self.sums.output_tokens - self.sums.accepted_tokens + self.updates - self.repeats[0].truncations
 
     @property
     def has_proposals(self) -> bool:
@@ -222,8 +229,8 @@ class MeasuredMethod:
         """Return a figure's spread over the repeats."""
         return spread_of(scaled(scale, figure(repeat)) for repeat in self.repeats)
 
-    def ratio(self, figure: Callable[[Repeat], float | None], *, inverse: bool = False) -> Spread | None:
-        """Return the figure / that of `rt`, or the inverse, within each repeat, because the machine drifts."""
+    def against_baseline(self, figure: Callable[[Repeat], float | None], *, inverse: bool = False) -> Spread | None:
+        """Return the figure / that of `rt`, or the inverse, within each repeat because the machine drifts."""
         pairs = [(figure(one), figure(base)) for one, base in zip(self.repeats, self.run.baseline.repeats, strict=True)]
         return spread_of(ratio(base, one) if inverse else ratio(one, base) for one, base in pairs)
 
@@ -233,7 +240,7 @@ class MeasuredMethod:
         return score.value if score else None
 
     def difference(self, metric: str) -> Interval | None:
-        """Return the quality of the finals less that of `rt`; None of `rt` itself, and of one text alone."""
+        """Return the difference of the finals' quality to `rt`'s; None for `rt` itself, and for one text alone."""
         base = self.run.scores(self.run.baseline.finals).get(metric)
         if base is None or self.label == BASELINE or len(list(self.run.with_references(self.finals))) < 2:
             return None
@@ -326,15 +333,15 @@ def scaled(scale: float, value: float | None) -> float | None:
 
 def _summed(first: MethodUnits, units: MethodUnits) -> Repeat:
     stats = [update.stats for _, updates in units for update in updates]
-    total = DecodingStats(
-        **{field.name: sum(getattr(one, field.name) for one in stats) for field in fields(DecodingStats)}
-    )
+    names = [field.name for field in fields(DecodingStats) if field.name != "truncated"]
+    total = DecodingStats(**{name: sum(getattr(one, name) for one in stats) for name in names})
     outputs = {segment.segment_id: [update.tokens for update in updates] for segment, updates in first}
     return Repeat(
         stats=total,
         updates=len(stats),
         seconds={segment.segment_id: tuple(update.update_seconds for update in updates) for segment, updates in units},
         prompt_seconds=sum(one.verification_seconds * _prompt_share(one) for one in stats),
+        truncations=sum(one.truncated for one in stats),
         changed=sum(
             update.tokens != tokens
             for segment, updates in units
@@ -344,7 +351,7 @@ def _summed(first: MethodUnits, units: MethodUnits) -> Repeat:
 
 
 def _prompt_share(stats: DecodingStats) -> float:
-    """Return the prompt's part of the tokens in a verifying pass, 0..1; 0 where it was evaluated before the pass."""
+    """Return the share of prompt tokens in a verification pass (0 to 1; 0 if the prompt was evaluated earlier)."""
     new = max(stats.prompt_tokens - stats.reused_tokens, 0)
     verified = stats.draft_tokens - stats.frozen_tokens
     return new / (new + verified) if stats.draft_tokens and not stats.frozen_tokens else 0.0
@@ -514,7 +521,7 @@ def _grams(text: str) -> Counter[str]:
 def measure_meanwhile(streams: Sequence[Sequence[SeenUpdate]]) -> Meanwhile:
     """Return what is right in a method's captions before the finals.
 
-    A caption stands until the next one of its segment: recorded streams have times, texts are revealed in equal steps.
+    A caption is shown until the next one of its segment. Recorded streams have times; texts have equal steps.
     """
     meanwhile = Meanwhile()
     updates: dict[int, list[SeenUpdate]] = {}

@@ -69,7 +69,7 @@ def plot(runs: Sequence[MeasuredRun], folder: Path, *, date: str, force: bool = 
     """Write `bias`, `quality`, `calm`, `meanwhile` and `drafts` as PNG and SVG, where the runs have their figures.
 
     Rows of masked methods are left out: a mask moves NE by itself, so it has no place on a line over the bias. `date`
-    stands in the title, in the caller's words. Return the paths.
+    is shown in the title. Return the paths.
 
     Raises:
         UsageError: no matplotlib, nothing to plot, or a file that exists without `force` or cannot be written.
@@ -259,7 +259,7 @@ def _meaning(figure: str) -> str:
 
 
 def _subtitle(runs: Sequence[MeasuredRun], names: Sequence[str], date: str) -> str:
-    """Return a line that says what the runs are of, and which of them are quick ones."""
+    """Return a line with models, pairs, corpora and date, and the names of quick runs."""
     files = [run.file for run in runs]
     parts = [(file.model_name, pair_of(file), file.header.corpus.name) for file in files]
     texts = [", ".join(dict.fromkeys(part)) for part in zip(*parts, strict=True)]

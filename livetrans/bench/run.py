@@ -89,7 +89,7 @@ class Method:
 def parse_methods(text: str) -> tuple[Method, ...]:
     """Return the methods of `rt,ssbd@0.2,window:window=8` in that order, without duplicates; `rt` is added.
 
-    The name of a set in `METHOD_SETS`, alone, stands for its methods.
+    A name in `METHOD_SETS`, alone, means the methods of that set.
 
     Raises:
         UsageError: a method or a value that does not exist.

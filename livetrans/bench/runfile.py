@@ -258,28 +258,25 @@ class RunWriter:
         if path.exists() and not path.is_file() and not overwrite:
             raise UsageError(f"{path} is not a file; choose another name with -o")
         try:
-            if overwrite or _is_unbegun(path, to_line(header).encode()):
+            if overwrite or not path.exists() or not path.stat().st_size:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 self._stream: BinaryIO = path.open("wb")
-                self._write(to_line(header))
+                self._write("".join([to_line(header), *map(to_line, segments)]))
             else:
                 run = self._continued(header, segments)
                 self.done = frozenset(run.units)
                 self._stream = path.open("r+b")
-                self._stream.seek(run.whole_bytes - 1)
-                ended = self._stream.read(1) == b"\n"
                 self._stream.truncate(run.whole_bytes)
-                if not ended:
+                self._stream.seek(run.whole_bytes - 1)
+                if self._stream.read(1) != b"\n":
                     self._write("\n")
-                segments = segments[len(run.segments) :]
-            self._write("".join(map(to_line, segments)))
         except OSError as fault:
             raise self._fault(fault) from fault
 
     def _continued(self, header: Header, segments: Sequence[Segment]) -> RunFile:
         try:
             run = read_run(self._path)
-            if run.header == header and run.segments == tuple(segments)[: len(run.segments)]:
+            if run.header == header and run.segments == tuple(segments):
                 return run
             problem = f"holds another run ({_differences(run.header, header)})"
         except SessionError as fault:
@@ -312,15 +309,6 @@ class RunWriter:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stream.close()
-
-
-def _is_unbegun(path: Path, header: bytes) -> bool:
-    """Return whether nothing would be lost by beginning anew: no file, an empty one, or a part of our header line."""
-    if not path.exists():
-        return True
-    with path.open("rb") as stream:
-        line = stream.readline(len(header) + 1)
-    return line != header and header.startswith(line)
 
 
 def _differences(old: Header, new: Header) -> str:

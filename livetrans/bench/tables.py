@@ -166,7 +166,7 @@ WORDS = Column("words", "length of the source; characters in scripts without spa
 
 FIGURES = {figure.name: figure for figure in (
     Figure("speedup", f"rt's update time / the method's {SPREAD}", 2,
-           lambda row: row.method.ratio(lambda repeat: repeat.update_seconds, inverse=True)),
+           lambda row: row.method.against_baseline(lambda repeat: repeat.update_seconds, inverse=True)),
     Figure("NE", "normalized erasure: erased tokens / final tokens, mean over utterances", 2,
            lambda row: row.erasure.mean_per_utterance),
     Figure("NE screen", "words taken back / words, all captions as one text", 3,
@@ -202,10 +202,10 @@ FIGURES = {figure.name: figure for figure in (
     Figure("update ms", f"time of a whole update {SPREAD}", 2,
            lambda row: row.method.spread(lambda repeat: repeat.update_seconds, 1000)),
     Figure("TPS ratio*", f"estimates the paper's speedup: the prompt's share left out {SPREAD}", 2,
-           lambda row: row.method.ratio(lambda repeat: repeat.tokens_per_second_of_drafts)),
+           lambda row: row.method.against_baseline(lambda repeat: repeat.tokens_per_second_of_drafts)),
     Figure("NE sums", "all erased tokens / all final tokens", 2, lambda row: row.erasure.ratio_of_sums),
     Figure("TPS ratio", f"TPS / TPS of rt {SPREAD}", 2,
-           lambda row: row.method.ratio(lambda repeat: repeat.tokens_per_second)),
+           lambda row: row.method.against_baseline(lambda repeat: repeat.tokens_per_second)),
     Figure("finals as rt", "finals with the same text as rt's / finals", 0, _finals_as_baseline),
     Figure("passes", "model calls an update", 1, _an_update(lambda row: row.method.sums.forward_passes)),
     Figure("TPS", f"output tokens / seconds of verification and decoding {SPREAD}", 0,
@@ -416,7 +416,7 @@ def kinds_of(run: MeasuredRun) -> set[str]:
 
 
 UNSTEADY = 0.2
-"""From this difference of the baseline's times in two repeats on, a table says that the machine was busy."""
+"""Relative difference of the baseline's times in two repeats above which a table notes that the machine was busy."""
 
 
 def pair_of(run: RunFile) -> str:
@@ -425,7 +425,7 @@ def pair_of(run: RunFile) -> str:
 
 
 def names_of(runs: Sequence[MeasuredRun]) -> list[str]:
-    """Return a name for each run: nothing where there is one, else its file's, with the folder where that takes it."""
+    """Return a name for each run: empty for a single run, else its file's name, with the folder if names repeat."""
     paths = [run.file.path for run in runs]
     if len(runs) == 1:
         return [""]
@@ -433,7 +433,7 @@ def names_of(runs: Sequence[MeasuredRun]) -> list[str]:
 
 
 def scope_of(runs: Sequence[MeasuredRun]) -> str:
-    """Return a sentence: how much of which corpora, the language pairs and the models."""
+    """Return a sentence with the size and names of the corpora, the language pairs and the models."""
     scopes: dict[str, None] = {}
     for run in runs:
         header, streams = run.file.header, len(_streams(run))
@@ -449,7 +449,7 @@ def _streams(run: MeasuredRun) -> set[str]:
 
 
 def _unscored(run: MeasuredRun) -> str:
-    """Return which parts have a reference, where not all segments have one of their own."""
+    """Return a sentence about the parts that have a reference, unless every segment has one of its own."""
     single = sum(segment.reference is not None for segment in run.segments)
     whole = sum(segment.stream_reference is not None for segment in run.segments)
     parts = [f"{single} of {len(run.segments)} segments"] if single else []
@@ -460,7 +460,7 @@ def _unscored(run: MeasuredRun) -> str:
 
 
 def _unheard(run: MeasuredRun) -> str:
-    """Return of which streams delays lack the recogniser's time: those that were recorded at full speed."""
+    """Return a sentence about streams recorded at full speed, whose delays lack the recogniser's time."""
     known = _streams(run)
     live = {segment.stream for segment, updates in run.baseline.units if updates[-1].captured is not None}
     if known == live:

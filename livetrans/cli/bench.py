@@ -67,7 +67,7 @@ format_option = click.option(
 
 
 def print_tables(tables: Sequence[Table], format_: str) -> None:
-    """Print tables; what stands below a table as text is said on standard error beside CSV.
+    """Print tables. The notes of a table as CSV go to standard error.
 
     Raises:
         UsageError: several tables as CSV.

@@ -116,7 +116,7 @@ def table_command(
 def case_command(file: Path, segment_id: int, methods: str) -> None:
     """Show how one segment of a run was translated: per update what was kept and what is new.
 
-    What is new has a colour on a terminal, and stands in brackets elsewhere.
+    New text is coloured on a terminal and in brackets elsewhere.
     """
     case = case_of(read_run(file), segment_id, [_label_of(part) for part in split_methods(methods)])
     console = Console(highlight=False)
@@ -215,8 +215,8 @@ Pieces = list[Piece]
 def case_of(run: RunFile, segment_id: int, methods: Sequence[str] = ()) -> dict[str, list[Pieces]]:
     """Return the pieces of each update of one segment in the first repeat: of its source, then of each method's output.
 
-    The source has the segment's name; the reference stands last. Without `methods` the paper's are shown, or all where
-    a run has only one of them.
+    The source has the segment's name, and the reference is last. Without `methods`, the paper's are shown, or all if a
+    run has only one of them.
 
     Raises:
         UsageError: no such segment or method, or not yet done.

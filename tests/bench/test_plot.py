@@ -5,18 +5,17 @@ from __future__ import annotations
 import sys
 import tempfile
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from livetrans.bench import plot as plotting
 from livetrans.bench.measures import Meanwhile
-from livetrans.bench.plot import COLOURS, plot
+from livetrans.bench.plot import plot
 from livetrans.bench.run import parse_method
 from livetrans.errors import UsageError
 from livetrans.metrics.latency import Spread
@@ -266,39 +265,6 @@ def test_every_text_is_on_the_sheet(runs: list[Any], tmp_path: Path, figures: di
             boxes += [axes._left_title.get_window_extent()]
         for box in boxes:
             assert box.x0 >= 0 and box.x1 <= figure.bbox.x1 and box.y0 >= 0 and box.y1 <= figure.bbox.y1
-
-
-def linear(colour: str) -> NDArray[np.float64]:
-    """Linear red, green and blue of `#rrggbb`."""
-    values = np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
-    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
-
-
-def test_lines_stand_out_from_white() -> None:
-    """WCAG's ratio for graphics, 3."""
-    assert all(1.05 / (float(linear(colour) @ [0.2126, 0.7152, 0.0722]) + 0.05) >= 3 for colour in COLOURS)
-
-
-# Machado et al. 2009, severity 1: what is left of linear red, green and blue.
-BLINDNESS = {
-    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
-}
-
-
-def lab(colour: NDArray[np.float64]) -> NDArray[np.float64]:
-    """CIELAB of linear red, green and blue, white D65."""
-    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
-    xyz = np.array(to_xyz) @ colour / np.array([0.9505, 1.0, 1.089])
-    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
-
-
-@pytest.mark.parametrize("blindness", BLINDNESS)
-def test_a_colour_blind_reader_tells_the_curves_apart(blindness: str) -> None:
-    seen = [lab(np.clip(np.array(BLINDNESS[blindness]) @ linear(colour), 0, 1)) for colour in COLOURS]
-    assert min(float(np.linalg.norm(one - other)) for one, other in combinations(seen, 2)) >= 20
 
 
 def test_a_point_has_its_interval_and_a_level_has_none(tmp_path: Path, figures: dict[str, Any]) -> None:
