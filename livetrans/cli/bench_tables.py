@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from livetrans.bench.cost import CONTEXT_TOKENS, SIZES, cost_table, measure_cost
 from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
@@ -114,18 +112,15 @@ def table_command(
 )
 @click.option("--methods", default="", metavar="LIST", help="Methods to show; without it rt, ssbd@0.2 and cd.")
 def case_command(file: Path, segment_id: int, methods: str) -> None:
-    """Show how one segment of a run was translated: per update what was kept and what is new.
+    """Show how one segment of a run was translated, update by update.
 
-    New text is coloured on a terminal and in brackets elsewhere.
+    New text is in [square brackets], and what is kept from a draft model in <angle brackets>.
     """
     case = case_of(read_run(file), segment_id, [_label_of(part) for part in split_methods(methods)])
-    console = Console(highlight=False)
-    coloured = console.is_terminal and console.color_system is not None and not console.no_color
-    if coloured:
-        for line in case_lines(case, coloured=True):
-            console.print(line, soft_wrap=True)
-    else:
-        print_page("".join(f"{line.plain}\n" for line in case_lines(case, coloured=False)))
+    for title, texts in case.items():
+        print_page(f"    {visible(title)}\n")
+        for number, text in enumerate(texts, 1):
+            print_page(f"{number:>2}  {visible(text)}\n")
 
 
 def _label_of(written: str) -> str:
@@ -200,20 +195,8 @@ PAPERS = ("rt", "ssbd@0.2", "cd")
 """The methods of Table 7."""
 
 
-class Piece(NamedTuple):
-    """A stretch of a text; the pieces of a text joined are the whole text."""
-
-    text: str
-    draft: str = ""
-    """Of an output, the draft from which it was accepted; of a source, `previous` where it stood in the update before,
-    hence in the cache; empty where it is new."""
-
-
-Pieces = list[Piece]
-
-
-def case_of(run: RunFile, segment_id: int, methods: Sequence[str] = ()) -> dict[str, list[Pieces]]:
-    """Return the pieces of each update of one segment in the first repeat: of its source, then of each method's output.
+def case_of(run: RunFile, segment_id: int, methods: Sequence[str] = ()) -> dict[str, list[str]]:
+    """Return the texts of one segment's updates in the first repeat: its source, then each method's output, marked.
 
     The source has the segment's name, and the reference is last. Without `methods`, the paper's are shown, or all if a
     run has only one of them.
@@ -224,70 +207,46 @@ def case_of(run: RunFile, segment_id: int, methods: Sequence[str] = ()) -> dict[
     segment = next((one for one in run.segments if one.segment_id == segment_id), None)
     if segment is None:
         raise UsageError(f"{run.path} has no segment {segment_id}; its segments are 0 to {len(run.segments) - 1}")
-    case: dict[str, list[Pieces]] = {segment.name: []}
-    known = run.header.methods
-    usual = [label for label in PAPERS if label in known]
-    for method in methods or (usual if len(usual) > 1 else known):
+    case: dict[str, list[str]] = {segment.name: []}
+    usual = [label for label in PAPERS if label in run.header.methods]
+    for method in methods or (usual if len(usual) > 1 else run.header.methods):
         updates = run.units_of(method, [segment])[0]
         if not updates:
             raise UsageError(f"{run.path} stops before segment {segment_id} by {method}; continue it with `bench run`")
-        case[segment.name] = case[segment.name] or _source_pieces(updates)
-        case[method] = [_output_pieces(update) for update in updates]
+        case[segment.name] = case[segment.name] or _marked_sources([update.source for update in updates])
+        case[method] = [_marked_output(update) for update in updates]
     if segment.reference is not None:
-        case["reference"] = [[Piece(segment.reference, "previous")]]
+        case["reference"] = [segment.reference]
     return case
 
 
-def _source_pieces(updates: Sequence[Update]) -> list[Pieces]:
-    texts, previous = [], ""
-    for source in (update.source for update in updates):
-        kept = cut_to_word(source[: common_prefix_length(previous, source)], source)
-        texts.append(_pieces(source, [Span(0, len(kept))]))
-        previous = source
-    return texts
+def _marked_sources(sources: Sequence[str]) -> list[str]:
+    """Return growing sources; what the one before had is in the cache."""
+    kept = (
+        len(cut_to_word(source[: common_prefix_length(previous, source)], source))
+        for previous, source in pairwise(["", *sources])
+    )
+    return [marked(source, [Span(0, length)]) for source, length in zip(sources, kept, strict=True)]
 
 
-def _output_pieces(update: Update) -> Pieces:
+def _marked_output(update: Update) -> str:
     begins = (0, *update.ends)
-    return _pieces(update.text, [Span(begins[span.begin], begins[span.end], span.draft) for span in update.accepted])
+    return marked(update.text, [Span(begins[span.begin], begins[span.end], span.draft) for span in update.accepted])
 
 
-def _pieces(text: str, accepted: Sequence[Span]) -> Pieces:
-    """Return the text cut at spans of its characters."""
-    pieces, begin = [], 0
-    for span in accepted:
-        pieces += [Piece(text[begin : span.begin]), Piece(text[span.begin : span.end], span.draft)]
-        begin = span.end
-    return [piece for piece in (*pieces, Piece(text[begin:])) if piece.text]
+def marked(text: str, kept: Sequence[Span]) -> str:
+    """Return the text with what is new in square brackets, and what is kept from a draft model in angle brackets.
+
+    `kept` are the spans of characters that an earlier output or a draft model wrote.
+    """
+    parts, end = [], 0
+    for span in (*kept, Span(len(text), len(text))):
+        parts += [_enclosed(text[end : span.begin], "[]")]
+        parts += [_enclosed(text[span.begin : span.end], "" if span.draft == "previous" else "<>")]
+        end = span.end
+    return "".join(parts)
 
 
-_STYLES = {"": "cyan", "previous": ""}
-_DRAFTED = "cyan italic"
-
-
-def case_lines(case: dict[str, list[Pieces]], *, coloured: bool) -> Iterator[Text]:
-    """Yield a line an update, with what is new as on the screen of a run, or in brackets without colours."""
-
-    def marked(pieces: Pieces) -> Text:
-        if coloured:
-            return Text.assemble(*((visible(piece.text), _STYLES.get(piece.draft, _DRAFTED)) for piece in pieces))
-        return Text(visible(as_marks(pieces)))
-
-    for title, texts in case.items():
-        yield Text(f"    {visible(title)}", style="bold")
-        for number, pieces in enumerate(texts, 1):
-            yield Text(f"{number:>2}  ", style="dim") + marked(pieces)
-    legend = [Piece("    kept ", "previous"), Piece("new")]
-    if {piece.draft for texts in case.values() for pieces in texts for piece in pieces} - {"", "previous"}:
-        legend += [Piece(" "), Piece("kept from a draft model", "draft")]
-    yield marked(legend)
-
-
-def as_marks(pieces: Pieces) -> str:
-    """Return the text with what is new in square brackets, what is kept from a draft model in angle brackets."""
-    marked = ""
-    for piece in pieces:
-        bare = piece.text.strip()
-        before, after = {"": "[]", "previous": ("", "")}.get(piece.draft, "<>")
-        marked += piece.text.replace(bare, f"{before}{bare}{after}", 1) if bare else piece.text
-    return marked
+def _enclosed(text: str, brackets: str) -> str:
+    bare = text.strip()
+    return text.replace(bare, f"{brackets[:1]}{bare}{brackets[1:]}", 1) if bare else text

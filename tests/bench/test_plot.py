@@ -39,7 +39,7 @@ class Measured(SimpleNamespace):
     def difference(self, metric: str) -> Interval | None:
         return Interval(0.0, -1.0, 1.0) if self.score(metric) and self.label != "rt" else None
 
-    def ratio(self, figure: object, *, inverse: bool) -> Spread | None:
+    def against_baseline(self, figure: object, *, inverse: bool) -> Spread | None:
         return None if self.speedup is None else Spread(self.speedup, 0.9 * self.speedup, 1.1 * self.speedup)
 
 
