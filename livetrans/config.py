@@ -275,11 +275,10 @@ class DraftModelSettings:
         "same. It pays where the translator is 10 times larger or more, and checks several tokens in little more "
         "than the time of one.",
     )
-    gamma: int | None = option(
-        GAMMA, "--gamma N|auto", kind="gamma", needs=("draft-model",),
-        help=f"Tokens that the draft model proposes at a time, 1 to {MOST_GAMMA}; auto chooses by measured times.",
+    gamma: int = option(
+        GAMMA, "--gamma N", needs=("draft-model",), span=(1, MOST_GAMMA),
+        help="Number of tokens that the draft model proposes at a time.",
     )
-    """None chooses by the measured costs and the acceptance rate."""
 
 
 TRANSCRIPT_ONLY = "none"

@@ -331,7 +331,7 @@ def method_models(
         opened.callback(context.close)
         draft_model = None
         if method.uses_draft_model and small:
-            draft_model = DraftModel(small.another_context(), method.gamma, vocabulary_size)
+            draft_model = DraftModel(small.another_context(), method.gamma or GAMMA, vocabulary_size)
             opened.callback(draft_model.model.close)
         models[method.label] = MethodModels(context, prompt, draft_model)
     return models

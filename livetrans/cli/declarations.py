@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from livetrans.config import MOST_GAMMA
 from livetrans.errors import UsageError
 from livetrans.text import display_width, nearest
 
@@ -114,15 +113,6 @@ class Parsed(click.ParamType[Any]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return self._complete(ctx, param, incomplete) if self._complete else []
-
-
-def gamma(text: str) -> int | None:
-    """Return the tokens that a draft model proposes at a time; None for `auto`."""
-    if text == "auto":
-        return None
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_GAMMA:
-        raise ValueError(f"is not auto, nor a number from 1 to {MOST_GAMMA}.")
-    return int(text)
 
 
 def languages(text: str, *, word: str | None = None) -> tuple[str, ...]:

@@ -30,7 +30,6 @@ from livetrans.cli.declarations import (
     Parsed,
     complete_file,
     complete_language,
-    gamma,
     json_lines_file,
     language,
     track_names,
@@ -62,7 +61,6 @@ from livetrans.translation.prompting import read_glossary
 KINDS: dict[str, click.ParamType[Any]] = {
     "file": click.Path(dir_okay=False, path_type=Path),
     "folder": click.Path(file_okay=False, path_type=Path),
-    "gamma": Parsed(gamma),
     "glossary": Parsed(lambda text: read_glossary(input_path(text)), complete_file),
     "jsonl": Parsed(json_lines_file, complete_file),
     "language": Parsed(language, complete_language),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from livetrans.decoding.verification import Sampler
-    from livetrans.lm.port import Counts, Evaluation, LanguageModel
+    from livetrans.lm.port import Counts, LanguageModel
 
 Review = Callable[["NDArray[np.float32]", Proposal], tuple[int, int]]
 """From the target's rows (tokens + 1, vocabulary): how many tokens of a proposal are accepted, and the one behind."""
@@ -159,7 +159,7 @@ class Decoding:
         proposal = self.draft_model.propose(
             self.prompt, self.output, min(count, room), sampler=self.sampler, confidence=confidence
         )
-        self._add(
+        self.count(
             proposed_tokens=len(proposal.judged),
             fallbacks=int(proposal.unsure),
             draft_passes=proposal.passes,
@@ -181,8 +181,6 @@ class Decoding:
         self.count(
             evaluation, accepted_proposals=accepted, rejected_proposals=int(rejected), verification_seconds=seconds
         )
-        if self.draft_model is not None:
-            self.draft_model.worth.add_pass(accepted, rejected, evaluation.evaluated_tokens, seconds)
 
     def finish(self) -> Decoded:
         """Go on to the end of generation, the length cap or a repetition loop.
@@ -221,8 +219,6 @@ class Decoding:
         if self.output:
             seconds = self.model.clock.now() - started
             self.count(evaluation, decoding_steps=1, decoding_seconds=seconds)
-            if self.draft_model is not None:
-                self.draft_model.worth.add_pass(0, False, evaluation.evaluated_tokens, seconds)
         else:
             self.count_pass(evaluation, (), started)
         return choice
@@ -236,20 +232,17 @@ class Decoding:
             self.accepted.append(Span(len(self.output), len(self.output) + length, name))
         self.output.extend(draft[:length])
 
-    def count_pass(self, evaluation: Evaluation, draft: Sequence[int], started: float) -> None:
+    def count_pass(self, cost: Counts, draft: Sequence[int], started: float) -> None:
         """Count a pass over prompt and draft that began at `started`, by the model's clock."""
         kind = "verification_seconds" if draft else "prompt_seconds"
-        seconds = self.model.clock.now() - started
-        self.count(evaluation, draft_tokens=len(draft), **{kind: seconds})
+        self.count(cost, draft_tokens=len(draft), **{kind: self.model.clock.now() - started})
 
-    def count(self, cost: Counts, **counts: float) -> None:
-        """Add to the counts, named as in `DecodingStats`."""
-        if "reused_tokens" not in self._counts:
-            counts["reused_tokens"] = min(cost.reused_tokens, len(self.prompt))
-        counts["forward_passes"] = cost.forward_passes
-        counts["evaluated_tokens"] = cost.evaluated_tokens
-        self._add(**counts)
-
-    def _add(self, **counts: float) -> None:
+    def count(self, cost: Counts | None = None, **counts: float) -> None:
+        """Add the cost of a call of the model, and counts named as in `DecodingStats`."""
+        if cost:
+            if "reused_tokens" not in self._counts:
+                counts["reused_tokens"] = min(cost.reused_tokens, len(self.prompt))
+            counts["forward_passes"] = cost.forward_passes
+            counts["evaluated_tokens"] = cost.evaluated_tokens
         for name, count in counts.items():
             self._counts[name] = self._counts.get(name, 0) + count

@@ -10,13 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from livetrans.config import MOST_GAMMA, DecodingSettings, SamplingSettings
+from livetrans.config import DecodingSettings, SamplingSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel, bild
 from livetrans.decoding.drafting import (
     MOST_SMALL_TOKENS,
     Proposal,
-    Worth,
-    expected_tokens,
     rejection_sampling,
 )
 from livetrans.decoding.verification import Sampler, log_probability
@@ -209,41 +207,6 @@ def test_a_token_is_drawn_as_often_as_its_weight_says() -> None:
     sampler = Sampler(_SAMPLING)
     draws = np.bincount([sampler.draw(np.array([1.0, 0.0, 3.0])) for _ in range(8000)])
     assert draws[2] / draws[0] == pytest.approx(3, rel=0.2)
-
-
-@given(st.floats(0, 0.999), st.integers(0, 16))
-def test_expected_tokens_are_the_papers(rate: float, gamma: int) -> None:
-    assert expected_tokens(rate, gamma) == pytest.approx((1 - rate ** (gamma + 1)) / (1 - rate))
-
-
-def _learned(rate: float, step: float, fixed: float, each: float) -> int:
-    """The gamma after many passes of such costs, in seconds, and such an acceptance rate."""
-    worth = Worth()
-    for number in range(600):
-        worth.add_draft(4, 4 * step)
-        tokens = 2 + number % 7
-        worth.add_pass(int(number % 100 < 100 * rate) * 4, number % 100 >= 100 * rate, tokens, fixed + each * tokens)
-    return worth.best_gamma()
-
-
-def test_gamma_follows_costs_and_acceptance() -> None:
-    cheap = _learned(0.95, step=0.001, fixed=0.1, each=0.001)
-    assert cheap > _learned(0.5, step=0.001, fixed=0.1, each=0.001) > 0
-    assert cheap > _learned(0.95, step=0.03, fixed=0.1, each=0.001)
-    # A pass over n tokens costs n times one, and the draft model is not free: nothing can be saved.
-    assert _learned(0.95, step=0.001, fixed=0.0, each=0.1) == 0
-    assert _learned(1.0, step=0.0, fixed=0.1, each=0.0) == MOST_GAMMA
-
-
-def test_a_draft_model_that_did_not_pay_is_asked_again() -> None:
-    worth = Worth()
-    for number in range(300):
-        worth.add_draft(2, 0.02)
-        worth.add_pass(0, True, 2 + number % 3, 0.1 + 0.001 * (number % 3))
-    assert worth.best_gamma() == 0
-    for _ in range(1000):
-        worth.add_pass(0, False, 1, 0.1)
-    assert worth.best_gamma() > 0
 
 
 _PROMPT = [BEGIN, SOURCE, 5, 6, TARGET]
