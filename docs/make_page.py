@@ -15,7 +15,7 @@ from pathlib import Path
 from make_screen import pictured
 from PIL import Image
 
-from livetrans.serve.address import parse_place
+from livetrans.serve.address import parse_serve_address
 from livetrans.serve.server import CaptionServer
 from tests.serve.browser import Browser, find_browser
 
@@ -37,7 +37,7 @@ async def main(seconds: float, output: Path) -> None:
     if program is None:
         sys.exit("make_page: no Chromium was found; install it, as in .ci/run")
     browser = Browser(program)
-    server = CaptionServer(parse_place("localhost"))
+    server = CaptionServer(parse_serve_address("localhost"))
     server.start()
     with browser.page(f"{server.address}?source=0&theme=light", width=360, height=740, before=PHONE) as page:
         async with pictured(seconds, (100, 30), server) as screen:

@@ -54,7 +54,7 @@ from livetrans.files import input_path, read_text
 from livetrans.installation import user_folder
 from livetrans.languages import require_two_languages
 from livetrans.lm.families import TEMPLATES
-from livetrans.serve.address import parse_place
+from livetrans.serve.address import parse_serve_address
 from livetrans.text import nearest, visible
 from livetrans.translation.prompting import read_glossary
 
@@ -69,7 +69,7 @@ KINDS: dict[str, click.ParamType[Any]] = {
     "languages or auto": LANGUAGES_OR_AUTO,
     "method": click.Choice([*DECODERS, PAPER_METHOD]),
     "names": Parsed(track_names),
-    "place": Parsed(lambda text: text if parse_place(text) else None),
+    "place": Parsed(lambda text: text if parse_serve_address(text) else None),
     "template": click.Choice(list(TEMPLATES)),
 }
 """How values are read that the type of their field does not tell; the keys are `livetrans.config.Option.kind`."""

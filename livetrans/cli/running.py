@@ -25,7 +25,7 @@ from livetrans.run.opening import open_translating
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.resuming import Rest, Resuming, open_rest
 from livetrans.run.runner import OpenListening, PlainLoop, Run
-from livetrans.serve.address import parse_place
+from livetrans.serve.address import parse_serve_address
 from livetrans.session.export import Finals
 from livetrans.session.recorded import Unfinished
 from livetrans.session.recorder import AUDIO_FILE, SessionRecorder
@@ -135,7 +135,7 @@ def serving(output: OutputSettings) -> Iterator[CaptionServer | None]:
         return
     from livetrans.serve.server import CaptionServer
 
-    server = CaptionServer(parse_place(output.serve))
+    server = CaptionServer(parse_serve_address(output.serve))
     server.start()
     try:
         yield server

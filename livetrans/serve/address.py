@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from livetrans.errors import LivetransError, UsageError
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 LAN = "lan"
-"""The word without which nothing is reachable from outside of this machine."""
+"""The word without which nothing can be reached from outside this machine."""
+NEW = "new"
+"""The word that replaces the kept token."""
 
 _LOOPBACK = ipaddress.IPv4Address("127.0.0.1")
 _ELSEWHERE = ("192.0.2.1", 9)
@@ -19,23 +21,25 @@ _ELSEWHERE = ("192.0.2.1", 9)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What `--serve` names."""
+class ServeAddress:
+    """What `--serve` names: where captions are served."""
 
     address: IPAddress | None
-    """None for the address that this machine has in its local network."""
+    """`None` means this machine's own address on the local network."""
     port: int
-    """0 for a free one."""
+    """0 means a free one."""
     lan: bool
     """Whether others than this machine can read."""
+    renews: bool = False
+    """Whether a kept token is replaced, so that addresses given out before stop working."""
 
-    def located(self) -> Place:
-        """Return the place with its address.
+    def located(self) -> ServeAddress:
+        """Return this with its address found.
 
         Raises:
             LivetransError: this machine is in no local network.
         """
-        return self if self.address else Place(_lan_address(), self.port, self.lan)
+        return self if self.address else replace(self, address=_lan_address())
 
     def allows(self, host: str) -> bool:
         """Return whether a request may name `host`: another name could be one that its owner points here.
@@ -49,21 +53,24 @@ class Place:
 
     @property
     def readers(self) -> str:
-        """Where readers can be, in words."""
+        """Where readers can be."""
         if not self.lan:
             return "this machine"
         return "the internet" if self.address is not None and self.address.is_global else "your network"
 
 
-def parse_place(text: str) -> Place:
-    """Return the place of `HOST:PORT`, `HOST`, `:PORT`, `PORT`, or of `lan` with such a text after a colon.
+def parse_serve_address(text: str) -> ServeAddress:
+    """Return the address of `HOST:PORT`, `HOST`, `:PORT`, `PORT`, or of `lan` with such a text after a colon.
+
+    `lan:PORT:new` replaces the token that is kept for fixed ports.
 
     Raises:
-        UsageError: no such place, or one that others can reach without the word `lan`.
+        UsageError: no such address, or one that others can reach without the word `lan`.
     """
     first, _, rest = text.partition(":")
     is_lan = first == LAN
-    host, port = _split(rest if is_lan else text)
+    renews = is_lan and rest.endswith(f":{NEW}")
+    host, port = _split(rest.removesuffix(f":{NEW}") if is_lan else text)
     address: IPAddress | None
     if not host:
         address = None if is_lan else _LOOPBACK
@@ -84,7 +91,7 @@ def parse_place(text: str) -> Place:
         raise UsageError(
             f"{address} can be reached from outside of this machine; write --serve {LAN}:{host} if others are to read"
         )
-    return Place(address, port, is_lan)
+    return ServeAddress(address, port, is_lan, renews)
 
 
 def parse_address(host: str) -> IPAddress | None:
@@ -93,6 +100,8 @@ def parse_address(host: str) -> IPAddress | None:
         host = host[1:-1]
         if ":" not in host:
             return None
+    if "%" in host:
+        return None  # No `Host` of a request names a zone.
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

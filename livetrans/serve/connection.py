@@ -12,8 +12,8 @@ from http import HTTPStatus
 
 import h11
 
-from livetrans.serve.address import Place, parse_address
-from livetrans.serve.lines import Reached, SharedLines, Wanted
+from livetrans.serve.address import ServeAddress, parse_address
+from livetrans.serve.lines import ReaderPosition, SharedLines, StreamQuery
 from livetrans.serve.requests import SAFE_HEADERS, PageFile, Refusal, answer_to
 
 MOST_READERS = 500
@@ -44,26 +44,27 @@ class ReaderConnection(asyncio.Protocol):
     changed since.
     """
 
-    def __init__(self, serving: Serving) -> None:
-        self._serving = serving
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
         self._http = h11.Connection(h11.SERVER)
         self._taken = 0
         """Bytes of the request that have come."""
         self._transport: asyncio.Transport
-        self._since = serving.now()
+        self._since = connections.now()
         """When what is waited for now began: the request, the reader, or a caption."""
+        self._method = b""
         self._is_answered = False
         self._is_blocked = False
-        self.wanted: Wanted | None = None
+        self.wanted: StreamQuery | None = None
         """What a reader of the stream asks for; None for anything else."""
-        self._reached = Reached(0, 0)
+        self._reached = ReaderPosition(0, 0)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.set_write_buffer_limits(0)
         end_if_vanished(transport.get_extra_info("socket"), STALLED_SECONDS)
-        if not self._serving.admit(self, str(transport.get_extra_info("peername", ("",))[0])):
+        if not self._connections.admit(self, str(transport.get_extra_info("peername", ("",))[0])):
             transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -80,33 +81,34 @@ class ReaderConnection(asyncio.Protocol):
                 return
             if not isinstance(event, h11.Request) or event.http_version not in (b"1.0", b"1.1"):
                 raise Refusal(HTTPStatus.BAD_REQUEST, "This is no request.")
-            self._is_answered = True
-            self._answer(answer_to(event.method, event.target, event.headers, self._serving.place, self._serving.token))
+            self._is_answered, self._method = True, event.method
+            shared = self._connections
+            self._answer(answer_to(event.method, event.target, event.headers, shared.place, shared.token))
         except h11.RemoteProtocolError:
             self._refuse(Refusal(HTTPStatus.BAD_REQUEST, "The request cannot be read."))
         except Refusal as refusal:
             self._refuse(refusal)
 
     def pause_writing(self) -> None:
-        self._is_blocked, self._since = True, self._serving.now()
+        self._is_blocked, self._since = True, self._connections.now()
 
     def resume_writing(self) -> None:
-        self._is_blocked, self._since = False, self._serving.now()
+        self._is_blocked, self._since = False, self._connections.now()
         self.send_news()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._serving.forget(self)
+        self._connections.forget(self)
 
     def send_news(self) -> None:
         """Send a reader of the stream what it can take of what has changed."""
         while self.wanted and not self._is_blocked and not self._transport.is_closing():
-            data, self._reached = self._serving.lines.since(self._reached, self.wanted, BATCH)
+            data, self._reached = self._connections.lines.since(self._reached, self.wanted, BATCH)
             if not data:
                 return
-            self._since = self._serving.now()
+            self._since = self._connections.now()
             self._send(h11.Data(data))
 
-    def look(self, now: float) -> None:
+    def drop_stalled(self, now: float) -> None:
         """End what takes too long, and send something to a reader of a quiet run; called every second."""
         waited = now - self._since
         if not self.wanted or self._is_blocked:
@@ -114,22 +116,22 @@ class ReaderConnection(asyncio.Protocol):
                 self._transport.abort()
         elif waited > QUIET_SECONDS:
             self._since = now
-            self._send(h11.Data(self._serving.lines.state_frame))
+            self._send(h11.Data(self._connections.lines.state_frame))
 
     def abort(self) -> None:
         self._transport.abort()
 
-    def _answer(self, answer: PageFile | Wanted) -> None:
+    def _answer(self, answer: PageFile | StreamQuery) -> None:
         if isinstance(answer, PageFile):
             self._send_whole(HTTPStatus.OK, {"Content-Type": answer.content_type}, answer.content)
             return
-        if not self._serving.has_room_for_a_reader:
+        if not self._connections.has_room_for_a_reader:
             raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "There are too many readers.")
         self._send(_head(HTTPStatus.OK, {"Content-Type": "text/event-stream; charset=utf-8"}))
-        self._reached = self._serving.lines.begin(answer)
-        self._send(h11.Data(b"retry: 1000\n\n" + self._serving.lines.state_frame))
-        self.wanted, self._since = answer, self._serving.now()
-        self._serving.count_readers()
+        self._reached = self._connections.lines.position_of(answer)
+        self._send(h11.Data(b"retry: 1000\n\n" + self._connections.lines.state_frame))
+        self.wanted, self._since = answer, self._connections.now()
+        self._connections.count_readers()
         self.send_news()
 
     def _refuse(self, refusal: Refusal) -> None:
@@ -139,7 +141,8 @@ class ReaderConnection(asyncio.Protocol):
 
     def _send_whole(self, status: HTTPStatus, headers: dict[str, str], content: bytes) -> None:
         self._send(_head(status, {**headers, "Content-Length": str(len(content))}))
-        self._send(h11.Data(content))
+        if self._method != b"HEAD":
+            self._send(h11.Data(content))
         self._send(h11.EndOfMessage())
         self._transport.close()
 
@@ -166,17 +169,18 @@ OnRead = Callable[[frozenset[str]], None]
 """Takes the languages that are read, whenever they change."""
 
 
-class Serving:
+class Connections:
     """What all connections share, in the server's loop."""
 
-    def __init__(self, place: Place, token: str, lines: SharedLines, on_read: OnRead) -> None:
+    def __init__(self, place: ServeAddress, token: str, lines: SharedLines, on_read: OnRead) -> None:
         self.place, self.token, self.lines = place, token, lines
         self._on_read = on_read
         self._read: frozenset[str] = frozenset()
         self.now = time.monotonic
         self.readers = 0
         """How many read the stream; any thread may look."""
-        self._connections: dict[ReaderConnection, str] = {}
+        self._open: dict[ReaderConnection, str] = {}
+        """All connections, each with the address of its other side."""
         self._most = _most_connections()
 
     @property
@@ -185,16 +189,16 @@ class Serving:
 
     def admit(self, connection: ReaderConnection, address: str) -> bool:
         """Take a connection; return whether there is room for it."""
-        self._connections[connection] = address
-        of_one = 0 if _is_here(address) else list(self._connections.values()).count(address)
-        return len(self._connections) <= self._most and of_one <= MOST_OF_ONE_ADDRESS
+        self._open[connection] = address
+        of_one = 0 if _is_here(address) else list(self._open.values()).count(address)
+        return len(self._open) <= self._most and of_one <= MOST_OF_ONE_ADDRESS
 
     def forget(self, connection: ReaderConnection) -> None:
-        del self._connections[connection]
+        del self._open[connection]
         self.count_readers()
 
     def count_readers(self) -> None:
-        wanted = [connection.wanted for connection in self._connections if connection.wanted]
+        wanted = [connection.wanted for connection in self._open if connection.wanted]
         self.readers = len(wanted)
         read = frozenset(code for code in self.lines.targets if any(one.takes(code) for one in wanted))
         if read != self._read:
@@ -203,16 +207,16 @@ class Serving:
 
     def send_news(self) -> None:
         self.count_readers()  # The languages are known only once the run has started.
-        for connection in tuple(self._connections):
+        for connection in tuple(self._open):
             connection.send_news()
 
-    def look(self) -> None:
+    def drop_stalled(self) -> None:
         now = self.now()
-        for connection in tuple(self._connections):
-            connection.look(now)
+        for connection in tuple(self._open):
+            connection.drop_stalled(now)
 
     def end(self) -> None:
-        for connection in tuple(self._connections):
+        for connection in tuple(self._open):
             connection.abort()
 
 

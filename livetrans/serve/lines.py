@@ -7,7 +7,7 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from livetrans.config import Settings, after_key
@@ -15,21 +15,21 @@ from livetrans.events import Caption, Gap, Record, RunEnded, RunStarted, Setting
 from livetrans.session.codec import dump, encode
 from livetrans.text import visible
 
-KEPT = 2000
+LINES_KEPT = 2000
 """Lines that a reader who comes back can still get: hours of speech."""
-LAST = 50
+LINES_AT_FIRST = 50
 """Finished lines that a new reader gets, unless its request says otherwise."""
 
 _EVENT_ID = re.compile(r"([0-9a-f]{8})-([0-9]{1,12})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class StreamQuery:
     """What a reader's request asks for."""
 
     languages: frozenset[str] = frozenset()
     """Codes of the captions' languages, in lower case; empty for all."""
-    last: int = LAST
+    last: int = LINES_AT_FIRST
     """Finished lines that a new reader gets; unfinished ones it gets too."""
     finals: bool = False
     """Whether lines are sent only once they are final."""
@@ -42,11 +42,13 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """Up to where a reader has everything: numbers of changes."""
+class ReaderPosition:
+    """Up to which changes of lines and state a reader has everything."""
 
     lines: int
     state: int
+    finals: int = 0
+    """Change up to which finished lines are too old for it; unfinished ones are never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class _SharedLine:
     is_empty: bool
     frame: bytes
 
-    def is_for(self, wanted: Wanted) -> bool:
+    def is_for(self, wanted: StreamQuery) -> bool:
         return wanted.takes(self.language) and (self.final or not wanted.finals)
 
 
@@ -111,17 +113,28 @@ class SharedLines:
         return self._settings.targets if self._settings else ()
 
     @property
+    def _tracks(self) -> tuple[str, ...]:
+        """Names of the tracks, each in its place on the page; none in a run of one."""
+        return self._settings.meeting.names[::-1] if self._settings and self._settings.meeting else ()
+
+    @property
     def state_frame(self) -> bytes:
         """The state of the run, with which a stream begins, and which says in a quiet one that it goes on."""
         sources = self._settings.sources if self._settings else ()
-        return _frame("state", {"run": self.run, "state": self._state, "sources": sources, "targets": self.targets})
+        values = {"run": self.run, "state": self._state, "sources": sources, "targets": self.targets}
+        return _frame("state", {**values, "tracks": self._tracks})
 
-    def begin(self, wanted: Wanted) -> Reached:
-        """Return what a reader has or is not to get, besides the state."""
+    def position_of(self, wanted: StreamQuery) -> ReaderPosition:
+        """Return what a reader has already, or is not to get; it gets the state in any case."""
         with self._guard:
-            return Reached(self._known(wanted), self._state_version)
+            known = _EVENT_ID.fullmatch(wanted.after)
+            if known and known[1] != self.run:
+                return ReaderPosition(0, self._state_version)  # It had another run: every line is new to it.
+            if known and int(known[2]) <= self._version:
+                return ReaderPosition(int(known[2]), self._state_version)
+            return ReaderPosition(0, self._state_version, self._last_change_not_sent(wanted))
 
-    def since(self, reached: Reached, wanted: Wanted, size: int) -> tuple[bytes, Reached]:
+    def since(self, reached: ReaderPosition, wanted: StreamQuery, size: int) -> tuple[bytes, ReaderPosition]:
         """Return what has changed, in the order of changes, and up to where that is; empty where nothing has.
 
         At least one line, and no further one once there are `size` bytes.
@@ -132,26 +145,21 @@ class SharedLines:
                 if line.version <= reached.lines:
                     break
                 news.append(line)
-            newest = Reached(self._version, self._state_version)
+            newest = replace(reached, lines=self._version, state=self._state_version)
             state = self.state_frame if newest.state > reached.state else b""
         frames: list[bytes] = []
         length, version = 0, reached.lines
         for line in reversed(news):
-            if line.is_for(wanted):
+            if line.is_for(wanted) and (not line.final or line.version > reached.finals):
                 if length >= size:
-                    return b"".join(frames), Reached(version, reached.state)
+                    return b"".join(frames), replace(reached, lines=version)
                 frames.append(line.frame)
                 length += len(line.frame)
             version = line.version
         return b"".join([*frames, state]), newest
 
-    def _known(self, wanted: Wanted) -> int:
-        """Return the number of the last change that a reader has, or that is too old for a new one."""
-        known = _EVENT_ID.fullmatch(wanted.after)
-        if known and known[1] != self.run:
-            return 0  # Of a run before: every line is new to it.
-        if known and int(known[2]) <= self._version:
-            return int(known[2])
+    def _last_change_not_sent(self, wanted: StreamQuery) -> int:
+        """Return the newest change of the finished lines that are too old for a new reader."""
         left = wanted.last
         for line in reversed(self._lines.values()):
             if line.is_for(wanted) and line.final and not line.is_empty:
@@ -197,7 +205,7 @@ class SharedLines:
             self._count += before is None
             self._lines[key] = line
             self._lines.move_to_end(key)
-            while len(self._lines) > KEPT:
+            while len(self._lines) > LINES_KEPT:
                 self._lines.popitem(last=False)
 
     def _change_state(self, state: str, settings: Settings | None) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 from livetrans.languages import LANGUAGES
-from livetrans.serve.address import Place, split_port
-from livetrans.serve.lines import KEPT, LAST, Wanted
+from livetrans.serve.address import ServeAddress, split_port
+from livetrans.serve.lines import LINES_AT_FIRST, LINES_KEPT, StreamQuery
 
 STREAM = "captions"
 """The path of the stream, below the page's."""
@@ -57,8 +57,8 @@ FILES = {
 
 
 def answer_to(
-    method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]], place: Place, token: str
-) -> PageFile | Wanted:
+    method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]], place: ServeAddress, token: str
+) -> PageFile | StreamQuery:
     """Return what a request gets: a file, or the stream of what it wants.
 
     Raises:
@@ -76,7 +76,10 @@ def answer_to(
         given, slash, path = path.partition("/")
         # Whatever the path is, as long as the comparison takes.
         if not hmac.compare_digest(given.encode("latin-1"), token.encode()):
-            raise Refusal(HTTPStatus.NOT_FOUND, "There is nothing here: the address lacks its last part, or is old.")
+            raise Refusal(
+                HTTPStatus.NOT_FOUND,
+                "This is not the address of a run: scan its code again.",
+            )
         if not slash:
             location = f"/{token}/{mark}{query}"
             raise Refusal(HTTPStatus.PERMANENT_REDIRECT, "The address ends with a slash.", Location=location)
@@ -87,7 +90,7 @@ def answer_to(
     return FILES[path]
 
 
-def _check_where_from(headers: Mapping[str, str], place: Place) -> None:
+def _check_where_from(headers: Mapping[str, str], place: ServeAddress) -> None:
     """Refuse what a page of another site can make a browser send."""
     host = headers.get("host", "")
     name, port = split_port(host)
@@ -101,7 +104,7 @@ def _check_where_from(headers: Mapping[str, str], place: Place) -> None:
         raise Refusal(HTTPStatus.FORBIDDEN, "The request comes from another page.")
 
 
-def _wanted(query: str, headers: Mapping[str, str]) -> Wanted:
+def _wanted(query: str, headers: Mapping[str, str]) -> StreamQuery:
     """Return what the query of the stream asks for; unknown names in it are ignored.
 
     Raises:
@@ -115,11 +118,11 @@ def _wanted(query: str, headers: Mapping[str, str]) -> Wanted:
     languages = frozenset(values.get("to", "").lower().split(",")) - {""}
     if not languages <= LANGUAGES.keys():
         raise Refusal(HTTPStatus.BAD_REQUEST, "to is a code of a language, as in to=fr.")
-    last = values.get("last", str(LAST))
-    if not re.fullmatch("[0-9]{1,4}", last) or int(last) > KEPT:
-        raise Refusal(HTTPStatus.BAD_REQUEST, f"last is a number of lines up to {KEPT}.")
+    last = values.get("last", str(LINES_AT_FIRST))
+    if not re.fullmatch("[0-9]{1,4}", last) or int(last) > LINES_KEPT:
+        raise Refusal(HTTPStatus.BAD_REQUEST, f"last is a number of lines up to {LINES_KEPT}.")
     finals = values.get("final", "0")
     if finals not in ("0", "1"):
         raise Refusal(HTTPStatus.BAD_REQUEST, "final is 0 or 1.")
     after = headers.get("last-event-id") or values.get("after", "")
-    return Wanted(languages, int(last), finals == "1", after)
+    return StreamQuery(languages, int(last), finals == "1", after)

@@ -7,37 +7,42 @@ import contextlib
 import errno
 import functools
 import os
-import secrets
 import socket
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 from livetrans.errors import LivetransError
-from livetrans.serve.address import Place
-from livetrans.serve.connection import OnRead, ReaderConnection, Serving
+from livetrans.serve.address import ServeAddress
+from livetrans.serve.connection import Connections, OnRead, ReaderConnection
 from livetrans.serve.lines import SharedLines
+from livetrans.serve.token import token_for
 
 _WAITING = 64
 """Connections that the system keeps until they are taken."""
 _SENT_AHEAD = 32_768
 """Bytes that the system keeps for a reader: what waits there cannot be replaced by a newer state."""
-_LOOK_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 _THREAD_SECONDS = 2.0
 """Time for the thread to take connections, and to end."""
 
 
 class CaptionServer:
-    """Serves the captions of a run at a place, from `start` to `stop`; it can be started again."""
+    """Serves the captions of a run at an address, from `start` to `stop`.
 
-    def __init__(self, place: Place) -> None:
+    Raises:
+        LivetransError: there is no such address, or no token can be kept for it.
+    """
+
+    def __init__(self, place: ServeAddress, lines: SharedLines | None = None) -> None:
         self._place = place.located()
-        self.lines = SharedLines()
-        """The sink of the run; it outlives a stop."""
-        self._token = secrets.token_urlsafe(16) if place.lan else ""
+        self.lines = lines or SharedLines()
+        """The sink of the run."""
+        self._token = token_for(place)
         self.on_read: OnRead = lambda languages: None
         """Called in the server's thread; set before the run starts."""
-        self._serving = self._new_serving()
+        self._connections = Connections(self._place, self._token, self.lines, lambda read: self.on_read(read))
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._has_news = False
@@ -59,7 +64,7 @@ class CaptionServer:
 
     @property
     def readers(self) -> int:
-        return self._serving.readers
+        return self._connections.readers
 
     def start(self) -> None:
         """Open the place, and serve in a thread.
@@ -68,7 +73,6 @@ class CaptionServer:
             LivetransError: the place cannot be opened.
         """
         listening = self._open()
-        self._serving = self._new_serving()
         self._loop = asyncio.new_event_loop()
         takes = threading.Event()
         serve = functools.partial(self._run, self._loop, listening, takes.set)
@@ -86,9 +90,6 @@ class CaptionServer:
             self._thread.join(_THREAD_SECONDS)
         self._loop = self._thread = None
 
-    def _new_serving(self) -> Serving:
-        return Serving(self._place, self._token, self.lines, lambda languages: self.on_read(languages))
-
     def _open(self) -> socket.socket:
         address, port = self._place.address, self._place.port
         family = socket.AF_INET6 if address and address.version == 6 else socket.AF_INET
@@ -104,7 +105,7 @@ class CaptionServer:
             listening.close()
             raise LivetransError(_cannot_open(f"{address}:{port}" if port else str(address), fault)) from None
         listening.setblocking(False)
-        self._place = Place(address, listening.getsockname()[1], self._place.lan)
+        self._place = replace(self._place, port=listening.getsockname()[1])
         return listening
 
     def _announce(self) -> None:
@@ -116,27 +117,27 @@ class CaptionServer:
 
     def _send_news(self) -> None:
         self._has_news = False
-        self._serving.send_news()
+        self._connections.send_news()
 
     def _run(self, loop: asyncio.AbstractEventLoop, listening: socket.socket, ready: Callable[[], None]) -> None:
-        serving = self._serving
+        connections = self._connections
 
-        def look() -> None:
-            serving.look()
-            loop.call_later(_LOOK_SECONDS, look)
+        def check() -> None:
+            connections.drop_stalled()
+            loop.call_later(_CHECK_SECONDS, check)
 
         # Faults of connections (one that vanished, no more files) concern nobody else, and the screen has the terminal.
         loop.set_exception_handler(lambda loop, context: None)
         server = loop.run_until_complete(
-            loop.create_server(lambda: ReaderConnection(serving), sock=listening, backlog=_WAITING)
+            loop.create_server(lambda: ReaderConnection(connections), sock=listening, backlog=_WAITING)
         )
-        look()
+        check()
         ready()
         try:
             loop.run_forever()
         finally:
             server.close()
-            serving.end()
+            connections.end()
             loop.run_until_complete(asyncio.sleep(0))
             loop.close()
 

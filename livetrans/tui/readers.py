@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import Protocol
 
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from livetrans.installation import start_python
+from livetrans.installation import start_python, user_folder
 from livetrans.text import counted
 from livetrans.tui.wrapped import Sheet
 
@@ -112,6 +115,24 @@ def open_in_browser(address: str) -> str:
     has_display = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
     if sys.platform not in ("darwin", "win32") and not has_display:
         return f"there is no display to open a browser on: open {address} yourself"
+    try:
+        page = redirecting_file(address).as_uri()
+    except OSError as fault:
+        return f"the browser cannot be opened ({fault.strerror}): open {address} yourself"
     # In a session of its own, so that a browser for terminals cannot take this one.
-    start_python("webbrowser", address, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    start_python("webbrowser", page, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     return f"opened in the browser: {address}"
+
+
+def redirecting_file(address: str) -> Path:
+    """Return a file for the user alone that leads a browser to the address; it is removed when the program ends.
+
+    Every user of the machine can read command lines, and the address has the token in it.
+    """
+    folder = user_folder("data")
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix="captions-", suffix=".html", dir=folder)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={address}"><title>Captions</title>')
+    atexit.register(Path(name).unlink, missing_ok=True)
+    return Path(name)

@@ -10,18 +10,19 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
-from livetrans.config import Settings
+from livetrans.config import MeetingSettings, Settings
 from livetrans.events import Caption, Record, RunStarted, Transcript
-from livetrans.serve.address import parse_place
+from livetrans.serve.address import parse_serve_address
+from livetrans.serve.lines import SharedLines
 from livetrans.serve.server import CaptionServer
 
 PATIENCE = 20.0
 
 
 @contextmanager
-def served(place: str = "localhost") -> Iterator[CaptionServer]:
+def served(place: str = "localhost", lines: SharedLines | None = None) -> Iterator[CaptionServer]:
     """A server, on a free port if none is named."""
-    server = CaptionServer(parse_place(place))
+    server = CaptionServer(parse_serve_address(place), lines)
     server.start()
     try:
         yield server
@@ -29,8 +30,8 @@ def served(place: str = "localhost") -> Iterator[CaptionServer]:
         server.stop()
 
 
-def started(*targets: str) -> Record:
-    return Record(0.0, RunStarted({}, Settings(sources=("en",), targets=targets)))
+def started(*targets: str, meeting: MeetingSettings | None = None) -> Record:
+    return Record(0.0, RunStarted({}, Settings(sources=("en",), targets=targets, meeting=meeting)))
 
 
 def caption(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from livetrans.events import Gap, Record, RunEnded
+from livetrans.events import Gap, Record, RunEnded, SettingChanged
 from livetrans.serve import connection as connection_module
+from livetrans.serve import token
+from livetrans.serve.address import ServeAddress, parse_address
+from livetrans.serve.server import CaptionServer
 
 from .browser import Browser, reading
 from .proxy import Proxy
@@ -62,30 +67,12 @@ def test_finals_are_announced_once_and_nothing_else(browser: Browser) -> None:
             server.lines.write(caption(2, "", final=True))
             server.lines.write(caption(3, "Danke.", final=True, track="me"))
             page.shows("Davor.", "Guten Tag.", "Danke.")
-            server.stop()
-            server.start()
             server.lines.write(caption(4, "Ende.", final=True))
             page.shows("Davor.", "Guten Tag.", "Danke.", "Ende.")
             assert page.run("window.announced") == ["Guten Tag.", "me: Danke.", "Ende."]
             live = "[...document.querySelectorAll('#view, #view *')].filter((one) => one.ariaLive || one.role).length"
             assert page.run(live) == 0
             assert page.run("document.getElementById('announcer').ariaLive") == "polite"
-
-
-@long
-def test_a_server_that_was_started_again_loses_no_line_and_doubles_none(browser: Browser) -> None:
-    with served() as server, reading(browser, server) as page:
-        server.lines.write(started("de"))
-        server.lines.write(caption(0, "Eins.", final=True))
-        server.lines.write(caption(1, "Zw"))
-        page.shows("Eins.", "Zw")
-        server.stop()
-        page.until(lambda: "connection lost" in page.run("document.getElementById('state').textContent"))
-        server.lines.write(caption(1, "Zwei.", final=True))
-        server.lines.write(caption(2, "Drei.", final=True))
-        server.start()
-        page.shows("Eins.", "Zwei.", "Drei.")
-        page.until(lambda: page.run("document.getElementById('state').textContent") == "listening")
 
 
 FASTER = "{ const now = performance.now.bind(performance); performance.now = () => 20 * now(); }"
@@ -262,3 +249,78 @@ def test_an_overlay_shows_captions_alone(browser: Browser) -> None:
                 second.lines.write(caption(0, "Zwei.", final=True))
                 page.shows("Eins.", "Zwei.")
                 assert page.run("document.getElementById('notes').textContent") == ""
+
+
+@long
+def test_the_language_with_which_a_page_began_stays_when_the_terminal_shows_another(browser: Browser) -> None:
+    with served() as server, reading(browser, server) as page:
+        server.lines.write(started("de", "fr"))
+        for language in ("de", "fr"):
+            server.lines.write(caption(0, f"{language} 0", final=True, language=language))
+        page.shows("de 0")
+        server.lines.write(Record(1.0, SettingChanged("target", "fr")))
+        server.lines.write(caption(1, "fr 1", final=True, language="fr"))
+        server.lines.write(caption(1, "de 1", final=True, language="de"))
+        page.shows("de 0", "de 1")
+
+
+LAN = ServeAddress(parse_address("127.0.0.1"), 0, True)
+"""For the network, but on a loopback address: tests open nothing."""
+
+
+@long
+def test_after_a_restart_the_page_goes_on_at_the_same_address_and_otherwise_says_to_scan_again(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(token, "user_folder", lambda kind: tmp_path)
+    first = CaptionServer(LAN)
+    first.start()
+    port = int(urlsplit(first.address).port or 0)
+    with browser.page(first.address) as page:
+        first.lines.write(caption(0, "Eins.", final=True))
+        page.shows("Eins.")
+        first.stop()
+        second = CaptionServer(replace(LAN, port=port))
+        second.start()
+        page.until(lambda: "scan its code again" in page.run("document.getElementById('state').textContent"))
+        second.stop()
+        with browser.page(second.address) as kept:
+            third = CaptionServer(replace(LAN, port=port), second.lines)
+            third.start()
+            kept.open(third.address)
+            third.lines.write(caption(0, "Zwei.", final=True))
+            kept.shows("Zwei.")
+            third.stop()
+            fourth = CaptionServer(replace(LAN, port=port))
+            fourth.start()
+            fourth.lines.write(caption(0, "Drei.", final=True))
+            kept.shows("Zwei.", "Drei.")
+            fourth.stop()
+
+
+@long
+def test_the_page_keeps_500_lines_also_for_a_reader_further_up(browser: Browser) -> None:
+    with served() as server, reading(browser, server, "?last=2000") as page:
+        for number in range(480):
+            server.lines.write(caption(number, f"Satz {number}.", final=True))
+        page.until(lambda: len(page.texts) == 480)
+        page.run("document.getElementById('view').scrollTop = 4000")
+        page.run("new Promise((done) => setTimeout(done, 100))")
+        top = "[...document.querySelectorAll('.words')].find((one) => one.textContent === 'Satz 450.')"
+        top += ".getBoundingClientRect().top"
+        before = page.run(top)
+        for number in range(480, 540):
+            server.lines.write(caption(number, f"Satz {number}.", final=True))
+        page.until(lambda: "Satz 539." in page.texts)
+        assert len(page.texts) == 500
+        assert abs(page.run(top) - before) < 2
+
+
+@long
+def test_a_growing_line_that_ends_with_a_full_stop_gets_no_dots(browser: Browser) -> None:
+    dots = "[...document.querySelectorAll('.words')].map((one) => getComputedStyle(one, '::after').content !== 'none')"
+    with served() as server, reading(browser, server) as page:
+        server.lines.write(caption(0, "near the river"))
+        server.lines.write(caption(1, "near the river."))
+        page.shows("near the river", "near the river.")
+        assert page.run(dots) == [True, False]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from livetrans.config import OutputSettings, Settings
+from livetrans.config import MeetingSettings, OutputSettings, Settings
 from livetrans.events import Caption, Gap, Record, Transcript
 from livetrans.metrics.captions import screen_units
 from livetrans.metrics.monitor import Monitor
@@ -114,11 +114,11 @@ ROWS = """(() => {
 @long
 @pytest.mark.parametrize(
     ("query", "size", "turns"),
-    [("", (1280, 720), 0), ("", (390, 844), 0), ("?view=stage", (1920, 1080), 0), ("?view=overlay", (1920, 200), 1)],
+    [("", (1280, 720), 0), ("", (390, 844), 0), ("?view=stage", (1920, 1080), 0), ("?view=overlay", (1920, 200), 12)],
     ids=str,
 )
 def test_no_row_moves_while_a_sentence_grows(browser: Browser, query: str, size: tuple[int, int], turns: int) -> None:
-    """Within its room: one sentence of the talk is longer than the two rows of an overlay."""
+    """Within its room, which is one row of the two of an overlay: 12 of the talk's sentences need the second."""
     moved = MovedRows()
     with served() as server, reading(browser, server, query, size=size) as page:
         for record in records_of(TALK):
@@ -226,15 +226,37 @@ def test_no_row_moves_while_both_tracks_speak(browser: Browser) -> None:
 
 
 @long
-def test_two_tracks_differ_by_word_and_place(browser: Browser) -> None:
-    with served() as server, reading(browser, server) as page:
-        server.lines.write(caption(0, "Guten Morgen.", final=True, track="them"))
-        server.lines.write(caption(1, "Danke.", track="me"))
-        page.shows("Guten Morgen.", "Danke.")
-        lines = "[...document.querySelectorAll('.line')]"
-        assert page.run(f"{lines}.map((line) => line.querySelector('.label').textContent)") == ["them", "me"]
-        left, right = page.run(f"{lines}.map((line) => line.offsetLeft)")
-        assert left < right
+@pytest.mark.parametrize("last", [1, 50])
+def test_two_tracks_differ_by_word_and_place_whichever_line_came_first(browser: Browser, last: int) -> None:
+    """On a small screen by word alone: an indentation would leave a quarter of it empty."""
+    with served() as server:
+        server.lines.write(started("de", meeting=MeetingSettings()))
+        server.lines.write(caption(0, "Danke.", final=True, track="me"))
+        server.lines.write(caption(1, "Guten Morgen.", final=True, track="them"))
+        server.lines.write(caption(2, "Danke.", final=True, track="me"))
+        with reading(browser, server, f"?last={last}") as page:
+            page.until(lambda: len(page.texts) == min(last, 3))
+            lines = "[...document.querySelectorAll('.line')]"
+            labels = page.run(f"{lines}.map((line) => line.querySelector('.label').textContent)")
+            places = dict(zip(labels, page.run(f"{lines}.map((line) => line.offsetLeft)"), strict=True))
+            edge = page.run("document.getElementById('lines').offsetLeft + 1")
+            assert places["me"] > places.get("them", edge)
+            page.resize(390, 844)
+            assert len(set(page.run(f"{lines}.map((line) => line.offsetLeft)"))) == 1
+
+
+@long
+def test_the_rows_of_a_stage_stay_full(browser: Browser) -> None:
+    with served() as server, reading(browser, server, "?view=stage&lines=3&size=60") as page:
+        for number in range(5):
+            server.lines.write(caption(number, f"Satz {number}.", final=True))
+        server.lines.write(caption(5, "Satz"))
+        page.until(lambda: page.texts[-1:] == ["Satz"])
+        assert [text for _, text in sorted(page.run(ROWS).items(), key=lambda item: int(item[0]))] == [
+            "Satz 3.",
+            "Satz 4.",
+            "Satz",
+        ]
 
 
 @long

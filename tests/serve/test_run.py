@@ -20,7 +20,7 @@ from livetrans.config import Settings
 from livetrans.errors import LivetransError
 from livetrans.events import Record, RunStarted
 from livetrans.serve import address
-from livetrans.serve.address import parse_place
+from livetrans.serve.address import parse_serve_address
 from tests.session.examples import transcript, write_session
 
 from .browser import Browser, reading
@@ -147,7 +147,7 @@ def test_lan_is_an_address_of_the_local_network(monkeypatch: pytest.MonkeyPatch,
             return ours, 9
 
     monkeypatch.setattr(address.socket, "socket", Probe)
-    place = parse_place("lan:8765")
+    place = parse_serve_address("lan:8765")
     if found:
         assert str(place.located().address) == ours and place.located().readers == "your network"
         return

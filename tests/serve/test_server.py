@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import psutil
@@ -17,7 +19,8 @@ from livetrans.audio.portaudio import ON_A_MAC
 from livetrans.errors import LivetransError, UsageError
 from livetrans.serve import connection as connection_module
 from livetrans.serve import server as server_module
-from livetrans.serve.address import Place, parse_address, parse_place
+from livetrans.serve import token
+from livetrans.serve.address import ServeAddress, parse_address, parse_serve_address
 from livetrans.serve.requests import FILES
 from livetrans.serve.server import CaptionServer
 from livetrans.text import UNSEEN
@@ -37,7 +40,7 @@ def here() -> Iterator[CaptionServer]:
 @pytest.fixture(scope="module")
 def lan() -> Iterator[CaptionServer]:
     """A server for the network, whose address is a loopback one all the same: tests open nothing."""
-    place = Place(parse_address("127.0.0.1"), 0, True)
+    place = ServeAddress(parse_address("127.0.0.1"), 0, True)
     server = CaptionServer(place)
     server.lines.write(caption(0, "Guten Morgen", final=True))
     server.start()
@@ -171,9 +174,34 @@ def test_the_address_without_its_last_slash_leads_to_the_page(lan: CaptionServer
     assert status_of(exchange(lan, request(lan, query))) == 200
 
 
-def test_each_server_has_its_own_token() -> None:
-    place = Place(parse_address("127.0.0.1"), 0, True)
-    assert len({CaptionServer(place).address for _ in range(2)}) == 2
+def test_each_run_has_its_own_token_but_on_a_named_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token, "user_folder", lambda kind: tmp_path / "data")
+    place = parse_serve_address("lan:192.168.1.20")
+    assert len({CaptionServer(place).address for _ in range(2)}) == 2 and not list(tmp_path.iterdir())
+    kept = parse_serve_address("lan:192.168.1.20:8765")
+    addresses = {CaptionServer(kept).address for _ in range(2)}
+    (file,) = (tmp_path / "data").iterdir()
+    assert len(addresses) == 1 and file.stat().st_mode & 0o777 == 0o600
+    addresses.add(CaptionServer(parse_serve_address("lan:192.168.1.20:8765:new")).address)
+    assert len(addresses) == 2
+    file.chmod(0o644)
+    addresses.add(CaptionServer(kept).address)
+    file.write_text("short")
+    addresses.add(CaptionServer(kept).address)
+    assert len(addresses) == 4, "what others could read, or what is no token, is not used"
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_answer_to_head_has_no_body(here: CaptionServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    faults: list[object] = []
+    handler = asyncio.BaseEventLoop.call_exception_handler
+    monkeypatch.setattr(
+        asyncio.BaseEventLoop,
+        "call_exception_handler",
+        lambda loop, context: (faults.append(context), handler(loop, context)),
+    )
+    head, _, body = exchange(here, request(here, method="HEAD")).partition(b"\r\n\r\n")
+    assert b" 405 " in head and not body and not faults
 
 
 @given(text=HOSTILE)
@@ -190,7 +218,7 @@ def test_hostile_captions_stay_text_in_one_line(here: CaptionServer, text: str) 
 
 def test_a_request_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_module, "OPEN_SECONDS", 0.3)
-    monkeypatch.setattr(server_module, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(server_module, "_CHECK_SECONDS", 0.05)
     with served() as server:
         server.lines.write(caption(0, "Guten Morgen", final=True))
         with connect(server) as silent, connect(server) as slow:
@@ -203,7 +231,7 @@ def test_a_request_that_does_not_come_is_not_waited_for(monkeypatch: pytest.Monk
 
 def test_a_reader_that_takes_nothing_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_module, "STALLED_SECONDS", 0.3)
-    monkeypatch.setattr(server_module, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(server_module, "_CHECK_SECONDS", 0.05)
     with served() as server, connect(server) as stalled:
         stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         stalled.sendall(request(server, "captions"))
@@ -219,7 +247,7 @@ def test_a_reader_that_takes_nothing_is_disconnected(monkeypatch: pytest.MonkeyP
 
 def test_a_quiet_stream_shows_that_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_module, "QUIET_SECONDS", 0.2)
-    monkeypatch.setattr(server_module, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(server_module, "_CHECK_SECONDS", 0.05)
     with served() as server, Reader(server) as reader:
         while len(reader.events) < 3:
             reader.read_event()
@@ -316,7 +344,7 @@ NETWORK = {
 @pytest.mark.parametrize("text", [*LOCAL, *NETWORK])
 def test_places_are_parsed(text: str) -> None:
     address, port = {**LOCAL, **NETWORK}[text]
-    assert parse_place(text) == Place(parse_address(address) if address else None, port, text in NETWORK)
+    assert parse_serve_address(text) == ServeAddress(parse_address(address) if address else None, port, text in NETWORK)
 
 
 @pytest.mark.parametrize(
@@ -324,11 +352,11 @@ def test_places_are_parsed(text: str) -> None:
     ["0.0.0.0", "192.168.1.20", "192.168.1.20:8765", "::", "[fd00::1]:80", "10.0.0.1", "8.8.8.8", "example.com",
      "example.com:80", "demo.flac", "localhost:65536", "localhost:x", "localhost:-1", "127.1", "::ffff:10.0.0.1",
      "lan:0.0.0.0", "lan:[::ffff:0.0.0.0]", "lan:127.0.0.1", "lan:localhost", "lan:example.com",
-     "LAN", "lanx", "lan:224.0.0.1", "\u0661"],
+     "LAN", "lanx", "::1%lo", "lan:fe80::1%eth0", "localhost:8765:new", "lan:224.0.0.1", "\u0661"],
 )  # fmt: skip
 def test_without_the_word_lan_nothing_but_loopback_is_served(text: str) -> None:
     with pytest.raises(UsageError) as error:
-        parse_place(text)
+        parse_serve_address(text)
     assert "\n" not in str(error.value)
 
 
@@ -336,4 +364,4 @@ def test_a_port_in_use_is_one_sentence() -> None:
     with served() as server:
         port = urlsplit(server.address).port
         with pytest.raises(LivetransError, match=f"^127.0.0.1:{port} is in use by another program: "):
-            CaptionServer(parse_place(f"localhost:{port}")).start()
+            CaptionServer(parse_serve_address(f"localhost:{port}")).start()

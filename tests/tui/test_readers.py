@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import segno
@@ -90,7 +92,12 @@ async def test_a_key_opens_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     async with app.run_test(size=(100, 24)) as pilot:
         await pilot.press("v")
         await settle(pilot)
-        assert started_with == [("webbrowser", LAN)] and "opened in the browser" in screen_text(app)
+        [(module, page)] = started_with
+        file = Path(urlsplit(page).path)
+        assert module == "webbrowser" and "opened in the browser" in screen_text(app)
+        # Command lines can be read by every user, so the token is not in them.
+        assert "AbCdEf" not in page and f"url={LAN}" in file.read_text()
+        assert file.stat().st_mode & 0o777 == 0o600
 
 
 async def test_without_a_server_the_keys_say_how_to_get_one() -> None:

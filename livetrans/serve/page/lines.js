@@ -1,4 +1,11 @@
-/* The lines of the stream as elements, and their place: whole rows, which stay while a sentence grows. */
+/* The lines of the stream as elements, and the calm way in which they scroll.
+
+   The view is a whole number of rows high, and is scrolled by whole rows only, so that no row is ever cut. When a
+   sentence begins, it gets room for a few rows (`room`), and the rows above scroll up by that much at once. While it
+   grows within its room, nothing moves. When the room is full, the page turns (`settle`): it scrolls by another room,
+   and the row that was full stays in view. Where another line still grows above, it keeps its own room (`hold`). In a
+   view of few rows the room is one row: the rows before it stay until they are needed. `scrollTarget` is where the view
+   belongs; a reader who scrolled up stays where they are until they come back to the end. */
 
 const KEPT = 500;
 /* Lines that stay in the page: memory must not grow with the hours. */
@@ -7,6 +14,7 @@ const SENTENCE = 160;
 const SHARE = 0.6;
 /* Most of the rows that a sentence gets, where there are more than a few. */
 const FEW = 3;
+/* Rows up to which all but one stay with the sentences before. */
 const ANNOUNCED = 5;
 
 export class Lines {
@@ -16,8 +24,7 @@ export class Lines {
     this.announcer = announcer;
     this.row = 1;
     this.elements = new Map();
-    this.tracks = [];
-    this.follow = 0; /* Where the view is scrolled to, unless the reader has scrolled up. */
+    this.scrollTarget = 0;
     this.isAtEnd = true;
     this.hasHistory = true; /* Whether the reader can scroll up. */
     this.below = 0; /* Lines that were finished while the reader was further up. */
@@ -28,8 +35,7 @@ export class Lines {
   clear() {
     this.elements.clear();
     this.list.replaceChildren();
-    this.tracks = [];
-    this.follow = 0;
+    this.scrollTarget = 0;
     this.isAtEnd = true;
     this.settle();
   }
@@ -54,7 +60,9 @@ export class Lines {
     line.classList.toggle("final", parts.final);
     line.classList.toggle("unfinished", !parts.final);
     line.classList.toggle("untranslated", parts.untranslated);
-    this.label(line, parts.track, parts.label);
+    line.classList.toggle("second", parts.isSecond);
+    line.classList.toggle("stopped", /[.…!?。！？؟।]["'»”’)\]]*$/.test(parts.text));
+    write(line.querySelector(".label"), parts.label);
     write(line.querySelector(".words"), parts.text, parts.language);
     const source = line.querySelector(".source");
     source.hidden = !parts.source;
@@ -90,12 +98,6 @@ export class Lines {
     return line;
   }
 
-  label(line, track, label) {
-    if (track && !this.tracks.includes(track)) this.tracks.push(track);
-    line.classList.toggle("second", this.tracks.indexOf(track) % 2 === 1);
-    write(line.querySelector(".label"), label);
-  }
-
   /* Mark what an earlier run has left unfinished: nothing changes it any more. */
   leave(run) {
     for (const line of this.list.querySelectorAll(".unfinished")) {
@@ -111,14 +113,15 @@ export class Lines {
     }
   }
 
-  /* Remove the oldest lines. The reader who looks at them keeps them. */
+  /* Remove the oldest lines. For a reader further up, the others stay where they are. */
   forget() {
-    while (this.isAtEnd && this.elements.size > KEPT) {
+    while (this.elements.size > KEPT) {
       const line = this.list.firstElementChild;
       const height = line.nextElementSibling.offsetTop - line.offsetTop;
       this.elements.delete(`${line.dataset.run} ${line.dataset.line}`);
       line.remove();
-      this.follow -= height;
+      this.scrollTarget -= height;
+      if (!this.isAtEnd) this.view.scrollTop -= height;
     }
   }
 
@@ -129,17 +132,17 @@ export class Lines {
     const end = last ? last.offsetTop + last.offsetHeight : 0;
     if (last) {
       const room = this.room(last, height);
-      if (begins) this.scrollBy(last.offsetTop + room - (this.follow + height));
+      if (begins) this.scrollBy(last.offsetTop + room - (this.scrollTarget + height));
       /* The source that a finished line gets below it does not move it: the next line does. */
       const text = last.querySelector(".text");
       const shown = last.classList.contains("final") ? text.offsetTop + text.offsetHeight : end;
       /* The row that was full stays: an update may have put words into it and below it at once. */
       const turn = Math.max(this.row, Math.min(room, height - this.row));
-      while (shown > this.follow + height) this.scrollBy(turn);
+      while (shown > this.scrollTarget + height) this.scrollBy(turn);
     }
-    this.list.style.paddingBottom = `${Math.max(0, this.follow + height - end)}px`;
+    this.list.style.paddingBottom = `${Math.max(0, this.scrollTarget + height - end)}px`;
     if (this.isAtEnd) {
-      this.view.scrollTop = this.follow;
+      this.view.scrollTop = this.scrollTarget;
       this.below = 0;
     }
     this.onBelow(this.below);
@@ -150,7 +153,7 @@ export class Lines {
     const text = line.querySelector(".text");
     const rows = Math.floor(height / this.row);
     const columns = text.clientWidth / (this.row * 0.36);
-    const most = rows <= FEW ? rows : Math.floor(rows * SHARE);
+    const most = rows <= FEW ? 1 : Math.floor(rows * SHARE);
     const wanted = Math.max(FEW, Math.ceil(SENTENCE / columns));
     return this.row * Math.max(1, Math.min(most, wanted)) + text.offsetTop - line.offsetTop;
   }
@@ -158,11 +161,11 @@ export class Lines {
   /* Scroll down at least so far, to where no row is cut at the top. */
   scrollBy(distance) {
     if (distance <= 0) return;
-    this.follow += distance;
+    this.scrollTarget += distance;
     for (const line of this.list.children) {
-      const hidden = this.follow - line.offsetTop;
+      const hidden = this.scrollTarget - line.offsetTop;
       if (hidden > 0 && hidden < line.offsetHeight) {
-        this.follow += Math.ceil(hidden / this.row) * this.row - hidden;
+        this.scrollTarget += Math.ceil(hidden / this.row) * this.row - hidden;
         return;
       }
     }
@@ -173,14 +176,14 @@ export class Lines {
     this.row = row;
     this.hasHistory = hasHistory;
     this.isAtEnd = this.isAtEnd || !hasHistory;
-    this.follow = 0;
+    this.scrollTarget = 0;
     for (const line of this.list.children) line.style.minHeight = "";
     this.settle(true);
   }
 
   /* Called when the view was scrolled, by the reader or because another layout has less room. */
   look() {
-    const end = Math.min(this.follow, this.view.scrollHeight - this.view.clientHeight);
+    const end = Math.min(this.scrollTarget, this.view.scrollHeight - this.view.clientHeight);
     this.isAtEnd = !this.hasHistory || this.view.scrollTop >= end - this.row / 2;
     if (this.isAtEnd && (this.below || this.view.scrollTop < end)) this.toEnd();
   }

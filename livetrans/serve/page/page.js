@@ -20,8 +20,11 @@ const byId = (id) => document.getElementById(id);
 const options = new Options(location.search);
 const view = byId("view");
 const lines = new Lines(view, byId("lines"), byId("announcer"));
-let stream = null, last = "", languages = [], heardAt = 0, openedAt = 0, isLost = false;
-let state = { run: "", state: "", sources: [], targets: [] };
+let stream = null, last = "", heardAt = 0, openedAt = 0, isLost = false;
+let refused = ""; /* Why the server does not answer as it should, in its words. */
+let languages = []; /* Those that the stream is filtered by. */
+let shown = []; /* Those that the page shows: it keeps them when the terminal shows another one. */
+let state = { run: "", state: "", sources: [], targets: [], tracks: [] };
 let onTop = null, wakeLock = null; /* A promise, so that a second request does not begin while one is decided. */
 
 /* The stream. */
@@ -40,7 +43,7 @@ function connect() {
   stream.onerror = () => {
     isLost = true;
     showState();
-    if (stream.readyState === EventSource.CLOSED) setTimeout(connect, 2000);
+    if (stream.readyState === EventSource.CLOSED) explain();
   };
   for (const [name, take] of Object.entries({ state: takeState, caption: takeCaption, gap: takeGap })) {
     stream.addEventListener(name, (event) => {
@@ -51,23 +54,34 @@ function connect() {
   }
 }
 
+/* The stream was refused, and does not say why: the page's own address does. An old address stays old. */
+async function explain() {
+  const answer = await fetch("./").catch(() => null);
+  refused = answer && !answer.ok ? (await answer.text()).trim() : "";
+  if (refused && options.view === "overlay") note(refused);
+  showState();
+  setTimeout(connect, refused ? 30_000 : 2000);
+}
+
 function takeState(values) {
-  if (isLost) tell("Connected again.");
+  if (isLost) note("Connected again.", { inOverlay: false });
   isLost = false;
-  const isSame = state.run === values.run && state.targets.join() === values.targets.join();
+  refused = "";
+  const isSame = state.run === values.run && values.targets.length === state.targets.length;
   state = values;
   lines.leave(state.run);
   showState();
-  if (!isSame) choose(options.languages, false);
+  if (!isSame) choose(shown.length ? shown : options.languages, false);
 }
 
-/* Show these of the run's languages, or its first; another choice is another stream. */
+/* Show these of the run's languages, or its first. Another choice is another stream. */
 function choose(wanted, isNew) {
   const targets = state.targets;
   if (!targets.length) return;
   const known = targets.filter((code) => wanted.includes(code.toLowerCase()));
   if (known.length < wanted.length) note(`to is one of ${targets.join(", ")} in this run.`);
   const chosen = known.length ? known : targets.slice(0, 1);
+  shown = chosen.map((code) => code.toLowerCase());
   showChoice(targets, chosen);
   /* A run in one language has nothing to filter. */
   const filter = targets.length > 1 ? chosen : [];
@@ -96,7 +110,7 @@ function takeCaption(values) {
     language: (values.untranslated ? "" : values.language) || "",
     rightToLeft: values.right_to_left,
     untranslated: values.untranslated,
-    track: values.track,
+    isSecond: isSecond(values.track),
     label,
     source: values.untranslated ? "" : values.source,
     committed: values.committed_source.length,
@@ -107,7 +121,12 @@ function takeCaption(values) {
 function takeGap(values) {
   const text = `[${Math.round(values.end - values.start)} s without sound]`;
   const parts = { text, final: true, language: "en", rightToLeft: false, untranslated: false };
-  show(values, { ...parts, track: values.track, label: values.track || "", source: "", committed: 0, spoken: "" });
+  show(values, { ...parts, isSecond: isSecond(values.track), label: values.track || "", source: "", committed: 0, spoken: "" });
+}
+
+/* The run says on which side a track stands: what a page happened to receive first does not. */
+function isSecond(track) {
+  return state.tracks.indexOf(track) === 1;
 }
 
 function show(values, parts) {
@@ -127,7 +146,8 @@ function watch(longest = SILENCE) {
 /* What is shown around the captions. */
 
 function showState() {
-  byId("state").textContent = isLost && state.state !== "ended" ? "connection lost; trying again …" : STATES[state.state] || "connecting …";
+  const lost = isLost && state.state !== "ended" ? "connection lost; trying again …" : "";
+  byId("state").textContent = refused || lost || STATES[state.state] || "connecting …";
   byId("bar").classList.toggle("calm", !isLost && state.state === "listening");
   showWaiting();
   keepAwake();
@@ -138,26 +158,23 @@ function showWaiting() {
   view.classList.toggle("waiting", isWaiting);
 }
 
-function note(sentence) {
-  const shown = document.createElement("span");
-  shown.textContent = sentence;
-  byId("notes").append(shown);
-  setTimeout(() => shown.remove(), NOTE);
-}
-
-/* What readers need to know is no part of the picture that an overlay lies on. */
-function tell(sentence) {
-  if (options.view !== "overlay") note(sentence);
+/* Show a sentence for a while. What only readers need is no part of the picture that an overlay lies on. */
+function note(sentence, { inOverlay = true } = {}) {
+  if (!inOverlay && options.view === "overlay") return;
+  const made = document.createElement("span");
+  made.textContent = sentence;
+  byId("notes").append(made);
+  setTimeout(() => made.remove(), NOTE);
 }
 
 function apply() {
-  const shown = `${options.theme}${options.showsSource ? " with-source" : ""}`;
-  document.body.className = `${options.view} ${shown}`;
-  if (onTop) onTop.document.body.className = `stage ${shown}`;
+  const classes = `${options.theme}${options.showsSource ? " with-source" : ""}`;
+  document.body.className = `${options.view} ${classes}`;
+  if (onTop) onTop.document.body.className = `stage ${classes}`;
   fit();
 }
 
-/* Give rows a whole number of pixels, so that the view has a whole number of them. */
+/* Give rows an even number of pixels, so that the view has a whole number of rows, and half a row is whole too. */
 function fit() {
   const body = view.ownerDocument.body;
   const { innerWidth: width, innerHeight: height } = view.ownerDocument.defaultView;
@@ -171,7 +188,7 @@ function fit() {
   } else {
     row = Math.min(width * 0.048 * size, (height - 16) / count);
   }
-  row = Math.max(8, Math.floor(row));
+  row = Math.max(8, 2 * Math.floor(row / 2));
   body.style.setProperty("--row", `${row}px`);
   body.style.setProperty("--lines", count);
   lines.resize(row, body.classList.contains("reader"));
@@ -276,7 +293,9 @@ lines.onBelow = (count) => {
   byId("below").textContent = `${count} new ↓`;
 };
 for (const fault of options.faults) note(fault);
-if (!navigator.wakeLock) tell("This page cannot keep the screen on here: the setting for that is in the device.");
+if (!navigator.wakeLock) {
+  note("This page cannot keep the screen on here: the setting for that is in the device.", { inOverlay: false });
+}
 setInterval(() => watch(), 1000);
 apply();
 connect();
