@@ -234,6 +234,12 @@ class DecodingSettings:
     )
     final_window: int = 15
     """Last tokens of the draft that a careful final may change."""
+    early_stop: bool = option(
+        True,
+        "--no-early-stop",
+        "Decode growing captions to their end, also what is not shown yet (window only).",
+    )
+    """Whether a partial is decoded only as far as its tokens would be shown (`livetrans.decoding.stopping`)."""
     fallback: float = 0.6
     """The draft model's highest probability, 0..1, up to which the target writes the token (`bild` only)."""
     rollback: float = 3.0
@@ -452,7 +458,7 @@ class Settings:
 CALM = {
     "still": Settings(decoding=DecodingSettings(window=3, final="partial")),
     "balanced": Settings(),
-    "faithful": Settings(decoding=DecodingSettings(window=160)),
+    "faithful": Settings(decoding=DecodingSettings(window=160, early_stop=False)),
 }
 """How calm captions are: shown words stay unless the source was rewritten; a final may change them; best text."""
 

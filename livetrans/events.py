@@ -185,6 +185,8 @@ class Translation(_UpdateResult):
     """Which of `tokens` came from a draft, in order."""
     terms: tuple[str, ...] = ()
     """Terms of the glossary in its prompt."""
+    hidden_tokens: int = 0
+    """Last tokens that the caption does not show: mask-k's, or the one before which decoding stopped early."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,8 @@ class DecodingStats:
     """Passes of the draft model; `forward_passes` are the target's."""
     truncated: bool = False
     """Whether the output reached the length cap or a repetition loop, where decoding always ends."""
+    stopped: bool = False
+    """Whether decoding stopped early: the model chose the output's last token, but it is not due yet."""
     prompt_seconds: float = 0.0
     """Passes over prompt tokens alone, those for a move included."""
     verification_seconds: float = 0.0

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from livetrans.bench.run import BASELINE, Method, parse_method
 from livetrans.bench.runfile import RunFile, Segment, Update
-from livetrans.config import MaskSettings
 from livetrans.errors import UsageError
 from livetrans.events import Caption, Transcript, Translation
 from livetrans.languages import parse_language
@@ -382,7 +381,7 @@ def shown_captions(units: MethodUnits, mask_k: int, *, spaced: bool) -> list[lis
         assert shown is not None
         return shown.without_last(len(shown.tokens) - len(tokens))
 
-    presenter = Presenter(render, MaskSettings("display" if mask_k else "none", mask_k), spaced=spaced)
+    presenter = Presenter(render, spaced=spaced)
     streams = []
     for _, units_of_stream in groupby(units, key=lambda unit: unit[0].stream or unit[0].segment_id):
         updates = [(segment, update) for segment, updates in units_of_stream for update in updates]
@@ -392,7 +391,11 @@ def shown_captions(units: MethodUnits, mask_k: int, *, spaced: bool) -> list[lis
             transcript = Transcript(
                 *identity, shown.source, "", shown.final, *moments, shown.captured, ended=shown.ended
             )
-            caption = presenter.present(Translation(transcript, shown.text, shown.tokens, shown.stats))
+            hidden = shown.hidden_tokens
+            if hidden is None:
+                hidden = 0 if shown.final or shown.ended else min(mask_k, len(shown.tokens))
+            translation = Translation(transcript, shown.text, shown.tokens, shown.stats, hidden_tokens=hidden)
+            caption = presenter.present(translation)
             stream.append(SeenUpdate(segment, shown, caption))
         streams.append(stream)
     return streams

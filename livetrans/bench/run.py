@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from livetrans.bench.runfile import Header, RunWriter, Unit, Update
 from livetrans.clock import Clock, ProcessorClock, SystemClock
 from livetrans.config import FINALS, GAMMA, MOST_GAMMA, PAPER, DecodingSettings, MaskSettings, SamplingSettings
 from livetrans.decoding import DECODERS, Decoder, DraftModel
+from livetrans.decoding.stopping import LengthRatio
 from livetrans.decoding.verification import Sampler
 from livetrans.errors import UsageError
 from livetrans.events import Transcript
@@ -20,7 +22,7 @@ from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, TextOf, text_of_tokens
 from livetrans.sequences import common_prefix_length
 from livetrans.text import unknown
-from livetrans.translation.translator import Translator, check_method
+from livetrans.translation.translator import Translator, check_method, stops_early
 
 if TYPE_CHECKING:
     from livetrans.lm.llama.model import LlamaModel
@@ -35,8 +37,8 @@ METHOD_SETS = {
         "ssbd@0.2:mask=5",
     ),
     "calm": (
-        "rt", "ssbd@0.2", "ssbd@0.2:final=fresh", "window:window=3:final=partial", "window", "window:final=fresh",
-        "window:window=160", "cd",
+        "rt", "ssbd@0.2", "ssbd@0.2:final=fresh", "window:window=3:final=partial", "window", "window:early_stop=0",
+        "window:final=fresh", "window:window=160:early_stop=0", "cd",
     ),
 }  # fmt: skip
 """What `--methods` takes in place of a list: what Tables 2, 3, 4 and 6 need (the display-only mask is computed from the
@@ -50,7 +52,7 @@ TIMES = ("wall", "cpu")
 
 _LIMITS = {
     "bias": (0, 1), "window": (1, 999), "margin": (0, 1000), "final_window": (1, 999), "fallback": (0, 1),
-    "rollback": (0, 1000), "gamma": (1, MOST_GAMMA), "mask": (1, 999),
+    "rollback": (0, 1000), "gamma": (1, MOST_GAMMA), "mask": (1, 999), "early_stop": (0, 1),
 }  # fmt: skip
 """The least and the greatest value of each number in a method."""
 
@@ -151,7 +153,7 @@ def parse_method(text: str) -> Method:
 def _keys_of(decoder: Decoder) -> list[str]:
     """Return the settings that mean something to a decoder, in the order of its label."""
     keys = ["bias"] if decoder.biased else []
-    keys += ["window", "margin", "final_window"] if decoder.final else []
+    keys += ["window", "margin", "final_window", "early_stop"] if decoder.final else []
     keys += ["final"] if decoder.biased else []
     keys += ["fallback", "rollback"] if decoder.name == "bild" else []
     keys += ["gamma"] if decoder.draft_model != "none" and decoder.name != "bild" else []
@@ -237,6 +239,8 @@ class Bench:
         self._header = header
         self._clock = clock
         self._ends: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self._ratios: dict[tuple[int, str], LengthRatio] = defaultdict(LengthRatio)
+        """By repeat and method, as a run learns them from one segment to the next."""
         self._texts_of = {label: text_of_tokens(models.model) for label, models in models.items()}
 
     def run(self, corpus: Corpus, writer: RunWriter, on_unit: OnUnit = lambda: None) -> None:
@@ -247,9 +251,14 @@ class Bench:
             SessionError: the file cannot be written.
         """
         for task in tasks(corpus, self._header):
-            if task.unit not in writer.done:
-                writer.write_unit(self.translate(task))
+            updates = writer.done.get(task.unit)
+            if updates is None:
+                updates = self.translate(task)
+                writer.write_unit(updates)
                 on_unit()
+            self._ratios[task.repeat, task.method.label].learn(
+                self._models[task.method.label].prompt, updates[-1].stats
+            )
 
     def translate(self, task: Task) -> list[Update]:
         """Translate one segment by one method."""
@@ -262,13 +271,13 @@ class Bench:
         # Caches start from the template alone, whichever unit came before: a resumed run equals a whole one.
         for model in (models.model, *([models.draft_model.model] if models.draft_model else [])):
             model.evaluate((*models.prompt.before, *models.prompt.after))
-        identity = task.segment.segment.segment_id
+        identity, ratio = task.segment.segment.segment_id, self._ratios[task.repeat, label].value
         updates = []
         for number, source in enumerate(task.segment.updates):
             end, ended = source.end or 0.0, source.ended
             transcript = Transcript(identity, number, source.source, "", source.final, 0.0, end, ended=ended)
             started = self._clock.now()
-            translation = translator.translate(transcript, models.prompt, decoding, task.method.mask)
+            translation = translator.translate(transcript, models.prompt, decoding, task.method.mask, ratio)
             seconds = self._clock.now() - started
             updates.append(
                 Update(
@@ -289,6 +298,7 @@ class Bench:
                     due=source.due,
                     accepted=translation.accepted,
                     ended=source.ended,
+                    hidden_tokens=translation.hidden_tokens if stops_early(decoding, task.method.mask) else None,
                 )
             )
         return updates

@@ -120,6 +120,8 @@ class Update:
     due: float | None = None
     accepted: tuple[Span, ...] = ()
     ended: bool = False
+    hidden_tokens: int | None = None
+    """Last tokens that a caption hides if the method stops early; None: as many as the mask of the table says."""
 
     @property
     def unit(self) -> Unit:
@@ -254,7 +256,7 @@ class RunWriter:
             SessionError: it cannot be written.
         """
         self._path = path
-        self.done: frozenset[Unit] = frozenset()
+        self.done: Mapping[Unit, Sequence[Update]] = {}
         if path.exists() and not path.is_file() and not overwrite:
             raise UsageError(f"{path} is not a file; choose another name with -o")
         try:
@@ -264,7 +266,7 @@ class RunWriter:
                 self._write("".join([to_line(header), *map(to_line, segments)]))
             else:
                 run = self._continued(header, segments)
-                self.done = frozenset(run.units)
+                self.done = run.units
                 self._stream = path.open("r+b")
                 self._stream.truncate(run.whole_bytes)
                 self._stream.seek(run.whole_bytes - 1)

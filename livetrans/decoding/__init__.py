@@ -104,7 +104,6 @@ class Decoder:
     """Whether it works with a draft model: without one only, with or without, or with one only."""
     draws: bool = False
     """Whether it can draw tokens: not where the previous output is its draft."""
-
     model: str = _MODEL
     """The module and the class of the models that it works with."""
 
@@ -134,7 +133,7 @@ DECODERS: dict[str, Decoder] = {
             "window",
             "with the end of the previous output as a draft",
             live_window,
-            ("bias", "window", "margin", "final_window"),
+            ("bias", "window", "margin", "final_window", "early_stop"),
             final=careful_final,
         ),
         Decoder("cd", "by appending only", continuous),

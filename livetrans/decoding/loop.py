@@ -25,6 +25,7 @@ from livetrans.stats import DecodingStats
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from livetrans.decoding.stopping import Stop
     from livetrans.decoding.verification import Sampler
     from livetrans.lm.port import Counts, LanguageModel
 
@@ -43,6 +44,10 @@ class Draft:
     """The source in that prompt."""
     hidden_tokens: int = 0
     """Last tokens that were not shown: to change them erases nothing."""
+
+    @property
+    def shown_tokens(self) -> int:
+        return len(self.tokens) - self.hidden_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +75,22 @@ class Decoding:
         source: Sequence[int] = (),
         draft_model: DraftModel | None = None,
         sampler: Sampler | None = None,
+        stop: Stop | None = None,
     ) -> None:
         self.model = model
         self.draft_model = draft_model
         self.sampler = sampler
         self.prompt = list(prompt)
         self.source = source
+        self.stop = stop
         self.maximum_tokens = maximum_tokens
         self.output: list[int] = []
         self.accepted: list[Span] = []
+        self.is_stopped = False
+        """Whether decoding stopped early; the output's last token is the one before which it did."""
         self._next: int | None = None
+        self._row: NDArray[np.float32]
+        """The logits of the next choice, of shape (vocabulary,)."""
         self._counts: dict[str, float] = {}
 
     @property
@@ -138,12 +149,13 @@ class Decoding:
         self.verify(draft, 0.0, forced_tokens=len(draft))
 
     def step(self) -> bool:
-        """Append the model's next choice; False, and nothing appended, where the output ends instead."""
-        if self.is_over:
+        """Append the model's next choice; return False, and append nothing, if the output ends instead."""
+        if self.is_over or self.is_stopped:
             return False
         token = self._evaluate_last() if self._next is None else self._next
         if self.model.is_end_of_generation(token):
             return False
+        self.is_stopped = self.stop is not None and self.stop.is_before(self._row, len(self.output))
         self.output.append(token)
         self._next = None
         return True
@@ -174,6 +186,7 @@ class Decoding:
         evaluation = self.model.evaluate([*self.prompt, *self.output, *tokens], len(tokens) + 1)
         rows = evaluation.logits
         length, self._next = review(rows, proposal)
+        self._row = rows[length]
         self._accept(tokens, length, DRAFT_MODEL)
         accepted = length + (length == len(tokens) and proposal.end == self._next)
         rejected = accepted < len(proposal.judged)
@@ -183,12 +196,12 @@ class Decoding:
         )
 
     def finish(self) -> Decoded:
-        """Go on to the end of generation, the length cap or a repetition loop.
+        """Go on to the end of generation, the length cap, a repetition loop or an early stop.
 
         With a draft model by speculative decoding, without one token by token.
         """
         review = first_mismatch if self.sampler is None else partial(rejection_sampling, sampler=self.sampler)
-        while not self.is_over:
+        while not (self.is_over or self.is_stopped):
             if self.draft_model is not None:
                 self.propose_and_review(self.draft_model.gamma, review)
             if not self.step():
@@ -207,6 +220,7 @@ class Decoding:
             accepted_tokens=accepted,
             output_tokens=len(self.output),
             truncated=self.is_over if truncated is None else truncated,
+            stopped=self.is_stopped,
             **self._counts,  # type: ignore[arg-type]
         )
         return Decoded(tuple(self.output), stats, tuple(self.accepted))
@@ -225,6 +239,7 @@ class Decoding:
 
     def _choose(self, row: NDArray[np.float32]) -> int:
         choice = self._next = self.choose(row)
+        self._row = row
         return choice
 
     def _accept(self, draft: Sequence[int], length: int, name: str = "previous") -> None:

@@ -70,7 +70,7 @@ def words_taken_back(draft: Draft, text_of: TextOf) -> Callable[[int], float]:
         return common_prefix_length(screen_units(text_of(draft.tokens[:tokens])), units)
 
     units = screen_units(text_of(draft.tokens))
-    shown = whole_units(len(draft.tokens) - draft.hidden_tokens)
+    shown = whole_units(draft.shown_tokens)
     return lambda at: sum(
         WORDS_A_CHARACTER if has_unspaced_script(unit) else 1.0 for unit in units[whole_units(at) : shown]
     )

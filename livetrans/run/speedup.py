@@ -37,6 +37,8 @@ class ShownUpdate:
     prompt: Prompt
     decoding: DecodingSettings
     mask: MaskSettings
+    ratio: float | None
+    """The expected output tokens for each source token (`LengthRatio`)."""
     caption: Caption
 
     @property
@@ -91,7 +93,7 @@ class Repetition:
         self._model.is_interrupted = is_interrupted
         self._model.evaluate(self._held or (*update.prompt.before, *update.prompt.after))
         started = self._model.clock.now()
-        translation = self._translator.translate(update.transcript, update.prompt, decoding, mask)
+        translation = self._translator.translate(update.transcript, update.prompt, decoding, mask, update.ratio)
         seconds = self._model.clock.now() - started
         self._held = (*update.prompt.tokens(self._model, update.transcript.text), *translation.tokens)
         return translation, seconds
@@ -121,7 +123,6 @@ class _Sample:
         translation, seconds = repetitions[method].translate(update, decoding, update.mask, is_interrupted)
         self._seconds[method] += seconds
         if method == 0:
-            presenter.mask = update.mask
             self._retranslated.add(presenter.present(replace(translation, language=update.language)))
         else:
             self._shown.add(update.caption)
@@ -218,5 +219,5 @@ class SpeedupSampler:
         while len(self._repetitions) < 2:
             context = self._open_context()
             if not self._repetitions:
-                self._presenter = Presenter(text_of_tokens(context), MaskSettings())
+                self._presenter = Presenter(text_of_tokens(context))
             self._repetitions.append(Repetition(context))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from livetrans.config import Settings, with_field
 from livetrans.decoding import DraftModel
+from livetrans.decoding.stopping import LengthRatio
 from livetrans.decoding.verification import Sampler
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Notice, Transcript
@@ -45,6 +46,7 @@ class Lane:
     """Code; None for a translator that knows one language only."""
     track: str | None = None
     """Name of the track whose updates it translates; None for all, in a run of one or of a recorded meeting."""
+    ratio: LengthRatio = field(default_factory=LengthRatio)
 
     def translate(self, transcript: Transcript, settings: Settings, publish: Publish) -> ShownUpdate | None:
         """Translate and present one update, or show it as it was heard; return what was translated.
@@ -60,22 +62,23 @@ class Lane:
             self._show_as_heard(transcript, publish)
             return None
         translator, prompts, presenter = self.stages
-        prompt = prompts.choose(transcript)
+        prompt, ratio = prompts.choose(transcript), self.ratio.value
         try:
-            translation = translator.translate(transcript, prompt, settings.decoding, settings.mask)
+            translation = translator.translate(transcript, prompt, settings.decoding, settings.mask, ratio)
         except ContextError as error:
             if transcript.final:
                 publish(Notice("warning", f"Shown untranslated: {error}."))
                 self._show_as_heard(transcript, publish)
             return None
         translation = replace(translation, language=self.language, terms=prompts.terms)
-        if transcript.final and not translation.stats.truncated:
-            prompts.remember(transcript.text, translation.text)
+        if transcript.final:
+            self.ratio.learn(prompt, translation.stats)
+            if not translation.stats.truncated:
+                prompts.remember(transcript.text, translation.text)
         publish(translation)
-        presenter.mask = settings.mask
         caption = presenter.present(translation)
         publish(caption)
-        return ShownUpdate(transcript, prompt, settings.decoding, settings.mask, caption)
+        return ShownUpdate(transcript, prompt, settings.decoding, settings.mask, ratio, caption)
 
     def _show_as_heard(self, transcript: Transcript, publish: Publish) -> None:
         if transcript.final and self.stages:
@@ -212,7 +215,7 @@ def _open_lane(
     )
     sampling = settings.decoding.sampling
     translator = Translator(model, draft_model, Sampler(sampling) if sampling else None)
-    return Lane((translator, prompts, Presenter(text_of_tokens(model), settings.mask)), pair[1].code)
+    return Lane((translator, prompts, Presenter(text_of_tokens(model))), pair[1].code)
 
 
 def _once(publish: Publish) -> Callable[[Notice], None]:

@@ -1,4 +1,4 @@
-"""The presenting stage: mask-k on non-final captions (paper section 3.4), cut to whole words; loops shown once.
+"""The presenting stage: captions without the output's hidden tokens, cut to whole words; loops shown once.
 
 In a script without spaces a caption is cut between grapheme clusters instead.
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from livetrans.config import MaskSettings
 from livetrans.events import Caption, Span, Translation
 from livetrans.languages import LANGUAGES
 from livetrans.lm.prompts import TextOf
@@ -22,15 +21,11 @@ _WITHIN = re.compile(r"[^\w\s]+(?=.*\w)")
 
 
 class Presenter:
-    """What turns translations into captions; `mask` may be set between updates, from any thread.
+    """Turns translations into captions. The translation says how many of its tokens are hidden."""
 
-    Both masks hide the same tokens here. With an output mask the translator takes them out of the draft too.
-    """
-
-    def __init__(self, text_of: TextOf, mask: MaskSettings, *, spaced: bool = True) -> None:
+    def __init__(self, text_of: TextOf, *, spaced: bool = True) -> None:
         """`spaced`: whether words are separated by spaces, for translations without a language."""
         self._text_of = text_of
-        self.mask = mask
         self._spaced = spaced
         self._shown: dict[int, str] = {}
         """What is shown of the segments that grow."""
@@ -70,9 +65,7 @@ class Presenter:
     def _visible(self, translation: Translation, spaced: bool) -> tuple[str, int]:
         """Return the visible text and the number of tokens wholly in it."""
         tokens = translation.tokens
-        mask = self.mask
-        masked = 0 if translation.final or translation.transcript.ended or mask.mode == "none" else mask.k
-        kept = max(len(tokens) - max(masked, loop_length(tokens)), 0)
+        kept = max(len(tokens) - max(translation.hidden_tokens, loop_length(tokens)), 0)
         if kept == len(tokens):
             return translation.text, kept
         text = self._text_of(tokens[:kept])

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from livetrans.config import DecodingSettings, MaskSettings
 from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
+from livetrans.decoding.stopping import Stop
 from livetrans.decoding.verification import Sampler
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Span, Transcript, Translation
@@ -37,9 +38,17 @@ class Translator:
         """The previous output of each growing segment: two if a sentence began before the one before it was final."""
 
     def translate(
-        self, transcript: Transcript, prompt: Prompt, decoding: DecodingSettings, mask: MaskSettings
+        self,
+        transcript: Transcript,
+        prompt: Prompt,
+        decoding: DecodingSettings,
+        mask: MaskSettings,
+        ratio: float | None = None,
     ) -> Translation:
         """Translate one update.
+
+        `ratio` is the expected number of output tokens for each source token (`LengthRatio`); without it nothing stops
+        early.
 
         Raises:
             ContextError: the source is too long for the model's context.
@@ -53,26 +62,37 @@ class Translator:
             return self._translation(transcript, Decoded((), DecodingStats()), decoding.method)
         source = tuple(prompt.source_tokens(self._model, transcript.text))
         tokens = (*prompt.before, *source, *prompt.after)
-        is_decided_again = transcript.final or transcript.ended or mask.mode == "output"
-        if tokens == draft.prompt and not is_decided_again:
-            return self._translation(transcript, _unchanged(draft), decoding.method)
-        decoded = self._decode(transcript, draft, prompt, source, decoding)
+        is_whole = transcript.final or transcript.ended
+        if tokens == draft.prompt and not is_whole and mask.mode != "output":
+            return self._translation(transcript, _unchanged(draft), decoding.method, draft.hidden_tokens)
+        stop, stops = None, stops_early(decoding, mask)
+        if stops and ratio and not is_whole:
+            stop = Stop(ratio * len(source), draft.shown_tokens, mask.k)
+        decoded = self._decode(transcript, draft, prompt, source, decoding, stop)
+        written, shown = len(decoded.tokens), draft.shown_tokens
+        hidden = 0 if is_whole or mask.mode == "none" else 1 if decoded.stats.stopped else min(mask.k, written)
+        if stops and decoded.tokens[:shown] == draft.tokens[:shown]:
+            # What is shown and stands stays shown, although the output ends closer after it than before.
+            hidden = min(hidden, written - shown)
         if transcript.final:
             self.forget(segment)
         else:
-            shown = len(decoded.tokens)
-            if not transcript.ended and mask.mode != "none":
-                shown = max(shown - mask.k, 0)
-            kept = decoded.tokens[:shown] if mask.mode == "output" else decoded.tokens
-            self._drafts[segment] = Draft(kept, tokens, source, len(kept) - shown)
-        return self._translation(transcript, decoded, decoding.method)
+            kept = decoded.tokens[: written - hidden] if mask.mode == "output" else decoded.tokens
+            self._drafts[segment] = Draft(kept, tokens, source, hidden - (written - len(kept)))
+        return self._translation(transcript, decoded, decoding.method, hidden)
 
     def forget(self, segment_id: int) -> None:
         """Drop the draft of a segment whose final is not translated."""
         self._drafts.pop(segment_id, None)
 
     def _decode(
-        self, update: Transcript, draft: Draft, prompt: Prompt, source: tuple[int, ...], settings: DecodingSettings
+        self,
+        update: Transcript,
+        draft: Draft,
+        prompt: Prompt,
+        source: tuple[int, ...],
+        settings: DecodingSettings,
+        stop: Stop | None,
     ) -> Decoded:
         tokens = (*prompt.before, *source, *prompt.after)
         maximum_tokens = self._maximum_tokens(update, draft, len(source), len(tokens), settings)
@@ -83,7 +103,13 @@ class Translator:
             # Moved cells stand out of order, which changes the rounding: begin again from the template alone.
             self._model.evaluate((*prompt.before, *prompt.after))
         decoding = Decoding(
-            self._model, tokens, maximum_tokens, source=source, draft_model=self._draft_model, sampler=self._sampler
+            self._model,
+            tokens,
+            maximum_tokens,
+            source=source,
+            draft_model=self._draft_model,
+            sampler=self._sampler,
+            stop=stop,
         )
         return (careful or decoder.decode)(decoding, draft, settings)
 
@@ -100,7 +126,9 @@ class Translator:
             )
         return min(settings.maximum_output_tokens, cap, self._model.maximum_rows - 1, room)
 
-    def _translation(self, transcript: Transcript, decoded: Decoded, method: str) -> Translation:
+    def _translation(
+        self, transcript: Transcript, decoded: Decoded, method: str, hidden_tokens: int = 0
+    ) -> Translation:
         return Translation(
             transcript=transcript,
             text=self._text_of(decoded.tokens),
@@ -108,7 +136,15 @@ class Translator:
             stats=decoded.stats,
             method=method,
             accepted=decoded.accepted,
+            hidden_tokens=hidden_tokens,
         )
+
+
+def stops_early(decoding: DecodingSettings, mask: MaskSettings) -> bool:
+    """Return whether partials are decoded only as far as they would be shown."""
+    return (
+        decoding.early_stop and "early_stop" in DECODERS[decoding.method].uses and mask.mode == "display" and mask.k > 0
+    )
 
 
 def check_method(decoding: DecodingSettings, has_draft_model: bool) -> None:

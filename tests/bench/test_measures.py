@@ -24,7 +24,6 @@ from livetrans.bench.measures import (
 )
 from livetrans.bench.runfile import RunFile, Segment, Unit, Update
 from livetrans.bench.tables import FIGURES, make_table
-from livetrans.config import MaskSettings
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import Record, Transcript, Translation
 from livetrans.metrics.captions import CaptionMeasures, erasure
@@ -379,12 +378,13 @@ def test_segments_that_overlap_are_measured_as_the_panel_measures_them(
     monitor, free = Monitor(memory=lambda: None), 0.0
     presenter = Presenter(
         lambda tokens: one.without_last(len(one.tokens) - len(tokens)),
-        MaskSettings("display" if mask_k else "none", mask_k),
     )
     for one in stream:
         free = max(free, one.due or 0.0) + 1.5
         heard = Transcript(one.segment_id, one.update, one.source, "", one.final, 0.0, one.end or 0.0, one.captured)
-        monitor.write(Record(free, presenter.present(Translation(heard, one.text, one.tokens, one.stats))))
+        hidden = 0 if one.final else min(mask_k, len(one.tokens))
+        translation = Translation(heard, one.text, one.tokens, one.stats, hidden_tokens=hidden)
+        monitor.write(Record(free, presenter.present(translation)))
     panel, bench = monitor.snapshot(), viewed(interleaved, mask_k, seconds=1.5)
     assert (panel.ne_screen, panel.ne_shown) == (bench.screen.ratio, bench.caption_erasure.ratio_of_sums)
     assert (panel.seen_lag_median, panel.seen_lag_p95) == (bench.lags.median, bench.lags.percentile(0.95))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from livetrans.clock import Clock, SystemClock
-from livetrans.config import MaskSettings, Settings, TranscriberSettings
+from livetrans.config import Settings, TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, Caption, Record, SpeechChunk, Transcript, Word
 from livetrans.languages import parse_language
 from livetrans.lm.port import LanguageModel
@@ -80,7 +80,7 @@ def scripted_lane(model: LanguageModel, prompt: Prompt, language: str | None = N
     """A lane with one prompt."""
     prompts = Prompts(model, prompt, (parse_language("en"), parse_language(language or "de")), room=0)
     prompts.choose = lambda transcript: prompt  # type: ignore[method-assign]
-    return Lane((Translator(model), prompts, Presenter(text_of_tokens(model), MaskSettings())), language)
+    return Lane((Translator(model), prompts, Presenter(text_of_tokens(model))), language)
 
 
 def scripted_lanes(model: LanguageModel, languages: Sequence[str]) -> list[Lane]:

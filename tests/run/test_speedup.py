@@ -84,7 +84,7 @@ def retranslated(transcripts: list[Transcript], mask: MaskSettings) -> tuple[flo
     """Seconds of a run by re-translation, its prompt evaluated before, and its screen."""
     model = Scene().another()
     translator, screen = Translator(model), ScreenErasure()
-    presenter = Presenter(text_of_tokens(model), mask)
+    presenter = Presenter(text_of_tokens(model))
     model.evaluate((*PROMPT.before, *PROMPT.after))
     started = model.clock.now()
     for transcript in transcripts:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.config import MaskSettings
 from livetrans.events import Caption, Span, Transcript, Translation
 from livetrans.lm.prompts import text_of_bytes
 from livetrans.stats import DecodingStats
@@ -25,18 +24,21 @@ def _text_of(vocabulary: list[str]):  # type: ignore[no-untyped-def]
     return text_of
 
 
-def _caption(pieces: list[str], k: int, *, final: bool = False, mode: str = "display", accepted: int = 0, spaced=True):  # type: ignore[no-untyped-def]
+def _caption(pieces: list[str], k: int, *, accepted: int = 0, spaced=True):  # type: ignore[no-untyped-def]
     text_of = _text_of(pieces)
     tokens = tuple(pieces.index(piece) for piece in pieces)
-    transcript = Transcript(0, 0, "source", "", final, 0.0, 1.0)
+    transcript = Transcript(0, 0, "source", "", False, 0.0, 1.0)
     spans = (Span(0, accepted),) if accepted else ()
-    translation = Translation(transcript, text_of(tokens), tokens, DecodingStats(), accepted=spans)
-    return Presenter(text_of, MaskSettings(mode, k), spaced=spaced).present(translation), translation
+    hidden = min(k, len(tokens))
+    translation = Translation(
+        transcript, text_of(tokens), tokens, DecodingStats(), accepted=spans, hidden_tokens=hidden
+    )
+    return Presenter(text_of, spaced=spaced).present(translation), translation
 
 
-@given(_pieces, st.integers(0, 5), st.sampled_from(["display", "output"]))
-def test_a_partial_hides_at_least_k_tokens_and_shows_whole_words(pieces: list[str], k: int, mode: str) -> None:
-    caption, translation = _caption(pieces, k, mode=mode)
+@given(_pieces, st.integers(0, 5))
+def test_a_caption_hides_the_hidden_tokens_and_shows_whole_words(pieces: list[str], k: int) -> None:
+    caption, translation = _caption(pieces, k)
     assert translation.text.startswith(caption.text)
     assert caption.masked_tokens >= min(k, len(pieces))
     assert len(caption.tokens) + caption.masked_tokens == len(pieces)
@@ -45,11 +47,10 @@ def test_a_partial_hides_at_least_k_tokens_and_shows_whole_words(pieces: list[st
         assert not (rest and rest[0].isalnum() and caption.text[-1].isalnum())
 
 
-@given(_pieces, st.integers(0, 5))
-def test_finals_and_unmasked_modes_show_everything(pieces: list[str], k: int) -> None:
-    for caption, translation in (_caption(pieces, k, final=True), _caption(pieces, k, mode="none")):
-        assert caption.text == translation.text
-        assert caption.masked_tokens == 0
+@given(_pieces)
+def test_without_hidden_tokens_everything_is_shown(pieces: list[str]) -> None:
+    caption, translation = _caption(pieces, 0)
+    assert (caption.text, caption.masked_tokens) == (translation.text, 0)
 
 
 _thai = st.lists(st.sampled_from(["น", "้", "ำ", "ใจ", "ขึ", "้น", "ก", "์", " ", "Anna", "รุ"]), max_size=12, unique=True)
@@ -68,8 +69,8 @@ def test_the_language_of_a_translation_decides_how_its_caption_is_cut() -> None:
     pieces = ["私は", "犬が", "好き"]
     text_of = _text_of(pieces)
     update = Transcript(0, 0, "source", "", False, 0.0, 1.0)
-    translation = Translation(update, text_of((0, 1, 2)), (0, 1, 2), DecodingStats(), language="ja")
-    caption = Presenter(text_of, MaskSettings(k=1)).present(translation)
+    translation = Translation(update, text_of((0, 1, 2)), (0, 1, 2), DecodingStats(), language="ja", hidden_tokens=1)
+    caption = Presenter(text_of).present(translation)
     assert (caption.text, caption.language) == ("私は犬が", "ja")
 
 
@@ -115,8 +116,8 @@ def test_cut_to_word_knows_marks_and_numbers() -> None:
 
 def test_a_loop_is_shown_once() -> None:
     pieces = [" Er", " sagt", *[" ja"] * 8]
-    for final in (False, True):
-        caption, translation = _caption(pieces, 3, final=final)
+    for k in (3, 0):
+        caption, translation = _caption(pieces, k)
         assert caption.text == "Er sagt ja"
         assert translation.text.count("ja") == 8
 
@@ -124,7 +125,7 @@ def test_a_loop_is_shown_once() -> None:
 def _grow(*outputs: str, final: bool = False, spaced: bool = True) -> Caption:
     """The last caption of a segment whose outputs are these, unmasked; the last is a final or not."""
     vocabulary: list[str] = []
-    presenter = Presenter(_text_of(vocabulary), MaskSettings("none"), spaced=spaced)
+    presenter = Presenter(_text_of(vocabulary), spaced=spaced)
     for revision, output in enumerate(outputs):
         vocabulary[:] = [output]
         is_final = final and revision == len(outputs) - 1
