@@ -235,9 +235,8 @@ class DecodingSettings:
     final_window: int = 15
     """Last tokens of the draft that a careful final may change."""
     early_stop: bool = option(
-        True,
-        "--no-early-stop",
-        "Decode growing captions to their end, also what is not shown yet (window only).",
+        True, "--no-early-stop",
+        help="Decode growing captions to their end, also what is not shown yet. window stops before that.",
     )
     """Whether a partial is decoded only as far as its tokens would be shown (`livetrans.decoding.stopping`)."""
     fallback: float = 0.6
