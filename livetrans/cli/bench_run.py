@@ -30,7 +30,7 @@ from livetrans.bench.runfile import FORMAT, Header, RunWriter, read_run
 from livetrans.bench.tables import make_table
 from livetrans.cli.bench import print_tables, step_bar, threads_option, time_option
 from livetrans.cli.declarations import CountRange, NumberRange
-from livetrans.cli.messages import progress_bar, say, say_above
+from livetrans.cli.messages import progress_bar, say
 from livetrans.cli.running import HeardProgress, OpenSource
 from livetrans.config import TRANSLATOR_VARIABLE, DecodingSettings, LanguageModelSettings, SamplingSettings
 from livetrans.errors import SourceError, UsageError
@@ -288,7 +288,7 @@ def _record(source: OpenSource, place: Path) -> bool:
 
         def publish(event: Event) -> None:
             if isinstance(event, Notice):
-                say_above(progress, event.text)
+                say(event.text, above=progress)
             heard.show(event)
 
         listening = source.open_listening(publish, lambda chunk: None)

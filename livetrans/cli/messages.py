@@ -1,4 +1,4 @@
-"""What is said on standard error: lines, questions and progress bars."""
+"""Standard error: lines, questions and progress bars. Standard output is written by commands and sinks."""
 
 from __future__ import annotations
 
@@ -20,23 +20,29 @@ if TYPE_CHECKING:
     from livetrans.events import Notice
 
 
-def say(text: str) -> None:
-    """Print a line on stderr, free of control characters that a terminal would execute."""
-    click.echo(visible(text), err=True)
+def say(text: str, *, above: Progress | None = None) -> None:
+    """Print a line on stderr, without control characters that a terminal would execute.
+
+    `above`: a bar that may be drawn there; it is cleared for the line and drawn again below it.
+    """
+    if above:
+        above.console.print(visible(text), markup=False, highlight=False, emoji=False, soft_wrap=True)
+    else:
+        click.echo(visible(text), err=True)
 
 
 def discard_output() -> None:
-    """Send the interpreter's last flush to /dev/null: stdout has no reader, and it would fail."""
+    """Send the interpreter's last flush to /dev/null: it would fail, as stdout has no reader."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def warn(notice: Notice) -> None:
-    """Say a warning that comes outside of a run."""
+    """Print a warning that comes outside of a run."""
     say(f"livetrans: {notice.text}")
 
 
 def confirmed(question: str, *, default: bool) -> bool:
-    """Ask on stderr until the answer is yes or no; Enter alone is `default`.
+    """Ask on stderr until the answer is yes or no; Enter alone means `default`.
 
     Raises:
         click.Abort: Ctrl-C or the end of the input, after a line break.
@@ -49,7 +55,7 @@ def confirmed(question: str, *, default: bool) -> bool:
 
 
 def require_yes(question: str, refusal: str) -> None:
-    """Go on only after a yes at a terminal.
+    """Continue only after a yes at a terminal.
 
     Raises:
         UsageError: there is no terminal to ask at; `refusal` is its text.
@@ -62,9 +68,9 @@ def require_yes(question: str, refusal: str) -> None:
 
 
 def steady_console(stream: TextIO) -> Console:
-    """Return a console whose cursor is never hidden: a program that is killed meanwhile could not show it again.
+    """Return a console that never hides the cursor: a program that is killed could not show it again.
 
-    It is a terminal where its stream is one. Rich takes FORCE_COLOR for that too, and moves the cursor in files.
+    It is a terminal if its stream is one. Rich would take FORCE_COLOR for that too, and move the cursor in files.
     """
     from rich.console import Console
 
@@ -76,12 +82,12 @@ def steady_console(stream: TextIO) -> Console:
 
 
 def progress_bar(*, hidden: bool = False) -> Progress:
-    """Return a bar on standard error that is cleared at its end, Ctrl-C included; none where that is not a terminal."""
+    """Return a progress bar on standard error, cleared at its end (also by Ctrl-C); hidden if that is no terminal."""
     from rich.progress import BarColumn, Progress, Task, TextColumn, TimeRemainingColumn
     from rich.text import Text
 
     class TimeLeft(TimeRemainingColumn):
-        """The time that is left, where it can be estimated."""
+        """The time left, if it can be estimated."""
 
         def render(self, task: Task) -> Text:
             seconds = task.time_remaining
@@ -102,13 +108,8 @@ def progress_bar(*, hidden: bool = False) -> Progress:
     )
 
 
-def say_above(progress: Progress, text: str) -> None:
-    """Say a line on standard error; a bar that is drawn is cleared for it and goes on below."""
-    progress.console.print(visible(text), markup=False, highlight=False, emoji=False, soft_wrap=True)
-
-
 class LinesAbove:
-    """Standard output for lines while a bar is drawn: each is written where the bar was, which goes on below it."""
+    """Standard output while a bar is drawn: each line takes the place of the bar, which continues below it."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

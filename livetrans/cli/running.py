@@ -1,4 +1,4 @@
-"""Runs `mic` and `replay` on the screen or as lines, and ends them on signals."""
+"""Runs `mic`, `listen` and `replay` on the screen or as lines, and ends them on signals."""
 
 from __future__ import annotations
 
@@ -83,10 +83,11 @@ def run_live(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
     settings, clock = source.settings, source.clock
     on_screen = wants_screen(settings.output)
     with serving(settings.output) as server:
-        records, heard = open_records(settings.output), Heard()
-        sinks: list[Sink] = [heard, server.lines] if server else [heard]
+        records = open_records(settings.output)
+        summary = RunSummary(records, writes_subtitles=writes_subtitles)
+        sinks: list[Sink] = [summary, server.lines] if server else [summary]
         translating = partial(open_translating, settings, clock)
-        with _summary_at_the_end(records, heard, writes_subtitles):
+        with summary:
             finals = Finals(settings)
             if on_screen:
                 sinks.append(finals)
@@ -104,7 +105,7 @@ def run_live(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
                     say(f"Captions for readers on {server.who_can_read}: {server.address}")
                 was_stopped = _run_as_lines(pipeline)
     _remove_old(settings.output, source.inputs)
-    return Ended(_session(records), was_stopped)
+    return Ended(summary.session, was_stopped)
 
 
 def run_at_once(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
@@ -113,14 +114,14 @@ def run_at_once(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
     `writes_subtitles`: the caller writes them after the run.
     """
     settings, clock = source.settings, source.clock
-    records, heard = open_records(settings.output), Heard()
+    records = open_records(settings.output)
     translating = partial(open_translating, settings, clock)
-    with _summary_at_the_end(records, heard, writes_subtitles), _lines_and_bar(settings) as sinks:
+    with RunSummary(records, writes_subtitles=writes_subtitles) as summary, _lines_and_bar(settings) as sinks:
         _say_which_language(settings)
-        run = PlainLoop(settings, source.open_listening, translating, clock, [*sinks, heard], records)
+        run = PlainLoop(settings, source.open_listening, translating, clock, [*sinks, summary], records)
         was_stopped = _run_as_lines(run)
     _remove_old(settings.output, source.inputs)
-    return Ended(_session(records), was_stopped)
+    return Ended(summary.session, was_stopped)
 
 
 @contextlib.contextmanager
@@ -144,18 +145,13 @@ def serving(output: OutputSettings) -> Iterator[CaptionServer | None]:
 
 
 def _say_which_language(settings: Settings) -> None:
-    """Say which of several languages a run as lines has: the keys that go to the next one are on the screen."""
+    """Say which of several languages a run with plain lines has: only the screen has keys for the others."""
     if len(settings.sources) > 1:
-        codes = ",".join(settings.sources)
-        say(f"Of --from {codes}, {settings.source_language} is used: only the screen has a key for the others.")
+        say(f"Plain output hears {settings.source_language} only (first of --from {','.join(settings.sources)}).")
     output = settings.output
     if len(settings.targets) > 1 and output.jsonl != "-":
         kept = "; the session has all" if output.record_session else ""
-        say(f"Of --to {','.join(settings.targets)}, lines show {settings.target_language}{kept}.")
-
-
-def _session(records: Sequence[Sink]) -> Path | None:
-    return next((record.folder for record in records if isinstance(record, SessionRecorder)), None)
+        say(f"Plain output shows {settings.target_language} only (first of --to {','.join(settings.targets)}){kept}.")
 
 
 def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest], recorder: SessionRecorder) -> None:
@@ -165,12 +161,12 @@ def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest
         if not unfinished.ended:
             recorder.write(Record(unfinished.at, RunEnded(unfinished.heard, "stopped")))
         return
-    clock, heard = SystemClock(unfinished.at), Heard()
-    heard.words = unfinished.has_words
+    clock = SystemClock(unfinished.at)
+    summary = RunSummary([recorder], has_words=unfinished.has_words)
     listening = partial(open_rest, settings, clock, unfinished, rests)
     translating = partial(open_translating, settings, clock)
-    with _summary_at_the_end([recorder], heard), _lines_and_bar(replace(settings, output=OutputSettings())) as sinks:
-        run = Resuming(settings, listening, translating, clock, [*sinks, heard], [recorder])
+    with summary, _lines_and_bar(replace(settings, output=OutputSettings())) as sinks:
+        run = Resuming(settings, listening, translating, clock, [*sinks, summary], [recorder])
         run.unfinished = unfinished
         _run_as_lines(run)
 
@@ -194,51 +190,6 @@ def _remove_old(output: OutputSettings, inputs: Sequence[Path]) -> None:
         with contextlib.suppress(SessionError):
             remove(folder)
             say(f"The session {folder.name} was removed: it is older than {counted(days, 'day')} (--keep-sessions).")
-
-
-@contextlib.contextmanager
-def _summary_at_the_end(records: Sequence[Sink], heard: Heard, writes_subtitles: bool = False) -> Iterator[None]:
-    """Say on standard error what was heard and kept, however the run ends, and leave no session without words.
-
-    `writes_subtitles`: the caller writes them after a run that was neither left nor failed.
-    """
-    error: BaseException | None = None
-    try:
-        yield
-    except BaseException as fault:
-        error = fault
-        raise
-    finally:
-        was_left, failed = isinstance(error, KeyboardInterrupt), isinstance(error, Exception)
-        with contextlib.suppress(OSError):  # The terminal may have gone.
-            if heard.nothing and not failed:
-                say(heard.nothing)
-            for record in records:
-                if isinstance(record, SessionRecorder):
-                    _say_kept(record, heard, was_left, advises=was_left or failed or not writes_subtitles)
-
-
-def _say_kept(recorder: SessionRecorder, heard: Heard, was_left: bool, *, advises: bool) -> None:
-    """Say what is kept of a session; remove one that holds nothing.
-
-    `was_left`: the run was left at once, before what it heard was translated. `advises`: how to get subtitles.
-    """
-    folder = recorder.folder
-    named = shell_name(folder)
-    captions = recorder.summary.captions
-    if captions:
-        say(f"{counted(captions, 'caption')} {'is' if captions == 1 else 'are'} kept in {folder}")
-        if advises:
-            say(f"For subtitles: livetrans export {named} -o captions.srt")
-    elif heard.words or not recorder.is_new or (folder / AUDIO_FILE).exists():
-        say(f"The session is kept in {folder}")
-    elif folder.parent == sessions_folder():
-        recorder.close()
-        with contextlib.suppress(SessionError):
-            remove(folder)
-        return
-    if was_left and heard.words:
-        say(f"To translate the rest: livetrans resume {named}")
 
 
 def _run_as_lines(run: Run) -> bool:
@@ -288,7 +239,7 @@ def _run_on_screen(
 
 @contextlib.contextmanager
 def _ending_signals(*, on_terminal: bool = False) -> Iterator[Callable[[], int]]:
-    """Count Ctrl-C, SIGTERM and hang-ups instead of ending the process; yield a function that reads the count.
+    """Count Ctrl-C, SIGTERM and hang-ups instead of ending the process. Yield a function that returns the count.
 
     The handlers do nothing else: they interrupt the main thread anywhere, also where it holds a lock.
     """
@@ -313,9 +264,9 @@ def _ending_signals(*, on_terminal: bool = False) -> Iterator[Callable[[], int]]
 
 
 def _leave_terminal() -> None:
-    """Point what is written to a terminal that has gone at nothing, because a failing write would end the run.
+    """Redirect output to the null device once the terminal is gone: a failing write would end the run.
 
-    In the signal handler, as the next write may come before anything else runs; these are system calls without locks.
+    This runs in the signal handler, as the next write may come first; it makes system calls only, without locks.
     """
     import termios
 
@@ -351,32 +302,66 @@ class HeardProgress:
         """Do nothing: the bar belongs to its caller."""
 
 
-class Heard:
-    """A sink that keeps whether anything was heard, for the sentence at the end of a run."""
+class RunSummary:
+    """A sink that notes what was heard; as the context of a run, it says at the end what was heard and kept.
 
-    def __init__(self) -> None:
-        self._began = False
-        self._voices = False
-        self.words = False
-        """Whether a word was recognised."""
+    It does so however the run ends, and removes a session without words. `writes_subtitles`: the caller writes them
+    after a run that ended in order.
+    """
+
+    def __init__(self, records: Sequence[Sink], *, writes_subtitles: bool = False, has_words: bool = False) -> None:
+        self._recorder = next((one for one in records if isinstance(one, SessionRecorder)), None)
+        self._writes_subtitles, self._has_words = writes_subtitles, has_words
+        self._has_begun = self._has_voices = False
 
     def write(self, record: Record) -> None:
         match record.event:
             case RunStarted():
-                self._began = True
+                self._has_begun = True
             case SourceProgress(speaking=True):
-                self._voices = True
+                self._has_voices = True
             case Transcript() | Caption():
-                self.words = True
+                self._has_words = True
             case _:
                 pass
 
     def close(self) -> None:
         """Do nothing: it is asked after the run has ended."""
 
+    def __enter__(self) -> RunSummary:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        was_left, failed = isinstance(error, KeyboardInterrupt), isinstance(error, Exception)
+        with contextlib.suppress(OSError):  # The terminal may have gone.
+            if self._has_begun and not (self._has_words or failed):
+                say("Speech was heard, but no words were recognised." if self._has_voices else "No speech was heard.")
+            for line in self._kept(was_left, was_left or failed or not self._writes_subtitles):
+                say(line)
+
     @property
-    def nothing(self) -> str:
-        """What to say of a run that listened and recognised nothing; empty for any other."""
-        if not self._began or self.words:
-            return ""
-        return "Speech was heard, but no words were recognised." if self._voices else "No speech was heard."
+    def session(self) -> Path | None:
+        """The session's folder, which is gone if nothing was heard; None if the run is not recorded."""
+        return self._recorder.folder if self._recorder else None
+
+    def _kept(self, was_left: bool, advises: bool) -> Iterator[str]:
+        """Yield what is kept of the session, and how to go on; remove one that holds nothing.
+
+        `was_left`: the run was left at once, before what it heard was translated. `advises`: how to get subtitles.
+        """
+        if (recorder := self._recorder) is None:
+            return
+        folder, captions = recorder.folder, recorder.summary.captions
+        if captions:
+            yield f"{counted(captions, 'caption')} {'is' if captions == 1 else 'are'} kept in {folder}"
+            if advises:
+                yield f"For subtitles: livetrans export {shell_name(folder)} -o captions.srt"
+        elif self._has_words or not recorder.is_new or (folder / AUDIO_FILE).exists():
+            yield f"The session is kept in {folder}"
+        elif folder.parent == sessions_folder():
+            recorder.close()
+            with contextlib.suppress(SessionError):
+                remove(folder)
+            return
+        if was_left and self._has_words:
+            yield f"To translate the rest: livetrans resume {shell_name(folder)}"

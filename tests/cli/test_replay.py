@@ -280,7 +280,7 @@ def test_what_cannot_be_written_or_played_is_refused_before_the_run(
 def test_lines_say_which_of_several_languages_they_have(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     recorded = stream(tmp_path / "stream.jsonl", "A dog runs.")
     assert run(["replay", str(recorded), "--speed", "max", "--no-session", "--from", "en,fr"]) == 0
-    assert "Of --from en,fr, en is used" in capfd.readouterr().err
+    assert "hears en only (first of --from en,fr)" in capfd.readouterr().err
 
 
 def test_a_context_that_the_model_does_not_have_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,8 @@ from typing import cast
 import pytest
 
 from livetrans.cli import running
-from livetrans.cli.messages import LinesAbove, progress_bar, say_above
-from livetrans.cli.running import Heard, HeardProgress, OpenSource
+from livetrans.cli.messages import LinesAbove, progress_bar, say
+from livetrans.cli.running import HeardProgress, OpenSource, RunSummary
 from livetrans.clock import SystemClock
 from livetrans.config import Settings
 from livetrans.errors import LivetransError, SourceError
@@ -102,7 +102,7 @@ def test_there_is_no_bar_where_standard_error_is_a_file(
     monkeypatch.setenv("FORCE_COLOR", forced)
     with progress_bar() as progress:
         HeardProgress(progress).write(Record(1.0, SourceProgress(1.0, 2.0, True)))
-        say_above(progress, "The disk is full.")
+        say("The disk is full.", above=progress)
     assert capfd.readouterr() == ("", "The disk is full.\n")
 
 
@@ -129,7 +129,7 @@ def test_ending_a_resumed_run_that_added_nothing_keeps_the_session(
     folder = tmp_path / "sessions" / "2026-01-01T10-00-00"
     for again in (False, True):
         recorder = SessionRecorder(folder, append=again)
-        with running._summary_at_the_end([recorder], Heard()):
+        with RunSummary([recorder]):
             if not again:
                 recorder.write(Record(0.0, Caption(Transcript(0, 0, "Yes.", "", True, 0.0, 1.0), "Ja.")))
         recorder.close()
@@ -138,12 +138,12 @@ def test_ending_a_resumed_run_that_added_nothing_keeps_the_session(
 
 
 def test_a_run_that_failed_is_not_said_to_have_heard_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    heard = Heard()
-    heard.write(Record(0.0, RunStarted({})))
-    with pytest.raises(SourceError), running._summary_at_the_end([], heard):
+    summary = RunSummary([])
+    summary.write(Record(0.0, RunStarted({})))
+    with pytest.raises(SourceError), summary:
         raise SourceError("no sound")
     assert capsys.readouterr().err == ""
-    with running._summary_at_the_end([], heard):
+    with summary:
         pass
     assert "No speech was heard." in capsys.readouterr().err
 
@@ -151,8 +151,9 @@ def test_a_run_that_failed_is_not_said_to_have_heard_nothing(capsys: pytest.Capt
 def test_a_new_run_without_a_word_leaves_no_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path)
     folder, elsewhere = tmp_path / "sessions" / "2026-01-01T10-00-00", tmp_path / "mine"
-    with running._summary_at_the_end([SessionRecorder(folder), SessionRecorder(elsewhere)], Heard()):
-        pass
+    for place in (folder, elsewhere):
+        with RunSummary([SessionRecorder(place)]):
+            pass
     assert not folder.exists()
     assert elsewhere.exists(), "the user named it"
 
