@@ -11,7 +11,7 @@ from typing import Literal
 
 from livetrans.config import Settings
 from livetrans.errors import SessionError
-from livetrans.events import Caption, Gap, Notice, Record, RunStarted
+from livetrans.events import Caption, Event, Gap, Notice, Record, RunStarted
 from livetrans.session.codec import dump, read_records
 from livetrans.session.subtitles import Spoken, Which, cues, directed, heard_shares, texts_of
 from livetrans.text import one_line, track_label
@@ -59,6 +59,45 @@ def language_files(output: Path, languages: Sequence[str]) -> dict[str, Path]:
     return {code: output.with_name(f"{output.stem}.{code}{output.suffix}") for code in languages}
 
 
+class LastCaptions:
+    """The last caption of every segment in each language, and the gaps, of a run or of a recorded session."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        """`settings`: those of the run; None takes those of the first run that the events tell of."""
+        self._settings = settings
+        self._last: dict[tuple[int, str | None], Spoken] = {}
+        self._updates: dict[tuple[int, str | None], list[tuple[str, float]]] = {}
+        """Source and end of the updates of unfinished segments."""
+        self._gaps: list[Spoken] = []
+
+    def note(self, event: Event) -> None:
+        match event:
+            case RunStarted(settings=settings):
+                self._settings = self._settings or settings  # A resumed run may have its languages in another order.
+            case Caption() as caption:
+                key = caption.segment_id, caption.language
+                if caption.final:
+                    self._last[key] = Spoken(caption, heard_shares(caption, self._updates.pop(key, ())))
+                else:
+                    self._last[key] = Spoken(caption)
+                    self._updates.setdefault(key, []).append((caption.source, caption.end))
+            case Gap() as gap:
+                self._gaps.append(Spoken(gap.caption()))
+            case _:
+                pass
+
+    def spoken(self, language: str | None = None) -> list[Spoken]:
+        """Return them in the order of speech; of several languages those in one, None for the first."""
+        settings = self._settings or Settings()
+        found = list(self._gaps)
+        for key, item in list(self._last.items()):  # A copy: another thread may add to it.
+            caption = item.caption
+            if settings.shows(caption.track, caption.language, language):
+                updates = self._updates.get(key, ())[:-1]
+                found.append(Spoken(caption, heard_shares(caption, updates)) if updates else item)
+        return sorted(found, key=lambda item: (item.caption.start, item.caption.segment_id))
+
+
 def last_captions(
     session_path: Path, notify: Callable[[Notice], None] | None = None, language: str | None = None
 ) -> list[Spoken]:
@@ -67,33 +106,10 @@ def last_captions(
     Raises:
         SessionError: the session cannot be read.
     """
-    last: dict[int, Spoken] = {}
-    gaps: list[Spoken] = []
-    updates: dict[int, list[tuple[str, float]]] = {}
-    first: Settings | None = None
-    """What resumes the session may have its languages in another order."""
+    found = LastCaptions()
     for record in read_records(session_path, notify):
-        match record.event:
-            case RunStarted(settings=settings):
-                first = first or settings
-            case Caption() as caption if not first or first.shows(caption.track, caption.language, language):
-                earlier = updates.setdefault(caption.segment_id, [])
-                last[caption.segment_id] = Spoken(caption, heard_shares(caption, earlier) if caption.final else ())
-                earlier.append((caption.source, caption.end))
-                if caption.final:
-                    del updates[caption.segment_id]
-            case Gap() as gap:
-                gaps.append(Spoken(gap.caption()))
-            case _:
-                pass
-    for segment_id, earlier in updates.items():
-        caption = last[segment_id].caption
-        last[segment_id] = Spoken(caption, heard_shares(caption, earlier[:-1]))
-    return _in_order([*last.values(), *gaps])
-
-
-def _in_order(spoken: Iterable[Spoken]) -> list[Spoken]:
-    return sorted(spoken, key=lambda item: (item.caption.start, item.caption.segment_id))
+        found.note(record.event)
+    return found.spoken(language)
 
 
 def _srt(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
@@ -133,16 +149,14 @@ _WRITERS: dict[str, Callable[[Iterable[Spoken], Which], Iterator[str]]] = {
 
 
 class Finals:
-    """A sink that collects finals for the key that saves them: text, hence small even after hours."""
+    """A sink that keeps the captions of a run for the key that saves them."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._captions: list[Caption] = []
+        self._captions = LastCaptions(settings)
 
     def write(self, record: Record) -> None:
-        event = record.event.caption() if isinstance(record.event, Gap) else record.event
-        if isinstance(event, Caption) and event.final and event.text:
-            self._captions.append(event)
+        self._captions.note(record.event)
 
     def close(self) -> None:
         """Do nothing: the screen may still save after the run has ended."""
@@ -156,20 +170,21 @@ class Finals:
             SessionError: there is no final yet.
             OSError: the folder cannot be written.
         """
-        captions = tuple(self._captions)
-        if all(caption.segment_id < 0 for caption in captions):
+        shown = {language: self._finals(language) for language in self._settings.targets}
+        if not any(item.caption.segment_id >= 0 for of_language in shown.values() for item in of_language):
             raise SessionError("there is no finished caption yet")
         stem, ends = f"livetrans-{datetime.now():%Y-%m-%dT%H-%M-%S}", chain([""], map("-{}".format, count(2)))
         places = (language_files(Path(f"{stem}{end}.txt"), self._settings.targets) for end in ends)
         files = next(files for files in places if not any(path.exists() for path in files.values()))
         for language, path in files.items():
-            shown = [one for one in captions if self._settings.shows(one.track, one.language, language)]
-            spoken = _in_order(map(Spoken, shown))
             with path.open("x", encoding="utf-8") as file:
-                file.writelines(_txt(spoken, "both"))
+                file.writelines(_txt(shown[language], "both"))
             with path.with_suffix(".srt").open("w", encoding="utf-8") as file:
-                file.writelines(_srt(spoken, "target"))
+                file.writelines(_srt(shown[language], "target"))
         return [path.resolve() for path in files.values()]
+
+    def _finals(self, language: str) -> list[Spoken]:
+        return [item for item in self._captions.spoken(language) if item.caption.final and item.caption.text]
 
 
 def _labelled(lines: Sequence[str], track: str | None) -> Sequence[str]:

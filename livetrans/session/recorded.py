@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 
 from livetrans.clock import Clock
@@ -59,27 +58,24 @@ class RecordedTranscripts:
         real_time: bool,
         notify: Callable[[Notice], None] | None = None,
     ) -> None:
-        """Read the whole file, so that a bad one is reported before models are loaded; iterating reads it again.
+        """Read the whole file, so that a bad one is reported before models are loaded.
 
         Raises:
             SessionError: it cannot be read, or holds no transcript.
         """
-        self._path = path
         self._clock = clock
         self._real_time = real_time
-        if events_file(path).is_fifo():
-            raise SessionError(f"{path} is a pipe, and a recorded stream is read twice: save it as a file first.")
-        self._count, latest = 0, 0.0
         self.meeting: MeetingSettings | None = None
         """The two tracks of a recorded meeting, with what was spoken and shown in that of the microphone."""
+        self._recorded: list[_Timed] = []
         for item in _read(path, notify):
             if isinstance(item, RunStarted):
                 self.meeting = item.settings.meeting
             else:
-                self._count, latest = self._count + 1, max(latest, item.transcript.end)
-        if not self._count:
+                self._recorded.append(item)
+        if not self._recorded:
             raise SessionError(f"{path} holds no transcript: give a session, or a .jsonl file of transcripts.")
-        self.duration = latest or None
+        self.duration = max(item.transcript.end for item in self._recorded) or None
         """Source time at which the last word ends; None where the recording has no times."""
         self._closed = False
         self._paused = False
@@ -87,8 +83,7 @@ class RecordedTranscripts:
     def __iter__(self) -> Iterator[Transcript]:
         origin = self._clock.now()
         unfinished: dict[int, Transcript] = {}
-        # A session that is being recorded grows meanwhile.
-        for timed in islice((one for one in _read(self._path) if isinstance(one, _Timed)), self._count):
+        for timed in self._recorded:
             origin = self._wait(origin, timed.due)
             if self._closed:
                 break

@@ -13,8 +13,7 @@ from typing import Protocol, TextIO
 from livetrans.config import OutputSettings, Settings
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import BackPressure, Caption, Gap, Notice, Record
-from livetrans.files import create
-from livetrans.session.caption_file import CaptionFile, text_of
+from livetrans.files import create, replacing
 from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder, make_session_folder
 from livetrans.session.store import check_name, sessions_folder
@@ -28,6 +27,14 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Flush and release: the run has ended. Called once."""
+
+
+def text_of(caption: Caption) -> str:
+    """Return a caption as a line of text, empty if nothing is shown; `> ` marks text that is not translated."""
+    text = visible(caption.text).strip()
+    if not text:
+        return ""
+    return ("> " if caption.untranslated else "") + track_label(caption.track) + text
 
 
 class OutputClosed(Exception):
@@ -201,6 +208,52 @@ class JsonLinesOutput:
             # Every line was flushed: closing fails only where writing has failed before.
             with contextlib.suppress(OSError):
                 self._stream.close()
+
+
+class CaptionFile:
+    """A sink that keeps the newest caption of each track and language in a file, one per line, for other programs.
+
+    The file is whole at any moment. It is empty before the first caption and after the run.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Make the file.
+
+        Raises:
+            UsageError: it is there and not empty: it may be somebody's.
+            SessionError: it cannot be written.
+        """
+        self._path = path.expanduser()
+        if self._path.exists() and not (self._path.is_file() and self._path.stat().st_size == 0):
+            raise UsageError(
+                f"{path} exists already and is not an empty file; remove it, or name another --caption-file"
+            )
+        self._lines: dict[tuple[str | None, str | None], str] = {}
+        """By track and language, in the order of their first captions."""
+        self._replace()
+
+    def write(self, record: Record) -> None:
+        """Replace the file if the record is a caption.
+
+        Raises:
+            SessionError: it cannot be written.
+        """
+        if isinstance(record.event, Caption):
+            self._lines[record.event.track, record.event.language] = text_of(record.event)
+            self._replace()
+
+    def close(self) -> None:
+        self._lines.clear()
+        with contextlib.suppress(SessionError):
+            self._replace()
+
+    def _replace(self) -> None:
+        try:
+            with replacing(self._path) as file:
+                file.writelines(f"{line}\n" for line in self._lines.values() if line)
+        except OSError as fault:
+            reason = fault.strerror or str(fault)
+            raise SessionError(f"{self._path} cannot be written ({reason}): name another --caption-file.") from fault
 
 
 def put(stream: LineOutput, text: str) -> None:

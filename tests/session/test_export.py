@@ -193,7 +193,7 @@ def long_session(path: Path, segments: int) -> Path:
     return write_session(path, *events())
 
 
-@pytest.mark.parametrize(("use", "bytes_a_segment"), [("srt", 2500), ("jsonl", 2500), ("replay", 300)])
+@pytest.mark.parametrize(("use", "bytes_a_segment"), [("srt", 2500), ("jsonl", 2500), ("replay", 1000)])
 def test_a_days_session_takes_little_memory(tmp_path: Path, use: str, bytes_a_segment: int) -> None:
     def most(path: Path) -> int:
         """Bytes of Python's objects, when most of them were there."""

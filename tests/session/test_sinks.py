@@ -6,7 +6,6 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -15,10 +14,9 @@ from hypothesis import strategies as st
 from livetrans.config import OutputSettings, Settings
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import BackPressure, Gap, Notice, Record
-from livetrans.session.caption_file import CaptionFile
 from livetrans.session.codec import from_dict
 from livetrans.session.export import Finals
-from livetrans.session.sinks import JsonLinesOutput, OutputClosed, PlainOutput, open_records
+from livetrans.session.sinks import CaptionFile, JsonLinesOutput, OutputClosed, PlainOutput, open_records
 
 from .examples import caption
 
@@ -229,33 +227,6 @@ def test_the_caption_file_overwrites_nothing_and_says_where_it_cannot_be(tmp_pat
             open_records(OutputSettings(record_session=False, caption_file=place))
         assert "--caption-file" in str(error.value)
     assert path.read_text() == "words\n"
-
-
-def test_the_caption_file_of_a_killed_run_is_taken_over_unless_someone_wrote_into_it(tmp_path: Path) -> None:
-    """Killed before a text was written, before it took its place, and after that."""
-    path = tmp_path / "now.txt"
-    for place in ("seek", "write_bytes", "replace", None):
-        killed = CaptionFile(path)
-        killed.write(Record(0.0, caption(0, "one")))
-        with pytest.MonkeyPatch.context() as patch:
-            if place:
-                patch.setattr(killed._digests if place == "seek" else Path, place, Mock(side_effect=KeyboardInterrupt))
-                with pytest.raises(KeyboardInterrupt):
-                    killed.write(Record(0.0, caption(0, "two")))
-        assert path.read_text() == "one\n"
-        killed._digests.close()  # The system ends the lock with the process.
-        taken = CaptionFile(path)
-        assert path.read_text() == ""
-        taken.close()
-    killed = CaptionFile(path)
-    killed.write(Record(0.0, caption(0, "one")))
-    with pytest.raises(UsageError, match="another run"):
-        CaptionFile(path)
-    killed._digests.close()
-    path.write_text("one\nmy own words\n")
-    with pytest.raises(UsageError, match="not an empty file"):
-        CaptionFile(path)
-    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("now.txt", "one\nmy own words\n")]
 
 
 def test_where_one_record_cannot_be_opened_nothing_is_left_of_the_other(

@@ -14,10 +14,9 @@ import pytest
 from livetrans.cli import run
 from livetrans.config import MeetingSettings, Settings
 from livetrans.events import AudioChunk, Caption, Event, Gap, Record, RunStarted
-from livetrans.session.caption_file import CaptionFile
 from livetrans.session.export import Finals, export
 from livetrans.session.recorder import SessionRecorder
-from livetrans.session.sinks import PlainOutput
+from livetrans.session.sinks import CaptionFile, PlainOutput
 from livetrans.session.store import summarise
 
 from .examples import caption, write_session
