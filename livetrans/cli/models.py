@@ -25,7 +25,6 @@ from livetrans.models.chosen import (
     fetchable_pair,
     find_named,
     languages_of,
-    on_apple_silicon,
 )
 from livetrans.models.find import FoundModel, find_models, pull_folder, search_folders, size_on_disk
 from livetrans.models.hub import is_offline
@@ -33,7 +32,6 @@ from livetrans.models.pulls import (
     completed,
     pull,
     read_receipt,
-    receipt_path,
     remove,
     remove_unfinished,
     unfinished_pulls,
@@ -165,16 +163,13 @@ def path_command(name: str | None) -> None:
 def verify_command(name: str | None) -> int:
     """Compare the files of a fetched model, or of all of them, with the hashes written down when they were fetched."""
     models = [_found(name)] if name else [model for model in find_models() if model.pulled]
-    if name and not models[0].pulled:
-        raise UsageError(f"{models[0].path} was not fetched by livetrans: there are no hashes to compare with")
     if not models:
         say("no model was fetched yet; `livetrans models` lists those that can be")
     damaged = False
     for model in models:
-        if model.receipt is None:
-            faults = [f"{receipt_path(model.path).name} cannot be read"]
-        else:
-            faults = [f"{file} differs or is missing" for file in verify(model.path, model.receipt)]
+        faults = verify(model.path)
+        if faults is None:
+            raise UsageError(f"{model.path} was not fetched by livetrans: there are no hashes to compare with")
         damaged = damaged or bool(faults)
         verdict = "; ".join([*faults, "remove it and pull it again"]) if faults else "whole"
         click.echo(visible(f"{model.name}: {verdict}"))
@@ -248,8 +243,6 @@ def _pull_all(entries: Iterable[Entry], *, yes: bool, offered: bool = False) -> 
         say(
             f"{entry.name} from {entry.repository}: {file_size(entry.size or 0)}, licence: {entry.licence}{restriction}"
         )
-        if entry.mac_speed and on_apple_silicon():
-            say(f"  published speed: {entry.mac_speed}")
     if not yes and _is_at_a_terminal():
         question = f"Fetch {file_size(sum(entry.size or 0 for entry in missing))} into {pull_folder()}?"
         if not confirmed(question, default=not offered and not restricted):

@@ -94,8 +94,6 @@ class Entry:
     """One phrase, if the licence or the download is restricted."""
     why: str = ""
     """Why one would choose it."""
-    mac_speed: str | None = None
-    """Published speed of a recogniser on Apple Silicon, with the source."""
 
     @property
     def is_one_file(self) -> bool:

@@ -119,10 +119,20 @@ def completed(entry: Entry) -> Entry:
     return replace(entry, size=sum(file.size for file in files))
 
 
-def verify(model: Path, receipt: Receipt) -> list[str]:
-    """Return the files of a model that are missing or differ from the receipt."""
-    paths = {name: model / name if model.is_dir() else model for name in receipt.files}
-    return [name for name, path in paths.items() if not path.is_file() or sha256_of(path) != receipt.files[name]]
+def verify(model: Path) -> list[str] | None:
+    """Return what is wrong with the files of a pulled model, by its receipt; None if it was not pulled."""
+    try:
+        receipt = read_receipt(model)
+    except ModelError:
+        return [f"{receipt_path(model).name} cannot be read"]
+    if receipt is None:
+        return None
+    paths = {model / name if model.is_dir() else model: sha256 for name, sha256 in receipt.files.items()}
+    return [
+        f"{path.name} differs or is missing"
+        for path, sha256 in paths.items()
+        if not path.is_file() or sha256_of(path) != sha256
+    ]
 
 
 def remove(model: Path) -> None:
@@ -132,7 +142,7 @@ def remove(model: Path) -> None:
 
 
 def unfinished_pulls(folder: Path) -> dict[str, int]:
-    """Return the names of models whose fetch was cut, with the bytes that arrived."""
+    """Return the bytes that arrived before a fetch was cut, by model name."""
     found = (folder / _UNFINISHED).glob("*/*")
     sizes = {path.parent.name: sum(file.stat().st_size for file in path.iterdir()) for path in found if path.is_dir()}
     return {name: size for name, size in sorted(sizes.items()) if size}

@@ -63,7 +63,7 @@ def test_a_translator_arrives_byte_for_byte_with_its_receipt(folder: Path) -> No
     assert receipt is not None and (receipt.repository, receipt.commit) == ("owner/small", COMMIT)
     assert receipt.files["Small-Q4.gguf"] == hashlib.sha256(GGUF).hexdigest()
     assert steps[0] == (0, len(GGUF)) and steps[-1] == (len(GGUF), len(GGUF)) and steps == sorted(steps)
-    assert verify(path, receipt) == []
+    assert verify(path) == []
 
 
 def test_a_recogniser_arrives_without_what_it_does_not_need_and_nothing_is_written_elsewhere(
@@ -83,7 +83,7 @@ def test_a_recogniser_of_one_file_arrives_alone(hub: Hub, folder: Path) -> None:
     path = fetch(entry, folder)
     assert (path, path.read_bytes()) == (folder / "ggml-small.bin", b"lmgg1")
     receipt = read_receipt(path)
-    assert receipt is not None and list(receipt.files) == ["ggml-small.bin"] and verify(path, receipt) == []
+    assert receipt is not None and list(receipt.files) == ["ggml-small.bin"] and verify(path) == []
     found = find_model("recogniser", "ggml-small")
     assert (found.path, found.engine, found.receipt) == (path, "whisper.cpp", receipt)
     with pytest.raises(UsageError, match=r"it has ggml-small\.bin, ggml-base\.bin"):
