@@ -101,7 +101,7 @@ def choose_recogniser(settings: Settings) -> FoundModel:
     assert settings.recogniser is not None
     languages, wanted = languages_of(settings), settings.recogniser.engine
     for code in languages.spoken:
-        spoken_code(code)
+        spoken_code(code)  # refuses one that no recogniser knows
     model = find_model(RECOGNISER, settings.recogniser.model, languages, engines_of(wanted))
     if wanted not in ("auto", model.engine):
         raise UsageError(
@@ -169,9 +169,8 @@ def with_other_engine(settings: Settings) -> Settings | None:
     other = FASTER_WHISPER if engine_of(recogniser.model) == WHISPER_CPP else WHISPER_CPP
     if other == WHISPER_CPP and not has_whisper_cpp():
         return None
-    unnamed = replace(settings, recogniser=replace(recogniser, model=UNNAMED, engine=other))
     try:
-        model = choose_recogniser(unnamed)
+        model = choose_recogniser(replace(settings, recogniser=replace(recogniser, model=UNNAMED, engine=other)))
     except (ModelError, UsageError):
         return None
     return None if model.embedded else replace(settings, recogniser=replace(recogniser, model=model.path))
@@ -255,14 +254,11 @@ def _find_named(kind: str, name: str) -> FoundModel:
     Raises:
         ModelError: there is none, or it cannot translate live.
     """
-    path = Path(name).expanduser()
+    path, found = Path(name).expanduser(), _candidates(kind)
     if kind_of(path) == kind if kind == RECOGNISER else is_gguf(path):
         model: FoundModel | None = describe(path, kind, "named")
-        found = []
     else:
-        apart = "drafts" if kind == DRAFT_MODEL else "double"
-        found = [] if kind == DOUBLE_MODEL else list(find_models(RECOGNISER if kind == RECOGNISER else TRANSLATOR))
-        model = find_named(name, found := found + ([] if kind == RECOGNISER else find_models_apart(apart)))
+        model = find_named(name, found)
     if model is None:
         if path.exists():
             lacking = "there is no model.bin in it" if kind == RECOGNISER else "it is not a GGUF file"
@@ -274,6 +270,14 @@ def _find_named(kind: str, name: str) -> FoundModel:
     if kind == TRANSLATOR and is_stateful(model.path):
         raise ModelError(f"{model.name} {STATEFUL_ADVICE}")
     return model
+
+
+def _candidates(kind: str) -> list[FoundModel]:
+    """Return the models that may be named for a task; a double-token model may serve as a translator too."""
+    if kind == RECOGNISER:
+        return list(find_models(RECOGNISER))
+    apart = find_models_apart("drafts" if kind == DRAFT_MODEL else "double")
+    return apart if kind == DOUBLE_MODEL else [*find_models(TRANSLATOR), *apart]
 
 
 def _missing(kind: str, fault: str, found: list[FoundModel], fetch: str) -> ModelError:

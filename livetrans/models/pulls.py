@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from livetrans.errors import ModelError, UsageError
@@ -161,11 +162,10 @@ def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:
     """
     if not entry.is_one_file:
         files = [file for file in revision.siblings if _OF_RECOGNISER.fullmatch(file.rfilename)]
-        if any(file.rfilename == WEIGHTS for file in files):
-            return files
-    elif files := [file for file in revision.siblings if file.rfilename == entry.file] or _quantised(
-        revision, entry.file
-    ):
+        files = files if any(file.rfilename == WEIGHTS for file in files) else []
+    else:
+        files = [file for file in revision.siblings if file.rfilename == entry.file] or _quantised(revision, entry.file)
+    if files:
         return files
     single = [file.rfilename for file in revision.siblings if _OF_ONE_FILE.search(file.rfilename)]
     if single:
@@ -203,8 +203,12 @@ def _fetch_all(entry: Entry, revision: Revision, folder: Path, progress: Progres
             f"{free / 1e9:.1f} GB free; free some space, or choose a smaller model"
         )
     before, hashes = 0, {}
+
+    def arrived(before: int, size: int) -> None:
+        progress(before + size, total)
+
     for path, file in files.items():
-        fetch(entry.repository, revision.sha, file, path, lambda size, before=before: progress(before + size, total))  # type: ignore[misc]
+        fetch(entry.repository, revision.sha, file, path, partial(arrived, before))
         hashes[path.name] = verify_hash(path, file, entry.sha256 if file.rfilename == entry.file else None)
         before += file.size
     now = datetime.now(UTC).isoformat(timespec="seconds")
