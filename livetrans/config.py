@@ -543,7 +543,7 @@ class Setting:
             return None
         if values:
             return f"with --{name} {value}", f"choose --{name} {' or '.join(values)}"
-        return (f"with --{name}", f"drop --{name}") if value is False else (f"without --{name}", f"add --{name}")
+        return (f"with --{name}", f"leave out --{name}") if value is False else (f"without --{name}", f"add --{name}")
 
     def of(self, settings: Settings) -> Any:
         """Return its value; its default in settings without the stage."""
