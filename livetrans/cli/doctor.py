@@ -336,7 +336,7 @@ def trial_finding(trial: Trial) -> Finding:
         )
     advice = "choose a smaller translator with --mt, fewer languages with --to, or a longer --step"
     if trial.recognising > trial.translating:
-        advice = "choose a smaller recogniser with --asr, give it --window partials, or a longer --step"
+        advice = "choose a smaller recogniser with --asr, give it --encode-window partials, or a longer --step"
     return Finding("captions", state, text, advice)
 
 

@@ -124,12 +124,12 @@ def command(
     if len(files) > 1:
         _refuse_for_several(settings.output, real_time, compare)
     files = tuple(file if file == STDIN else str(path_or_session(str(input_path(file)))) for file in files)
-    written = _written(place, files, settings.targets, force) if place is not None else {}
+    outputs = _output_files(place, files, settings.targets, force) if place is not None else {}
     if compare is not None and len(settings.targets) > 1:
         raise UsageError(f"--compare translates into one language; give one of {', '.join(settings.targets)} with --to")
     if compare is not None and (settings.output.jsonl or settings.output.session or settings.output.keep_audio):
         raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
-    if written and (compare is not None or not settings.output.record_session):
+    if outputs and (compare is not None or not settings.output.record_session):
         raise UsageError("-o writes what the session holds; drop it, or drop --compare and --no-session")
     code = 0
     for file in files:
@@ -142,10 +142,10 @@ def command(
 
                 compare_methods(source, compare, repeats, format_)
                 continue
-            subtitles = file in written and format_of(written[file]) in ("srt", "vtt")
+            subtitles = file in outputs and format_of(outputs[file]) in ("srt", "vtt")
             ended = (run_live if real_time else run_at_once)(source, writes_subtitles=subtitles)
-            if file in written:
-                _write(written[file], settings.targets, ended.session, force)
+            if file in outputs:
+                _write(outputs[file], settings.targets, ended.session, force)
             if source.audio is not None and source.audio.damage:
                 code = 1
                 if real_time and wants_screen(settings.output):
@@ -168,7 +168,7 @@ def _refuse_for_several(output: OutputSettings, real_time: bool, compare: str | 
         raise UsageError("--compare, --session, --name and --jsonl FILE are for one file; drop them, or name one file")
 
 
-def _written(place: str, files: Sequence[str], languages: Sequence[str], force: bool) -> dict[str, Path]:
+def _output_files(place: str, files: Sequence[str], languages: Sequence[str], force: bool) -> dict[str, Path]:
     """Return the file that -o means for each recording, checked before hours of work.
 
     Raises:
@@ -179,15 +179,15 @@ def _written(place: str, files: Sequence[str], languages: Sequence[str], force: 
     names_folder = Path(place).is_dir() or place.endswith(os.sep)
     if names_folder:
         place = str(Path(place) / "{name}.srt")
-    written = {file: Path(place.replace("{name}", Path(STDIN_NAME if file == STDIN else file).stem)) for file in files}
-    for path in written.values():
+    outputs = {file: Path(place.replace("{name}", Path(STDIN_NAME if file == STDIN else file).stem)) for file in files}
+    for path in outputs.values():
         format_of(path)
         require_new_files(language_files(path, languages).values(), "-o", force=force)
         if not path.parent.is_dir() and not (names_folder and path.parent.parent.is_dir()):
             raise UsageError(f"there is no folder {path.parent}; create it, or choose another one for -o")
-    if len(set(written.values())) < len(files):
+    if len(set(outputs.values())) < len(files):
         raise UsageError(f"-o {place} is the same file for two recordings; name a folder, or {{name}}.srt")
-    return written
+    return outputs
 
 
 def _write(path: Path, languages: Sequence[str], session: Path | None, force: bool) -> None:

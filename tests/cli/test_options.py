@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import click
 import pytest
 
+import livetrans
 from livetrans import config
 from livetrans.cli import cli, options, run
 from livetrans.cli.options import run_command, run_option
@@ -253,6 +257,21 @@ def test_every_decoder_of_the_table_can_be_chosen_and_is_explained(
     assert parsed(seen, "--method", method).decoding.method == method
     assert run(["replay", "--help-all"]) == 0
     assert f"{method} translates {DECODERS[method].summary}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_every_option_that_the_program_names_exists() -> None:
+    def options_of(command: click.Command) -> Iterator[str]:
+        for parameter in command.params:
+            yield from (*parameter.opts, *parameter.secondary_opts)
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            found = [command.get_command(context, name) for name in command.list_commands(context)]
+            yield from chain.from_iterable(options_of(one) for one in found if one)
+
+    known = {*options_of(cli), "--help", "--no-", *"--force-reinstall --no-deps --no-cache-dir --no-binary".split()}
+    for path in Path(livetrans.__file__).parent.rglob("*.py"):
+        named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", path.read_text(encoding="utf-8")))
+        assert path.name == "pulse.py" or not named - known, f"{path} names {named - known}"
 
 
 def test_a_calm_setting_is_a_point_and_single_options_move_it(seen: Seen, tmp_path: Path) -> None:
