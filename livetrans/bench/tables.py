@@ -69,42 +69,39 @@ class Table:
         heading = f"{self.name.capitalize()}: {self.title}"
         return "\n".join([visible(heading), "", str(grid), "", *map(visible, (*meanings, *self.notes))]) + "\n"
 
+    def flat_rows(self) -> list[dict[str, str | float | None]]:
+        """Return the rows by column, numbers unrounded; the ends of intervals and spreads have columns of their own."""
+        rows: list[dict[str, str | float | None]] = []
+        for cells in self.rows:
+            row: dict[str, str | float | None] = {}
+            for column, value in zip(self.columns, cells, strict=True):
+                if isinstance(value, Interval | Spread):
+                    row[column.name] = value[0]
+                    row |= {f"{column.name} {end}": getattr(value, end) for end in value._fields[1:]}
+                else:
+                    row[column.name] = value
+            rows.append(row)
+        return rows
+
     def as_csv(self) -> str:
-        """Return a line of column names, then the rows: numbers unrounded, the ends of intervals and spreads beside."""
-        ends = [
-            next((value._fields[1:] for value in column if isinstance(value, Interval | Spread)), ())
-            for column in zip(*self.rows, strict=True)
-        ]
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n")
-        named = [
-            (column.name, *(f"{column.name} {end}" for end in of))
-            for column, of in zip(self.columns, ends, strict=True)
-        ]
-        writer.writerow([name for names in named for name in names])
-        for row in self.rows:
-            cells: list[object] = []
-            for value, names in zip(row, ends, strict=True):
-                cells += value if isinstance(value, Interval | Spread) else [value, *([None] * len(names))]
-            writer.writerow(cells)
+        """Return a line of column names, then the rows."""
+        rows, stream = self.flat_rows(), io.StringIO()
+        names = dict.fromkeys(name for row in rows for name in row)
+        writer = csv.DictWriter(stream, list(names), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
         return stream.getvalue()
 
 
 def as_json(tables: Sequence[Table]) -> str:
-    """Return all tables as one document: each row an object, numbers unrounded."""
+    """Return all tables as one document: each row an object."""
     documents = [
         {
             "table": table.name,
             "title": table.title,
             "columns": {column.name: column.meaning for column in table.columns},
-            "rows": [
-                {
-                    column.name: value._asdict() if isinstance(value, Interval | Spread) else value
-                    for column, value in zip(table.columns, row, strict=True)
-                }
-                for row in table.rows
-            ],
-            "notes": list(table.notes),
+            "rows": table.flat_rows(),
+            "notes": table.notes,
         }
         for table in tables
     ]
