@@ -94,16 +94,16 @@ class Decoder:
 
     name: str
     summary: str
-    """What `--help` says after the name."""
+    """Text of `--help` after the name."""
     decode: Decode
     uses: tuple[str, ...] = ()
     """The fields of `DecodingSettings` that some decoders use and others do not, of which this one takes these."""
     final: Decode | None = None
-    """How a careful final is decoded; None where an update's decoding is the only one."""
+    """Decodes careful finals; None if they are decoded like updates."""
     draft_model: DraftModelUse = "can"
-    """Whether it works with a draft model: without one only, with or without, or with one only."""
+    """Draft model support: `none`, `can` or `must`."""
     draws: bool = False
-    """Whether it can draw tokens: not where the previous output is its draft."""
+    """Whether it can draw tokens, which needs an output that is not drafted from the previous one."""
     model: str = _MODEL
     """The module and the class of the models that it works with."""
 
@@ -159,7 +159,7 @@ DECODERS: dict[str, Decoder] = {
 
 
 def conflict(setting: Setting, settings: Settings) -> tuple[str, str] | None:
-    """Return what leaves a setting without effect in a run, and the way out; None if it has an effect."""
+    """Return the reason why a setting has no effect in a run, with the way out; None if it has an effect."""
     stage, _, name = setting.field.partition(".")
     if stage == "decoding":
         users = [row.name for row in DECODERS.values() if name in row.uses]

@@ -89,7 +89,7 @@ class _Ends:
         decoding.count_pass(evaluation, (*heads, *tails), started)
 
     def step(self) -> bool:
-        """Append the next pair, evaluated unless it is known; False where the output ends with it."""
+        """Append the next pair, evaluated unless it is known. Return whether the output goes on."""
         decoding = self._decoding
         if self._next is None:
             started = decoding.model.clock.now()
@@ -125,7 +125,7 @@ class _Ends:
     def _evaluate(
         self, heads: Sequence[int], tails: Sequence[int], rows: int
     ) -> tuple[Evaluation, NDArray[np.float32], NDArray[np.float32]]:
-        """Return logits behind the last `rows` pairs, (rows, pieces) and (rows, tail pieces), after the evaluation."""
+        """Return the evaluation and the logits after the last `rows` pairs: (rows, pieces) and (rows, tail pieces)."""
         pairs = zip(heads, tails, strict=True)
         context = [*self._decoding.prompt, *(token for head, tail in pairs for token in (head, self._ids[tail]))]
         evaluation = self._decoding.model.evaluate(context, 2 * rows)

@@ -30,13 +30,13 @@ MOST_SMALL_TOKENS = 10
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What the draft model wrote behind the output, and what it cost."""
+    """Tokens that the draft model wrote after the output, and their cost."""
 
     tokens: tuple[int, ...] = ()
     end: int | None = None
-    """The end of generation that it would write behind them; None where it stopped for another reason."""
+    """The end of generation that it would write next; None if it stopped for another reason."""
     distributions: tuple[NDArray[np.float64], ...] = ()
-    """From which they and the end were drawn, one (vocabulary,) each; empty where decoding is greedy."""
+    """Distributions from which they and the end were drawn, one (vocabulary,) each; empty if decoding is greedy."""
     unsure: bool = False
     """It stopped because its highest probability was too low."""
     passes: int = 0
@@ -70,10 +70,10 @@ class DraftModel:
         sampler: Sampler | None = None,
         confidence: float = 0.0,
     ) -> Proposal:
-        """Propose up to `count` tokens behind prompt and output, greedily or drawn.
+        """Propose up to `count` tokens after prompt and output, greedily or drawn.
 
-        Fewer where the model ends, where its highest probability is not above `confidence`, where the output would be
-        a repetition loop, or where its context is full.
+        There are fewer if the model ends, if its highest probability is not above `confidence`, if the output would be
+        a repetition loop, or if its context is full.
         """
         started = self.model.clock.now()
         written, distributions, end, unsure, passes = list(output), [], None, False, 0
@@ -100,7 +100,7 @@ class DraftModel:
 
 
 def first_mismatch(rows: NDArray[np.float32], proposal: Proposal) -> tuple[int, int]:
-    """Return how many tokens come before the first that is not the target's own choice, and that choice.
+    """Return the number of tokens before the first that is not the target's own choice, and that choice.
 
     `rows` has shape (tokens + 1, vocabulary), row i predicting the proposal's token i.
     """
@@ -112,7 +112,7 @@ def first_mismatch(rows: NDArray[np.float32], proposal: Proposal) -> tuple[int, 
 def rejection_sampling(rows: NDArray[np.float32], proposal: Proposal, sampler: Sampler) -> tuple[int, int]:
     """Accept token x with probability min(1, p(x) / q(x)); draw the first rejected one again from max(p - q, 0).
 
-    Where all are accepted, one token more is drawn from p. So every token is distributed as the target's own
+    If all are accepted, one more token is drawn from p. So every token is distributed as the target's own
     (arXiv 2211.17192, appendix A.1). The draft model's end of generation is a token like the others.
     """
     for place, (token, q) in enumerate(zip(proposal.judged, proposal.distributions, strict=True)):

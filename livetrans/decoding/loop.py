@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from livetrans.lm.port import Counts, LanguageModel
 
 Review = Callable[["NDArray[np.float32]", Proposal], tuple[int, int]]
-"""From the target's rows (tokens + 1, vocabulary): how many tokens of a proposal are accepted, and the one behind."""
+"""Returns, from the target's rows (tokens + 1, vocabulary), the number of accepted tokens and the next token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What the next output is drafted from: the segment's previous output."""
+    """The segment's previous output, from which the next one is drafted."""
 
     tokens: tuple[int, ...] = ()
     prompt: tuple[int, ...] = ()
@@ -52,7 +52,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Output token ids, end of generation excluded, which of them came from a draft, and what they cost."""
+    """Output token ids without the end of generation, the spans that came from a draft, and the cost."""
 
     tokens: tuple[int, ...]
     stats: DecodingStats
@@ -60,7 +60,7 @@ class Decoded:
 
 
 class Decoding:
-    """One decoding under way: the output as far as it is decided, the model's next choice, and the counts.
+    """One unfinished decoding: the output so far, the model's next choice, and the counts.
 
     `source` is the part of the prompt that is to be translated. `maximum_tokens` caps drafts and output alike. Counts
     add up over all calls. Without a `sampler` decoding is greedy.
@@ -131,7 +131,7 @@ class Decoding:
         """
         draft = draft[: max(self.maximum_tokens - len(self.output), 0)]
         started = self.model.clock.now()
-        # Where nothing is decided no logits are needed.
+        # Forced tokens need no logits.
         unread = 0 if until_end_of_generation else min(forced_tokens, len(draft))
         evaluation = self.model.evaluate([*self.prompt, *self.output, *draft], len(draft) - unread + 1)
         logits, choices = evaluation.logits, evaluation.logits.argmax(axis=1)
@@ -145,7 +145,7 @@ class Decoding:
         self.count_pass(evaluation, draft, started)
 
     def force(self, draft: Sequence[int]) -> None:
-        """Accept the whole draft; one row of logits is read, the one behind it."""
+        """Accept the whole draft; only the row of logits after it is read."""
         self.verify(draft, 0.0, forced_tokens=len(draft))
 
     def step(self) -> bool:
@@ -161,9 +161,9 @@ class Decoding:
         return True
 
     def propose_and_review(self, count: int, review: Review, *, confidence: float = 0.0) -> None:
-        """Let the draft model propose up to `count` tokens, and accept of them what `review` says, in one pass.
+        """Propose up to `count` tokens with the draft model, then accept those that `review` allows, in one pass.
 
-        Where it proposes nothing, nothing is evaluated: the next `step` is a single one.
+        If there is no proposal, nothing is evaluated and the next `step` decodes one token.
         """
         if self.draft_model is None or self._next is not None:
             return
@@ -213,7 +213,7 @@ class Decoding:
         return int(row.argmax()) if self.sampler is None else self.sampler.draw(self.sampler.distribution(row))
 
     def decoded(self, *, truncated: bool | None = None) -> Decoded:
-        """Return the output as it stands; `truncated` says how it ended where the output itself does not show it."""
+        """Return the output so far; give `truncated` if the output itself does not show whether it was cut off."""
         accepted = sum(span.end - span.begin for span in self.accepted if span.draft != DRAFT_MODEL)
         stats = DecodingStats(
             prompt_tokens=len(self.prompt),
@@ -226,7 +226,7 @@ class Decoding:
         return Decoded(tuple(self.output), stats, tuple(self.accepted))
 
     def _evaluate_last(self) -> int:
-        """Evaluate the context's rest without a draft, first the prompt, later one new token; return the choice."""
+        """Evaluate the context's rest without a draft: first the prompt, later one new token. Return the choice."""
         started = self.model.clock.now()
         evaluation = self.model.evaluate([*self.prompt, *self.output])
         choice = self._choose(evaluation.logits[-1])

@@ -1,4 +1,4 @@
-"""What is done with a row of logits: biased draft verification, and draws. Pure numpy, no model.
+"""Decisions on a row of logits: biased draft verification, and draws. Pure numpy, no model.
 
 Source of verification: *Self-Speculative Biased Decoding for Faster Re-translation* (arXiv 2509.21740v2), equation (3),
 which is (5) in the first version, and Algorithm 1, lines 4 to 12. The margin for shown tokens is our own.
@@ -24,14 +24,14 @@ def accepted_length(
     bias: float,
     cost: Callable[[int], float] | None = None,
 ) -> int:
-    """Return how many draft tokens come before the divergence; all where there is none.
+    """Return the number of draft tokens before the divergence; all if there is none.
 
     `logits` has shape (at least len(draft), vocabulary), row i predicting draft token i; `choices` are their argmaxes.
     A token that is neither the choice nor kept under the bias is a divergence. The paper takes the first.
 
     With a `cost`, ours: the *regret* of a token is log p of the choice less log p of the token, which is the difference
-    of their logits. To write the draft anew from token i on gains about the regrets from there on, and costs `cost(i)`
-    nats. The divergence with the largest gain less cost is taken, or none where that is below 0.
+    of their logits. Writing the draft anew from token i on gains about the sum of the regrets from there on, and costs
+    `cost(i)` nats. The divergence with the largest gain less cost is taken, or none if that is below 0.
     """
     divergences = (
         at for at, token in enumerate(draft) if choices[at] != token and not is_kept(logits[at], token, bias)

@@ -1,8 +1,8 @@
-"""The live window: only the end of the draft is evaluated again, and shown tokens change only where it is worth it.
+"""The live window: only the end of the draft is evaluated again, and shown tokens change only if that is worth it.
 
 Our own, on top of *Self-Speculative Biased Decoding for Faster Re-translation* (arXiv 2509.21740v2). SSBD evaluates the
 whole draft again at every update, because the source before it grew. Here the last `window` tokens of the draft are
-verified; those before them are kept as text and, where that pays, *frozen*: their cells are moved by the number of
+verified; those before them are kept as text and, if that pays, *frozen*: their cells are moved by the number of
 positions by which the source grew. Frozen cells are stale, computed with the shorter source: an approximation, measured
 in docs/decoders.md.
 """
@@ -23,7 +23,7 @@ REWRITTEN_TOKENS = 16
 LOST_TOKENS = 4
 """A source that is shorter by more than this many tokens lost its end."""
 WORDS_A_CHARACTER = 0.6
-"""What a character of a script without spaces counts as: five of them say about as much as three words."""
+"""Weight of one character in scripts without spaces: 5 characters carry about as much as 3 words."""
 MOVED_AT_LEAST = 8
 """Fewer tokens are evaluated again instead of moved. A move costs as much as evaluating 2 tokens (1.4 billion weights)
 to 9 (5 million) on a 2-core AMD EPYC; a constant, because what is frozen may not depend on the machine."""
@@ -32,9 +32,9 @@ to 9 (5 million) on a 2-core AMD EPYC; a constant, because what is frozen may no
 def live_window(decoding: Decoding, draft: Draft, settings: DecodingSettings) -> Decoded:
     """Keep the draft but for its last `settings.window` tokens, decide on those, decode the rest.
 
-    Shown words are taken back only where the model's regret reaches `settings.margin` nats for each (see
+    Shown words are taken back only if the model's regret reaches `settings.margin` nats for each (see
     `livetrans.decoding.verification.accepted_length`). With a window as long as the draft and no margin this is SSBD,
-    token for token. Where the recogniser rewrote the source further back than its tail, the window is the whole draft.
+    token for token. If the recogniser rewrote the source further back than its tail, the window is the whole draft.
     """
     return _decode(decoding, draft, settings, settings.window)
 
@@ -48,22 +48,23 @@ def _decode(decoding: Decoding, draft: Draft, settings: DecodingSettings, window
     keepable, lost_end = _keepable_tokens(decoding, draft)
     kept = max(keepable - window, 0)
     frozen = _freeze(decoding, draft, kept)
-    words = words_taken_back(draft, text_of_tokens(decoding.model))
+    words_taken_back = words_taken_back_from(draft, text_of_tokens(decoding.model))
     decoding.verify(
         draft.tokens[frozen:],
         settings.bias,
         forced_tokens=kept - frozen,
         until_end_of_generation=lost_end,
-        cost=(lambda at: settings.margin * words(frozen + at)) if settings.margin > 0.0 else None,
+        cost=(lambda at: settings.margin * words_taken_back(frozen + at)) if settings.margin > 0.0 else None,
     )
     return decoding.finish()
 
 
-def words_taken_back(draft: Draft, text_of: TextOf) -> Callable[[int], float]:
-    """Return how many shown words are taken back where the draft is written anew from a token on.
+def words_taken_back_from(draft: Draft, text_of: TextOf) -> Callable[[int], float]:
+    """Return a function of a place in the draft: the number of shown words that are taken back if the draft is written
+    anew from there on.
 
-    They are counted as the screen's erasure is (`screen_units`), a character of a script without spaces as
-    `WORDS_A_CHARACTER`. A word whose last token is hidden was not shown, and one that is cut through changes.
+    Words are counted as in the screen's erasure (`screen_units`), a character of a script without spaces as
+    `WORDS_A_CHARACTER`. A word whose last token is hidden was not shown. A word that the place cuts through changes.
     """
 
     def whole_units(tokens: int) -> int:

@@ -24,7 +24,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a form is written for."""
+    """Languages and contents of a prompt."""
 
     source: str
     """Name of the spoken language, as the family writes it."""
@@ -48,10 +48,10 @@ def _instruction(request: Request) -> str:
 
 
 def _turns(request: Request, ask: Callable[[str, str], str], answer: str = "") -> list[Turn]:
-    """Return the sentences before as a conversation, and the question that is open.
+    """Return earlier sentences as a conversation that ends with the open question.
 
-    `ask` gets a sentence and the lines about terms, which only the last question has: what stands before it stays the
-    same until a segment ends. `answer` begins each translation.
+    `ask` takes a sentence and the lines about terms. Only the last question has terms, so that the text before it stays
+    the same until a segment ends. `answer` begins each translation.
     """
     turns: list[Turn] = []
     for sentence, translated in request.pairs:
@@ -188,7 +188,7 @@ def _hy_turn(model: LanguageModel, text: str) -> str:
 def chat(model: LanguageModel, request: Request) -> str:
     """The model's own chat template around the paper's instruction.
 
-    The instruction is in the system turn where the template would write another one itself (Ministral 3).
+    The instruction is in the system turn if the template would write a default one there (Ministral 3).
     """
     instruction = _instruction(request)
     system = [("system", instruction)] if "default_system_message" in _chat_template(model) else []
@@ -219,7 +219,7 @@ _HY_MARKS = (
     ("<|hy_begin▁of▁sentence|>", "<|hy_User|>", "<|hy_Assistant|>"),
     ("<|startoftext|>", "", "<|extra_0|>"),
 )
-"""Before a user's turn, at its beginning, and behind it: 1.8B, the same with other bars, and 7B."""
+"""Marks before a user's turn, at its beginning and after it: of 1.8B, the same with other bars, and of 7B."""
 HY_CHINESE_NAMES = {
     "ar": "阿拉伯语", "bn": "孟加拉语", "bo": "藏语", "cs": "捷克语", "de": "德语", "en": "英语",
     "es": "西班牙语", "fa": "波斯语", "fr": "法语", "gu": "古吉拉特语", "he": "希伯来语", "hi": "印地语",
@@ -234,14 +234,14 @@ HY_CHINESE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What a family is recognised by."""
+    """Metadata by which a family is recognised."""
 
     architecture: str
     """`general.architecture`, in small letters."""
     identity: str
     """Letters and digits of the model's names in its metadata, in small letters."""
     chat_template: str
-    """Empty where the file has none, or it was not read."""
+    """Empty if the file has none, or it was not read."""
     is_marked: bool
     """Whether the vocabulary has the embedded translators' control tokens."""
 
@@ -255,7 +255,7 @@ class Template:
     languages: Mapping[str, str] | None = None
     """Names in prompts by code, for a family that knows these languages only; None for any language."""
     history: bool = True
-    """Whether it takes the sentences before; not where a model was tuned to texts that stand alone."""
+    """Whether the prompt may hold earlier sentences: not for a model that was tuned to single texts."""
     terms: bool = True
     """Whether it follows instructions about terms."""
 

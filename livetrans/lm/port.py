@@ -43,7 +43,7 @@ class LanguageModel(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """What measures the model's time; the decoding loop reads it around evaluation and arithmetic together."""
+        """Clock of the model's times; the decoding loop reads it before evaluation and after the arithmetic."""
 
     @property
     def context_tokens(self) -> int:
@@ -55,15 +55,15 @@ class LanguageModel(Protocol):
 
     @property
     def beginning_tokens(self) -> tuple[int, ...]:
-        """What every prompt starts with: the begin-of-sequence token where the model was trained with one."""
+        """First tokens of every prompt: the begin-of-sequence token if the model was trained with one."""
 
     def metadata(self, key: str) -> str | None:
-        """Return a scalar of the model file's metadata as text, None where it has no such key."""
+        """Return a scalar of the model file's metadata as text; None if it has no such key."""
 
     def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         """Return the token ids of the text.
 
-        `special`, for templates only and never for speech, makes control tokens written in it count as such.
+        With `special`, control tokens written in the text become such tokens: for templates only, never for speech.
         """
 
     def detokenize(self, tokens: Sequence[int]) -> bytes:
@@ -87,7 +87,7 @@ class LanguageModel(Protocol):
         Return None, and change nothing, unless the cache begins with the tokens of `held`; also if the model cannot
         shift positions or has a sliding window.
 
-        What `context` shares with `held` is kept, its rest is evaluated without logits. The moved cells get the
+        The tokens that `context` shares with `held` are kept, its rest is evaluated without logits. Moved cells get the
         positions after it and are *stale*: their keys and values were computed after the earlier tokens.
 
         Raises:

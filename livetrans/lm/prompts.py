@@ -1,7 +1,7 @@
 """Text to token ids and back: the prompt around the text to translate, and the text of output tokens.
 
-The template's own words are tokenised with control tokens, all that people said without them, so that no speech can
-end the user's turn. A template is chosen by the model's metadata; `LanguageModelSettings.prompt` overrides.
+Control tokens are recognised in the template's own words and not in what people said, so that no speech can end the
+user's turn. A template is chosen by the model's metadata; `LanguageModelSettings.prompt` overrides.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _SHOWN_LANGUAGES = 12
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a prompt holds beside the speech, as far as the template takes it."""
+    """Contents of a prompt beside the speech; a template may leave them out."""
 
     pairs: Pairs = ()
-    """The sentences before and their translations, oldest first."""
+    """Earlier sentences and their translations, oldest first."""
     terms: Pairs = ()
     """Terms that occur in the speech, and their translations."""
 
@@ -93,7 +93,7 @@ def build_prompt(
 def _request(
     name: str, model: LanguageModel, languages: tuple[Language, Language], context: Context, contents: dict[str, str]
 ) -> Request:
-    """Return what the form is written for; put what its marks stand for into `contents`."""
+    """Return the languages and marks for a form; put the texts of the marks into `contents`."""
     template = TEMPLATES[name]
     source, target = languages
     unknown = [language for language in languages if template.spelling(language) is None]
@@ -149,7 +149,7 @@ def _speech_tokens(model: LanguageModel, text: str, leading_space: bool) -> list
 
 
 def _brings_space(model: LanguageModel, before: str) -> bool:
-    """Return whether what people said after `before` has to bring the space that ends it: a word's token includes it.
+    """Return whether speech after `before` has to bring the space that ends it: a word's token includes its space.
 
     SentencePiece models themselves put a space before every text, by default.
     """
@@ -170,7 +170,7 @@ TextOf = Callable[[Sequence[int]], str]
 
 
 def text_of_tokens(model: LanguageModel) -> TextOf:
-    """Return what turns the model's output tokens into text."""
+    """Return a function that turns the model's output tokens into text."""
     return lambda tokens: text_of_bytes(model.detokenize(tokens))
 
 

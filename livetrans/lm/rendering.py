@@ -64,7 +64,7 @@ def _shapes(template: str, has_system: bool, beginning: str, end: str) -> list[t
 
 
 def _answer(request: bytes) -> bytes:
-    """Return the answer of the process, which is ended where it takes too long or too much memory."""
+    """Return the process's answer; the process is ended if it takes too long or too much memory."""
     import psutil  # type: ignore[import-untyped]
 
     unsent: bytes | None = request

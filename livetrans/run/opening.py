@@ -1,4 +1,4 @@
-"""What a run opens, in the order of its stages, each side on the thread that owns it.
+"""Opens the stages of a run in their order, each side on the thread that owns it.
 
 Listening: source, gate, recogniser, transcriber. Translating: model, prompt, draft model, translator, presenter.
 """
@@ -55,7 +55,7 @@ run at full speed may not depend on the machine."""
 def from_live(
     sources: Sequence[tuple[AudioSource, PostponedNotices]], origin: Origin, settings: Settings, clock: Clock
 ) -> OpenListening:
-    """Return what loads the listening side of live sources: one, or what the computer plays and the microphone.
+    """Return a function that loads the listening side of live sources: one, or the computer's sound and the microphone.
 
     Their sound waits in queues while the recogniser is busy.
     """
@@ -78,7 +78,7 @@ def from_live(
 def from_file(
     source: AudioSource, origin: Origin, settings: Settings, clock: Clock, notices: PostponedNotices
 ) -> OpenListening:
-    """Return what loads the listening side of a source that waits until it is read."""
+    """Return a function that loads the listening side of a source that waits until it is read."""
 
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         notices.publish_to(publish)
@@ -190,7 +190,7 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish, ids: Iterato
 def reloading_once(
     stage: str, models: Sequence[LanguageModel | Recogniser], publish: Publish
 ) -> Callable[[Exception], None]:
-    """Return what loads a stage's models again after its first failure in a run, and raises any later one."""
+    """Return a function that loads a stage's models again after its first failure in a run, and raises later ones."""
     failures = count()
 
     def reload(error: Exception) -> None:
@@ -273,7 +273,7 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
 
 
 def open_sampler(settings: Settings, model: LlamaModel, clock: Clock, publish: Publish) -> SpeedupSampler | None:
-    """Return what measures the speedup; None if it is not wanted, or the run cannot be repeated on its model alone.
+    """Return the sampler of the speedup; None if it is not wanted, or the run needs more than its one model.
 
     Its contexts are opened with its first sample: a run that is never idle does without that memory.
     """
@@ -289,7 +289,7 @@ def open_sampler(settings: Settings, model: LlamaModel, clock: Clock, publish: P
 
 
 def open_model(settings: Settings, clock: Clock, publish: Publish) -> LlamaModel:
-    """Load the translator's model, publishing how far it is where that takes long."""
+    """Load the translator's model; publish the progress if that takes long."""
     from livetrans.lm.llama.checks import check_model
 
     path = settings.language_model.model

@@ -3,7 +3,7 @@
     main thread            starts, stops and waits; owns the screen, if there is one
     listening thread       owns the source and the recogniser
     translating thread     owns the language model
-    watching thread        measures how far behind the run is, and what it leaves out for that
+    watching thread        measures how far the run is behind, and sets what it leaves out
     a thread for each sink writes to a file, a pipe or the screen, see `livetrans.run.publisher`
 
 Listening and translating share the coalescer and the publisher, and nothing else. Ending is closing: the source ends,
@@ -30,7 +30,7 @@ from livetrans.session.sinks import Sink
 from livetrans.text import counted
 
 WATCH_SECONDS = 0.25
-"""Seconds between two checks of how far behind the run is."""
+"""Seconds between two checks of how far the run is behind."""
 HUNG_SECONDS = 30.0
 """A native call that takes longer may never return: a warning is published, and the end does not wait for it."""
 FINALS_IN_HAND = 1
@@ -75,9 +75,9 @@ class Pipeline(Run):
         return settings
 
     def readers(self, languages: Iterable[str]) -> None:
-        """Say which languages are read besides the one that is shown; from any thread, as often as that changes.
+        """Set the languages that are read besides the one that is shown; from any thread, whenever that changes.
 
-        Growing captions in others come only while the run keeps up and no update waits; finals always come.
+        Growing captions in other languages come only while the run keeps up and no update waits. Finals always come.
         """
         self._read = frozenset(languages)
 
@@ -115,7 +115,7 @@ class Pipeline(Run):
                 listening.close()
 
     def publish(self, event: Event) -> None:
-        """Publish an event; a gap waits among the updates, to come behind the captions of the sound before it."""
+        """Publish an event; a gap waits among the updates, so that it follows the captions of the sound before it."""
         if not isinstance(event, Gap):
             super().publish(event)
             return
@@ -153,9 +153,9 @@ class Pipeline(Run):
             translating.close()
 
     def _next(self) -> Transcript | Gap | None:
-        """Return the next update to translate, as soon as it may be, or a gap between two; None at the end.
+        """Wait for the next update or gap, and return it; None at the end.
 
-        What is left of the time until then measures the speedup, in a run that keeps up.
+        In a run that keeps up, the time until then is used to measure the speedup.
         """
         sampler = self._translating.sampler if self._translating else None
         while True:
@@ -187,13 +187,13 @@ class Pipeline(Run):
         return self._ladder.level < FINALS_ONLY or self._source_has_ended or self._is_abandoned
 
     def _watch(self) -> None:
-        """Check a few times a second how far behind the run is, and whether a native call hangs."""
+        """Check a few times a second how far the run is behind, and whether a native call hangs."""
         shown, now, woke_at = 0, self._clock.now(), -math.inf
         while not self._ended.is_set():
             self._clock.sleep(WATCH_SECONDS)
             before, now = now, self._clock.now()
             if now - before > STANDSTILL_SECONDS:
-                woke_at = now  # Being behind counts from then on.
+                woke_at = now  # Delays are counted from then on.
             with self._change:
                 listener = self._listening.listener if self._listening else None
                 behind = min(max(self._backlog.behind(now), self._sound_behind()), now - woke_at)
@@ -224,7 +224,7 @@ class Pipeline(Run):
         return f"This machine is too slow for the translator{needs}; try a smaller one with --mt."
 
     def _look_for_hangs(self, now: float, listener: ListeningState | None, woke_at: float) -> None:
-        """Report a call that does not return; once the run is stopped, it is not waited for."""
+        """Report calls that do not return; a stopped run does not wait for them."""
         translating_since = self._sampling_since if self._backlog.began is None else self._backlog.began
         calls = {
             "listening": ("recogniser", listener.pass_began() if listener else None),
@@ -242,7 +242,7 @@ class Pipeline(Run):
                 self._give_up(thread)
 
     def _give_up(self, thread: str) -> None:
-        """End the run without a thread whose native call does not return; what it heard so far becomes a final."""
+        """End the run without a thread whose native call does not return; the speech so far becomes a final."""
         with self._change:
             if thread not in self._working:
                 return
@@ -257,7 +257,7 @@ class Pipeline(Run):
             self._change.notify_all()
 
     def _last_events(self) -> list[Event]:
-        """Return the gaps behind a translator that failed or hangs, and how many sentences it left."""
+        """Return the gaps that a failed or hanging translator left, and a notice of its untranslated sentences."""
         with self._change:
             waiting = list(self._waiting)
             left = self._backlog.finals

@@ -1,4 +1,4 @@
-"""What every run shares, and the run in one plain loop.
+"""The parts of every run, and the run in one plain loop.
 
 A run has threads that it may abandon while they load; it ends once, and publishes why.
 """
@@ -42,7 +42,7 @@ class Run(ABC):
     _clock: Clock
     sinks: InitVar[Sequence[Sink]]
     records: InitVar[Sequence[Sink]] = ()
-    """Sinks that the run can do without: captions go on where the disk is full."""
+    """Sinks that the run can do without: captions continue if the disk is full."""
 
     def __post_init__(self, sinks: Sequence[Sink], records: Sequence[Sink]) -> None:
         self._publisher = Publisher(self._clock, self._sink_failed)
@@ -110,7 +110,7 @@ class Run(ABC):
 
     @abstractmethod
     def _work(self) -> dict[str, Callable[[], None]]:
-        """Return what runs in each thread, by the thread's name; each calls `_loaded` once, when it has loaded."""
+        """Return the function of each thread, by the thread's name; each calls `_loaded` once, when it has loaded."""
 
     @property
     def _is_abandoned(self) -> bool:
@@ -118,7 +118,7 @@ class Run(ABC):
         return self._is_stopping and bool(self._loading)
 
     def _loaded(self) -> bool:
-        """Note that the calling thread has loaded what it owns; return whether the run goes on."""
+        """Record that the calling thread has loaded its models; return whether the run goes on."""
         with self._change:
             if self._is_abandoned:
                 return False
@@ -162,7 +162,7 @@ class Run(ABC):
         self._ended.set()
 
     def _last_events(self) -> list[Event]:
-        """Return what is published before the end, after the threads have ended."""
+        """Return the events to publish before the end, after the threads have ended."""
         return []
 
     def _sink_failed(self, sink: Sink, error: BaseException) -> None:
@@ -195,7 +195,7 @@ class Run(ABC):
 class PlainLoop(Run):
     """A run in one loop, as fast as it goes: the same input gives the same events, apart from measured times.
 
-    It has a thread of its own, so that the main thread can stop it whatever it waits for.
+    It has a thread of its own, so that the main thread can stop it even while it waits.
     """
 
     def _work(self) -> dict[str, Callable[[], None]]:

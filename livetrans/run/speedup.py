@@ -1,15 +1,15 @@
 """The speedup over re-translation, measured while the run is idle.
 
 After its final, a segment is translated again, update by update, once by re-translation and once by the run's method,
-and each update is timed. Both are timed, because an update of the run shares the machine with the recogniser, and finds
-the processor's caches cold. Each has a context of its own over the same weights, so that the run's updates find their
-cache as they left it. An update that comes meanwhile is not delayed by more than the pass under way: what was begun is
+and each update is timed. Both are timed because an update of the run shares the machine with the recogniser, and finds
+the processor's caches cold. Each method has a context of its own over the same weights, so that the run's updates find
+their cache unchanged. An update of the run waits at most for the pass under way: the repetition of an update is then
 dropped, and tried again later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
 from livetrans.clock import Clock
@@ -50,12 +50,18 @@ class Interrupted(Exception):
     """The run has something to do."""
 
 
-class InterruptibleModel(ModelWrapper):
-    """A language model that asks before each pass whether to go on."""
+class Repetition(ModelWrapper):
+    """Updates translated again by one method, in a context of its own.
 
-    def __init__(self, model: LanguageModel) -> None:
-        self._wrapped = model
-        self.is_interrupted: Callable[[], bool] = lambda: False
+    It is the language model that its translator uses: each call asks first whether the run has something to do.
+    """
+
+    def __init__(self, context: LanguageModel, is_interrupted: Callable[[], bool]) -> None:
+        self._wrapped = context
+        self._is_interrupted = is_interrupted
+        self._translator = Translator(self)
+        self._held: Sequence[int] = ()
+        """Prompt and output of the update before; empty before the first."""
 
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
         self._ask()
@@ -66,88 +72,37 @@ class InterruptibleModel(ModelWrapper):
         return self._wrapped.move(context, held, count)
 
     def _ask(self) -> None:
-        if self.is_interrupted():
+        if self._is_interrupted():
             raise Interrupted
 
-
-class Repetition:
-    """Segments translated again by one method, in a context of its own."""
-
-    def __init__(self, context: LanguageModel) -> None:
-        self._model = InterruptibleModel(context)
-        self._translator = Translator(self._model)
-        self._held: Sequence[int] = ()
-        """Prompt and output of the update before; empty before the first."""
-        self.close = context.close
-
     def translate(
-        self, update: ShownUpdate, decoding: DecodingSettings, mask: MaskSettings, is_interrupted: Callable[[], bool]
-    ) -> tuple[Translation, float]:
-        """Translate an update; return its translation, and the seconds that it took.
+        self, update: ShownUpdate, decoding: DecodingSettings
+    ) -> Generator[None, None, tuple[Translation, float]]:
+        """Return the translation of an update and the seconds that it took; yield after each try that is interrupted.
 
-        The cache is first brought to where the update before left it: a try that was interrupted has changed it.
-
-        Raises:
-            Interrupted: the run has something to do; the update is as if it had not been begun.
+        The cache is first brought to where the update before left it, since an interrupted try has changed it.
         """
-        self._model.is_interrupted = is_interrupted
-        self._model.evaluate(self._held or (*update.prompt.before, *update.prompt.after))
-        started = self._model.clock.now()
-        translation = self._translator.translate(update.transcript, update.prompt, decoding, mask, update.ratio)
-        seconds = self._model.clock.now() - started
-        self._held = (*update.prompt.tokens(self._model, update.transcript.text), *translation.tokens)
-        return translation, seconds
-
-
-class _Sample:
-    """A finished segment that is being translated again: each update by re-translation, then by the run's method."""
-
-    def __init__(self, updates: Sequence[ShownUpdate]) -> None:
-        self._updates = updates
-        self._done = 0
-        """Translations that were made again: two of each update."""
-        self._retranslated, self._shown = ScreenErasure(), ScreenErasure()
-        self._seconds = [0.0, 0.0]
-        """By re-translation, and by the run's method."""
-
-    def go_on(
-        self, repetitions: Sequence[Repetition], presenter: Presenter, is_interrupted: Callable[[], bool]
-    ) -> Comparison | None:
-        """Translate one update by one method; return the comparison after the last.
-
-        Raises:
-            Interrupted: the run has something to do; the same translation is the next one.
-        """
-        update, method = self._updates[self._done // 2], self._done % 2
-        decoding = (RETRANSLATION, update.decoding)[method]
-        translation, seconds = repetitions[method].translate(update, decoding, update.mask, is_interrupted)
-        self._seconds[method] += seconds
-        if method == 0:
-            self._retranslated.add(presenter.present(replace(translation, language=update.language)))
-        else:
-            self._shown.add(update.caption)
-        self._done += 1
-        if self._done < 2 * len(self._updates):
-            return None
-        return Comparison(
-            segment_id=update.transcript.segment_id,
-            updates=len(self._updates),
-            update_seconds=self._seconds[1],
-            retranslation_seconds=self._seconds[0],
-            erased_units=self._shown.erased_units,
-            shown_units=self._shown.units,
-            retranslation_erased_units=self._retranslated.erased_units,
-            retranslation_shown_units=self._retranslated.units,
-            language=update.language,
-        )
+        while True:
+            try:
+                self.evaluate(self._held or (*update.prompt.before, *update.prompt.after))
+                started = self.clock.now()
+                translation = self._translator.translate(
+                    update.transcript, update.prompt, decoding, update.mask, update.ratio
+                )
+                seconds = self.clock.now() - started
+            except Interrupted:
+                yield
+            else:
+                self._held = (*update.prompt.tokens(self, update.transcript.text), *translation.tokens)
+                return translation, seconds
 
 
 class SpeedupSampler:
     """Translates finished segments again; owned by the translating thread.
 
     `open_context` opens another context over the translator's weights, which is closed with the translator. `cores` is
-    how many cores a pass keeps busy. After a first failure new contexts are opened; a second one ends the sampling, and
-    nothing else.
+    the number of cores that a pass keeps busy. After a first failure new contexts are opened. A second one ends the
+    sampling, and nothing else.
     """
 
     def __init__(
@@ -166,13 +121,14 @@ class SpeedupSampler:
         self._began = clock.now()
         self._spent = 0.0
         self._failures = 0
+        self._is_interrupted: Callable[[], bool] = lambda: False
         self._repetitions: list[Repetition] = []
-        """By re-translation and by the run's method; opened for the first sample, as is the presenter."""
-        self._presenter: Presenter
+        """By re-translation and by the run's method; opened for the first sample."""
         self._growing: dict[tuple[str | None, int], list[ShownUpdate]] = {}
         """By language and segment."""
         self._finished: list[ShownUpdate] = []
-        self._sample: _Sample | None = None
+        self._sample: Generator[None] | None = None
+        """The comparison under way; each step translates one update by one method."""
 
     def add(self, update: ShownUpdate, *, is_shown: bool = True) -> None:
         """Take an update of the run; a final in the language that is shown makes its segment the next one."""
@@ -193,16 +149,13 @@ class SpeedupSampler:
     def work(self, is_interrupted: Callable[[], bool]) -> None:
         """Translate one update again by one method, unless the run has something to do before that is done."""
         started = self._clock.now()
+        self._is_interrupted = is_interrupted
         try:
-            self._open()
             if self._sample is None:
-                self._sample, self._finished = _Sample(self._finished), []
-            comparison = self._sample.go_on(self._repetitions, self._presenter, is_interrupted)
-            if comparison:
-                self._sample = None
-                self._publish(comparison)
-        except Interrupted:
-            pass
+                self._sample, self._finished = self._compare(self._finished), []
+            next(self._sample)
+        except StopIteration:
+            self._sample = None
         except Exception:
             # The translator itself works: its figures go on without the comparison.
             self._failures += 1
@@ -215,9 +168,34 @@ class SpeedupSampler:
             repetition.close()
         self._repetitions, self._sample = [], None
 
-    def _open(self) -> None:
+    def _compare(self, updates: Sequence[ShownUpdate]) -> Generator[None]:
+        """Translate a segment again, each update by re-translation and by the run's method; publish the comparison."""
         while len(self._repetitions) < 2:
-            context = self._open_context()
-            if not self._repetitions:
-                self._presenter = Presenter(text_of_tokens(context))
-            self._repetitions.append(Repetition(context))
+            self._repetitions.append(Repetition(self._open_context(), lambda: self._is_interrupted()))
+        retranslation, repetition = self._repetitions
+        presenter = Presenter(text_of_tokens(retranslation))
+        shown, retranslated = ScreenErasure(), ScreenErasure()
+        update_seconds = retranslation_seconds = 0.0
+        for number, update in enumerate(updates):
+            if number:
+                yield
+            translation, seconds = yield from retranslation.translate(update, RETRANSLATION)
+            retranslation_seconds += seconds
+            retranslated.add(presenter.present(replace(translation, language=update.language)))
+            yield
+            _, seconds = yield from repetition.translate(update, update.decoding)
+            update_seconds += seconds
+            shown.add(update.caption)
+        self._publish(
+            Comparison(
+                segment_id=updates[0].transcript.segment_id,
+                updates=len(updates),
+                update_seconds=update_seconds,
+                retranslation_seconds=retranslation_seconds,
+                erased_units=shown.erased_units,
+                shown_units=shown.units,
+                retranslation_erased_units=retranslated.erased_units,
+                retranslation_shown_units=retranslated.units,
+                language=updates[0].language,
+            )
+        )

@@ -96,7 +96,7 @@ class Translating:
     signature: dict[str, Setting]
     close: Callable[[], None]
     sampler: SpeedupSampler | None = None
-    """What measures the speedup of a live run; None where it is not measured."""
+    """Measures the speedup of a live run; None if it is not measured."""
     reload: Callable[[Exception], None] | None = None
     """Loads a translator that failed again, or raises the failure; the update is then translated again."""
 
@@ -219,7 +219,7 @@ def _open_lane(
 
 
 def _once(publish: Publish) -> Callable[[Notice], None]:
-    """Return what publishes a warning once, which every lane may give."""
+    """Return a function that publishes each warning once, although every lane may give it."""
     published: set[str] = set()
 
     def notify(notice: Notice) -> None:

@@ -28,7 +28,7 @@ class Presenter:
         self._text_of = text_of
         self._spaced = spaced
         self._shown: dict[int, str] = {}
-        """What is shown of the segments that grow."""
+        """Shown text of each growing segment."""
 
     def present(self, translation: Translation) -> Caption:
         """Return the caption of an update; updates come in order."""
@@ -50,7 +50,7 @@ class Presenter:
         )
 
     def forget(self, segment_id: int) -> None:
-        """Drop what is shown of a segment whose final is not presented."""
+        """Drop the shown text of a segment whose final is not presented."""
         self._shown.pop(segment_id, None)
 
     def _spans(self, translation: Translation, text: str) -> tuple[Span, ...]:
@@ -90,10 +90,10 @@ def cut_to_word(text: str, whole: str) -> str:
 
 
 def punctuation_within(following: str) -> str:
-    """Return the punctuation at the beginning of what is hidden, if words come after it.
+    """Return the punctuation at the beginning of the hidden text, if words follow it.
 
-    It belongs to the last shown word, and would change that word when it came later. At the end of an output it is
-    hidden with the rest: many models close every half sentence with a full stop.
+    It belongs to the last shown word, and would change that word if it came later. At the end of an output it is hidden
+    with the rest: many models close every half sentence with a full stop.
     """
     match = _WITHIN.match(following)
     return match.group() if match else ""

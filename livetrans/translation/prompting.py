@@ -1,4 +1,4 @@
-"""The prompt of an update: its languages, the sentences before it, and the terms of the glossary that occur in it."""
+"""The prompt of an update: its languages, earlier sentences, and the terms of the glossary that occur in it."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Prompts:
         glossary: Pairs = (),
         notify: Callable[[Notice], None] = lambda notice: None,
     ) -> None:
-        """`prompt` is the one without context; `room`: tokens for the longest source and output; `history`: most pairs.
+        """`prompt` has no context; `room`: tokens for the longest source and output; `history`: most pairs.
 
-        Warns once if the template takes no sentences before, or no terms.
+        Warns once if the template takes no earlier sentences, or no terms.
         """
         self._model = model
         self._name = prompt.name
@@ -85,12 +85,12 @@ class Prompts:
         return self._prompt_for(tuple(self._pairs), terms)
 
     def remember(self, source: str, translation: str) -> None:
-        """Add a final to the sentences before."""
+        """Add a final to the earlier sentences."""
         if translation:
             self._pairs.append((source, translation))
 
     def _spoken(self, transcript: Transcript) -> Language:
-        """Return the detected language if the model knows it, else the language so far."""
+        """Return the detected language if the model knows it, otherwise the current one."""
         if transcript.language is None or transcript.language in (self._source.whisper_code, *self._unknown):
             return self._source
         try:

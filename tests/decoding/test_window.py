@@ -21,7 +21,7 @@ from livetrans.decoding.window import (
     WORDS_A_CHARACTER,
     careful_final,
     live_window,
-    words_taken_back,
+    words_taken_back_from,
 )
 from livetrans.lm.prompts import text_of_tokens
 from livetrans.sequences import common_prefix_length
@@ -230,10 +230,12 @@ def test_shown_words_are_taken_back_only_where_the_regret_is_above_the_margin(
 def test_words_that_are_taken_back_are_whole_ones_on_the_screen() -> None:
     texts = ["", "Er", " geht", "t", " 研究", "の", "."]
     draft = Draft((1, 2, 3, 4, 5, 6), hidden_tokens=1)
-    words = words_taken_back(draft, lambda tokens: "".join(texts[token] for token in tokens))
+    words = words_taken_back_from(draft, lambda tokens: "".join(texts[token] for token in tokens))
     three, one = 3 * WORDS_A_CHARACTER, WORDS_A_CHARACTER
     assert [words(at) for at in range(6)] == pytest.approx([2 + three, 1 + three, 1 + three, three, one, 0])
-    cut = words_taken_back(replace(draft, hidden_tokens=4), lambda tokens: "".join(texts[token] for token in tokens))
+    cut = words_taken_back_from(
+        replace(draft, hidden_tokens=4), lambda tokens: "".join(texts[token] for token in tokens)
+    )
     assert [cut(at) for at in range(6)] == [1, 0, 0, 0, 0, 0]
 
 

@@ -52,7 +52,7 @@ class LlamaCells:
             )
         params.n_batch = min(_BATCH_TOKENS, params.n_ctx)
         params.n_ubatch = min(_CPU_PASS_TOKENS, params.n_batch) if runs_on_cpu() else params.n_batch
-        # A second sequence over the same cells: llama.cpp evaluates only behind a sequence's last position, so moved
+        # A second sequence over the same cells: llama.cpp evaluates only after a sequence's last position, so moved
         # cells wait in it while the tokens before them are evaluated.
         params.n_seq_max = 2
         params.kv_unified = True
@@ -133,7 +133,7 @@ class LlamaCells:
             )
 
     def _evaluate_rest(self, context: list[int], last_rows: int) -> tuple[NDArray[np.float32], int]:
-        """Evaluate what the cache lacks; return logits (last_rows, vocabulary), and the number of passes."""
+        """Evaluate the tokens that the cache lacks; return logits (last_rows, vocabulary) and the number of passes."""
         length = len(context)
         parts: list[NDArray[np.float32]] = []
         passes = 0
@@ -169,7 +169,7 @@ class LlamaCells:
         self._tokens.extend(context[begin:end])
 
     def _keep(self, kept: int) -> int:
-        """Drop the cells behind the first `kept`; return how many are truly kept."""
+        """Drop all cells but the first `kept`; return the number that is truly kept."""
         if kept == len(self._tokens):
             return kept
         position = self._positions(self._tokens, kept, kept + 1)[0]

@@ -1,4 +1,4 @@
-"""What is checked before a model file is used: it does not end the process, and a second model fits the first.
+"""Checks before a model file is used: it does not end the process, and a second model fits the first.
 
 llama.cpp ends the process on some damaged files, so each is tried in a process of its own, once: its size and time of
 change are kept in the user's cache folder, for each version of llama.cpp. A draft model, which proposes tokens, needs
@@ -65,7 +65,7 @@ def _cache_file() -> Path:
 
 
 def _known_files() -> dict[str, Any]:
-    """Return the files that passed; none where the cache is absent or damaged."""
+    """Return the files that passed; none if the cache is absent or damaged."""
     with suppress(OSError, ValueError):
         known = json.loads(_cache_file().read_text(encoding="utf-8"))
         if isinstance(known, dict):
@@ -108,7 +108,7 @@ def load_draft_model(path: Path, target: LanguageModelSettings, clock: Clock) ->
 
 
 def shared_vocabulary(target: LlamaModel, draft: LlamaModel) -> int:
-    """Return how many leading tokens both have, compared piece by piece; one may have unused pieces behind them.
+    """Return the number of leading tokens that both have, compared piece by piece; one may end with unused pieces.
 
     Raises:
         ModelError: their vocabularies differ.

@@ -1,4 +1,4 @@
-"""A GGUF model over llama.cpp's low-level C API, cache rewinds hidden.
+"""A GGUF model over llama.cpp's low-level C API, which hides how the cache is rewound.
 
 The high-level `Llama` class is not used: it cannot ask for chosen rows of logits, copies them, and ignores failed
 rewinds. This module owns the weights and the vocabulary, `livetrans.lm.llama.cells` the context.
@@ -22,7 +22,7 @@ from livetrans.errors import ModelError
 from livetrans.lm.llama.cells import LlamaCells
 from livetrans.lm.port import Counts, Evaluation
 
-# Where ggml aborts, it starts a debugger that writes to the terminal, unless this is set at that moment.
+# When ggml aborts, it starts a debugger that writes to the terminal, unless this is set by then.
 os.environ.setdefault("GGML_NO_BACKTRACE", "1")
 
 _OTHER_KINDS = {"livetrans.first_tail": "double"}
@@ -229,7 +229,7 @@ def _redirect_log() -> None:
 
 
 def check_file(path: Path) -> None:
-    """Raise ModelError where there is no GGUF file at the path."""
+    """Raise ModelError if there is no GGUF file at the path."""
     if path.is_dir():
         raise ModelError(f"{path} is a folder; name the .gguf file in it")
     try:
