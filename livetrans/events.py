@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SAMPLE_RATE = 16_000
-"""Samples per second of every audio chunk: Whisper's and webrtcvad's common rate."""
+"""Samples per second of every audio chunk: the rate of Whisper and Silero."""
 FULL_SCALE = 32_768
 """Value of an int16 sample that is 1 in sound of floats."""
 

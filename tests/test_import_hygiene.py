@@ -27,7 +27,7 @@ HEAVY = {
     "segno",
     "sounddevice",
     "textual",
-    "webrtcvad",
+    "onnxruntime",
 }
 OWNERS: dict[str, str | tuple[str, ...]] = {
     "_pywhispercpp": "livetrans.speech.whisper_cpp_process",
@@ -50,7 +50,7 @@ OWNERS: dict[str, str | tuple[str, ...]] = {
     "sounddevice": "livetrans.audio.portaudio",
     "textual": "livetrans.tui",
     "threading": ("livetrans.audio", "livetrans.cli", "livetrans.metrics.monitor", "livetrans.run", "livetrans.serve"),
-    "webrtcvad": "livetrans.speech.gate",
+    "onnxruntime": "livetrans.speech.gate",
 }
 """Where a library may be imported: a module, or a package with its modules. The only such list."""
 PACKAGE = Path(livetrans.__file__).parent

@@ -1,9 +1,7 @@
-"""The voice-activity gate passes on speech, marks pauses, and drops silence and steady noise; it owns `webrtcvad`.
+"""The voice-activity gate passes on speech, marks pauses, and drops silence, noise and music.
 
-webrtcvad takes loud steady noise for voice. But the level of speech rises and falls with every syllable, by far more
-than 6 dB within a second, and that of steady noise does not (white, pink, hum: under 5 dB between windows of 30 ms). So
-a window is voiced if webrtcvad finds voice in it and the windows with voice of the last second have both risen and
-fallen by 6 dB (3 dB once the gate is open). Only falling is noise that stops, only rising is noise that starts.
+It asks Silero's detector, a small network with a memory of the sound before, which comes with faster-whisper. Rules of
+levels cannot do this: music and a keyboard rise and fall in level as speech does.
 """
 
 from __future__ import annotations
@@ -11,45 +9,49 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import accumulate
-from math import ceil, log10
-from typing import TYPE_CHECKING
+from functools import cache
+from importlib.util import find_spec
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from livetrans.config import GateSettings
-from livetrans.events import SAMPLE_RATE, AudioChunk, SpeechChunk
+from livetrans.events import FULL_SCALE, SAMPLE_RATE, AudioChunk, SpeechChunk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-WINDOW = 480
-"""Samples of a window: 30 ms."""
-OPENING_WINDOWS = 33
-"""One second: within it a beginning has to look like speech."""
-MODULATION = 6.0
-"""Decibels by which the level has to rise and fall within that second for the gate to open."""
-SUSTAINED_MODULATION = MODULATION / 2
-"""The same to stay open: a long "uhm" is steadier than the words around it, and must not end their segment."""
+WINDOW = 512
+"""Samples of a window, 32 ms: what Silero takes."""
+OPENING_WINDOWS = 31
+"""One second, within which the voiced windows that open the gate must come."""
+OPENS = (0.1, 0.2, 0.3, 0.5)
+"""Probability of speech from which a window is voiced while the gate is closed, for each strictness."""
+STAYS = 0.5
+"""Share of that probability from which it is voiced while the gate is open."""
+CONTEXT = 64
+"""Samples before a window that Silero takes with it."""
 
 
 @dataclass(slots=True)
 class _Window:
     samples: NDArray[np.int16]
     start_sample: int
-    level: float | None
-    """Decibels; None where webrtcvad found no voice."""
+    is_voiced: bool
 
 
 class VoiceActivityGate:
-    """A gate that cuts sound into windows of 30 ms, aligned to the sample count, and passes on those of speech.
+    """A gate that cuts sound into windows of 32 ms, aligned to the sample count, and passes on those of speech.
 
     Chunks between pauses are contiguous; no sample comes twice. `open` is whether speech is passing.
     """
 
-    def __init__(self, settings: GateSettings, is_speech: Callable[[NDArray[np.int16]], bool] | None = None) -> None:
-        """`is_speech` replaces webrtcvad: called once for each window of 480 samples, in order."""
-        self._is_speech = is_speech or _webrtc(settings.aggressiveness)
+    def __init__(self, settings: GateSettings, detect: Callable[[NDArray[np.int16]], float] | None = None) -> None:
+        """`detect` returns the probability of speech in a window; it is called once for each window, in order."""
+        self._detect = detect or silero()
+        self._opens = OPENS[settings.aggressiveness]
         self._pause_windows = max(_windows(settings.pause), 1)
         self._pre_roll_windows = _windows(settings.pre_roll)
         self._hang_over_windows = min(_windows(settings.hang_over), self._pause_windows)
@@ -89,31 +91,29 @@ class VoiceActivityGate:
         return self._ready()
 
     def _take(self, samples: NDArray[np.int16], start_sample: int) -> None:
-        level = _level(samples) if self._is_speech(samples) else None
-        window = _Window(samples, start_sample, level)
-        self._recent.append(window)
-        levels = [recent.level for recent in self._recent if recent.level is not None]
-        voiced = level is not None and _modulated(levels, SUSTAINED_MODULATION if self.open else MODULATION)
+        is_voiced = self._detect(samples) >= self._opens * (STAYS if self.open else 1.0)
+        window = _Window(samples, start_sample, is_voiced)
         if self.open:
-            self._go_on(window, voiced)
+            self._go_on(window)
             return
+        self._recent.append(window)
         self._held.append(window)
-        if voiced and len(levels) >= self._minimum_windows:
+        if sum(recent.is_voiced for recent in self._recent) >= self._minimum_windows:
             self._open()
 
     def _open(self) -> None:
-        """Release the sound since the first window with voice, and its pre-roll."""
+        """Release the sound since the first voiced window, and its pre-roll."""
         self.open = True
         self._unvoiced_windows = 0
         held = list(self._held)
         self._held.clear()
-        first = next(i for i, w in enumerate(held) if w.level is not None and i >= len(held) - len(self._recent))
+        first = next(i for i, w in enumerate(held) if w.is_voiced and i >= len(held) - len(self._recent))
         for window in held[max(first - self._pre_roll_windows, 0) :]:
             self._release(window)
 
-    def _go_on(self, window: _Window, voiced: bool) -> None:
-        self._unvoiced_windows = 0 if voiced else self._unvoiced_windows + 1
-        if voiced:
+    def _go_on(self, window: _Window) -> None:
+        self._unvoiced_windows = 0 if window.is_voiced else self._unvoiced_windows + 1
+        if window.is_voiced:
             for held in self._held:
                 self._release(held)
             self._held.clear()
@@ -139,7 +139,7 @@ class VoiceActivityGate:
         if self.open:
             # Too short for a window, but the last word may end in it.
             if self._unvoiced_windows < self._hang_over_windows and len(self._rest):
-                self._release(_Window(self._rest, self._next_sample - len(self._rest), None))
+                self._release(_Window(self._rest, self._next_sample - len(self._rest), False))
             self._close()
         self._held.clear()
         self._recent.clear()
@@ -161,24 +161,36 @@ class VoiceActivityGate:
         return chunks
 
 
-def _webrtc(aggressiveness: int) -> Callable[[NDArray[np.int16]], bool]:
-    """Return webrtcvad's test of a window; it adapts to the sound before, so windows come in order."""
-    import webrtcvad
+def silero() -> Callable[[NDArray[np.int16]], float]:
+    """Return Silero's probability of speech in a window; its memory goes from window to window."""
+    session = _silero_session()
+    memory = {"h": np.zeros((1, 1, 128), np.float32), "c": np.zeros((1, 1, 128), np.float32)}
+    before = np.zeros(CONTEXT, np.float32)
 
-    detector = webrtcvad.Vad(aggressiveness)
-    return lambda window: bool(detector.is_speech(window.tobytes(), SAMPLE_RATE))
+    def detect(window: NDArray[np.int16]) -> float:
+        nonlocal before
+        samples = window.astype(np.float32) / np.float32(FULL_SCALE)
+        inputs = {"input": np.concatenate([before, samples])[None], **memory}
+        probability, memory["h"], memory["c"] = session.run(None, inputs)
+        before = samples[-CONTEXT:]
+        return float(probability.item())
+
+    return detect
+
+
+@cache
+def _silero_session() -> Any:
+    """Load the network once; gates share it, as their memory is an input of each call."""
+    import onnxruntime
+
+    package = find_spec("faster_whisper")  # which need not be imported
+    assert package and package.origin
+    path = next((Path(package.origin).parent / "assets").glob("silero_vad*.onnx"))
+    options = onnxruntime.SessionOptions()
+    options.inter_op_num_threads = options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def _windows(seconds: float) -> int:
     return ceil(round(seconds * SAMPLE_RATE / WINDOW, 6))
-
-
-def _level(samples: NDArray[np.int16]) -> float:
-    power = float(np.mean(np.square(samples.astype(np.float64))))
-    return 10 * log10(power + 1e-3)
-
-
-def _modulated(levels: list[float], decibels: float) -> bool:
-    rise = max(level - low for level, low in zip(levels, accumulate(levels, min), strict=True))
-    fall = max(high - level for level, high in zip(levels, accumulate(levels, max), strict=True))
-    return min(rise, fall) >= decibels
