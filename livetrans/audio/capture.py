@@ -6,8 +6,7 @@ that was plugged in later only when they start anew: none of this reaches the pr
 The child writes to its standard output: one line of JSON, what was opened or why nothing was; then, after it has read
 one byte, blocks. The head of each has its kind, its frames, and the instant of its capture by `system_seconds`. The
 kind is sound, or why there is none now; blocks without sound have no frames and come about once a second. The child
-ends when the device does, when its parent has gone or is stopped (Ctrl+Z), so that nothing is heard meanwhile, and when
-another microphone becomes the default that it follows.
+ends when the device does, and when its parent has gone or is stopped (Ctrl+Z), so that nothing is heard meanwhile.
 """
 
 from __future__ import annotations
@@ -47,11 +46,9 @@ driver reports. At first macOS asks the user whether the terminal may use it."""
 QUEUED_BLOCKS = 1000
 """Most blocks that wait in the child for a parent that does not read, some ten seconds; later ones are dropped."""
 WATCH_SECONDS = 0.25
-"""Seconds between two looks at the parent and at the default device."""
-SUSPENDED, CHANGED = "suspended", "changed"
-"""Why a capture ended while its device was there: its process was stopped, or another device became the default."""
-_ENDINGS = {3: SUSPENDED, 4: CHANGED}
-"""By the child's exit code."""
+"""Seconds between two looks at the parent."""
+SUSPENDED_CODE = 3
+"""Exit code of a child that ended because its parent was stopped."""
 _NO_ANSWER = "The sound system does not answer: restart it, or plug the microphone in again."
 MICROPHONE, OUTPUT = "microphone", "output"
 """What is captured: a device that records, or what the computer plays."""
@@ -111,11 +108,11 @@ class Capture:
                 samples = np.frombuffer(read_all(self._output, 2 * frames), dtype="<i2").astype(np.int16)
                 yield Captured(samples, max(system_seconds() - captured_at, 0.0), _KINDS[kind])
 
-    def ending(self) -> str | None:
-        """Return `SUSPENDED` or `CHANGED` where that ended the blocks; None where the device did."""
+    def was_suspended(self) -> bool:
+        """Return whether the blocks ended because this process was stopped (Ctrl+Z); otherwise the device ended."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1.0)
-        return _ENDINGS.get(self._process.returncode)
+        return self._process.returncode == SUSPENDED_CODE
 
     def close(self) -> None:
         """Release the device; from any thread, any number of times."""
@@ -229,8 +226,7 @@ def capture(kind: str, wanted: str | int | None, number: int | None, commands: I
             on_end()
 
     # Daemons: a start that hangs must not keep this process.
-    follows_default = kind == MICROPHONE and wanted is None
-    threading.Thread(target=watch, args=(follows_default,), name="livetrans-watch", daemon=True).start()
+    threading.Thread(target=watch, name="livetrans-watch", daemon=True).start()
     threading.Thread(target=start, name="livetrans-start", daemon=True).start()
     patience = START_SECONDS if stream.absence is None else pulse.QUIET_SECONDS
     while True:
@@ -249,21 +245,18 @@ def capture(kind: str, wanted: str | int | None, number: int | None, commands: I
         patience = DEAD_SECONDS if stream.absence is None else pulse.QUIET_SECONDS
 
 
-def watch(follows_default: bool) -> None:
-    """End this process when its parent has gone or is stopped, or when the default device that it follows changes."""
+def watch() -> None:
+    """End this process when its parent has gone or is stopped."""
     import psutil  # type: ignore[import-untyped]
 
-    codes = {reason: code for code, reason in _ENDINGS.items()}
-    parent, device = os.getppid(), portaudio.default_input() if follows_default else None
+    parent = os.getppid()
     while True:
         time.sleep(WATCH_SECONDS)
         if os.getppid() != parent:
             os._exit(0)  # While nothing is played, no write to a closed pipe would end it.
         with suppress(psutil.Error, OSError):
             if psutil.Process(parent).status() == psutil.STATUS_STOPPED:
-                os._exit(codes[SUSPENDED])
-        if device is not None and portaudio.default_input() not in (device, None):
-            os._exit(codes[CHANGED])
+                os._exit(SUSPENDED_CODE)
 
 
 def _main() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from livetrans.audio.capture import CHANGED, DEAD_SECONDS, OUTPUT, SUSPENDED, Capture
+from livetrans.audio.capture import DEAD_SECONDS, OUTPUT, Capture
 from livetrans.audio.file import Resampler
 from livetrans.audio.portaudio import ON_A_MAC, is_system_sound, zeros_advice
 from livetrans.audio.pulse import NO_PROGRAM, NO_SERVER, QUIET_SECONDS
@@ -21,6 +21,8 @@ from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+SUSPENDED = "suspended"
+"""Reason of the gap while the program was stopped."""
 RETRY_SECONDS = (0.5, 1.0, 2.0, 3.0)
 """Seconds between attempts to open a lost capture; the last one repeats."""
 SHORTEST_GAP = 0.5
@@ -127,8 +129,6 @@ class LiveSource:
     """Reason of a gap in which nothing could be captured."""
     shortest_pause = SHORTEST_GAP
     """Seconds without sound from which a gap is marked although the capture reported nothing."""
-    now: str
-    """Says what is captured since the system's choice changed."""
     lost: str
     """Says what to do while nothing can be captured."""
     back: str
@@ -170,15 +170,13 @@ class LiveSource:
             yield from self._read_capture()
             if self._closed:
                 break
-            ending = self._capture.ending()
-            self._silent_because = SUSPENDED if ending == SUSPENDED else self._silent_because or self.gap_reason
-            if ending is None:
+            was_suspended = self._capture.was_suspended()
+            self._silent_because = SUSPENDED if was_suspended else self._silent_because or self.gap_reason
+            if not was_suspended:
                 self._report_loss()
             self._capture.close()
-            if not (yield from self._open_again(at_once=ending is not None)):
+            if not (yield from self._open_again(at_once=was_suspended)):
                 break
-            if ending == CHANGED:
-                self._say("info", self.now)
         if self._silent_because and self._has_heard:
             self._report_gap(self._time.skip_to(self._clock.now()).start_sample)
 
@@ -293,7 +291,6 @@ class Microphone(LiveSource):
     """A microphone, or another device that records."""
 
     gap_reason = "microphone"
-    now = "The microphone is now '{}'."
     lost = (
         "The microphone '{}' gives no sound: plug it in, or restart the sound system; captions go on when it is back."
     )
@@ -347,7 +344,6 @@ class Playback(LiveSource):
 
     gap_reason = "output"
     shortest_pause = QUIET_SECONDS
-    now = "The output is now '{}'."
     lost = "What this computer plays cannot be heard: restart the sound server; captions go on when it is back."
     back = "What this computer plays is heard again"
 

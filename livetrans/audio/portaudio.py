@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +25,6 @@ COMMON_RATES = (48_000, 44_100)
 _SYSTEM_SOUND = re.compile(r"monitor|loopback|blackhole|soundflower|stereo mix", re.IGNORECASE)
 
 ON_A_MAC = sys.platform == "darwin"
-_SYSTEM_OBJECT = ctypes.c_uint32(1)
-"""CoreAudio's number of the object whose properties are the system's."""
 _TERMINALS = {"Apple_Terminal": "Terminal", "iTerm.app": "iTerm", "vscode": "Visual Studio Code"}
 """Names of programs in System Settings, by $TERM_PROGRAM, where they differ."""
 
@@ -153,41 +149,6 @@ def portaudio_version() -> str | None:
     except subprocess.TimeoutExpired:
         return "a PortAudio that does not answer"
     return answer.stdout.partition(",")[0].strip() or None
-
-
-def default_input() -> int | None:
-    """Return CoreAudio's number of the device that is the default now; None on other systems.
-
-    PortAudio knows the default of its start only. Elsewhere the sound server moves what listens to its default.
-    """
-    core = _core_audio()
-    device, size = ctypes.c_uint32(), ctypes.c_uint32(4)
-    if core is None or core.AudioObjectGetPropertyData(
-        _SYSTEM_OBJECT, _address(b"dIn "), 0, None, ctypes.byref(size), ctypes.byref(device)
-    ):
-        return None
-    return device.value
-
-
-@cache
-def _core_audio() -> Any:
-    """Return macOS's library of sound devices, which waits for no run loop of this program to see new devices."""
-    if not ON_A_MAC:
-        return None
-    try:
-        core = ctypes.CDLL("/System/Library/Frameworks/CoreAudio.framework/CoreAudio")
-    except OSError:
-        return None
-    no_loop = ctypes.c_void_p()
-    core.AudioObjectSetPropertyData(
-        _SYSTEM_OBJECT, _address(b"rnlp"), 0, None, ctypes.sizeof(no_loop), ctypes.byref(no_loop)
-    )
-    return core
-
-
-def _address(selector: bytes) -> ctypes.Array[ctypes.c_uint32]:
-    """Return an AudioObjectPropertyAddress of global scope and main element."""
-    return (ctypes.c_uint32 * 3)(int.from_bytes(selector, "big"), int.from_bytes(b"glob", "big"), 0)
 
 
 def is_system_sound(name: str) -> bool:

@@ -19,7 +19,7 @@ import pytest
 
 from livetrans.audio import capture as capturing
 from livetrans.audio import portaudio
-from livetrans.audio.capture import _ENDINGS, _HEAD, MICROPHONE, OUTPUT, QUEUED_BLOCKS, SUSPENDED, Capture
+from livetrans.audio.capture import _HEAD, MICROPHONE, OUTPUT, QUEUED_BLOCKS, SUSPENDED_CODE, Capture
 from livetrans.audio.portaudio import Device, DeviceStream, choose_device, list_devices
 from livetrans.errors import LivetransError, SourceError, UsageError
 from livetrans.events import SAMPLE_RATE
@@ -76,7 +76,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run what the child runs; return the line that it writes, and what comes after it."""
     monkeypatch.setattr(capturing, "START_SECONDS", 0.05)
     monkeypatch.setattr(capturing, "DEAD_SECONDS", 0.05)
-    monkeypatch.setattr(capturing, "watch", lambda follows_default: None)
+    monkeypatch.setattr(capturing, "watch", lambda: None)
 
     def run(
         fake: FakeSoundDevice,
@@ -206,7 +206,7 @@ def test_of_two_devices_of_one_name_the_same_one_is_opened_again() -> None:
 
 
 def test_a_capture_ends_when_its_parent_is_stopped() -> None:
-    child = "from livetrans.audio.capture import watch; print('watching', flush=True); watch(False)"
+    child = "from livetrans.audio.capture import watch; print('watching', flush=True); watch()"
     parent = f"""
 import subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", {child!r}], stdout=subprocess.PIPE)
@@ -224,7 +224,7 @@ print(child.wait(), flush=True)
         assert time.monotonic() < patience, "it goes on listening"
         time.sleep(0.05)
     process.send_signal(signal.SIGCONT)
-    assert _ENDINGS[int(process.communicate(timeout=30)[0])] == SUSPENDED
+    assert int(process.communicate(timeout=30)[0]) == SUSPENDED_CODE
 
 
 def test_a_child_that_dies_in_its_answer_is_a_sound_system_that_does_not_answer(

@@ -51,8 +51,8 @@ class OwnClock:
     def _reach(self, instant: float) -> None:
         self._clock.advance(max(instant - self._clock.now(), 0.0))
 
-    def ending(self) -> None:
-        return None
+    def was_suspended(self) -> bool:
+        return False
 
     def close(self) -> None: ...
 
