@@ -22,48 +22,49 @@ from numpy.typing import NDArray
 from livetrans.audio.echo import EchoCanceller
 from livetrans.events import FULL_SCALE, SAMPLE_RATE, AudioChunk
 
-FRAME = 320
+FRAME_SAMPLES = 320
 """Samples of a frame of levels: 20 ms."""
-TRANSFORM = 512
+TRANSFORM_SAMPLES = 512
 """Samples of its Fourier transform: the next power of two."""
 BANDS = 16
-LOWEST, HIGHEST = 150.0, 5000.0
+LOWEST_HERTZ, HIGHEST_HERTZ = 150.0, 5000.0
 """Hertz of the bands: what loudspeakers of computers play and microphones hear of speech."""
-FLOOR = 4.2e-8
+FLOOR_POWER = 4.2e-8
 """Power, of full scale, that is added to each band: what is below it is no speech."""
-SILENCE = 10 * log10(FLOOR)
+SILENCE_DECIBELS = 10 * log10(FLOOR_POWER)
 """Decibels of a band without sound."""
-BACK, AHEAD = 20, 8
-"""Frames before and behind a frame over which levels are compared."""
-SHORTEST = 5
+BACK_FRAMES, AHEAD_FRAMES = 20, 8
+"""Frames before and after a frame, over which levels are compared."""
+SHORTEST_FRAMES = 5
 """Frames that the user's speech lasts at least."""
-BEFORE, AFTER = 8, 15
-"""Frames before and behind it that pass too: the weak beginnings and ends of words."""
-SMOOTH = 6
+BEFORE_FRAMES, AFTER_FRAMES = 8, 15
+"""Frames before and after it, which pass too: the weak beginnings and ends of words."""
+SMOOTH_FRAMES = 6
 """Frames on each side over which the power of bleed is averaged."""
-EARLIEST, LATEST = -6, 26
+EARLIEST_FRAMES, LATEST_FRAMES = -6, 26
 """Frames by which bleed may follow what was played: the two capture devices have latencies of their own."""
-DECAY = 0.6
+ECHO_DECAY = 0.6
 """Share of the power of a room's echo that is left a frame later: a reverberation of half a second."""
 CORRELATED = 0.5
 """Correlation from which sound in the microphone is what was played."""
 UNKNOWN_PENALTY = 0.05
 """What is added to that for a delay that is not the usual one."""
-LOUDER = 6.0
+LOUDER_DECIBELS = 6.0
 """Decibels above the expected bleed from which a level is the user's."""
 USER_SHARE = 0.17
 """Share of such levels around a frame in which the user speaks."""
 TRUSTED = 0.3
 """Mean correlation from which what the microphone hears is expected to be bleed."""
-AUDIBLE = 10.0
+AUDIBLE_DECIBELS = 10.0
 """Decibels above the floor from which something was played."""
-UNSURE = 25
+AUDIBLE_LEVEL = SILENCE_DECIBELS + AUDIBLE_DECIBELS
+UNSURE_FRAMES = 25
 """Frames of the first sound that is played, in which nothing is known of the room: the microphone is silenced."""
-NEAR = 2
+NEAR_FRAMES = 2
 """Frames by which a delay may differ from the usual one: the levels of a frame are compared at whole frames."""
 LEARNING = 0.03
 """Weight of a frame in the learned delay and gains: a mean over some 0.7 s of sound."""
-LONGEST_GAP = 60 * SAMPLE_RATE
+LONGEST_GAP_SAMPLES = 60 * SAMPLE_RATE
 """Samples of lost sound that are filled with silence; before a longer gap all is forgotten."""
 
 
@@ -71,15 +72,15 @@ class _Levels:
     """Levels of bands in decibels, a row for each frame of source time."""
 
     def __init__(self) -> None:
-        edges = np.geomspace(LOWEST, HIGHEST, BANDS + 1)
-        frequencies = np.fft.rfftfreq(TRANSFORM, 1 / SAMPLE_RATE)
+        edges = np.geomspace(LOWEST_HERTZ, HIGHEST_HERTZ, BANDS + 1)
+        frequencies = np.fft.rfftfreq(TRANSFORM_SAMPLES, 1 / SAMPLE_RATE)
         self._bands = np.stack([(frequencies >= low) & (frequencies < high) for low, high in pairwise(edges)]).astype(
             np.float64
         )
-        self._window = np.hanning(FRAME)
+        self._window = np.hanning(FRAME_SAMPLES)
         self._rest = np.zeros(0, np.int16)
         self._rows = np.zeros((0, BANDS))
-        self._frames = np.zeros((0, FRAME), np.int16)
+        self._frames = np.zeros((0, FRAME_SAMPLES), np.int16)
         self.first = 0
         """Number of the first frame that is kept."""
 
@@ -90,28 +91,28 @@ class _Levels:
 
     def feed(self, chunk: AudioChunk) -> None:
         """Take sound; what was lost before it counts as silence."""
-        begin = self.next * FRAME + len(self._rest)
+        begin = self.next * FRAME_SAMPLES + len(self._rest)
         samples = chunk.samples
         if chunk.start_sample > begin:
-            silence = min(chunk.start_sample - begin, LONGEST_GAP)
+            silence = min(chunk.start_sample - begin, LONGEST_GAP_SAMPLES)
             if silence < chunk.start_sample - begin:
-                self.first = (chunk.start_sample - silence) // FRAME
+                self.first = (chunk.start_sample - silence) // FRAME_SAMPLES
                 self._rows, self._frames, self._rest = self._rows[:0], self._frames[:0], self._rest[:0]
-                silence = chunk.start_sample - self.first * FRAME
+                silence = chunk.start_sample - self.first * FRAME_SAMPLES
             samples = np.concatenate([np.zeros(silence, np.int16), samples])
         samples = np.concatenate([self._rest, samples])
-        count = len(samples) // FRAME
-        frames = samples[: count * FRAME].reshape(count, FRAME)
+        count = len(samples) // FRAME_SAMPLES
+        frames = samples[: count * FRAME_SAMPLES].reshape(count, FRAME_SAMPLES)
         # Parseval: each bin but the first and the last stands for two, and the window takes a part of the power.
-        power = 2 * np.abs(np.fft.rfft(frames / FULL_SCALE * self._window, TRANSFORM)) ** 2
-        power /= TRANSFORM * (self._window**2).sum()
+        power = 2 * np.abs(np.fft.rfft(frames / FULL_SCALE * self._window, TRANSFORM_SAMPLES)) ** 2
+        power /= TRANSFORM_SAMPLES * (self._window**2).sum()
         self._frames = np.concatenate([self._frames, frames])
-        self._rows = np.concatenate([self._rows, 10 * np.log10(power @ self._bands.T + FLOOR)])
-        self._rest = samples[count * FRAME :]
+        self._rows = np.concatenate([self._rows, 10 * np.log10(power @ self._bands.T + FLOOR_POWER)])
+        self._rest = samples[count * FRAME_SAMPLES :]
 
     def rows(self, begin: int, end: int) -> NDArray[np.float64]:
         """Return the levels of frames; silence where there are none."""
-        rows = np.full((end - begin, BANDS), SILENCE)
+        rows = np.full((end - begin, BANDS), SILENCE_DECIBELS)
         low, high = max(begin, self.first), min(end, self.next)
         if high > low:
             rows[low - begin : high - begin] = self._rows[low - self.first : high - self.first]
@@ -120,7 +121,7 @@ class _Levels:
     def sound(self, frame: int) -> NDArray[np.float64]:
         """Return the sound of a frame, -1..1; silence where there is none."""
         is_kept = self.first <= frame < self.next
-        return self._frames[frame - self.first] / FULL_SCALE if is_kept else np.zeros(FRAME)
+        return self._frames[frame - self.first] / FULL_SCALE if is_kept else np.zeros(FRAME_SAMPLES)
 
     def forget(self, before: int) -> None:
         """Drop the frames before the one with this number."""
@@ -134,7 +135,7 @@ class BleedFilter:
     """A filter of the microphone that silences what it hears of the loudspeaker."""
 
     def __init__(self) -> None:
-        self._canceller = EchoCanceller(FRAME)
+        self._canceller = EchoCanceller(FRAME_SAMPLES)
         self._played = _Levels()
         self._heard = _Levels()
         self._held = np.zeros(0, np.int16)
@@ -143,7 +144,7 @@ class BleedFilter:
         self._gains = np.zeros(BANDS)
         """Decibels of the bleed less those of what was played."""
         self._is_known = False
-        self._delays = np.zeros(LATEST - EARLIEST)
+        self._delays = np.zeros(LATEST_FRAMES - EARLIEST_FRAMES)
         """Mean correlation at each delay, the latest first."""
         self._compared = 0
         """Frames in which something was played."""
@@ -169,30 +170,30 @@ class BleedFilter:
         if not len(chunk.samples):
             yield chunk
             return
-        yield from self._give(self._heard.next - AHEAD)
+        yield from self._give(self._heard.next - AHEAD_FRAMES)
 
     def flush(self) -> Iterator[AudioChunk]:
         """Yield what is held back, at the end of the sound or at a gap in it."""
         if len(self._held):
-            yield from self._give(self._heard.next + 1 + SHORTEST + BEFORE)
+            yield from self._give(self._heard.next + 1 + SHORTEST_FRAMES + BEFORE_FRAMES)
         self._canceller.forget_sound()
 
     def _give(self, judged: int) -> Iterator[AudioChunk]:
         """Judge the frames before `judged`; yield the held sound that they decide about."""
         begin = self._next_sample - len(self._held)
         if not self._judged:
-            self._first_judged = begin // FRAME
+            self._first_judged = begin // FRAME_SAMPLES
         for frame in range(self._first_judged + len(self._judged), judged):
             self._judged.append(self._is_user(frame))
-        count = min((judged - SHORTEST - BEFORE) * FRAME - begin, len(self._held))
+        count = min((judged - SHORTEST_FRAMES - BEFORE_FRAMES) * FRAME_SAMPLES - begin, len(self._held))
         if count <= 0:
             return
         samples, self._held = self._held[:count].copy(), self._held[count:]
-        frames = range(begin // FRAME, -(-(begin + count) // FRAME))
+        frames = range(begin // FRAME_SAMPLES, -(-(begin + count) // FRAME_SAMPLES))
         passed = self._passed()
         for frame in frames:
-            low, high = max(frame * FRAME - begin, 0), min((frame + 1) * FRAME - begin, count)
-            if high - low == FRAME:
+            low, high = max(frame * FRAME_SAMPLES - begin, 0), min((frame + 1) * FRAME_SAMPLES - begin, count)
+            if high - low == FRAME_SAMPLES:
                 samples[low:high] = self._cancelled(frame, samples[low:high])
             if not passed[frame - self._first_judged]:
                 samples[low:high] = 0
@@ -204,67 +205,69 @@ class BleedFilter:
         yield AudioChunk(samples, begin, at, self._last.track)
 
     def _cancelled(self, frame: int, heard: NDArray[np.int16]) -> NDArray[np.int16]:
-        """Return a frame of the microphone less the echo; what was played is taken `EARLIEST` frames ahead of it."""
-        if self._played.rows(frame - LATEST, frame - EARLIEST + 1).max() < SILENCE + AUDIBLE:
+        """Return a frame of the microphone without the echo of what was played up to `EARLIEST_FRAMES` before it."""
+        if self._played.rows(frame - LATEST_FRAMES, frame - EARLIEST_FRAMES + 1).max() < AUDIBLE_LEVEL:
             self._canceller.forget_sound()
             return heard
-        rest = self._canceller.cancel(self._played.sound(frame - EARLIEST), heard / FULL_SCALE)
+        rest = self._canceller.cancel(self._played.sound(frame - EARLIEST_FRAMES), heard / FULL_SCALE)
         return np.clip(np.rint(rest * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1).astype(np.int16)
 
     def _passed(self) -> NDArray[np.bool_]:
         """Return which judged frames pass: those of the user's speech, with a few frames around it."""
         judged = np.array(self._judged)
-        lasting = np.convolve(judged, np.ones(SHORTEST), "valid") == SHORTEST
-        inside = np.convolve(lasting, np.ones(SHORTEST)) > 0
-        around = np.convolve(inside, np.ones(BEFORE + AFTER + 1)) > 0
-        return around[BEFORE : BEFORE + len(judged)]
+        lasting = np.convolve(judged, np.ones(SHORTEST_FRAMES), "valid") == SHORTEST_FRAMES
+        inside = np.convolve(lasting, np.ones(SHORTEST_FRAMES)) > 0
+        around = np.convolve(inside, np.ones(BEFORE_FRAMES + AFTER_FRAMES + 1)) > 0
+        return around[BEFORE_FRAMES : BEFORE_FRAMES + len(judged)]
 
     def _forget(self, last: int) -> None:
         """Drop what later frames than `last` do not need."""
-        kept = max(last - AFTER - SHORTEST - BEFORE, self._first_judged)
+        kept = max(last - AFTER_FRAMES - SHORTEST_FRAMES - BEFORE_FRAMES, self._first_judged)
         del self._judged[: kept - self._first_judged]
         self._first_judged = kept
-        self._heard.forget(kept - BACK)
-        self._played.forget(kept - BACK - LATEST - 1)
+        self._heard.forget(kept - BACK_FRAMES)
+        self._played.forget(kept - BACK_FRAMES - LATEST_FRAMES - 1)
 
     def _is_user(self, frame: int) -> bool:
         """Return whether the user is heard in a frame; learn delay and gains from it."""
-        heard = self._heard.rows(frame - BACK, frame + AHEAD + 1)
-        played = self._played.rows(frame - BACK - LATEST, frame + AHEAD + 1 - EARLIEST)
-        if played.max() < SILENCE + AUDIBLE:
+        heard = self._heard.rows(frame - BACK_FRAMES, frame + AHEAD_FRAMES + 1)
+        played = self._played.rows(frame - BACK_FRAMES - LATEST_FRAMES, frame + AHEAD_FRAMES + 1 - EARLIEST_FRAMES)
+        if played.max() < AUDIBLE_LEVEL:
             return True
         power = 10 ** (played / 10)
         for row in range(1, len(power)):
-            power[row] = np.maximum(power[row], DECAY * power[row - 1])
+            power[row] = np.maximum(power[row], ECHO_DECAY * power[row - 1])
         played = 10 * np.log10(power)
-        # Window l is what was played LATEST - l frames before; shape (delay, frame, band).
-        windows = np.lib.stride_tricks.sliding_window_view(played, BACK + AHEAD + 1, axis=0).transpose(0, 2, 1)
-        mine = heard - heard.mean(axis=0)
-        theirs = windows - windows.mean(axis=1, keepdims=True)
+        # Window l is what was played LATEST_FRAMES - l frames before; shape (delay, frame, band).
+        windows = np.lib.stride_tricks.sliding_window_view(played, BACK_FRAMES + AHEAD_FRAMES + 1, axis=0).transpose(
+            0, 2, 1
+        )
+        heard_change = heard - heard.mean(axis=0)
+        played_change = windows - windows.mean(axis=1, keepdims=True)
         # Pearson's correlation over all bands; a constant level has none.
-        scale = np.sqrt((mine**2).sum() * (theirs**2).sum(axis=(1, 2))) + 1e-9
-        correlation = ((theirs * mine).sum(axis=(1, 2)) / scale)[: len(self._delays)]
+        scale = np.sqrt((heard_change**2).sum() * (played_change**2).sum(axis=(1, 2))) + 1e-9
+        correlation = ((played_change * heard_change).sum(axis=(1, 2)) / scale)[: len(self._delays)]
         usual = int(self._delays.argmax())
-        now = windows[:, BACK] > SILENCE + AUDIBLE
-        if now.any() and heard[BACK].max() > SILENCE + AUDIBLE:
+        now = windows[:, BACK_FRAMES] > AUDIBLE_LEVEL
+        if now.any() and heard[BACK_FRAMES].max() > AUDIBLE_LEVEL:
             self._delays += LEARNING * (correlation - self._delays)
         self._compared += bool(now.any())
-        near = abs(np.arange(len(correlation)) - usual) <= NEAR
+        near = abs(np.arange(len(correlation)) - usual) <= NEAR_FRAMES
         best = int(np.where(near, correlation + UNKNOWN_PENALTY, correlation).argmax())
         threshold = CORRELATED if near[best] else CORRELATED + UNKNOWN_PENALTY
         is_correlated = bool(now[best].any()) and correlation[best] >= threshold
         if is_correlated:
-            self._learn(heard[BACK] - windows[best, BACK], now[best])
-        if self._compared < UNSURE:
+            self._learn(heard[BACK_FRAMES] - windows[best, BACK_FRAMES], now[best])
+        if self._compared < UNSURE_FRAMES:
             return False
         if self._delays.max() < TRUSTED:
             return not is_correlated
-        around = slice(BACK - SMOOTH, BACK + SMOOTH + 1)
+        around = slice(BACK_FRAMES - SMOOTH_FRAMES, BACK_FRAMES + SMOOTH_FRAMES + 1)
         # The loudest of three delays, as what is heard may begin anywhere in a frame.
         expected = windows[max(usual - 1, 0) : usual + 2, around].max(axis=0) + self._gains
-        excess = heard[around] - np.maximum(expected, SILENCE)
-        audible = heard[around] > SILENCE + AUDIBLE / 2
-        share = float((excess[audible] > LOUDER).mean()) if audible.any() else 0.0
+        excess = heard[around] - np.maximum(expected, SILENCE_DECIBELS)
+        audible = heard[around] > SILENCE_DECIBELS + AUDIBLE_DECIBELS / 2
+        share = float((excess[audible] > LOUDER_DECIBELS).mean()) if audible.any() else 0.0
         return share > USER_SHARE
 
     def _learn(self, difference: NDArray[np.float64], is_audible: NDArray[np.bool_]) -> None:

@@ -20,7 +20,7 @@ TRANSITION = 0.997
 and less where the clocks of loudspeaker and microphone differ: 7 instead of 10 dB at 0.9997, 30 ppm apart."""
 SMOOTHING = 0.87
 """Of the power of the near end, from one block to the next: a mean over some 0.15 s, as long as a syllable."""
-NEW = 0.5
+NEW_SHARE = 0.5
 """Share of a transform's samples that belong to the block (the papers' R/M); the others are those of the last one."""
 
 
@@ -55,11 +55,11 @@ class EchoCanceller:
         error = np.fft.rfft(np.concatenate([np.zeros(self._block), heard - self._echo()]))
         self._near_power = SMOOTHING * self._near_power + (1 - SMOOTHING) * np.abs(error) ** 2
         # The last term keeps bins without any power from a division by zero.
-        rate = self._uncertainty / ((self._uncertainty * power).sum(axis=0) + self._near_power / NEW + 1e-10)
+        rate = self._uncertainty / ((self._uncertainty * power).sum(axis=0) + self._near_power / NEW_SHARE + 1e-10)
         response = np.fft.irfft(self._room + rate * np.conj(self._spectra) * error, axis=1)
         response[:, self._block :] = 0.0
         self._room = np.fft.rfft(response, axis=1)
-        self._uncertainty = TRANSITION**2 * (1 - NEW * rate * power) * self._uncertainty
+        self._uncertainty = TRANSITION**2 * (1 - NEW_SHARE * rate * power) * self._uncertainty
         self._uncertainty += (1 - TRANSITION**2) * np.abs(self._room) ** 2
         cancelled = heard - self._echo()
         return cancelled if (cancelled**2).sum() < (heard**2).sum() else heard

@@ -21,9 +21,9 @@ from livetrans.text import duration
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-CHUNK = 960
+CHUNK_SAMPLES = 960
 """Samples of a chunk: 60 ms, two windows of the gate."""
-MOST = 160 * CHUNK
+MOST_SAMPLES = 160 * CHUNK_SAMPLES
 """Most samples at once, about ten seconds: after a wait minutes are due, and back-pressure is looked at by chunk."""
 _MISSING_SECONDS = 0.25
 _MISSING_SHARE = 0.02
@@ -82,7 +82,7 @@ class AudioFile:
         """Length in seconds up to the end of the part."""
         self.skipped = 0.0  # A file waits until it is read.
         skipped = self._decoder.skip(self._first)
-        self._pending = self._read(CHUNK)
+        self._pending = self._read(CHUNK_SAMPLES)
         if not len(self._pending):
             self._decoder.close()
             if self._first > skipped > 0:
@@ -104,7 +104,7 @@ class AudioFile:
                 if wanted == 0:
                     continue
                 # One chunk ahead, so that the end is known when the last chunk is due.
-                self._pending = np.concatenate([self._pending, self._read(wanted + CHUNK - len(self._pending))])
+                self._pending = np.concatenate([self._pending, self._read(wanted + CHUNK_SAMPLES - len(self._pending))])
                 samples, self._pending = self._pending[:wanted], self._pending[wanted:]
                 start, played = self._first + played, played + len(samples)
                 yield AudioChunk(samples, start, self._pace.instant(played / SAMPLE_RATE) if self._real_time else None)
@@ -131,14 +131,14 @@ class AudioFile:
     def _due_samples(self, position: int) -> int:
         """Return the number of samples due: whole chunks, or the rest; 0 after a wait, as a pause may have begun."""
         if not self._real_time:
-            return CHUNK
-        due = int(self._pace.elapsed() * SAMPLE_RATE + 0.5) // CHUNK * CHUNK - position
+            return CHUNK_SAMPLES
+        due = int(self._pace.elapsed() * SAMPLE_RATE + 0.5) // CHUNK_SAMPLES * CHUNK_SAMPLES - position
         if due > 0:
-            return min(due, MOST)
-        available = min(CHUNK, len(self._pending))
+            return min(due, MOST_SAMPLES)
+        available = min(CHUNK_SAMPLES, len(self._pending))
         end = (position + available) / SAMPLE_RATE
         # Half a sample early counts as due: seconds are floats, and a wait below their resolution would never end.
-        if available < CHUNK and self._pace.elapsed() + 0.5 / SAMPLE_RATE >= end:
+        if available < CHUNK_SAMPLES and self._pace.elapsed() + 0.5 / SAMPLE_RATE >= end:
             return available
         self._clock.sleep(end - self._pace.elapsed())
         return 0
@@ -198,7 +198,7 @@ def decoded(stream: Piped, name: str) -> Iterator[NDArray[np.int16]]:
     """
     decoder = _SoundDecoder(Path(name), stream)
     try:
-        while len(samples := decoder.read(CHUNK)):
+        while len(samples := decoder.read(CHUNK_SAMPLES)):
             yield samples
     finally:
         decoder.close()

@@ -96,7 +96,7 @@ class Listening:
     """Ends the source soon, from any thread, any number of times."""
     listener: ListeningState | None = None
     """None for a recorded stream, which has no sound to be behind with."""
-    listen_for: Callable[[str | None], None] = lambda language: None
+    expect_language: Callable[[str | None], None] = lambda language: None
     """Expect a spoken language by its code, or detect it, from any thread; a recorded stream has none to choose."""
     origin: Origin | None = None
 

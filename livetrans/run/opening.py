@@ -153,7 +153,7 @@ def _listening(
             state.close()
             recogniser.interrupt()
 
-    return Listening(transcripts, pause, close, state, recogniser.listen_for, origin)
+    return Listening(transcripts, pause, close, state, recogniser.expect_language, origin)
 
 
 def _pass_began(opened: Sequence[Stages]) -> float | None:

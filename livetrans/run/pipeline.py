@@ -70,7 +70,7 @@ class Pipeline(Run):
         with self._change:
             self.settings = settings = after_key(self.settings, key, value)
             if key == "from" and self._listening:
-                self._listening.listen_for(spoken_code(settings.source_language))
+                self._listening.expect_language(spoken_code(settings.source_language))
             self.publish(SettingChanged(key, value))  # Here, so that events have the order of changes.
         return settings
 
@@ -102,7 +102,7 @@ class Pipeline(Run):
                 if self._is_paused:
                     listening.pause(True)
                 if self.settings.sources != self._sources_at_first:
-                    listening.listen_for(spoken_code(self.settings.source_language))
+                    listening.expect_language(spoken_code(self.settings.source_language))
                 signature = self._translating.signature
                 self.publish(RunStarted(signature, self.settings, listening.origin, time.time()))
             for transcript in listening.transcripts:

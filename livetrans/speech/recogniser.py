@@ -38,7 +38,7 @@ class Recogniser(Protocol):
     def hot_words(self) -> tuple[str, ...]:
         """The hot words of the settings that it uses; none if its model takes none."""
 
-    def listen_for(self, language: str | None) -> None:
+    def expect_language(self, language: str | None) -> None:
         """Expect a language, by its code, from the next pass on; None detects it. From any thread.
 
         A model that does not know it goes on as before.

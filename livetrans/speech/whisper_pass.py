@@ -100,7 +100,7 @@ class WhisperPasses(ABC):
                 f"only: {', '.join(self.languages)}."
             )
 
-    def listen_for(self, language: str | None) -> None:
+    def expect_language(self, language: str | None) -> None:
         if self._multilingual and language in (None, *self.languages):
             self._reports = True
             self._spoken.fix(language)

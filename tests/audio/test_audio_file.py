@@ -10,7 +10,7 @@ import av
 import numpy as np
 import pytest
 
-from livetrans.audio.file import CHUNK, AudioFile
+from livetrans.audio.file import CHUNK_SAMPLES, AudioFile
 from livetrans.audio.source import Part, ReplayClock
 from livetrans.clock import ManualClock
 from livetrans.errors import SourceError, UsageError
@@ -57,7 +57,7 @@ def test_a_wav_comes_as_it_is_in_chunks_of_60_ms(tmp_path: Path) -> None:
     assert source.duration == pytest.approx(1.234)
     chunks = list(source)
     assert np.array_equal(joined(chunks), samples)
-    assert {len(chunk.samples) for chunk in chunks[:-1]} == {CHUNK}
+    assert {len(chunk.samples) for chunk in chunks[:-1]} == {CHUNK_SAMPLES}
     assert all(chunk.captured_at is None for chunk in chunks)
 
 
@@ -95,8 +95,8 @@ def test_in_real_time_a_chunk_comes_when_it_is_due_and_a_busy_listener_gets_all_
         if len(chunks) == 3:
             clock.advance(2.5)
     assert np.array_equal(joined(chunks), samples)
-    assert len(chunks[3].samples) == 41 * CHUNK
-    assert all(chunk.start_sample % CHUNK == 0 for chunk in chunks)
+    assert len(chunks[3].samples) == 41 * CHUNK_SAMPLES
+    assert all(chunk.start_sample % CHUNK_SAMPLES == 0 for chunk in chunks)
 
 
 def test_a_pause_moves_what_is_due(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_pause_moves_what_is_due(tmp_path: Path) -> None:
     clock.advance(30.0)
     threading.Timer(0.05, source.pause, [False]).start()
     chunk = next(chunks)
-    assert len(chunk.samples) == CHUNK
+    assert len(chunk.samples) == CHUNK_SAMPLES
     assert chunk.captured_at == pytest.approx(30.0 + chunk.end)
 
 
@@ -119,7 +119,7 @@ def test_a_suspension_moves_what_is_due_and_a_busy_listener_does_not(tmp_path: P
     next(chunks)
     clock.advance(60.0)
     chunk = next(chunks)
-    assert (chunk.start_sample, len(chunk.samples)) == (CHUNK, CHUNK)
+    assert (chunk.start_sample, len(chunk.samples)) == (CHUNK_SAMPLES, CHUNK_SAMPLES)
     assert clock.now() == pytest.approx(60.0 + chunk.end) and chunk.captured_at == pytest.approx(chunk.end)
     for _ in range(32):  # As the thread does that watches the run.
         clock.advance(0.25)

@@ -83,7 +83,7 @@ def test_a_run_that_ends_waits_for_its_last_pass_alone() -> None:
 
 def test_a_pass_is_interrupted_once_however_often_a_run_is_ended() -> None:
     interrupted: list[int] = []
-    recogniser = SimpleNamespace(interrupt=lambda: interrupted.append(1), listen_for=None)
+    recogniser = SimpleNamespace(interrupt=lambda: interrupted.append(1), expect_language=None)
     stages = SimpleNamespace(recogniser=recogniser)
     listening = opening._listening([], iter(()), [stages], ListeningState(ManualClock()), None)  # type: ignore[list-item]
     for _ in range(3):

@@ -47,7 +47,7 @@ class ScriptedRecogniser:
         self.language: str | None = None
         """What every hypothesis says of its language."""
 
-    def listen_for(self, language: str | None) -> None:
+    def expect_language(self, language: str | None) -> None:
         self.language = language
 
     def reload(self) -> None:

@@ -51,13 +51,13 @@ def test_what_the_user_sets_stays_until_it_is_detected_again(passes: list[tuple[
 def test_another_language_ends_the_segment_with_its_committed_words_and_loses_none(step: float) -> None:
     words = [Word(f"w{number}", number * 0.5, number * 0.5 + 0.4) for number in range(16)]
     recogniser = ScriptedRecogniser(words)
-    recogniser.listen_for("en")
+    recogniser.expect_language("en")
     settings = TranscriberSettings(step=step, adaptive=False)
     transcriber = Transcriber(recogniser, settings, ManualClock())
     samples = speak(words, 8.0)
     found = transcriber.feed(SpeechChunk(samples[: 16_000 * 4], 0))
     assert {one.language for one in found} == {"en"}
-    recogniser.listen_for("fr")
+    recogniser.expect_language("fr")
     found += transcriber.feed(SpeechChunk(samples[16_000 * 4 :], 16_000 * 4))
     found += transcriber.flush()
     finals = [one for one in found if one.final]

@@ -224,11 +224,11 @@ def test_a_change_of_language_needs_several_passes_and_a_set_one_none(random_mod
     detected.append("ja")
     assert {"de"} >= set(languages(AGREEING_PASSES - 1)) - {None}
     assert {"ja"} >= set(languages(2)) - {None} and recogniser.language == "ja"
-    recogniser.listen_for("fr")
+    recogniser.expect_language("fr")
     assert {"fr"} >= set(languages(2)) - {None} and recogniser.language == "fr"
-    recogniser.listen_for("tlh")
+    recogniser.expect_language("tlh")
     assert recogniser.language == "fr"
-    recogniser.listen_for(None)
+    recogniser.expect_language(None)
     assert recogniser.language is None
     fixed = WhisperRecogniser(RecogniserSettings(random_model, "de", threads=1))
     assert fixed.recognise(hiss(6.0)).language is None

@@ -252,7 +252,7 @@ def test_the_language_that_is_set_is_the_language_of_the_next_pass(random_model:
     recogniser._process.ask = answer  # type: ignore[method-assign]
     for listening in (recogniser, track):
         listening.recognise(hiss(1.0))
-    recogniser.listen_for("fr")
+    recogniser.expect_language("fr")
     recogniser.recognise(hiss(1.0))
     assert [code for code in languages if code] == ["de", "ja", "fr"]
     with pytest.raises(UsageError, match="tlh"):
