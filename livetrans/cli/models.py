@@ -113,9 +113,9 @@ def list_command(as_json: bool) -> None:
 @click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], help="For a purpose: as in `livetrans mic`.")
 @click.option("--yes", is_flag=True, help="Fetch without asking, even if the licence restricts the use.")
 def pull_command(name: str, sources: tuple[str, ...], targets: tuple[str, ...], engine: str, yes: bool) -> None:
-    """Fetch a model, or for NAME small, good or best a recogniser and a translator for --from and --to.
+    """Fetch a model, or a recogniser and a translator.
 
-    A model is a name from the list, owner/repository:file.gguf or owner/repository:Q4_K_M (a translator),
+    NAME small, good or best stands for a pair that knows --from and --to. Any other is a name from the list, owner/repository:file.gguf or owner/repository:Q4_K_M (a translator),
     owner/repository (a recogniser in faster-whisper's format), owner/repository:file.bin (in whisper.cpp's), or the
     address of its page on the hub. Run the same command again to continue a fetch that was cut.
     """
