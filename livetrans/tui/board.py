@@ -81,11 +81,6 @@ class Board:
         self.history.extend(finals)
         return finals
 
-    @property
-    def sentence(self) -> int | None:
-        """The first segment that is shown as current, or heard where nothing of it is shown yet."""
-        return min((*self._current, *self._transcripts), default=None)
-
     def source(self) -> tuple[str, str]:
         """Return the source of the current captions in two parts: what will not change, and what may."""
         committed = whole = ""
@@ -121,13 +116,13 @@ class Boards:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._of = {language: Board() for language in settings.targets}
-        self._mine = [Board()] if settings.meeting else []
+        self._microphone = [Board()] if settings.meeting else []
         self._language = settings.target_language
 
     @property
     def shown(self) -> list[Board]:
         """Those that are shown, of each track in its place."""
-        return [self._of[self._language], *self._mine]
+        return [self._of[self._language], *self._microphone]
 
     def show(self, language: str) -> None:
         self._language = language
@@ -136,29 +131,24 @@ class Boards:
     def history(self) -> list[Caption]:
         """The captions that became history on the shown boards, in the order of speech where there are two."""
         found = list(chain.from_iterable(board.history for board in self.shown))
-        return sorted(found, key=lambda caption: caption.start) if self._mine else found
+        return sorted(found, key=lambda caption: caption.start) if self._microphone else found
 
     @property
     def captions(self) -> list[Caption]:
         """The captions that are shown as current."""
         return list(chain.from_iterable(board.captions for board in self.shown))
 
-    @property
-    def sentences(self) -> tuple[int | None, ...]:
-        """The first segment of each track that is shown as current, or heard where nothing of it is shown yet."""
-        return tuple(board.sentence for board in self.shown)
-
     def feed(self, event: Caption | Transcript | Gap) -> list[Caption]:
         """Take an event in the languages that it is of; return what became history on the shown boards."""
         finished: list[Caption] = []
         if self._settings.is_microphone(event.track):
-            finished = self._mine[0].feed(event)
+            finished = self._microphone[0].feed(event)
         else:
             for language, board in self._of.items():
                 if len(self._of) == 1 or not isinstance(event, Caption) or event.language == language:
                     new = board.feed(event)
                     finished = new if language == self._language else finished
-        if finished and self._mine:
+        if finished and self._microphone:
             # A final of the other track that began earlier goes before it.
             finished = [final for board in self.shown for final in board.end_before(finished[-1].start)] + finished
         return finished
@@ -173,7 +163,7 @@ class Boards:
         return finished
 
     def clear(self) -> None:
-        for board in (*self._of.values(), *self._mine):
+        for board in (*self._of.values(), *self._microphone):
             board.clear()
 
 
@@ -187,9 +177,10 @@ class Posted(Message):
     event: Event
 
     def can_replace(self, message: Message) -> bool:
-        """Return whether the waiting `message` makes this one needless: a newer partial or final of its segment does.
+        """Return whether a newer `message` makes this one needless.
 
-        A final caption is never replaced.
+        If a partial waits to be drawn and a newer partial or the final of its segment comes, the newer one is drawn
+        alone. A final is never replaced.
         """
         if not isinstance(message, Posted):
             return False

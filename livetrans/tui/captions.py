@@ -206,15 +206,6 @@ class History(VerticalScroll):
         self.clear()
         await self.extend(captions[-HISTORY_CAPTIONS:])
 
-    def rows(self) -> dict[int, str]:
-        """Return the text of the rows in view, by their row on the screen."""
-        rows: dict[int, str] = {}
-        for line in reversed(self._lines):
-            if line.region.bottom <= self.region.y:
-                break
-            rows |= line.rows()
-        return {row: text for row, text in rows.items() if self.region.y <= row < self.region.bottom}
-
     def find(self, text: str, before: FinishedCaption | None = None) -> FinishedCaption | None:
         """Scroll to the newest caption that contains the text, of those `before` another one; return it."""
         self.query(".-found").remove_class("-found")
@@ -338,8 +329,3 @@ class Panes(Vertical):
         waiting = "" if any(board.has_shown_text for board in boards) else waiting
         for pane, board in zip(self._panes, boards, strict=True):
             pane.show(board.captions, board.source(), waiting)
-
-    def rows(self) -> dict[int, str]:
-        """Return the text of the rows in view, by their row on the screen."""
-        blocks = (block for block in self.query(FixedRows) if block.display)
-        return {row: text for block in blocks for row, text in block.rows().items()}

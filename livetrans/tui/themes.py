@@ -8,63 +8,36 @@ from __future__ import annotations
 
 from textual.theme import Theme
 
+NAMES = ("plain", "quiet", "loud", "good", "caution", "fault", "rule")
+"""Variables of the style sheet: `loud` is for new words and headings, `quiet` for labels and source text."""
 
-def _theme(name: str, background: str, surface: str, *, ansi: bool = False, **colours: str) -> Theme:
-    """Return the theme with `colours` as variables of the style sheet; `loud` is for new words, `quiet` for labels."""
+
+def _theme(name: str, background: str, surface: str, *colours: str) -> Theme:
+    """Return a theme of two backgrounds, and of a colour for each of `NAMES`."""
+    plain, _, loud, good, caution, fault, _ = colours
     return Theme(
         name,
-        primary=colours["loud"],
-        accent=colours["loud"],
-        foreground=colours["plain"],
-        success=colours["good"],
-        warning=colours["caution"],
-        error=colours["fault"],
+        primary=loud,
+        accent=loud,
+        foreground=plain,
+        success=good,
+        warning=caution,
+        error=fault,
         background=background,
         surface=surface,
         panel=surface,
         dark=name != "light",
-        ansi=ansi,
-        variables=colours,
+        ansi=name == "ansi",
+        variables=dict(zip(NAMES, colours, strict=True)),
     )
 
 
+OWN, FAINT = "ansi_default", "ansi_default 50%"
+# fmt: off
 THEMES = (
-    _theme(
-        "dark",
-        "#121212",
-        "#1c1c1c",
-        plain="#e4e4e4",
-        quiet="#949494",
-        loud="#ffaf5f",
-        good="#5faf5f",
-        caution="#ff875f",
-        fault="#ff5f5f",
-        rule="#585858",
-    ),
-    _theme(
-        "light",
-        "#ffffff",
-        "#eeeeee",
-        plain="#121212",
-        quiet="#5f5f5f",
-        loud="#005fd7",
-        good="#005f00",
-        caution="#875f00",
-        fault="#af0000",
-        rule="#a8a8a8",
-    ),
-    _theme(
-        "ansi",
-        "ansi_default",
-        "ansi_default",
-        ansi=True,
-        plain="ansi_default",
-        quiet="ansi_default 50%",
-        loud="ansi_magenta",
-        good="ansi_green",
-        caution="ansi_red",
-        fault="ansi_red",
-        rule="ansi_default 50%",
-    ),
+    _theme("dark", "#121212", "#1c1c1c", "#e4e4e4", "#949494", "#ffaf5f", "#5faf5f", "#ff875f", "#ff5f5f", "#585858"),
+    _theme("light", "#ffffff", "#eeeeee", "#121212", "#5f5f5f", "#005fd7", "#005f00", "#875f00", "#af0000", "#a8a8a8"),
+    _theme("ansi", OWN, OWN, OWN, FAINT, "ansi_magenta", "ansi_green", "ansi_red", "ansi_red", FAINT),
 )
+# fmt: on
 """The names are those of `livetrans.config.THEMES`."""

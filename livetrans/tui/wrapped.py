@@ -58,11 +58,6 @@ class WrappedText(Widget):
     def render(self) -> Content:
         return Content("\n").join(self.lines(self.content_size.width))
 
-    def rows(self) -> dict[int, str]:
-        """Return the lines by their row on the screen."""
-        lines = self.lines(self.content_size.width)
-        return {self.content_region.y + row: line.plain for row, line in enumerate(lines) if line.plain.strip()}
-
 
 class Sheet(ModalScreen[None]):
     """A page above the captions. Any key that opens or closes one closes it."""

@@ -16,9 +16,8 @@ from livetrans.metrics.captions import screen_units
 from livetrans.metrics.monitor import Monitor
 from livetrans.sequences import common_prefix_length
 from livetrans.session.codec import from_dict
-from livetrans.tui.captions import History, Panes
 from tests.moved_rows import MovedRows
-from tests.tui.scripted import Screenplay, make_app, settle
+from tests.tui.scripted import Screenplay, drawn_rows, make_app, settle
 
 from .browser import Browser, reading
 from .reader import caption, served, started
@@ -80,8 +79,7 @@ async def test_at_each_event_the_pages_text_is_the_screens(browser: Browser, rec
                 if not isinstance(record.event, Caption | Gap):
                     continue
                 await settle(pilot)
-                rows = app.query_one(History).rows() | app.query_one(Panes).rows()
-                words = " ".join(text for _, text in sorted(rows.items())).split()
+                words = " ".join(text for _, text in sorted(drawn_rows(app).items())).split()
                 words = [] if words == ["listening", "…"] else words  # There was no caption with text yet.
                 page.until(lambda words=words: " ".join(page.texts).split() == words)
         erasure = monitor.snapshot().ne_screen

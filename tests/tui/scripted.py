@@ -16,8 +16,9 @@ from livetrans.metrics.monitor import Snapshot
 from livetrans.run.pipeline import Pipeline
 from livetrans.session.sinks import Sink
 from livetrans.tui.app import LivetransApp
-from livetrans.tui.captions import History
+from livetrans.tui.captions import FinishedCaption, History
 from livetrans.tui.readers import Served
+from livetrans.tui.wrapped import WrappedText
 
 FULL = Snapshot(
     segments=12,
@@ -153,6 +154,17 @@ def speaking(number: int) -> list[Event]:
         transcript(number, committed, partial),
         caption(number, shown, source=f"{committed} {partial}", committed=committed, accepted=len("Das Wasser stand")),
     ]
+
+
+def drawn_rows(app: LivetransApp) -> dict[int, str]:
+    """Return the rows of the captions in view, by their row on the screen."""
+    rows: dict[int, str] = {}
+    for block in app.query(WrappedText):
+        in_view = app.query_one(History).region if isinstance(block, FinishedCaption) else block.region
+        lines = block.lines(block.content_size.width) if block.display else []
+        placed = enumerate((line.plain for line in lines), block.content_region.y)
+        rows |= {row: line for row, line in placed if in_view.y <= row < in_view.bottom and line.strip()}
+    return rows
 
 
 def screen_text(app: LivetransApp) -> str:

@@ -25,6 +25,7 @@ from tests.tui.scripted import (
     FULL,
     caption,
     conversation,
+    drawn_rows,
     ended,
     finals,
     on_stage,
@@ -280,7 +281,7 @@ async def test_no_row_moves_in_a_recorded_stream(name: str, size: tuple[int, int
             if isinstance(event, Transcript | Caption):
                 stage.run.screenplay.play(event)
                 await stage.pilot.pause(0.001)
-                moved.add(stage.app._boards.sentences, stage.app._history.rows() | stage.app._current.rows())
+                moved.add(event.segment_id, drawn_rows(stage.app))
         await settle(stage.pilot)
         assert len(stage.history) > 1
         assert moved.count == 0

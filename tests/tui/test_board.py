@@ -44,12 +44,10 @@ def test_sentences_that_grow_at_once_are_shown_in_order_until_the_first_is_final
     board.feed(caption(0, "Das Wasser."))
     assert board.feed(caption(1, "Ja")) == []
     assert [one.text for one in board.captions] == ["Das Wasser.", "Ja"]
-    assert board.sentence == 0
     final = caption(0, "Das Wasser.", final=True)
     assert board.feed(final) == [final]
     assert board.feed(caption(0, "Das")) == []
     assert board.captions == [caption(1, "Ja")]
-    assert board.sentence == 1
 
 
 def test_empty_finals_leave_nothing() -> None:
