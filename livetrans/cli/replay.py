@@ -103,8 +103,8 @@ def command(
 ) -> int:
     """Show captions for FILE: audio or video, a session or .jsonl of transcripts, or - for standard input.
 
-    A session is named as `livetrans sessions` lists it, or by the beginning of that; `last` is the newest. Standard
-    input holds a recording, or raw PCM: 16 kHz, mono, signed 16 bits, little-endian. If a file is damaged, everything
+    Name a session as `livetrans sessions` lists it, or by the beginning of its name; `last` is the newest. Standard
+    input is a recording, or raw PCM: 16 kHz, mono, signed 16 bits, little-endian. If a file is damaged, everything
     readable is shown and the exit code is 1. Several files are replayed one after the other, each with its own session.
     """
     if offline and speed == "real" and was_given("speed"):
@@ -161,7 +161,7 @@ def command(
 
 
 def _refuse_for_several(output: OutputSettings, real_time: bool, compare: str | None) -> None:
-    """Refuse what has a meaning for one recording only."""
+    """Refuse options that make sense for a single recording only."""
     if real_time:
         raise UsageError("several files are replayed with --offline or --speed max; add one of them, or name one file")
     if compare is not None or output.session or output.name or output.jsonl not in (None, "-"):
@@ -169,7 +169,7 @@ def _refuse_for_several(output: OutputSettings, real_time: bool, compare: str | 
 
 
 def _output_files(place: str, files: Sequence[str], languages: Sequence[str], force: bool) -> dict[str, Path]:
-    """Return the file that -o means for each recording, checked before hours of work.
+    """Return the output file of each recording, as -o names it. Called before the run, which may take hours.
 
     Raises:
         UsageError: it cannot be written, or several recordings would be written to one.
@@ -200,7 +200,7 @@ def _write(path: Path, languages: Sequence[str], session: Path | None, force: bo
 
 
 def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> OpenSource:
-    """Open the source now, so that a bad file is reported before anything is loaded; its thread builds the rest."""
+    """Open the source before models are loaded, so that a bad file is reported at once."""
     path = None if file == STDIN else Path(file)
     recorded = path is not None and (path.suffix == ".jsonl" or is_session(path))
     if (recorded or file == STDIN) and part != WHOLE:

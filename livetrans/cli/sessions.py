@@ -1,4 +1,4 @@
-"""`livetrans sessions`: what was recorded, its paths, and removing it; `livetrans export` writes it elsewhere."""
+"""`livetrans sessions` lists, shows, renames and removes what was recorded; `livetrans export` writes it to files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ to_option = click.option(
     "--to",
     metavar="LANGUAGE",
     type=LANGUAGES,
-    help="Of a session in several languages: the language of the captions, or some of them.",
+    help="Languages of the captions, of a session in several.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Write each session as a line of JSON.")
 
@@ -63,8 +63,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Write each s
 def command(context: click.Context, as_json: bool) -> None:
     """List the sessions in the user's data folder, oldest first.
 
-    A session's name is what --name gave it, else the time at which it began. The name, its beginning or `last` stands
-    for the session in `replay`, `resume`, `export` and `bench run --recorded`.
+    A session is named by --name, or by the time at which it began. `replay`, `resume`, `export` and `bench run
+    --recorded` take its name, the beginning of its name, or `last`.
     """
     if context.invoked_subcommand is None:
         context.invoke(list_command, as_json=as_json)
@@ -99,7 +99,7 @@ def list_command(as_json: bool) -> None:
 @text_option
 @to_option
 def show_command(name: str, which: Which, to: tuple[str, ...] | None) -> None:
-    """Show what the session NAME is of, and its captions with their times; without NAME, of the newest session."""
+    """Show the captions of the session NAME with their times; without NAME, those of the newest session."""
     folder = find_session(name)
     if folder.is_dir():
         summary = summarise(folder)
@@ -152,7 +152,7 @@ def _chosen(path: Path, to: Sequence[str] | None) -> Sequence[str]:
 @click.argument("name", shell_complete=complete_session)
 @click.argument("new_name")
 def rename_command(name: str, new_name: str) -> None:
-    """Call the session NAME by NEW_NAME from now on."""
+    """Change the name of the session NAME, given whole, to NEW_NAME."""
     say(f"The session is called {rename(_named(name), new_name).name}.")
 
 
@@ -169,7 +169,7 @@ def path_command(name: str | None) -> None:
 @click.option("--older-than", "days", metavar="DAYS", type=CountRange(min=0), help="Remove sessions older than DAYS.")
 @click.option("--yes", is_flag=True, help="Remove without asking; needed where there is no terminal.")
 def remove_command(names: tuple[str, ...], empty: bool, days: int | None, yes: bool) -> None:
-    """Remove the sessions NAME, or those that the options choose, with their sound."""
+    """Remove the sessions NAME, given whole, or those that the options choose, with their sound."""
     if not names and not empty and days is None:
         raise UsageError("say which sessions: names from `livetrans sessions`, --empty or --older-than DAYS")
     chosen = {_named(name) for name in names}
@@ -255,8 +255,8 @@ def export_command(
 ) -> None:
     """Write SESSION as subtitles (srt, vtt), text or JSON lines.
 
-    SESSION is a name from `livetrans sessions` or its beginning, or a session's folder or .jsonl file; without it, or
-    with `last`, it is the newest session with captions.
+    SESSION is a name from `livetrans sessions` or its beginning, or a session's folder or .jsonl file. Without it, or
+    with `last`, the newest session with captions is written.
     """
     if output == Path("-"):
         raise UsageError("-o names a file; leave it out to write to standard output, with --format srt for example")

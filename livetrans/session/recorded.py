@@ -24,7 +24,7 @@ from livetrans.events import (
 from livetrans.session.codec import events_file, from_dict, line_error, read_lines, read_records
 
 _END = 1.0
-"""Seconds before the stated end of a recording from which it counts as heard: some headers hold estimates."""
+"""Seconds that may be missing of a recording that counts as heard: some headers hold estimates of its length."""
 _AFTER_WORD = 0.2
 """Seconds after the end of a word that still belong to it."""
 _LONGEST_SLEEP = 0.05
@@ -43,12 +43,12 @@ class _Timed:
 class RecordedTranscripts:
     """The transcripts of a session or of a benchmark's .jsonl, in order, as the transcriber gave them.
 
-    A line is a `transcript` event or only its `segment_id`, `revision`, `committed`, `partial` and `final`. With
-    `real_time` they come at the recorded pace: when they were published, or, where the recording was made faster than
-    speech, when their last word ends in the source. `captured_at` is on the run's clock, so that lag is measured anew;
-    it is None where the recording has none, as there was no recogniser's delay then. Otherwise they come at once,
-    without `captured_at`. A segment that a crash or `close` left without a final gets its last hypothesis once more as
-    its final, because what was heard is finished and shown.
+    A line is a `transcript` event, or only its `segment_id`, `revision`, `committed`, `partial` and `final`.
+
+    With `real_time` they come at the recorded pace: when they were published, or, if the recording was made faster than
+    speech, when their last word ends in the source. `captured_at` is on the clock of this run, so that lag is measured
+    anew; it is None if the recording has none. Without `real_time` they come at once, without `captured_at`. If a crash
+    or `close` left a segment without a final, its last hypothesis comes again as its final.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class RecordedTranscripts:
         self._clock = clock
         self._real_time = real_time
         self.meeting: MeetingSettings | None = None
-        """The two tracks of a recorded meeting, with what was spoken and shown in that of the microphone."""
+        """The two tracks of a recorded meeting, with the languages of the microphone's; None for any other stream."""
         self._recorded: list[_Timed] = []
         for item in _read(path, notify):
             if isinstance(item, RunStarted):

@@ -60,18 +60,18 @@ class PlainOutput:
     Printed text is never taken back: no cursor movement, no carriage return, no colour.
 
     - `show_partials`: the current line grows while words come. Only newly shown text is appended. A caption that takes
-      text back waits while it is a prefix of the line (the words often come again), and is printed again on the next
-      line if it differs; so a line that is not the last of its segment is an earlier version.
-    - `show_source`: the recognised text has a line of its own that begins with `> `, before the final, or behind it
-      with `source_line="below"` and where partials grow.
+      text back waits while it is a prefix of the line, because the words often come again. If it differs, it is printed
+      on the next line. A line that is not the last of its segment is therefore an earlier version.
+    - `show_source`: the recognised text has its own line, which begins with `> `. It comes before the final, or
+      after it with `source_line="below"` and with partials.
     - Text that was not translated is on a line that begins with `> ` too.
-    - In a run of two tracks the name of the track stands before the text.
-    - `shows`: whether captions of a track in a language are printed; all are without it.
-    - A segment that begins before another one is final grows on the line behind it.
+    - In a run of two tracks each line begins with the name of its track.
+    - `shows`: whether captions of a track in a language are printed. Without it all are.
+    - A segment that begins before another one is final grows on the line after it.
     - A segment without a final is printed when the output is closed.
     - A line whose first letter would give it the wrong direction is put into a directional isolate.
-    - Warnings go to `notices` (standard error), so that a file holds captions only. Progress is not printed, and
-      neither is the error that ends a run: the command line prints that.
+    - Warnings go to `notices` (standard error), so that a file holds captions only. Progress is not printed. The
+      command line prints the error that ends a run.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class PlainOutput:
         self._source_first = source_line == "above" and not show_partials
         self._line = ""
         self._line_segment: int | None = None
-        """Whose caption the line is."""
+        """Segment of the caption on the line."""
         self._isolate_end = ""
         self._unfinished: dict[int, Caption] = {}
         self._level = "normal"
@@ -107,7 +107,7 @@ class PlainOutput:
         """
         match record.event:
             case Caption() as caption if self._shows is None or self._shows(caption.track, caption.language):
-                self._take(caption)
+                self._accept(caption)
             case Gap() as gap:
                 self._end_line()
                 self._put(f"{text_of(gap.caption())}\n")
@@ -125,8 +125,8 @@ class PlainOutput:
             for segment in sorted(self._unfinished):
                 self._end_segment(self._unfinished[segment])
 
-    def _take(self, caption: Caption) -> None:
-        """Take a caption. While a line grows, unfinished ones of later segments wait; a final does not."""
+    def _accept(self, caption: Caption) -> None:
+        """Print a caption. While a line grows, unfinished captions of later segments wait, but finals do not."""
         growing = min(self._unfinished, default=caption.segment_id)
         if caption.final:
             self._end_segment(caption)
