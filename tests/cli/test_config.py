@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from livetrans.cli import run
+from livetrans.cli import cli, run
 from livetrans.cli.options import read_config, template
-from livetrans.config import RECOGNISER_VARIABLE, SETTINGS, TRANSLATOR_VARIABLE
+from livetrans.cli.replay import OFFLINE_STEP
+from livetrans.config import RECOGNISER_VARIABLE, SETTINGS, TRANSLATOR_VARIABLE, Settings
+from livetrans.errors import SourceError
 
 
 @pytest.fixture
@@ -79,3 +82,16 @@ def test_a_wrong_file_is_one_sentence(config_file: Path, capsys: pytest.CaptureF
     assert capsys.readouterr().out == f"{config_file}\n"
     assert run(["config", "--init", "--config", "/proc/no/config.toml"]) == 1
     assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("options", "step"), [([], OFFLINE_STEP), (["--step", "2"], 2.0)])
+def test_an_offline_run_takes_long_steps_whatever_a_listener_has_set(
+    config_file: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], step: float
+) -> None:
+    def opened(file: str, settings: Settings, *_: object) -> NoReturn:
+        raise SourceError(f"step {settings.transcriber.step}")
+
+    config_file.write_text("step = 1.5\n")
+    monkeypatch.setattr("livetrans.cli.replay._open_source", opened)
+    with pytest.raises(SourceError, match=f"step {step}"):
+        cli.main(["replay", __file__, "--offline", *options], standalone_mode=False)
