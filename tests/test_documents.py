@@ -50,7 +50,7 @@ def test_every_file_named_in_code_quotes_exists(document: Path) -> None:
 def shell_commands(document: Path) -> list[list[str]]:
     """Return the arguments of every `livetrans` command in the document's blocks of shell."""
     blocks = re.findall(r"```sh\n(.*?)```", document.read_text(encoding="utf-8"), flags=re.DOTALL)
-    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    lines = "".join(blocks).replace("\\\n", "").splitlines()
     commands = [part for line in lines for part in re.split(r"[;|>]", line.partition(" #")[0])]
     return [shlex.split(command)[1:] for command in commands if command.split()[:1] == ["livetrans"]]
 
