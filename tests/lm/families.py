@@ -127,7 +127,7 @@ FAMILIES = {
 class Spelled:
     """A language model that writes nothing: control tokens count from 0, every other token is a character."""
 
-    context_tokens, maximum_rows, can_move = 4096, 161, True
+    context_tokens, maximum_rows = 4096, 161
     _FIRST = 100
 
     def __init__(self, family: Family) -> None:
@@ -164,9 +164,6 @@ class Spelled:
 
     def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
         return Evaluation(0, len(context), 1, np.zeros((last_rows, 1), np.float32))
-
-    def move(self, context: Sequence[int], begin: int, end: int) -> Evaluation:
-        return self.evaluate(context)
 
     def close(self) -> None: ...
 
