@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from itertools import count
+from itertools import chain, count, repeat
+from unittest.mock import Mock
 
 import pytest
 
 from livetrans.clock import SystemClock
 from livetrans.config import MaskSettings, Settings
-from livetrans.errors import ModelError
 from livetrans.events import Caption, Comparison, Notice, RunEnded, Transcript
-from livetrans.lm.port import Evaluation, LanguageModel, ModelWrapper
+from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import text_of_tokens
 from livetrans.metrics.captions import ScreenErasure, Speedup
 from livetrans.run import pipeline
@@ -24,7 +24,7 @@ from livetrans.translation.presenter import Presenter
 from livetrans.translation.translator import Translator
 from tests.lm.scripted import ScriptedModel, word_by_word_rule
 
-from .faults import FaultyModel, Hang, Schedule
+from .faults import FaultyModel, Hang, Raise, Schedule
 from .scripted_run import PROMPT, ScriptedRun, no_thread_left, scripted_lane, sentences
 
 WORDS = "the water came up to the second step of my house before midnight".split()
@@ -146,35 +146,22 @@ def test_sampling_keeps_to_its_share_of_the_time_and_takes_the_newest_sentence()
 
 
 @pytest.mark.parametrize("failures", [1, 2])
-def test_sampling_goes_on_in_new_contexts_after_one_failure(failures: int) -> None:
+def test_sampling_goes_on_in_new_contexts_after_one_failure_and_closes_the_old_ones(failures: int) -> None:
     scene = Scene()
-    broken = iter(range(failures))
+    calls = chain([7] * failures, repeat(None))
+    opened: list[Mock] = []
 
     def open_context() -> LanguageModel:
-        if next(broken, None) is not None:
-            raise MemoryError
-        return scene.another()
+        fails_at = next(calls) if len(opened) % 2 else None
+        schedule = Schedule(scene.clock, {} if fails_at is None else {fails_at: Raise(MemoryError())})
+        opened.append(Mock(wraps=FaultyModel(scene.another(), schedule), clock=scene.clock, context_tokens=1024))
+        opened[-1].maximum_rows = 161
+        return opened[-1]
 
     scene.sampler = SpeedupSampler(open_context, scene.clock, scene.publish, share=1.0)
     scene.sample(range(6))
     assert bool(scene.published) == (failures == 1)
-
-
-def test_sampling_survives_a_translator_that_is_loaded_again() -> None:
-    """A model that is loaded again closes the contexts over its weights."""
-    scene = Scene()
-    opened: list[FailingModel] = []
-
-    def open_context() -> LanguageModel:
-        opened.append(FailingModel(scene.another()))
-        return opened[-1]
-
-    scene.sampler = SpeedupSampler(open_context, scene.clock, scene.publish, share=1.0)
-    scene.sample(range(2))
-    for context in opened:
-        context.is_closed = True
-    scene.sample(range(2, 4))
-    assert [comparison.segment_id for comparison in scene.published] == [0, 1, 3]
+    assert [context.close.called for context in opened] == [True, True] * failures + [False, False] * (2 - failures)
 
 
 def test_there_are_no_figures_of_fewer_than_five_updates() -> None:
@@ -184,19 +171,6 @@ def test_there_are_no_figures_of_fewer_than_five_updates() -> None:
     speedup.add(Comparison(1, 1, 1.0, 4.0, 1, 10, 4, 10))
     assert speedup.ratio == 3.0
     assert speedup.ne_screen_retranslation == 0.6
-
-
-class FailingModel(ModelWrapper):
-    """A context that can be closed under its user."""
-
-    def __init__(self, model: ScriptedModel) -> None:
-        self._wrapped = model
-        self.is_closed = False
-
-    def evaluate(self, context: Sequence[int], last_rows: int = 1) -> Evaluation:
-        if self.is_closed:
-            raise ModelError("closed")
-        return self._wrapped.evaluate(context, last_rows)
 
 
 class SampledRun(ScriptedRun):
