@@ -187,13 +187,23 @@ class Decoding:
         rows = evaluation.logits
         length, self._next = review(rows, proposal)
         self._row = rows[length]
-        self._accept(tokens, length, DRAFT_MODEL)
+        written = self._until_stop(rows[:length])
+        self._accept(tokens, written, DRAFT_MODEL)
         accepted = length + (length == len(tokens) and proposal.end == self._next)
         rejected = accepted < len(proposal.judged)
         seconds = self.model.clock.now() - started
         self.count(
             evaluation, accepted_proposals=accepted, rejected_proposals=int(rejected), verification_seconds=seconds
         )
+
+    def _until_stop(self, rows: NDArray[np.float32]) -> int:
+        """Return how many accepted tokens, of which these are the logits, are written until decoding stops early."""
+        written = len(self.output)
+        for at, row in enumerate(rows):
+            if self.stop is not None and self.stop.is_before(row, written + at):
+                self.is_stopped = True
+                return at + 1
+        return len(rows)
 
     def finish(self) -> Decoded:
         """Go on to the end of generation, the length cap, a repetition loop or an early stop.

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.config import CALM, DecodingSettings, MaskSettings
-from livetrans.decoding import DECODERS
+from livetrans.decoding import DECODERS, DraftModel
 from livetrans.decoding.stopping import LEARNED_TOKENS, REMEMBERED_TOKENS, LengthRatio, Stop
 from livetrans.events import Transcript, Translation
 from livetrans.stats import DecodingStats
 from livetrans.translation.translator import Translator
-from tests.lm.scripted import Rule, ScriptedModel, hashed_rule, word_by_word_rule
+from tests.lm.scripted import Rule, ScriptedModel, hashed_rule, noisy_rule, word_by_word_rule
 from tests.run.scripted_run import PROMPT
 
 _sources = st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=9), min_size=1, max_size=6)
@@ -122,6 +122,18 @@ def test_nothing_stops_without_a_display_mask_a_known_length_and_the_live_window
     )
     assert [one.tokens for one in stopping] == [one.tokens for one in whole]
     assert not any(one.stats.stopped for one in stopping)
+
+
+@given(_sources, st.integers(0, 20), st.integers(1, 6), st.floats(0.0, 2.0))
+def test_a_draft_model_changes_nothing_of_what_is_written_and_hidden(
+    sources: list[list[str]], seed: int, gamma: int, noise: float
+) -> None:
+    updates = [_update(words, revision) for revision, words in enumerate(sources)]
+    draft_model = DraftModel(ScriptedModel(noisy_rule(hashed_rule(seed), noise)), gamma)
+    alone, drafted = (Translator(ScriptedModel(hashed_rule(seed)), draft_model=small) for small in (None, draft_model))
+    for update in updates:
+        one, other = (each.translate(update, PROMPT, _DEFAULT, MaskSettings(), 1.0) for each in (alone, drafted))
+        assert (one.tokens, one.hidden_tokens) == (other.tokens, other.hidden_tokens)
 
 
 @given(_sources, st.integers(0, 20))
