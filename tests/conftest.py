@@ -23,7 +23,7 @@ atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 os.environ["HOME"] = HOME
 for variable in (
     "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME",
-    "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE", "OLLAMA_MODELS",
+    "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE", "OLLAMA_MODELS", "COLUMNS",
 ):  # fmt: skip
     os.environ.pop(variable, None)
 # matplotlib lists the fonts in seconds: once for all processes.

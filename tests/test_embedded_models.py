@@ -19,7 +19,8 @@ from livetrans.config import LanguageModelSettings, RecogniserSettings
 from livetrans.errors import ModelError
 from livetrans.events import SAMPLE_RATE
 from livetrans.lm.llama.model import LlamaModel
-from livetrans.models import find
+from livetrans.models.catalogue import RunLanguages
+from livetrans.models.chosen import find_model
 from livetrans.speech.whisper import WhisperRecogniser
 from tests.benchmarks.words_in_noise import KINDS, listen
 
@@ -53,8 +54,9 @@ def test_the_card_describes_the_file_that_ships(card: Path) -> None:
 
 def test_both_are_what_runs_by_default() -> None:
     folder = installation.data_folder("models")
-    assert find.find_recogniser(language="en").path == folder / "livetrans-recogniser-en"
-    assert find.find_translator(source="en", targets=["de"]).path == folder / "livetrans-en-de.q8_0.gguf"
+    languages = RunLanguages(("en",), (("en", "de"),))
+    assert find_model("recogniser", languages=languages).path == folder / "livetrans-recogniser-en"
+    assert find_model("translator", languages=languages).path == folder / "livetrans-en-de.q8_0.gguf"
 
 
 @pytest.mark.parametrize("kind", KINDS)
