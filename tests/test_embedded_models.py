@@ -19,6 +19,7 @@ from livetrans.config import LanguageModelSettings, RecogniserSettings
 from livetrans.errors import ModelError
 from livetrans.events import SAMPLE_RATE
 from livetrans.lm.llama.model import LlamaModel
+from livetrans.models import find
 from livetrans.models.catalogue import RunLanguages
 from livetrans.models.chosen import find_model
 from livetrans.speech.whisper import WhisperRecogniser
