@@ -435,7 +435,7 @@ class Settings:
     def shows(self, track: str | None, language: str | None, target: str | None = None) -> bool:
         """Return whether captions of a track in a language are shown to a reader of `target`, by default the first.
 
-        A run into one language shows all: earlier versions recorded others in it after a key.
+        A run into one language shows all.
         """
         return len(self.targets) == 1 or language in (None, target or self.target_language) or self.is_microphone(track)
 

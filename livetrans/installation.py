@@ -28,7 +28,7 @@ def data_folder(name: str) -> Path:
 
 
 def user_folder(kind: Literal["data", "config", "cache"]) -> Path:
-    """Return the folder of the user for livetrans's data, configuration or caches; it need not exist."""
+    """Return the user's folder for livetrans's data, configuration or caches; it need not exist."""
     import platformdirs
 
     found: Path = getattr(platformdirs, f"user_{kind}_path")("livetrans", appauthor=False)
@@ -46,7 +46,7 @@ def install_command(extra: str) -> str:
 
 
 def start_python(module: str, *arguments: str, **pipes: IO[Any] | int | None) -> subprocess.Popen[bytes]:
-    """Run a module of livetrans as `python -m` does, so that native code may hang, crash or print there without harm.
+    """Run a module of livetrans as `python -m` does, so that native code may hang, crash or print without harm.
 
     The process has the import path of this one, and its own session, so that Ctrl-C and a closing terminal do not reach
     it. Its standard error is discarded, unless `pipes` (of `subprocess.Popen`) names another.

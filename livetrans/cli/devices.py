@@ -59,7 +59,7 @@ def command(listen: float | None) -> None:
 
 
 def lines_of_played(devices: Sequence[Device]) -> list[str]:
-    """Return a line for each output and each program that plays; or one that says what is missing."""
+    """Return a line for each output and each program that plays, or one that says what is missing."""
     try:
         if ON_A_MAC:
             return [f"*      {visible(portaudio.choose_loopback(devices).name)}"]
@@ -75,7 +75,7 @@ def lines_of_played(devices: Sequence[Device]) -> list[str]:
 def show_levels(
     devices: Sequence[Device], seconds: float, open_meter: Callable[[int], LevelMeter] = LevelMeter
 ) -> None:
-    """Show meters that move on a terminal; elsewhere one line a device with its loudest moment."""
+    """Show moving meters on a terminal. Elsewhere print a line for each device with its loudest moment."""
     console = steady_console(sys.stdout)
     meters = [open_meter(device.number) for device in devices]
     try:
