@@ -25,38 +25,38 @@ FILES_OF_A_RUN = 128
 LONGEST_HEAD = 8192
 """Bytes of a request's line and headers together."""
 OPEN_SECONDS = 10.0
-"""Time that a connection has to send its request, and to take a whole answer that is no stream."""
+"""Time limit for a request to arrive, and for an answer other than the stream to be taken."""
 STALLED_SECONDS = 30.0
-"""Time after which a reader that takes nothing is disconnected."""
+"""Time without taking anything after which a reader is disconnected."""
 QUIET_SECONDS = 15.0
-"""Time without captions after which the state is sent again, so that both sides see whether the other is there."""
+"""Time without captions after which the state is sent again: both sides then notice a lost connection."""
 BATCH = 16_384
-"""Bytes that wait for a slow reader, about; what it lacks besides is taken from the lines when it can take more."""
+"""About how many bytes wait for a slow reader; the rest is read from the lines once it can take more."""
 
 _CONNECTION_DROP_TIME = 0x80
-"""`TCP_RXT_CONNDROPTIME` of macOS (netinet/tcp.h), which Python has no name for."""
+"""`TCP_RXT_CONNDROPTIME` of macOS (netinet/tcp.h); Python has no name for it."""
 
 
 class ReaderConnection(asyncio.Protocol):
     """One connection. All its methods run in the server's loop.
 
-    A reader of the stream has no queue: while the system takes no more for it, nothing is written, and then what has
-    changed since.
+    A reader of the stream has no queue. While the system takes no more bytes for it, nothing is written; after that it
+    gets what has changed since.
     """
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._http = h11.Connection(h11.SERVER)
         self._taken = 0
-        """Bytes of the request that have come."""
+        """Bytes of the request received so far."""
         self._transport: asyncio.Transport
         self._since = connections.now()
-        """When what is waited for now began: the request, the reader, or a caption."""
+        """Start of the current wait, for the request, the reader, or a caption."""
         self._method = b""
         self._is_answered = False
         self._is_blocked = False
         self.wanted: StreamQuery | None = None
-        """What a reader of the stream asks for; None for anything else."""
+        """Query of a reader of the stream; None for any other connection."""
         self._reached = ReaderPosition(0, 0)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -100,7 +100,7 @@ class ReaderConnection(asyncio.Protocol):
         self._connections.forget(self)
 
     def send_news(self) -> None:
-        """Send a reader of the stream what it can take of what has changed."""
+        """Send a reader of the stream as much of the news as it can take."""
         while self.wanted and not self._is_blocked and not self._transport.is_closing():
             data, self._reached = self._connections.lines.since(self._reached, self.wanted, BATCH)
             if not data:
@@ -109,7 +109,7 @@ class ReaderConnection(asyncio.Protocol):
             self._send(h11.Data(data))
 
     def drop_stalled(self, now: float) -> None:
-        """End what takes too long, and send something to a reader of a quiet run; called every second."""
+        """Drop the connection if it takes too long; send the state to a reader of a quiet run. Called every second."""
         waited = now - self._since
         if not self.wanted or self._is_blocked:
             if waited > (STALLED_SECONDS if self.wanted else OPEN_SECONDS):
@@ -152,7 +152,7 @@ class ReaderConnection(asyncio.Protocol):
 
 
 def end_if_vanished(connection: socket.socket, seconds: float) -> None:
-    """Let the system end a connection whose other side has not confirmed for so long what was sent."""
+    """Let the system end a connection if the other side has not confirmed what was sent for `seconds`."""
     with contextlib.suppress(OSError):  # A Mac refuses it where the other side has left already.
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * seconds))
@@ -166,7 +166,7 @@ def _head(status: HTTPStatus, headers: dict[str, str]) -> h11.Response:
 
 
 OnRead = Callable[[frozenset[str]], None]
-"""Takes the languages that are read, whenever they change."""
+"""Called with the languages that are read, whenever they change."""
 
 
 class Connections:
@@ -178,7 +178,7 @@ class Connections:
         self._read: frozenset[str] = frozenset()
         self.now = time.monotonic
         self.readers = 0
-        """How many read the stream; any thread may look."""
+        """Number of readers of the stream; any thread may read it."""
         self._open: dict[ReaderConnection, str] = {}
         """All connections, each with the address of its other side."""
         self._most = _most_connections()
@@ -221,7 +221,7 @@ class Connections:
 
 
 def _most_connections() -> int:
-    """Return how many connections there may be, with files left for the run; the limit of files is raised for them."""
+    """Return the most connections that leave the run enough files; raise the limit of open files for them."""
     try:
         import resource
     except ImportError:

@@ -16,7 +16,7 @@ from livetrans.session.codec import dump, encode
 from livetrans.text import visible
 
 LINES_KEPT = 2000
-"""Lines that a reader who comes back can still get: hours of speech."""
+"""Lines kept for readers who come back: hours of speech."""
 LINES_AT_FIRST = 50
 """Finished lines that a new reader gets, unless its request says otherwise."""
 
@@ -34,10 +34,10 @@ class StreamQuery:
     finals: bool = False
     """Whether lines are sent only once they are final."""
     after: str = ""
-    """Id of the last event that a reader who comes back has; empty for a new one."""
+    """Id of the last event that a returning reader got; empty for a new reader."""
 
     def takes(self, language: str | None) -> bool:
-        """Return whether captions in a language are wanted; None for one that is not known."""
+        """Return whether captions in this language are wanted; None is an unknown language."""
         return not self.languages or language is None or language.lower() in self.languages
 
 
@@ -69,13 +69,13 @@ class _SharedLine:
 class SharedLines:
     """A sink that keeps the newest state of each line, in the order of changes.
 
-    There is no queue for a reader: it has the number of the last change that it got, and whenever it can take more it
-    gets what has changed since, each line once. Written on the sink's thread, and read on the server's.
+    A reader has no queue, only the number of the last change that it got. Whenever it can take more, it gets what has
+    changed since, each line once. The sink's thread writes, the server's thread reads.
     """
 
     def __init__(self) -> None:
         self.run = secrets.token_hex(4)
-        """Part of the events' ids: those of another run are of other lines."""
+        """Part of the events' ids, which tells the lines of different runs apart."""
         self.on_change: Callable[[], None] = lambda: None
         self._guard = threading.Lock()
         self._lines: OrderedDict[tuple[int, str | None], _SharedLine] = OrderedDict()
@@ -119,7 +119,7 @@ class SharedLines:
 
     @property
     def state_frame(self) -> bytes:
-        """The state of the run, with which a stream begins, and which says in a quiet one that it goes on."""
+        """The state of the run: begins each stream, and shows in a quiet one that the connection is alive."""
         sources = self._settings.sources if self._settings else ()
         values = {"run": self.run, "state": self._state, "sources": sources, "targets": self.targets}
         return _frame("state", {**values, "tracks": self._tracks})
@@ -135,9 +135,9 @@ class SharedLines:
             return ReaderPosition(0, self._state_version, self._last_change_not_sent(wanted))
 
     def since(self, reached: ReaderPosition, wanted: StreamQuery, size: int) -> tuple[bytes, ReaderPosition]:
-        """Return what has changed, in the order of changes, and up to where that is; empty where nothing has.
+        """Return what has changed, in the order of changes, and the position after it; empty if nothing has.
 
-        At least one line, and no further one once there are `size` bytes.
+        It has at least one line, and ends once there are `size` bytes.
         """
         news: list[_SharedLine] = []
         with self._guard:
@@ -193,7 +193,7 @@ class SharedLines:
         self._put("caption", key, values)
 
     def _put(self, event: str, key: tuple[int, str | None], values: dict[str, Any]) -> None:
-        """Put the newest state of the line of a segment and language; each gap has a line of its own."""
+        """Keep the newest state of the line of a segment and language. Each gap has a line of its own."""
         before = self._lines.get(key)
         number = before.number if before else self._count
         version = self._version + 1

@@ -20,12 +20,12 @@ from livetrans.serve.lines import SharedLines
 from livetrans.serve.token import token_for
 
 _WAITING = 64
-"""Connections that the system keeps until they are taken."""
+"""Connections that the system holds until they are accepted."""
 _SENT_AHEAD = 32_768
-"""Bytes that the system keeps for a reader: what waits there cannot be replaced by a newer state."""
+"""Bytes that the system buffers for a reader; a newer state cannot replace what waits there."""
 _CHECK_SECONDS = 1.0
 _THREAD_SECONDS = 2.0
-"""Time for the thread to take connections, and to end."""
+"""Time limit for the thread to start, and to end."""
 
 
 class CaptionServer:
@@ -109,7 +109,7 @@ class CaptionServer:
         return listening
 
     def _announce(self) -> None:
-        """Wake the loop, once for all that is new until it comes to it."""
+        """Wake the loop, once for all changes until it runs."""
         if not self._has_news and self._loop:
             self._has_news = True
             with contextlib.suppress(RuntimeError):

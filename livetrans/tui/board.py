@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from textual.message_pump import MessagePump
 
 REMEMBERED_FINALS = 1000
-"""Finished segments whose ids are remembered, so that a repeated final is recognised; also the longest history."""
+"""Ids of finished segments that are kept to recognise a repeated final; also the length of the longest history."""
 
 
 class Board:
-    """Follows captions of one language and transcripts; returns the captions that become history, each final once.
+    """Follows the captions of one language and the transcripts; returns the captions that become history, each once.
 
-    Several captions are current where a sentence began before the one before it was final. A final that is the only
-    current caption stays until another segment has text, so that the last line is there through a pause.
+    Several captions are current if a sentence began before the previous one was final. A final that is the only current
+    caption stays until another segment has text, so that the last line is shown through a pause.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Board:
         self._finished: deque[int] = deque(maxlen=REMEMBERED_FINALS)
 
     def feed(self, event: Caption | Transcript | Gap) -> list[Caption]:
-        """Take an event; return the captions that became history, and what stands for a gap."""
+        """Take an event; return the captions that became history, with the mark of a gap."""
         finished: list[Caption] = []
         match event:
             case Gap():
@@ -76,13 +76,13 @@ class Board:
         return self._take_finals(keep_last=all(one.final for one in self._current.values()))
 
     def end_before(self, start: float) -> list[Caption]:
-        """Make finals history that are still current, if they began before `start`; return them."""
+        """Turn current finals that began before `start` into history; return them."""
         finals = self._take_finals(before=start)
         self.history.extend(finals)
         return finals
 
     def source(self) -> tuple[str, str]:
-        """Return the source of the current captions in two parts: what will not change, and what may."""
+        """Return the source of the current captions in two parts: what is fixed, and what may still change."""
         committed = whole = ""
         for segment in sorted({*self._current, *self._transcripts}):
             caption, transcript = self._current.get(segment), self._transcripts.get(segment)
@@ -109,9 +109,7 @@ class Board:
 
 
 class Boards:
-    """The boards of a run: for each language of the captions, of which one is shown, and in a run of two tracks for the
-    microphone's.
-    """
+    """The boards of a run: one for each language, of which one is shown, and one for the microphone of a meeting."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -121,7 +119,7 @@ class Boards:
 
     @property
     def shown(self) -> list[Board]:
-        """Those that are shown, of each track in its place."""
+        """The shown boards, one for each track, in their places."""
         return [self._of[self._language], *self._microphone]
 
     def show(self, language: str) -> None:

@@ -20,8 +20,8 @@ CUSTOM = "custom"
 """Shown where the settings are those of no calm setting."""
 
 BEHIND_SECONDS = 3.0
-"""Delay from which captions are called behind: a pause, a pass and a translation take up to two on a machine that keeps
-up."""
+"""Delay in seconds from which captions count as behind. On a machine that keeps up, a pause, a pass and a translation
+take up to two."""
 
 LABEL, HEADING, FULL, EMPTY = "$quiet", "bold $loud", "$good", "$quiet"
 """Styles of the panel's parts; `$quiet` and `$loud` are the app's own."""
@@ -47,7 +47,7 @@ class Metric:
     meaning: str
     """One sentence for the help screen."""
     label_now: Callable[[Snapshot], str | None] = lambda snapshot: None
-    """What takes the label's place on the panel for a while."""
+    """Replaces the label on the panel for a while."""
     keys: str = ""
     """The keys that change it."""
 
@@ -124,7 +124,7 @@ def meter(level: float, cells: int) -> tuple[str, str]:
     return "━" * full, "╌" * (cells - full)
 
 
-HEARD = Metric("heard", heard, "Minutes of sound that were processed, and of how many where that is known.")
+HEARD = Metric("heard", heard, "Sound processed so far, and the length of the source if it is known.")
 CALM = Metric(
     "calm",
     lambda s: s.settings.calm or CUSTOM,

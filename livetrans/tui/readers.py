@@ -20,7 +20,7 @@ from livetrans.tui.wrapped import Sheet
 
 COUNT_SECONDS = 0.5
 QUIET_ZONE = 2
-"""Light modules around the code: phones read it with two, and four would not fit in 24 lines."""
+"""Light modules around the code. Two are enough for phones, and four would not fit in 24 lines."""
 SHEET_COLUMNS, SHEET_ROWS = 7, 4
 """What the page takes besides the code: frame, margins and scrollbar; frame, address and number of readers."""
 NOT_SERVED = "captions are not served: start with --serve, or --serve lan for your network"
@@ -43,7 +43,7 @@ class Served(Protocol):
 
 
 class ReadersBar(Static):
-    """Where captions are served, for whom, and how many read them: shown as long as they are served."""
+    """The address of the page, who can read it, and how many do; shown while captions are served."""
 
     def __init__(self, server: Served | None) -> None:
         super().__init__("", id="readers", markup=False)
@@ -99,7 +99,7 @@ class ReadersScreen(Sheet):
 
 
 def qr_code(text: str) -> Content:
-    """Return a QR code of the text in half blocks, dark on light whatever the theme is."""
+    """Return a QR code of the text in half blocks, dark on light in every theme."""
     import segno
 
     rows = [list(row) for row in segno.make(text, error="m", micro=False).matrix_iter(border=QUIET_ZONE)]
@@ -111,7 +111,7 @@ def qr_code(text: str) -> Content:
 
 
 def open_in_browser(address: str) -> str:
-    """Open the address in the system's browser; return what to say of that."""
+    """Open the address in the system's browser; return the answer to the key."""
     has_display = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
     if sys.platform not in ("darwin", "win32") and not has_display:
         return f"there is no display to open a browser on: open {address} yourself"
