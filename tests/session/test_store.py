@@ -111,7 +111,7 @@ def test_a_damaged_summary_is_made_again_and_so_is_an_old_one(sessions: Path, da
 def test_a_damaged_number_of_a_session_leaves_the_list_of_the_others(
     heard: str, sessions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    damaged = record(sessions, "bad", STARTED, SourceProgress(7.25, None, False), caption(0, "a"), ENDED)
+    damaged = record(sessions, "bad", STARTED, caption(0, "a"), SourceProgress(7.25, None, False))
     record(sessions, "good", STARTED, caption(0, "a"), ENDED)
     file = damaged / "events.jsonl"
     file.write_text(file.read_text().replace('"heard": 7.25', f'"heard": {heard}'))
@@ -126,7 +126,7 @@ def test_a_damaged_number_of_a_session_leaves_the_list_of_the_others(
 def test_a_killed_session_with_a_large_glossary_is_unfinished(
     sessions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    terms = tuple((f"term number {number}", f"Begriff Nummer {number}") for number in range(4000))
+    terms = tuple((f"term number {number}", f"Begriff Nummer {number}") for number in range(10_000))
     recogniser = RecogniserSettings(hot_words=tuple(term for term, _ in terms))
     settings = Settings(recogniser=recogniser, prompt=PromptSettings(glossary=terms))
     record(sessions, "killed", RunStarted({}, settings, Origin("demo.flac")), caption(0, "Guten Tag."))
