@@ -6,8 +6,8 @@ Nothing is translated again, and the same file gives the same figures.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -292,8 +292,8 @@ class MeasuredMethod:
         ]
 
     @cached_property
-    def meanwhile(self) -> Meanwhile:
-        """What is right before the finals, of segments that have a reference."""
+    def meanwhile(self) -> float | None:
+        """How right captions are before the finals, of segments that have a reference."""
         return measure_meanwhile(self.streams)
 
 
@@ -354,11 +354,6 @@ def _prompt_share(stats: DecodingStats) -> float:
     new = max(stats.prompt_tokens - stats.reused_tokens, 0)
     verified = stats.draft_tokens - stats.frozen_tokens
     return new / (new + verified) if stats.draft_tokens and not stats.frozen_tokens else 0.0
-
-
-def of_segments(run: MeasuredRun, segments: Collection[int]) -> MeasuredRun:
-    """Return the run measured on some of its segments alone; COMET is not computed again."""
-    return MeasuredRun(run.file, replace(run.settings, unit=run.unit, comet=None, display_masks=()), segments)
 
 
 class SeenUpdate(NamedTuple):
@@ -477,63 +472,46 @@ GRAM = 4
 """Characters of an n-gram: about a short word, or a word and its particle in a script without spaces."""
 
 
-class Meanwhile:
-    """SeenUpdate text against the final reference, summed over the time that it stood there: our own measure.
-
-    chrF of partials against re-translation's counts hidden tokens, and takes what the model writes for half a sentence
-    for the truth, which word order makes wrong where a verb comes last.
-
-    Texts are compared by their character n-grams, spaces left out: a phrase that comes earlier or later than in the
-    reference is right all the same. *Due* are as many of the reference's n-grams as the share of the source that was
-    heard; those that are right before they are due count as due. So neither waiting nor guessing is rewarded.
-    """
-
-    def __init__(self) -> None:
-        self._right = self._shown = self._due = 0.0
-
-    def add(self, shown: str, reference: str, heard: float, seconds: float = 1.0) -> None:
-        """Take the caption of a partial, the share of its segment's source that was heard, and how long it stood."""
-        grams, wanted = _grams(shown), _grams(reference)
-        right = (grams & wanted).total()
-        self._right += seconds * right
-        self._shown += seconds * grams.total()
-        self._due += seconds * max(min(heard, 1.0) * wanted.total(), right)
-
-    @property
-    def right(self) -> float | None:
-        """The share of what was shown that the reference has, 0..1; None where nothing was."""
-        return self._right / self._shown if self._shown else None
-
-    @property
-    def amount(self) -> float | None:
-        """SeenUpdate n-grams / due ones: below 1 it came late, or above 1 words are shown that are not needed."""
-        return self._shown / self._due if self._due else None
-
-    @property
-    def score(self) -> float | None:
-        """Right n-grams / the mean of shown and due ones, 0..1: both figures in one."""
-        total = self._shown + self._due
-        return 2 * self._right / total if total else None
-
-
 def _grams(text: str) -> Counter[str]:
     letters = "".join(text.split())
     return Counter(letters[at : at + GRAM] for at in range(len(letters) - GRAM + 1))
 
 
-def measure_meanwhile(streams: Sequence[Sequence[SeenUpdate]]) -> Meanwhile:
-    """Return what is right in a method's captions before the finals.
+def meanwhile_score(captions: Iterable[tuple[str, str, float, float]]) -> float | None:
+    """Return how right captions are before their finals, 0 to 1: our own measure. None if nothing was due.
+
+    Each caption comes with its reference, the share of its source that was heard, and how long it was shown. Texts are
+    compared by character n-grams without spaces, so a phrase that stands elsewhere in the reference is right all the
+    same. As many of the reference as the share that was heard are *due*, and any that are right before that. The
+    score is right n-grams / the mean of shown and due ones, over time, which rewards neither waiting nor guessing.
+
+    chrF of partials against re-translation's counts hidden tokens, and takes what the model writes for half a sentence
+    for the truth, although the verb may come last.
+    """
+    right = total = 0.0
+    for caption, reference, heard, seconds in captions:
+        grams, wanted = _grams(caption), _grams(reference)
+        both = (grams & wanted).total()
+        right += seconds * both
+        total += seconds * (grams.total() + max(min(heard, 1.0) * wanted.total(), both))
+    return 2 * right / total if total else None
+
+
+def measure_meanwhile(streams: Sequence[Sequence[SeenUpdate]]) -> float | None:
+    """Return the `meanwhile_score` of a method, over segments that have a reference.
 
     A caption is shown until the next one of its segment. Recorded streams have times; texts have equal steps.
     """
-    meanwhile = Meanwhile()
     updates: dict[int, list[SeenUpdate]] = {}
     for shown in (shown for stream in streams for shown in stream if shown.segment.reference):
         updates.setdefault(shown.segment.segment_id, []).append(shown)
-    for captions in updates.values():
-        source = captions[-1].update.source
-        for (segment, update, caption), (_, after, _) in pairwise(captions):
-            stood = 1.0 if update.end is None or after.end is None else max(after.end - update.end, 0.0)
-            heard = len(update.source) / len(source) if source else 1.0
-            meanwhile.add(caption.text, segment.reference or "", heard, stood)
-    return meanwhile
+
+    def growing() -> Iterator[tuple[str, str, float, float]]:
+        for captions in updates.values():
+            source = captions[-1].update.source
+            for (segment, update, caption), (_, after, _) in pairwise(captions):
+                stood = 1.0 if update.end is None or after.end is None else max(after.end - update.end, 0.0)
+                heard = len(update.source) / len(source) if source else 1.0
+                yield caption.text, segment.reference or "", heard, stood
+
+    return meanwhile_score(growing())

@@ -11,13 +11,13 @@ import io
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from livetrans.bench.measures import Lagging, MeasuredRun, Row, of_segments, scaled
+from livetrans.bench.measures import Lagging, MeasuredRun, Row, scaled
 from livetrans.bench.run import BASELINE, PAPER_DECODER, parse_method
 from livetrans.bench.runfile import RunFile
 from livetrans.errors import UsageError
@@ -149,8 +149,8 @@ def _drafting(figure: Callable[[Row], float | None]) -> Callable[[Row], Value]:
     return lambda row: figure(row) if row.method.has_proposals else None
 
 
-def _a_written_token(count: Callable[[Row], float], scale: float = 1.0) -> Callable[[Row], Value]:
-    return _drafting(lambda row: scale * count(row) / row.method.written_tokens)
+def _a_written_token(count: Callable[[Row], float]) -> Callable[[Row], Value]:
+    return _drafting(lambda row: 100 * count(row) / row.method.written_tokens)
 
 
 def _finals_as_baseline(row: Row) -> str:
@@ -169,7 +169,7 @@ FIGURES = {figure.name: figure for figure in (
     Figure("NE screen", "words taken back / words, all captions as one text", 3,
            lambda row: row.method.measures[0].screen.ratio),
     Figure("meanwhile %", "right and in time (n-grams of captions before the final)", 1,
-           lambda row: _percent(row.method.meanwhile.score)),
+           lambda row: _percent(row.method.meanwhile)),
     Figure("AL-CA s", f"AL with the time of recognising and translating {SPREAD}", 2,
            _lagging(lambda lagging: lagging.al_aware)),
     Figure("lag p50 s", f"median from a word's end to its shown translation, live streams {SPREAD}", 2,
@@ -192,10 +192,6 @@ FIGURES = {figure.name: figure for figure in (
     Figure("LAAL s", "length-adaptive average lagging, as AL", 2, lambda row: row.method.lagging[0].laal),
     Figure("chrF partials", "chrF of partials against rt's for the same prefix [95 % interval]", 1,
            lambda row: row.method.partials),
-    Figure("right %", "n-grams of captions before the final that the reference has", 1,
-           lambda row: _percent(row.method.meanwhile.right)),
-    Figure("there %", "n-grams of captions before the final / those of the reference that were due", 1,
-           lambda row: _percent(row.method.meanwhile.amount)),
     Figure("update ms", f"time of a whole update {SPREAD}", 2,
            lambda row: row.method.spread(lambda repeat: repeat.update_seconds, 1000)),
     Figure("TPS ratio*", f"estimates the paper's speedup: the prompt's share left out {SPREAD}", 2,
@@ -207,16 +203,14 @@ FIGURES = {figure.name: figure for figure in (
     Figure("passes", "model calls an update", 1, _an_update(lambda row: row.method.sums.forward_passes)),
     Figure("TPS", f"output tokens / seconds of verification and decoding {SPREAD}", 0,
            lambda row: row.method.spread(lambda repeat: repeat.tokens_per_second)),
-    Figure("hidden", "tokens not shown (mask, cut words, repetitions), an update", 1,
-           lambda row: row.method.measures[0].hidden_per_caption),
     Figure("alpha %", "proposed tokens accepted / judged", 1,
            _drafting(lambda row: _percent(row.method.acceptance.per_proposal))),
     Figure("tokens/pass", "tokens written, without the previous output's / passes of the translator", 2,
            _drafting(lambda row: row.method.written_tokens / row.method.sums.forward_passes)),
     Figure("fallback %", "draft model too unsure / tokens written", 1,
-           _a_written_token(lambda row: row.method.sums.fallbacks, 100)),
+           _a_written_token(lambda row: row.method.sums.fallbacks)),
     Figure("rollback %", "passes that rejected / tokens written", 1,
-           _a_written_token(lambda row: row.method.sums.rejected_proposals, 100)),
+           _a_written_token(lambda row: row.method.sums.rejected_proposals)),
 )}  # fmt: skip
 
 
@@ -269,7 +263,9 @@ def _by_length(run: MeasuredRun, method: str) -> Iterator[tuple[str, Row]]:
         }
         if ids:
             name = f"{begin}-{end - 1}" if end < EDGES[-1] else f"{begin}+"
-            yield from ((name, row) for row in of_segments(run, ids).rows)
+            # COMET is not computed again.
+            settings = replace(run.settings, unit=run.unit, comet=None, display_masks=())
+            yield from ((name, row) for row in MeasuredRun(run.file, settings, ids).rows)
 
 
 class TableKind(NamedTuple):
@@ -314,13 +310,13 @@ TABLES = {
     "calm": TableKind(
         "calm, speed and quality",
         ("speedup", "TPS ratio", "passes", "A/D %", "A/O %", "NE sums", "NE screen",
-         "meanwhile %", "right %", "there %", "hidden", *_QUALITY, "chrF partials"),
+         "meanwhile %", *_QUALITY, "chrF partials"),
         run_kinds=("windowed",),
     ),
     "compare": TableKind(
         "the methods on the same updates",
         ("speedup", "update ms", "TPS", "TPS ratio", "TPS ratio*", "passes", "A/D %", "A/O %", "NE sums", "NE screen",
-         "hidden", "finals as rt"),
+         "finals as rt"),
     ),
     "drafts": TableKind(
         "methods with a draft model",

@@ -138,7 +138,6 @@ def _listening(
     state: ListeningState,
     origin: Origin | None,
 ) -> Listening:
-    recogniser = opened[0].recogniser
     state.pass_began = partial(_pass_began, opened)
 
     def pause(paused: bool) -> None:
@@ -148,12 +147,9 @@ def _listening(
     def close() -> None:
         for source in sources:
             source.close()
-        if not state.closed:
-            # Once: a pass that comes because the buffer is full has to end.
-            state.close()
-            recogniser.interrupt()
+        state.close()
 
-    return Listening(transcripts, pause, close, state, recogniser.expect_language, origin)
+    return Listening(transcripts, pause, close, state, opened[0].recogniser.expect_language, origin)
 
 
 def _pass_began(opened: Sequence[Stages]) -> float | None:

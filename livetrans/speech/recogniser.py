@@ -23,10 +23,6 @@ class Hypothesis:
     """Code of the spoken language, where it was detected or the user changed it; None without words."""
 
 
-class PassInterrupted(Exception):
-    """A partial pass was ended before it had words."""
-
-
 class Recogniser(Protocol):
     """A model that recognises a buffer of speech from scratch; owned by one thread."""
 
@@ -57,9 +53,6 @@ class Recogniser(Protocol):
         Raises:
             ModelError: the model cannot be loaded any more.
         """
-
-    def interrupt(self) -> None:
-        """End a partial pass that is running, where the engine can: it raises `PassInterrupted`. From any thread."""
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         """Recognise the whole buffer.

@@ -14,7 +14,7 @@ from livetrans.config import TranscriberSettings
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import FULL_SCALE, SAMPLE_RATE, SpeechChunk, Transcript, Word
 from livetrans.speech.agreement import LocalAgreement
-from livetrans.speech.recogniser import Hypothesis, PassInterrupted, Recogniser
+from livetrans.speech.recogniser import Hypothesis, Recogniser
 from livetrans.speech.words import OpenSegments, drop_loops, is_spoken, words_text
 from livetrans.stats import RecognitionStats
 from livetrans.text import one_line
@@ -130,9 +130,6 @@ class Transcriber:
         samples: NDArray[np.float32] = self._buffer.samples.astype(np.float32) / np.float32(FULL_SCALE)
         try:
             hypothesis = self._recognise(samples, final)
-        except PassInterrupted:
-            self.step_factor = ONLY_LAST_PASSES
-            return []
         finally:
             self.pass_began = None
         self._last_pass_seconds = self._clock.now() - began
@@ -171,7 +168,7 @@ class Transcriber:
 
         try:
             return attempt()
-        except (PassInterrupted, UsageError):
+        except UsageError:
             raise
         except Exception as error:
             if self._reload is None:

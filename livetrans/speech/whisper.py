@@ -65,9 +65,6 @@ class WhisperRecogniser(WhisperPasses):
         del self._model.model  # First, so that memory need not hold two.
         self._model.model = self._load().model
 
-    def interrupt(self) -> None:
-        """Do nothing: CTranslate2 ends no pass before its time."""
-
     def _features(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
         features: NDArray[np.float32] = self._model.feature_extractor(samples)
         return features

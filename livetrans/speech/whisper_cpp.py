@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import io
 import json
-import math
-import os
 import re
-import select
-import signal
+import struct
 import subprocess
-import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -33,8 +30,6 @@ from faster_whisper.tokenizer import Tokenizer
 from livetrans.config import RecogniserSettings
 from livetrans.errors import ModelError
 from livetrans.installation import install_command, is_installed, start_python
-from livetrans.speech.recogniser import Hypothesis, PassInterrupted
-from livetrans.speech.whisper_cpp_file import MULTILINGUAL, WhisperFile, read_head
 from livetrans.speech.whisper_model import STATED, as_clause
 from livetrans.speech.whisper_pass import CLOSING, OPENING, WhisperPasses, usual_threads
 
@@ -48,10 +43,79 @@ MOST_TOKENS = 220
 MOST_PROMPT_TOKENS = 223
 LEAST_FRAMES = 50
 """Shorter sound gets zeros behind it: whisper.cpp skips up to 10 frames, and its word times fail for up to 15."""
-INTERRUPTION_SECONDS = 10.0
-"""Time for a pass to end that was interrupted, before its process is killed: whisper.cpp encodes a window in one go."""
 _SPLIT = regex.compile(r"'(?:[stmd]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
 """GPT-2's: text is cut so before its byte pairs are merged."""
+
+
+MAGIC = 0x67676D6C
+"""First four bytes of the format: `ggml`, least byte first."""
+MULTILINGUAL = 51_865
+"""Size of the vocabulary from which a model has languages: one token more than an English one, and one for each."""
+_HEADS = {
+    (4, 4): "TINY",
+    (6, 6): "BASE",
+    (12, 12): "SMALL",
+    (24, 24): "MEDIUM",
+    (32, 32): "LARGE_V2",
+    (32, 4): "LARGE_V3_TURBO",
+}
+"""whisper.cpp's names of the heads that give word times, by the layers of OpenAI's encoders and decoders."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhisperFile:
+    """The head of a model's file."""
+
+    vocabulary: int
+    """Tokens, those of times and tasks included."""
+    encoder_layers: int
+    decoder_layers: int
+    bands: int
+    pieces: tuple[bytes, ...]
+    """Text by its token."""
+
+    @property
+    def languages(self) -> int:
+        """How many languages have a token, used or not."""
+        return max(self.vocabulary - MULTILINGUAL, 0) + 99
+
+    @property
+    def heads(self) -> str | None:
+        """whisper.cpp's name of the model's heads for word times; None for the upper half of all layers."""
+        name = _HEADS.get((self.encoder_layers, self.decoder_layers))
+        if name == "LARGE_V2" and self.vocabulary > MULTILINGUAL:
+            return "LARGE_V3"
+        return name and (name if self.vocabulary >= MULTILINGUAL else f"{name}_EN")
+
+
+def read_head(path: Path) -> WhisperFile:
+    """Read the head of a model in whisper.cpp's format.
+
+    Raises:
+        ModelError: the file is not there, or no such model.
+    """
+    try:
+        with path.open("rb") as file:
+            magic, vocabulary, _, _, _, encoder, _, _, _, decoder, bands, _ = struct.unpack("<12i", file.read(48))
+            rows, columns, *_ = struct.unpack("<2i", file.read(8))
+            if magic != MAGIC or not 0 < rows * columns < 1 << 20:
+                raise ValueError
+            file.seek(4 * rows * columns, io.SEEK_CUR)
+            pieces = tuple(_piece(file) for _ in range(*struct.unpack("<i", file.read(4))))
+            if not pieces:
+                raise ValueError
+    except FileNotFoundError:
+        raise ModelError(f"There is no recogniser at {path}; give a Whisper model in whisper.cpp's format.") from None
+    except (OSError, ValueError, struct.error) as error:
+        raise ModelError(f"{path} is no Whisper model in whisper.cpp's format; copy or fetch it again.") from error
+    return WhisperFile(vocabulary, encoder, decoder, bands, pieces)
+
+
+def _piece(file: IO[bytes]) -> bytes:
+    (length,) = struct.unpack("<i", file.read(4))
+    if not 0 <= length < 1 << 10:
+        raise ValueError
+    return file.read(length)
 
 
 class _Pieces(Tokenizer):  # type: ignore[misc]
@@ -127,13 +191,6 @@ class WhisperCppRecogniser(WhisperPasses):
     def reload(self) -> None:
         self._process.start()
 
-    def interrupt(self) -> None:
-        self._process.interrupt()
-
-    def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
-        with self._process.interruptible(not final):
-            return super().recognise(samples, prompt=prompt, final=final)
-
     def _features(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
         features: NDArray[np.float32] = self._extract(samples)
         return features
@@ -161,7 +218,6 @@ class WhisperCppRecogniser(WhisperPasses):
                 "no_speech": self.traits.no_speech,
                 "unlikely": self.traits.unlikely,
                 "beam_size": self._beam_size,
-                "interruptible": self._process.is_interruptible,
             }
         )
         tokens: list[int] = answer["tokens"]
@@ -218,11 +274,9 @@ class _Process:
         process = start_python(_PROCESS, str(self._model.resolve()), json.dumps(self._options), stdin=pipe, stdout=pipe)
         self.id = process.pid
         assert process.stdin and process.stdout
-        os.set_blocking(process.stdin.fileno(), False)  # A process that hangs reads nothing.
-        self._requests, self._answers = process.stdin, io.BufferedReader(process.stdout)  # type: ignore[type-var]
+        self._requests, self._answers = io.BufferedWriter(process.stdin), io.BufferedReader(process.stdout)  # type: ignore[type-var]
         self._child = process
         self._end = weakref.finalize(self, _end, process)
-        self.is_interruptible, self._deadline = False, math.inf
         try:
             loaded = self._answer()
         except RuntimeError as error:
@@ -231,54 +285,25 @@ class _Process:
         self.languages: list[str] = loaded["languages"]
         self.gpu = gpu_in(loaded["log"])
 
-    @contextmanager
-    def interruptible(self, may_be: bool) -> Iterator[None]:
-        """Let `interrupt` end the requests of this context, if they may be ended."""
-        self._deadline, self.is_interruptible = math.inf, may_be
-        try:
-            yield
-        finally:
-            self.is_interruptible = False
-
-    def interrupt(self) -> None:
-        """End the decoding that runs, or begins soon; the process is killed where it does not."""
-        if self.is_interruptible:
-            self._deadline = time.monotonic() + INTERRUPTION_SECONDS
-            self._child.send_signal(signal.SIGUSR1)
-
     def ask(self, request: dict[str, Any], features: NDArray[np.float32] | None = None) -> dict[str, Any]:
         """Return the answer to a request.
 
         Raises:
-            PassInterrupted: the pass was interrupted.
             RuntimeError: it failed, or the process has ended.
         """
         message = json.dumps(request).encode() + b"\n"
         if features is not None:
             message += np.ascontiguousarray(features, dtype="<f4").tobytes()
-        rest = memoryview(message)
         with suppress(OSError):  # The answer says why.
-            while rest:
-                self._await([], [self._requests])
-                rest = rest[self._requests.write(rest) or 0 :]
+            self._requests.write(message)
+            self._requests.flush()
         return self._answer()
 
-    def _await(self, answers: list[IO[bytes]], requests: list[IO[bytes]]) -> None:
-        """Wait until one of the pipes is ready; kill a process that was interrupted and takes too long."""
-        while not any(select.select(answers, requests, [], 0.5)):
-            if time.monotonic() > self._deadline:
-                self._child.kill()
-
     def _answer(self) -> dict[str, Any]:
-        self._await([self._answers], [])
         line = self._answers.readline()
         if not line.endswith(b"\n"):
-            if time.monotonic() > self._deadline:
-                raise PassInterrupted
             raise RuntimeError(f"whisper.cpp has ended with code {self._child.wait()}")
         answer: dict[str, Any] = json.loads(line)
-        if "interrupted" in answer:
-            raise PassInterrupted
         if "fault" in answer:
             raise RuntimeError(answer["fault"])
         return answer

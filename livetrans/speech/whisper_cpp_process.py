@@ -4,8 +4,7 @@ It reads requests from standard input, a line of JSON each, and writes a line of
 
 - `{"features": FRAMES}`, followed by float32 numbers, bands times frames: the sound of the requests that follow;
 - `{"detect": true}`: the likeliest language, and its probability;
-- `{"language", "positions", "prompt", "limit", "beam_size"}`: the tokens, and the ends of those of text in seconds;
-  `interrupted` where SIGUSR1 has come since the last ones, and the request has `interruptible`.
+- `{"language", "positions", "prompt", "limit", "beam_size"}`: the tokens, and the ends of those of text in seconds.
 
 The first line that it writes has the codes of the languages, and what the library printed as it loaded the model;
 `fault` in a line says what failed. It ends when its standard input does. The package's own class takes sound,
@@ -16,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import tempfile
 from itertools import accumulate
@@ -47,12 +45,7 @@ class Model:
         self._context = cpp.whisper_init_from_file_with_params(path, parameters)
         self._bands = cpp.whisper_model_n_mels(self._context)
         self._threads = threads
-        self._is_interrupted = False
-        signal.signal(signal.SIGUSR1, self._interrupt)
         self.languages = [cpp.whisper_lang_str(number) for number in range(cpp.whisper_lang_max_id() + 1)]
-
-    def _interrupt(self, number: int, frame: object) -> None:
-        self._is_interrupted = True
 
     def take(self, request: dict[str, Any], stream: IO[bytes]) -> dict[str, Any]:
         """Read the features that follow a request from the stream."""
@@ -88,14 +81,8 @@ class Model:
         parameters.suppress_nst = True
         parameters.no_speech_thold, parameters.logprob_thold = request["no_speech"], request["unlikely"]
         parameters.print_progress = False
-        if request["interruptible"]:
-            cpp.assign_abort_callback(parameters, lambda: self._is_interrupted)
         # No samples: the features are those that were taken.
-        code = cpp.whisper_full(self._context, parameters, np.zeros(0, np.float32), 0)
-        was_interrupted, self._is_interrupted = self._is_interrupted, False
-        if code and request["interruptible"] and was_interrupted:
-            return {"interrupted": True}
-        _check("decoding", code)
+        _check("decoding", cpp.whisper_full(self._context, parameters, np.zeros(0, np.float32), 0))
         end = cpp.whisper_token_eot(self._context)
         found = [
             cpp.whisper_full_get_token_data(self._context, segment, place)

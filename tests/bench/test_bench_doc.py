@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from livetrans.bench.cost import COLUMNS
 from livetrans.bench.runfile import Header, Segment, Update
 from livetrans.bench.tables import FIGURES, METHOD, TABLES, WORDS
+from livetrans.cli.bench_tables import COST_COLUMNS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "bench.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^#{2,3} (.*?)\n(.*?)(?=^#{2,3} |\Z)", TEXT, re.M | re.S))
@@ -33,7 +33,7 @@ def test_every_figure_is_in_a_table() -> None:
 
 
 def test_documented_columns_exist_and_are_explained_in_a_line_of_a_terminal() -> None:
-    columns = (METHOD, WORDS, *FIGURES.values(), *COLUMNS)
+    columns = (METHOD, WORDS, *FIGURES.values(), *COST_COLUMNS)
     assert set(named("Columns")) <= {column.name for column in columns}
     for column in columns:
         assert 0 < len(f"{column.name}: {column.meaning}") <= 100

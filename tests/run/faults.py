@@ -114,9 +114,6 @@ class FaultyRecogniser:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._recogniser, name)
 
-    def interrupt(self) -> None:
-        self._recogniser.interrupt()
-
     def in_language(self, language: str | None) -> FaultyRecogniser:
         return FaultyRecogniser(self._recogniser.in_language(language), self._schedule)
 

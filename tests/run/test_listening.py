@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,10 +11,9 @@ from livetrans.clock import ManualClock
 from livetrans.config import TranscriberSettings
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, SourceProgress, Word
-from livetrans.run import opening
 from livetrans.run.listening import ListeningState, Stages, TrackStages, listen
 from livetrans.run.listening import sound_of as heard_from
-from livetrans.speech.recogniser import Hypothesis, PassInterrupted
+from livetrans.speech.recogniser import Hypothesis
 from livetrans.speech.transcriber import Transcriber
 from tests.speech.scripted import ScriptedRecogniser
 
@@ -61,17 +59,15 @@ def test_what_was_heard_is_finished_and_progress_and_sound_pass_by(failing: str 
 
 
 def test_a_run_that_ends_waits_for_its_last_pass_alone() -> None:
-    class Interrupted(ScriptedRecogniser):
-        """The run is ended in its second pass, which the engine ends then."""
+    class Ending(ScriptedRecogniser):
+        """The run is ended in its second pass."""
 
         def recognise(self, samples: np.ndarray, *, prompt: str = "", final: bool = False) -> Hypothesis:
-            hypothesis = super().recognise(samples, prompt=prompt, final=final)
-            if len(self.passes) == 2:
+            if len(self.passes) == 1:
                 state.close()
-                raise PassInterrupted
-            return hypothesis
+            return super().recognise(samples, prompt=prompt, final=final)
 
-    recogniser, state = Interrupted(WORDS), ListeningState(ManualClock())
+    recogniser, state = Ending(WORDS), ListeningState(ManualClock())
     source = Played(sound_of(WORDS, 4.0), SAMPLE_RATE // 4)
     transcriber = Transcriber(recogniser, TranscriberSettings(adaptive=False), ManualClock())
     track = TrackStages(source, Stages(SilenceGate(), transcriber, recogniser), lambda event: None)  # type: ignore[arg-type]
@@ -79,13 +75,3 @@ def test_a_run_that_ends_waits_for_its_last_pass_alone() -> None:
     finals = [transcript.text for transcript in transcripts if transcript.final]
     assert finals == ["nothing is lost."]
     assert [final for _, _, final in recogniser.passes] == [False, False, True]
-
-
-def test_a_pass_is_interrupted_once_however_often_a_run_is_ended() -> None:
-    interrupted: list[int] = []
-    recogniser = SimpleNamespace(interrupt=lambda: interrupted.append(1), expect_language=None)
-    stages = SimpleNamespace(recogniser=recogniser)
-    listening = opening._listening([], iter(()), [stages], ListeningState(ManualClock()), None)  # type: ignore[list-item]
-    for _ in range(3):
-        listening.close()
-    assert interrupted == [1]

@@ -53,9 +53,6 @@ class ScriptedRecogniser:
     def reload(self) -> None:
         """Do nothing: there is no model."""
 
-    def interrupt(self) -> None:
-        """Do nothing: a pass takes no time."""
-
     def in_language(self, language: str | None) -> ScriptedRecogniser:
         other = copy(self)
         other.language = language

@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +26,8 @@ from livetrans.metrics.monitor import resident_memory
 from livetrans.models.chosen import GPU_UNUSED, has_gpu_engine
 from livetrans.run import opening
 from livetrans.run.opening import open_recogniser
-from livetrans.speech import whisper_cpp
-from livetrans.speech.recogniser import PassInterrupted
 from livetrans.speech.whisper import WhisperRecogniser
-from livetrans.speech.whisper_cpp import WhisperCppRecogniser, gpu_in
-from livetrans.speech.whisper_cpp_file import read_head
+from livetrans.speech.whisper_cpp import WhisperCppRecogniser, gpu_in, read_head
 from livetrans.speech.whisper_model import AGREEING_PASSES
 from livetrans.speech.whisper_pass import SPARE_TOKENS
 
@@ -181,37 +177,6 @@ def test_a_gpu_that_could_not_be_started_is_said(cpp_recogniser_path: Path, monk
     monkeypatch.setattr(opening, "has_gpu_engine", lambda: True)
     open_recogniser(settings, notices.append)
     assert notices == [Notice("warning", GPU_UNUSED)]
-
-
-@pytest.mark.parametrize("hangs", [False, True])
-def test_the_end_of_a_run_waits_for_no_partial_pass(
-    hangs: bool, cpp_recogniser_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(whisper_cpp, "INTERRUPTION_SECONDS", 0.5 if hangs else 600.0)
-    recogniser = WhisperCppRecogniser(RecogniserSettings(cpp_recogniser_path, threads=1))
-    samples = sound("demo.flac", 0.0, 3.0)
-    words = recogniser.recognise(samples, final=True).words
-    computing = psutil.Process(recogniser.process_id)
-    computing.suspend()
-    with ThreadPoolExecutor() as thread:
-        partial = thread.submit(recogniser.recognise, samples)
-        while not recogniser._process.is_interruptible:
-            time.sleep(0.01)
-        recogniser.interrupt()
-        if not hangs:
-            computing.resume()
-        with pytest.raises(PassInterrupted):
-            partial.result()
-    if hangs:
-        with pytest.raises(ModelError):
-            recogniser.recognise(samples)
-        recogniser.reload()
-    else:
-        computing.send_signal(signal.SIGUSR1)  # A last pass is not ended.
-    assert recogniser.recognise(samples, final=True).words == words
-    recogniser.interrupt()
-    assert recogniser.recognise(samples).words == words
-    assert (recogniser.process_id == computing.pid) != hangs
 
 
 @pytest.fixture(scope="module")
