@@ -589,16 +589,16 @@ SETTINGS = {
 def after_key(settings: Settings, key: str, value: Any) -> Settings:
     """Return the settings after `SettingChanged(key, value)`; keys of no setting on the screen (`paused`) change none.
 
-    The chosen one of several languages comes first, then those that follow it in turn. A language of captions that is
-    not among them takes their place.
+    The chosen one of several languages comes first, then those that follow it in turn. A language that is not among
+    them, such as a detected one, is added.
     """
     setting = SETTINGS.get(key)
     if setting is None or not setting.option.on_screen or (setting is _CALM and value not in CALM):
         return settings
     if key in ("from", "to"):
         codes: tuple[str, ...] = setting.of(settings)
-        if value not in codes:  # a detected language, which is to be kept
-            codes = (codes[0], str(value), *codes[1:]) if key == "from" else (str(value),)
+        if value not in codes:
+            codes = (codes[0], str(value), *codes[1:])
         at = codes.index(str(value))
         value = codes[at:] + codes[:at]
     return with_field(settings, setting.field, value)

@@ -233,14 +233,15 @@ class Gap:
 
     start: float
     end: float
-    reason: str  # `microphone` (the device was gone), `sleep` (of the machine) or another of docs/events.md.
+    reason: str  # `microphone` (the device was gone), `paused` (by the user) or another of docs/events.md.
     track: str | None = None
     """Name of the track that lacks it; None in a run of one."""
 
     def caption(self) -> Caption:
-        """Return a caption that marks the gap; it belongs to no segment."""
+        """Return a caption that marks the gap. It belongs to no segment."""
         marked = Transcript(-1, 0, "", "", True, self.start, self.end, track=self.track)
-        return Caption(marked, f"[{self.end - self.start:.0f} s without sound]")
+        length = f"{self.end - self.start:.0f} s"
+        return Caption(marked, f"[paused for {length}]" if self.reason == "paused" else f"[{length} without sound]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,7 @@ def fitted(text: str, width: int) -> str:
     if display_width(text) <= width:
         return text
     begin, end = next(iter(line_spans(text, width - 1)), (0, 0)) if width > 1 else (0, 0)
-    return f"{text[begin:end]}…" if end else ""
+    return f"{text[begin:end]}…" if 0 < display_width(text[begin:end]) < width else ""
 
 
 def break_spans(text: str, width: int) -> Iterator[tuple[int, int]]:

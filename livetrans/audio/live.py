@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SUSPENDED = "suspended"
 """Reason of the gap while the program was stopped."""
+PAUSED = "paused"
+"""Reason of the gap while the user had paused the run."""
 RETRY_SECONDS = (0.5, 1.0, 2.0, 3.0)
 """Seconds between attempts to open a lost capture; the last one repeats."""
 SHORTEST_GAP = 0.5
@@ -121,8 +123,8 @@ def _resized(samples: NDArray[np.int16], length: int) -> NDArray[np.int16]:
 class LiveSource:
     """Sound captured as it is heard, by a capture that is opened again when it is lost.
 
-    `start_sample` follows the clock (`SourceTime`), also while nothing is heard. What was not heard is a gap, unless
-    the user has paused. Subclasses have the sentences, with `{}` for the name of what is captured.
+    `start_sample` follows the clock (`SourceTime`), also while nothing is heard. What was not heard is a gap.
+    Subclasses have the sentences, with `{}` for the name of what is captured.
     """
 
     gap_reason: str
@@ -211,6 +213,9 @@ class LiveSource:
     def _passed(self, chunks: list[AudioChunk]) -> Iterator[AudioChunk]:
         """Yield the chunks that are heard, after a gap or zeros for what is missing before each."""
         for chunk in chunks:
+            if self._paused:
+                self._silent_because = self._silent_because or PAUSED
+                continue
             missing = (chunk.start_sample - self._heard_until) / SAMPLE_RATE
             if self._silent_because or missing >= self.shortest_pause:
                 self._on_sound_after(missing, chunk.start_sample)
@@ -218,10 +223,9 @@ class LiveSource:
                 zeros = np.zeros(chunk.start_sample - self._heard_until, np.int16)
                 chunk = AudioChunk(np.concatenate([zeros, chunk.samples]), self._heard_until, chunk.captured_at)
             self._heard_until = chunk.start_sample + len(chunk.samples)
-            if not self._paused:
-                self._on_sound(chunk.samples)
-                self._has_heard = True
-                yield chunk
+            self._on_sound(chunk.samples)
+            self._has_heard = True
+            yield chunk
 
     def _on_sound_after(self, missing: float, start_sample: int) -> None:
         """Report a gap of `missing` seconds before the sample at which sound starts again."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from time import monotonic
 
 from textual.app import App, ComposeResult, SystemCommand
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -95,8 +94,6 @@ class LivetransApp(App[str]):
         self._shown_panel = output.panel
         self._phase = Phase.LOADING
         self._paused = self._quitting = self._is_started = False
-        self._paused_at = 0.0
-        self._is_live = False
         self._failure: str | None = None
         self._below = 0
         self._boards = Boards(settings)
@@ -170,15 +167,12 @@ class LivetransApp(App[str]):
 
     async def on_posted(self, message: Posted) -> None:
         match message.event:
-            case Caption() | Gap() as event:
+            case Caption() | Gap() | Transcript() as event:
                 await self._extend(self._boards.feed(event))
-            case Transcript() as transcript:
-                await self._extend(self._boards.feed(transcript))
-                self._show_language(transcript)
+                self._show_language(event)
             case Notice() as notice:
                 self._show_notice(notice)
             case RunStarted(origin=origin):
-                self._is_live = origin is None or origin.path is None
                 if origin is not None:
                     self._title = origin.name
                     self._top.rename(self._full_title())
@@ -193,11 +187,11 @@ class LivetransApp(App[str]):
             await self._history.extend(finished)
             self._show_current()
 
-    def _show_language(self, transcript: Transcript) -> None:
-        is_microphone = self._pipeline.settings.is_microphone(transcript.track)
-        if not is_microphone and transcript.language not in (None, self._detected):
-            self._detected = transcript.language
-            self._top.rename(self._full_title())
+    def _show_language(self, event: Caption | Gap | Transcript) -> None:
+        if isinstance(event, Transcript) and not self._pipeline.settings.is_microphone(event.track):
+            if event.language not in (None, self._detected):
+                self._detected = event.language
+                self._top.rename(self._full_title())
 
     def _show_notice(self, notice: Notice) -> None:
         if notice.level == "error":
@@ -245,17 +239,12 @@ class LivetransApp(App[str]):
             self._figures.show(snapshot, self._shown_panel, self._listed)
         self._strip.show(snapshot, self._shown_panel)
 
-    async def action_pause(self) -> None:
-        """Pause or resume the run. The history marks a pause in which something live was not heard."""
+    def action_pause(self) -> None:
         if self._phase is Phase.ENDED:
             self._row.show_answer(HAS_ENDED)
         elif self._phase is not Phase.FINISHING:
             self._paused = not self._paused
             self._pipeline.pause(self._paused)
-            if self._paused:
-                self._paused_at = monotonic()
-            elif self._is_live:
-                await self._extend(self._boards.mark_pause(self._snapshot().heard, monotonic() - self._paused_at))
             self._show_state()
             self._show_numbers()
 

@@ -151,15 +151,6 @@ class Boards:
             finished = [final for board in self.shown for final in board.end_before(finished[-1].start)] + finished
         return finished
 
-    def mark_pause(self, start: float, seconds: float) -> list[Caption]:
-        """Mark a pause of the user's own that began at source time `start`; return what became history."""
-        marked = Transcript(-1, 0, "", "", True, start, start + seconds)
-        mark = Caption(marked, f"[paused for {seconds:.0f} s]")
-        finished = [final for board in self.shown for final in board.end_before(inf)] + [mark]
-        for board in self._of.values():
-            board.history.append(mark)
-        return finished
-
     def clear(self) -> None:
         for board in (*self._of.values(), *self._microphone):
             board.clear()

@@ -12,13 +12,16 @@ from typing import Protocol
 
 from textual.app import ComposeResult
 from textual.content import Content
+from textual.geometry import Size
 from textual.widgets import Static
 
 from livetrans.installation import start_python, user_folder
 from livetrans.text import counted
-from livetrans.tui.wrapped import Sheet
+from livetrans.tui.wrapped import Sheet, WrappedText, in_lines
 
 COUNT_SECONDS = 0.5
+MOST_READERS = 999
+"""Readers for whose number the row has room from the beginning."""
 QUIET_ZONE = 2
 """Light modules around the code. Two are enough for phones, and four would not fit in 24 lines."""
 SHEET_COLUMNS, SHEET_ROWS = 7, 4
@@ -42,25 +45,34 @@ class Served(Protocol):
     def readers(self) -> int: ...
 
 
-class ReadersBar(Static):
-    """The address of the page, who can read it, and how many do; shown while captions are served."""
+class ReadersBar(WrappedText):
+    """The address of the page, who can read it, and how many do. Another number of readers moves no caption."""
 
     def __init__(self, server: Served | None) -> None:
-        super().__init__("", id="readers", markup=False)
+        super().__init__(id="readers")
         self._server = server
+        self._readers = 0
         self.display = server is not None
 
     def on_mount(self) -> None:
-        self._show()
-        self.set_interval(COUNT_SECONDS, self._show)
+        self._count()
+        self.set_interval(COUNT_SECONDS, self._count)
 
-    def _show(self) -> None:
+    def _count(self) -> None:
+        if self._server is not None and self._server.readers != self._readers:
+            self._readers = self._server.readers
+            self.change(layout=False)
+
+    def wrap(self, width: int) -> list[Content]:
+        return self._wrapped_for(self._readers, width)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._wrapped_for(MOST_READERS, width))
+
+    def _wrapped_for(self, readers: int, width: int) -> list[Content]:
         server = self._server
-        if server is None:
-            return
-        text = f"{server.address} · {server.who_can_read} · {counted(server.readers, 'reader')}"
-        if text != self.content:
-            self.update(text)
+        text = f"{server.address} · {server.who_can_read} · {counted(readers, 'reader')}" if server else ""
+        return in_lines(Content(text), width)
 
 
 class ReadersScreen(Sheet):

@@ -205,13 +205,13 @@ def test_zeros_are_said_once_and_so_is_the_sound_after_them() -> None:
     assert ["zeros" in sentence for sentence in sentences] == [True, False, True]
 
 
-def test_paused_sound_is_thrown_away_and_its_time_goes_on() -> None:
+def test_paused_sound_is_thrown_away_and_marked_as_a_gap() -> None:
     world = World()
     pause, resume, close = (lambda: source.pause(True)), (lambda: source.pause(False)), (lambda: source.close())
     world.capture(block(1), pause, block(2, 3.0), resume, block(3), close)
     source = world.microphone()
     assert spans(list(source)) == [(0.0, 1), (4.0, 3)]
-    assert world.events == []
+    assert world.events == [Gap(1.0, 4.0, "paused")]
 
 
 def test_a_device_at_another_rate_is_resampled_also_when_the_rate_changes() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from livetrans.text import (
     cluster_start,
     display_width,
+    fitted,
     isolated,
     join_text,
     line_spans,
@@ -91,6 +92,13 @@ def test_wrapping_loses_nothing_and_fits(text: str, width: int) -> None:
     assert "".join("".join(lines).split()) == "".join(text.split())
     assert all(display_width(line) <= width for line in lines)
     assert all(line == line.strip() and line for line in lines)
+
+
+@given(MIXED, st.integers(0, 20))
+def test_a_cut_text_fits(text: str, width: int) -> None:
+    shown = fitted(text, width)
+    assert display_width(shown) <= width
+    assert shown in (text, "") or (shown.endswith("…") and shown[:-1].strip() in text)
 
 
 @given(MIXED, st.integers(4, 50))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from livetrans.config import DecodingSettings, OutputSettings, Settings
-from livetrans.events import Caption, Gap, Notice, Origin, Record, RunStarted, Transcript
+from livetrans.events import Caption, Gap, Notice, Record, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.session.codec import read_records
 from livetrans.session.export import Finals
@@ -22,7 +22,6 @@ from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import BIAS_STEP, COMMANDS, listed
 from tests.moved_rows import MovedRows
 from tests.tui.scripted import (
-    FULL,
     caption,
     conversation,
     drawn_rows,
@@ -52,8 +51,8 @@ async def test_a_partial_is_replaced_and_the_final_moves_to_the_history_once() -
         await stage.play(transcript(1, "", "Yes"), caption(1, "Ja", source="Yes"))
         assert stage.history == ["Das letzte Wort."]
         assert stage.text.count("Das letzte Wort.") == 1
-        await stage.play(caption(1, "Ja.", final=True), Gap(2.0, 14.0, "microphone"), caption(2, "Nachher."))
-        assert stage.history[1:] == ["Ja.", "[12 s without sound]"]
+        await stage.play(caption(1, "Ja.", final=True), Gap(2.0, 14.0, "microphone"), Gap(14.0, 17.0, "paused"))
+        assert stage.history[1:] == ["Ja.", "[12 s without sound]", "[paused for 3 s]"]
 
 
 async def test_a_final_that_moves_to_the_history_is_in_every_frame(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,20 +140,6 @@ async def test_keys_move_the_run() -> None:
             ("from", "fr"),
             ("to", "ar"),
         ]
-
-
-async def test_a_pause_of_the_users_own_is_marked_where_something_was_missed() -> None:
-    live = replace(FULL, total=None)
-    async with on_stage(started(), *finals(2), snapshot=live) as stage:
-        await stage.press("space", "space")
-        await stage.play(*finals(2, 4))
-        assert stage.history == ["Satz 0.", "Satz 1.", "[paused for 0 s]", "Satz 2."]
-    # A file waits.
-    waits = RunStarted({}, origin=Origin("council.wav", "/council.wav"))
-    async with on_stage(waits, *finals(2)) as stage:
-        await stage.press("space", "space")
-        await stage.play(*finals(2, 4))
-        assert stage.history == ["Satz 0.", "Satz 1.", "Satz 2."]
 
 
 async def test_every_command_is_in_the_palette_under_its_name() -> None:

@@ -27,7 +27,7 @@ class ScriptedServer:
     readers: int = 0
 
 
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+@pytest.mark.parametrize("size", [(60, 20), (81, 24), (120, 40)])
 async def test_who_can_read_is_on_the_screen_all_the_time(
     size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -41,9 +41,12 @@ async def test_who_can_read_is_on_the_screen_all_the_time(
             await settle(pilot)
             shown = " ".join(screen_text(app).split())
             assert f"{LAN} · your network · 0 readers" in shown
-        server.readers = 3
-        await pilot.pause(0.1)
-        assert "3 readers" in screen_text(app)
+        places = app.query_one("#captions").region
+        for count in (3, 12, 100):
+            server.readers = count
+            await pilot.pause(0.1)
+            assert f"{count} readers" in " ".join(screen_text(app).split())
+            assert app.query_one("#captions").region == places
 
 
 async def test_the_address_leaves_the_captions_room_in_a_terminal_of_five_rows() -> None:

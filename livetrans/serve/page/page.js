@@ -119,7 +119,8 @@ function takeCaption(values) {
 }
 
 function takeGap(values) {
-  const text = `[${Math.round(values.end - values.start)} s without sound]`;
+  const length = `${Math.round(values.end - values.start)} s`;
+  const text = values.reason === "paused" ? `[paused for ${length}]` : `[${length} without sound]`;
   const parts = { text, final: true, language: "en", rightToLeft: false, untranslated: false };
   show(values, { ...parts, isSecond: isSecond(values.track), label: values.track || "", source: "", committed: 0, spoken: "" });
 }
