@@ -28,7 +28,7 @@ from livetrans.run.listening import Listening, OnAudio, PostponedNotices
 from livetrans.run.opening import from_file, from_live, open_recorded
 from livetrans.run.publisher import Publish
 from livetrans.run.tracks import QueuedSource
-from livetrans.session.export import export, language_files
+from livetrans.session.export import export, language_files, read_captions
 from livetrans.session.store import is_session, origin_of, path_or_session
 
 STDIN, STDIN_NAME = "-", "standard input"
@@ -194,8 +194,9 @@ def _write(path: Path, languages: Sequence[str], session: Path | None, force: bo
     if session is None or not session.exists():
         raise SessionError(f"{path} was not written: there are no captions.")
     path.parent.mkdir(exist_ok=True)
+    captions = read_captions(session, warn)
     for language, file in language_files(path, languages).items():
-        write_new(file, export(session, format_of(path), notify=warn, language=language), "-o", force=force)
+        write_new(file, export(captions, format_of(path), language=language), "-o", force=force)
         say(f"Written: {file}")
 
 

@@ -26,7 +26,7 @@ from livetrans.run.pipeline import Pipeline
 from livetrans.run.resuming import Rest, Resuming, open_rest
 from livetrans.run.runner import OpenListening, PlainLoop, Run
 from livetrans.serve.address import parse_serve_address
-from livetrans.session.export import Finals
+from livetrans.session.export import LastCaptions
 from livetrans.session.recorded import Unfinished
 from livetrans.session.recorder import AUDIO_FILE, SessionRecorder
 from livetrans.session.sinks import Sink, open_lines, open_records
@@ -88,9 +88,9 @@ def run_live(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
         sinks: list[Sink] = [summary, server.lines] if server else [summary]
         translating = partial(open_translating, settings, clock)
         with summary:
-            finals = Finals(settings)
+            captions = LastCaptions(settings)
             if on_screen:
-                sinks.append(finals)
+                sinks.append(captions)
             else:
                 sinks.append(open_lines(settings))
                 _say_which_language(settings)
@@ -98,7 +98,7 @@ def run_live(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
             if server:
                 server.on_read = pipeline.readers
             if on_screen:
-                _run_on_screen(pipeline, source, pipeline.monitor.snapshot, finals.save, server)
+                _run_on_screen(pipeline, source, pipeline.monitor.snapshot, captions.save, server)
                 was_stopped = False
             else:
                 if server:

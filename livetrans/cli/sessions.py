@@ -15,7 +15,7 @@ from livetrans.cli.messages import require_yes, say, warn
 from livetrans.errors import SessionError, UsageError
 from livetrans.files import require_new_files, write_new
 from livetrans.session.codec import dump
-from livetrans.session.export import Format, export, language_files, languages_of, last_captions
+from livetrans.session.export import Format, LastCaptions, export, language_files, read_captions
 from livetrans.session.store import (
     LAST,
     Summary,
@@ -115,16 +115,16 @@ def show_command(name: str, which: Which, to: tuple[str, ...] | None) -> None:
             facts.append(summary.state)
         click.echo(f"{visible(folder.name)}: {', '.join(filter(None, facts))}")
         click.echo(visible(str(folder.resolve())) + "\n")
-    for time, text in _lines(folder, _chosen(folder, to), which):
+    captions = read_captions(folder, warn)
+    for time, text in _lines(captions, _chosen(captions, to), which):
         click.echo(f"{time:>7}  {text}")
 
 
-def _lines(path: Path, languages: Sequence[str], which: Which) -> Iterator[tuple[str, str]]:
+def _lines(captions: LastCaptions, languages: Sequence[str], which: Which) -> Iterator[tuple[str, str]]:
     """Yield the lines of a session's captions, a segment's together, with the time before its first."""
     segments: dict[tuple[float, int], dict[str, None]] = {}
-    for number, language in enumerate(languages):
-        for spoken in last_captions(path, warn if number == 0 else None, language):
-            caption = spoken.caption
+    for language in languages:
+        for caption in (spoken.caption for spoken in captions.spoken(language)):
             lines = segments.setdefault((caption.start, caption.segment_id), {})
             is_named = len(languages) > 1 and which != "source" and caption.language and not caption.untranslated
             *sources, last = (directed(text, [text])[0] for text in texts_of(caption, which))
@@ -135,15 +135,14 @@ def _lines(path: Path, languages: Sequence[str], which: Which) -> Iterator[tuple
             yield duration(start) if number == 0 else "", line
 
 
-def _chosen(path: Path, to: Sequence[str] | None) -> Sequence[str]:
+def _chosen(captions: LastCaptions, to: Sequence[str] | None) -> Sequence[str]:
     """Return the languages that --to names, or all of the session.
 
     Raises:
         UsageError: the session has no captions in one of them.
     """
-    known = languages_of(path)
-    missing = [code for code in to or () if code not in known]
-    if missing:
+    known = captions.languages
+    if not set(to or ()) <= set(known):
         raise UsageError(f"there are captions in {', '.join(known)} only; choose one of these with --to")
     return to or known
 
@@ -263,21 +262,22 @@ def export_command(
     if output is not None and output.is_dir():
         raise UsageError(f"{output} is a folder: name a file in it, such as {output / 'captions.srt'}")
     path = find_session(session)
-    languages = _chosen(path, to)[: 1 if which == "source" or (output is None and to is None) else None]
+    captions = read_captions(path, warn)
+    languages = _chosen(captions, to)[: 1 if which == "source" or (output is None and to is None) else None]
     made = format_ or (format_of(output) if output else "txt")
     if output is None:
         if len(languages) > 1:
             raise UsageError("standard output takes one language; name one with --to, or a file with -o")
-        for piece in export(path, made, which, warn, languages[0]):
+        for piece in export(captions, made, which, languages[0]):
             click.echo(piece, nl=False)
-        others = ",".join(code for code in languages_of(path) if code not in languages)
+        others = ",".join(code for code in captions.languages if code not in languages)
         if others and to is None and which != "source":
             say(f"These are the captions in {languages[0]}; --to {others} has others, and -o FILE writes all.")
     else:
         files = language_files(output, languages)
         require_new_files(files.values(), "--output", force=force)
         for language, file in files.items():
-            write_new(file, export(path, made, which, warn, language), "--output", force=force)
+            write_new(file, export(captions, made, which, language), "--output", force=force)
             say(f"Written: {file}")
     if is_session(path) and summarise(path).state == "unfinished":
         say(

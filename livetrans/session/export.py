@@ -11,7 +11,7 @@ from typing import Literal
 
 from livetrans.config import Settings
 from livetrans.errors import SessionError
-from livetrans.events import Caption, Event, Gap, Notice, Record, RunStarted
+from livetrans.events import Caption, Gap, Notice, Record, RunStarted
 from livetrans.session.codec import dump, read_records
 from livetrans.session.subtitles import Spoken, Which, cues, directed, heard_shares, texts_of
 from livetrans.text import one_line, track_label
@@ -20,36 +20,20 @@ Format = Literal["srt", "vtt", "txt", "jsonl"]
 
 
 def export(
-    session_path: Path,
-    format: Format,
-    which: Which = "target",
-    notify: Callable[[Notice], None] | None = None,
-    language: str | None = None,
+    captions: LastCaptions, format: Format, which: Which = "target", language: str | None = None
 ) -> Iterator[str]:
-    """Return the session in the format, as pieces of text with their line ends; it is read before this returns.
+    """Return the captions in the format, as pieces of text with their line ends.
 
-    Finals only; where a crash left a segment without one, its last caption stands for it. `language`: of several
-    languages the one of the captions; None for the first.
+    If a crash left a segment without a final, its last caption stands for it. `language`: of several languages the one
+    of the captions; None for the first.
 
     Raises:
-        SessionError: the session cannot be read or holds no caption.
+        SessionError: there is no caption.
     """
-    spoken = [item for item in last_captions(session_path, notify, language) if any(texts_of(item.caption, which))]
+    spoken = [item for item in captions.spoken(language) if any(texts_of(item.caption, which))]
     if all(item.caption.segment_id < 0 for item in spoken):
-        raise SessionError(
-            f"{session_path} holds no caption to export: nothing was recognised, or it is not a session."
-        )
+        raise SessionError("There is no caption to export: nothing was recognised, or this is not a session.")
     return _WRITERS[format](spoken, which)
-
-
-def languages_of(session_path: Path) -> tuple[str, ...]:
-    """Return the languages into which each segment of a session was translated, the one shown first.
-
-    Raises:
-        SessionError: the session cannot be read.
-    """
-    settings = (record.event.settings for record in read_records(session_path) if isinstance(record.event, RunStarted))
-    return next(settings, Settings()).targets
 
 
 def language_files(output: Path, languages: Sequence[str]) -> dict[str, Path]:
@@ -60,7 +44,7 @@ def language_files(output: Path, languages: Sequence[str]) -> dict[str, Path]:
 
 
 class LastCaptions:
-    """The last caption of every segment in each language, and the gaps, of a run or of a recorded session."""
+    """A sink that keeps the last caption of every segment in each language, and the gaps."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         """`settings`: those of the run; None takes those of the first run that the events tell of."""
@@ -70,8 +54,8 @@ class LastCaptions:
         """Source and end of the updates of unfinished segments."""
         self._gaps: list[Spoken] = []
 
-    def note(self, event: Event) -> None:
-        match event:
+    def write(self, record: Record) -> None:
+        match record.event:
             case RunStarted(settings=settings):
                 self._settings = self._settings or settings  # A resumed run may have its languages in another order.
             case Caption() as caption:
@@ -86,6 +70,14 @@ class LastCaptions:
             case _:
                 pass
 
+    def close(self) -> None:
+        """Do nothing: the screen may still save after the run has ended."""
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages into which each segment was translated, the one shown first at the beginning."""
+        return (self._settings or Settings()).targets
+
     def spoken(self, language: str | None = None) -> list[Spoken]:
         """Return them in the order of speech; of several languages those in one, None for the first."""
         settings = self._settings or Settings()
@@ -97,19 +89,42 @@ class LastCaptions:
                 found.append(Spoken(caption, heard_shares(caption, updates)) if updates else item)
         return sorted(found, key=lambda item: (item.caption.start, item.caption.segment_id))
 
+    def save(self) -> list[Path]:
+        """Write source and translation to a new text file in the current folder, and subtitles to another beside it.
 
-def last_captions(
-    session_path: Path, notify: Callable[[Notice], None] | None = None, language: str | None = None
-) -> list[Spoken]:
-    """Return the last caption of every segment and the gaps, in the order of speech; of several languages in one.
+        Return the path of the text file; the other ends in `.srt`. Several languages have their own files.
+
+        Raises:
+            SessionError: there is no final yet.
+            OSError: the folder cannot be written.
+        """
+        shown = {language: self._finals(language) for language in self.languages}
+        if not any(item.caption.segment_id >= 0 for of_language in shown.values() for item in of_language):
+            raise SessionError("there is no finished caption yet")
+        stem, ends = f"livetrans-{datetime.now():%Y-%m-%dT%H-%M-%S}", chain([""], map("-{}".format, count(2)))
+        places = (language_files(Path(f"{stem}{end}.txt"), self.languages) for end in ends)
+        files = next(files for files in places if not any(path.exists() for path in files.values()))
+        for language, path in files.items():
+            with path.open("x", encoding="utf-8") as file:
+                file.writelines(_txt(shown[language], "both"))
+            with path.with_suffix(".srt").open("w", encoding="utf-8") as file:
+                file.writelines(_srt(shown[language], "target"))
+        return [path.resolve() for path in files.values()]
+
+    def _finals(self, language: str) -> list[Spoken]:
+        return [item for item in self.spoken(language) if item.caption.final and item.caption.text]
+
+
+def read_captions(session: Path, notify: Callable[[Notice], None] | None = None) -> LastCaptions:
+    """Read the last captions of a session.
 
     Raises:
-        SessionError: the session cannot be read.
+        SessionError: it cannot be read.
     """
     found = LastCaptions()
-    for record in read_records(session_path, notify):
-        found.note(record.event)
-    return found.spoken(language)
+    for record in read_records(session, notify):
+        found.write(record)
+    return found
 
 
 def _srt(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
@@ -146,45 +161,6 @@ _WRITERS: dict[str, Callable[[Iterable[Spoken], Which], Iterator[str]]] = {
     "txt": _txt,
     "jsonl": _jsonl,
 }
-
-
-class Finals:
-    """A sink that keeps the captions of a run for the key that saves them."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._captions = LastCaptions(settings)
-
-    def write(self, record: Record) -> None:
-        self._captions.note(record.event)
-
-    def close(self) -> None:
-        """Do nothing: the screen may still save after the run has ended."""
-
-    def save(self) -> list[Path]:
-        """Write source and translation to a new text file in the current folder, and captions beside it as subtitles.
-
-        Return the path of the text file, the other ends in `.srt`; of several languages each has its own files.
-
-        Raises:
-            SessionError: there is no final yet.
-            OSError: the folder cannot be written.
-        """
-        shown = {language: self._finals(language) for language in self._settings.targets}
-        if not any(item.caption.segment_id >= 0 for of_language in shown.values() for item in of_language):
-            raise SessionError("there is no finished caption yet")
-        stem, ends = f"livetrans-{datetime.now():%Y-%m-%dT%H-%M-%S}", chain([""], map("-{}".format, count(2)))
-        places = (language_files(Path(f"{stem}{end}.txt"), self._settings.targets) for end in ends)
-        files = next(files for files in places if not any(path.exists() for path in files.values()))
-        for language, path in files.items():
-            with path.open("x", encoding="utf-8") as file:
-                file.writelines(_txt(shown[language], "both"))
-            with path.with_suffix(".srt").open("w", encoding="utf-8") as file:
-                file.writelines(_srt(shown[language], "target"))
-        return [path.resolve() for path in files.values()]
-
-    def _finals(self, language: str) -> list[Spoken]:
-        return [item for item in self._captions.spoken(language) if item.caption.final and item.caption.text]
 
 
 def _labelled(lines: Sequence[str], track: str | None) -> Sequence[str]:

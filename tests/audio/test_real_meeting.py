@@ -10,7 +10,7 @@ import pytest
 
 from livetrans.audio.portaudio import ON_A_MAC
 from livetrans.events import SAMPLE_RATE
-from livetrans.session.export import export
+from livetrans.session.export import export, read_captions
 
 from .rooms import as_samples, bleed, microphone, recording
 from .sound_server import Listener, SoundServer, plain, write_wav
@@ -65,4 +65,4 @@ def test_two_people_who_speak_at_the_same_time_are_told_apart(tmp_path: Path) ->
     assert all(
         (listener.session / name).stat().st_size > SECONDS * SAMPLE_RATE for name in ("audio.wav", "microphone.wav")
     )
-    assert "<v Ana>" in "".join(export(listener.session, "vtt"))
+    assert "<v Ana>" in "".join(export(read_captions(listener.session), "vtt"))

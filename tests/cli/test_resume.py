@@ -13,7 +13,7 @@ from livetrans.cli import run
 from livetrans.config import MaskSettings, Settings
 from livetrans.events import Record, RunStarted
 from livetrans.models.find import MODELS_VARIABLE
-from livetrans.session.export import last_captions
+from livetrans.session.export import read_captions
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.store import summarise
 
@@ -28,7 +28,7 @@ def test_it_translates_what_was_only_heard_and_then_has_nothing_to_do(
     recorded, session = tmp_path / "recorded.jsonl", tmp_path / "session"
     recorded.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     assert run(["replay", str(recorded), "--speed", "max", "--session", str(session)]) == 0
-    [whole] = last_captions(session)
+    [whole] = read_captions(session).spoken()
     events = (session / "events.jsonl").read_text().splitlines(keepends=True)
     cut = next(number for number, line in enumerate(events) if '"caption"' in line)
     (session / "events.jsonl").write_text("".join(events[:cut]))
@@ -36,7 +36,7 @@ def test_it_translates_what_was_only_heard_and_then_has_nothing_to_do(
 
     assert run(["resume", str(session)]) == 0
     assert capfd.readouterr().out == f"{whole.caption.text}\n"
-    [resumed] = last_captions(session)
+    [resumed] = read_captions(session).spoken()
     assert (resumed.caption.text, resumed.caption.final) == (whole.caption.text, True)
 
     assert run(["resume", str(session)]) == 0
@@ -100,7 +100,7 @@ def test_settings_without_an_option_are_not_taken_from_a_session(
     (session / "events.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in kept))
     assert run(["resume", str(session)]) == 0
     assert "kept in" in capfd.readouterr().err
-    assert last_captions(session)
+    assert read_captions(session).spoken()
 
 
 def test_settings_with_an_option_are_checked_as_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,7 +149,7 @@ def test_a_replay_that_was_killed_goes_on_with_its_file_while_that_is_the_same(
     shutil.copyfile(DEMO, recording)
     part = ["--asr", either_path.name, "--offline", "--end", "0:18", "--session", str(session)]
     assert run(["replay", str(recording), *part]) == 0
-    whole = [(item.caption.source, item.caption.text) for item in last_captions(session)]
+    whole = [(item.caption.source, item.caption.text) for item in read_captions(session).spoken()]
     events = (session / "events.jsonl").read_text().splitlines(keepends=True)
     cut = next(number for number, line in enumerate(events) if '"heard": 9.' in line)
     killed.mkdir()
@@ -161,11 +161,11 @@ def test_a_replay_that_was_killed_goes_on_with_its_file_while_that_is_the_same(
         return capfd.readouterr().err
 
     assert "0:08 of 0:18 of talk.flac were heard; going on with it." in resume()
-    assert [(item.caption.source, item.caption.text) for item in last_captions(killed)] == whole
+    assert [(item.caption.source, item.caption.text) for item in read_captions(killed).spoken()] == whole
     assert run(["resume", str(killed)]) == 0
     assert capfd.readouterr().err == "Nothing to resume: each sentence of killed is translated.\n"
     recording.write_bytes(DEMO.read_bytes() + b"\0")
     assert "talk.flac was changed since" in resume()
-    assert len(last_captions(killed)) < len(whole)
+    assert len(read_captions(killed).spoken()) < len(whole)
     recording.unlink()
     assert "no longer at" in resume()

@@ -36,7 +36,7 @@ from livetrans.models.catalogue import TRANSLATOR, read_catalogue
 from livetrans.models.chosen import find_model
 from livetrans.models.gguf import is_translator
 from livetrans.session.codec import read_records, to_line
-from livetrans.session.export import export
+from livetrans.session.export import export, read_captions
 from livetrans.session.recorded import RecordedTranscripts
 from livetrans.translation.prompting import Glossary, read_glossary
 from tests.session.examples import EVENTS as EXAMPLES
@@ -124,7 +124,7 @@ def _session(path: Path) -> None:
         if isinstance(record.event, Caption):
             assert record.event.transcript.segment_id == record.event.segment_id
     for format in ("srt", "vtt", "txt", "jsonl"):
-        for piece in export(path, format, "both"):  # type: ignore[arg-type]
+        for piece in export(read_captions(path), format, "both"):  # type: ignore[arg-type]
             piece.encode("utf-8")
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from livetrans.errors import LivetransError
-from livetrans.session.export import last_captions
+from livetrans.session.export import read_captions
 from livetrans.session.recorded import read_unfinished
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
@@ -109,7 +109,7 @@ def _lost(session: Path, lines: list[str]) -> list[str]:
 def _finals(session: Path, broken: list[str]) -> list[tuple[str, str]]:
     """Recognised text and caption of each final."""
     try:
-        captions = [spoken.caption for spoken in last_captions(session)]
+        captions = [spoken.caption for spoken in read_captions(session).spoken()]
         return [(caption.source, caption.text) for caption in captions if caption.final and caption.source]
     except LivetransError as error:
         broken.append(f"the session cannot be read: {error}")

@@ -34,7 +34,7 @@ from livetrans.run.listening import Listening, OnAudio, PostponedNotices
 from livetrans.run.opening import from_live, open_translating
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
-from livetrans.session.export import last_captions
+from livetrans.session.export import read_captions
 from livetrans.session.recorder import SessionRecorder
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
@@ -160,7 +160,7 @@ def _broken(watched: Watched, seconds: float, session: Path) -> Iterator[str]:
         yield f"only {watched.heard:.0f} s of {seconds:.0f} s were heard"
     if watched.finals_heard != watched.finals_shown:
         yield f"{watched.finals_heard} finals were heard and {watched.finals_shown} shown"
-    kept = sum(spoken.caption.final for spoken in last_captions(session))
+    kept = sum(spoken.caption.final for spoken in read_captions(session).spoken())
     if kept != watched.finals_shown:
         yield f"the session holds {kept} of {watched.finals_shown} finals"
     if watched.most_waiting > 10 * FINALS_IN_WORK:

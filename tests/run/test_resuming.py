@@ -30,7 +30,7 @@ from livetrans.run.resuming import Resuming, open_rest, unheard_sound
 from livetrans.run.runner import OpenListening, OpenTranslating, PlainLoop
 from livetrans.run.translating import Translating
 from livetrans.session.codec import EVENTS_FILE, read_records
-from livetrans.session.export import last_captions
+from livetrans.session.export import read_captions
 from livetrans.session.recorded import read_unfinished
 from livetrans.session.recorder import SessionRecorder
 from tests.lm.scripted import ScriptedModel
@@ -104,7 +104,7 @@ def resume(folder: Path, words: list[Word], languages: Sequence[str]) -> Collect
 
 
 def finals(folder: Path, language: str | None = None) -> list[tuple[int, str, str]]:
-    captions = [spoken.caption for spoken in last_captions(folder, language=language) if spoken.caption.final]
+    captions = [spoken.caption for spoken in read_captions(folder).spoken(language) if spoken.caption.final]
     return [(caption.segment_id, caption.source, caption.text) for caption in captions]
 
 
@@ -152,7 +152,7 @@ def test_every_word_of_the_recorded_sound_is_in_one_final(
             resumed = finals(broken, language)
             assert [one for one in resumed if one in before] == before, "what was shown stays"
             assert words_in(resumed) == words_in(finals(whole, language))
-            exported = [spoken.caption.source for spoken in last_captions(broken, language=language)]
+            exported = [spoken.caption.source for spoken in read_captions(broken).spoken(language)]
             assert " ".join(filter(None, exported)).split() == words_in(resumed), "no word is there twice"
 
 

@@ -21,7 +21,7 @@ from livetrans.run.publisher import Publish
 from livetrans.run.resuming import Resuming, open_rest, unheard_sound
 from livetrans.run.translating import Translating
 from livetrans.session.codec import EVENTS_FILE
-from livetrans.session.export import last_captions
+from livetrans.session.export import read_captions
 from livetrans.session.recorded import read_unfinished
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import Sink
@@ -173,7 +173,7 @@ def test_a_killed_run_is_resumed_in_both_tracks(share: float, tmp_path: Path, mo
     run.unfinished = resumed
     run.start()
     assert run.join(60)
-    finals = [item.caption for item in last_captions(tmp_path) if item.caption.final]
+    finals = [item.caption for item in read_captions(tmp_path).spoken() if item.caption.final]
     assert len({final.segment_id for final in finals}) == len(finals)
     for track, words in (("them", THEM), ("me", ME)):
         said = " ".join(final.text.upper() for final in finals if final.track == track and final.text)

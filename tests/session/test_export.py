@@ -19,7 +19,7 @@ from livetrans.config import Settings
 from livetrans.errors import SessionError
 from livetrans.events import Caption, Event, Gap, RunStarted, Transcript
 from livetrans.session.codec import read_records
-from livetrans.session.export import Format, export, languages_of, last_captions
+from livetrans.session.export import Format, export, read_captions
 from livetrans.session.recorded import RecordedTranscripts
 from livetrans.session.subtitles import Which, heard_shares
 from livetrans.text import display_width
@@ -30,7 +30,7 @@ TEXTS = st.text(st.sampled_from("ab é日本。->&<>{}\\1\u0301 "), max_size=300
 
 
 def exported(path: Path, format: str, which: str = "target") -> str:
-    return "".join(export(path, format, which))  # type: ignore[arg-type]
+    return "".join(export(read_captions(path), format, which))  # type: ignore[arg-type]
 
 
 def test_srt(tmp_path: Path) -> None:
@@ -64,8 +64,10 @@ def test_a_language_is_exported_without_the_others_and_with_every_gap(tmp_path: 
         replace(second, language="de"),
         RunStarted({}, Settings(targets=("fr", "de"))),  # It was resumed, and French was shown last.
     )
-    assert languages_of(path) == ("de", "fr")
-    written = ["".join(export(path, "txt", language=language)).split("\n") for language in ("de", "fr", None)]
+    assert read_captions(path).languages == ("de", "fr")
+    written = [
+        "".join(export(read_captions(path), "txt", language=language)).split("\n") for language in ("de", "fr", None)
+    ]
     gap = "[1 s without sound]"
     assert written == [["Guten Tag.", gap, "Danke.", ""], ["Bonjour.", gap, ""], ["Guten Tag.", gap, "Danke.", ""]]
 
@@ -107,8 +109,8 @@ def test_text_and_json_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize("format", get_args(Format))
 def test_an_empty_session_is_reported_before_anything_is_written(tmp_path: Path, format: Format) -> None:
     path = write_session(tmp_path / "s.jsonl", EVENTS[0], EVENTS[1], EVENTS[-1], caption(0, " "))
-    with pytest.raises(SessionError, match="holds no caption"):
-        export(path, format)
+    with pytest.raises(SessionError, match="no caption to export"):
+        export(read_captions(path), format)
 
 
 @pytest.mark.parametrize("which", get_args(Which))
@@ -164,7 +166,7 @@ def test_each_segment_is_there_once_as_it_was_last_shown_in_the_order_of_speech(
     shown = [record.event for record in read_records(path)]
     captions = {event.segment_id: event for event in shown if isinstance(event, Caption)}
     gaps = [event.caption() for event in shown if isinstance(event, Gap)]
-    last = [spoken.caption for spoken in last_captions(path)]
+    last = [spoken.caption for spoken in read_captions(path).spoken()]
     assert sorted(map(repr, last)) == sorted(map(repr, [*captions.values(), *gaps]))
     assert [caption.start for caption in last] == sorted(caption.start for caption in last)
 
@@ -176,7 +178,7 @@ def test_the_words_have_the_times_of_the_updates_that_heard_them(tmp_path: Path,
         caption(0, "x", source=text, revision=number, end=number + 1.0, final=finished and text == texts[-1])
         for number, text in enumerate(texts)
     ]
-    [spoken] = last_captions(write_session(tmp_path / "s.jsonl", *updates))
+    [spoken] = read_captions(write_session(tmp_path / "s.jsonl", *updates)).spoken()
     assert spoken.heard == heard_shares(spoken.caption, [(text, end) for end, text in enumerate(texts[:-1], start=1)])
     assert len(spoken.heard) == 3
 
@@ -201,7 +203,7 @@ def test_a_days_session_takes_little_memory(tmp_path: Path, use: str, bytes_a_se
         if use == "replay":
             pieces = sum(1 for _ in RecordedTranscripts(path, ManualClock(), real_time=False))
         else:
-            pieces = sum(1 for _ in export(path, use))  # type: ignore[arg-type]
+            pieces = sum(1 for _ in export(read_captions(path), use))  # type: ignore[arg-type]
         assert pieces >= 50
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from livetrans.config import Settings
 from livetrans.events import Caption, Event, Notice, Record, Transcript
-from livetrans.session.export import Finals, Format, Which, export
+from livetrans.session.export import Format, LastCaptions, Which, export, read_captions
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import JsonLinesOutput, PlainOutput, Sink
 from livetrans.text import UNSEEN
@@ -82,7 +82,7 @@ def test_exports(tmp_path_factory: pytest.TempPathFactory, source: str, text: st
     path = tmp_path_factory.mktemp("session")
     write(SessionRecorder(path), events(f"said {source}", f"gesagt {text}"))
     for format, which in product(get_args(Format), get_args(Which)):
-        for piece in export(path, format, which):
+        for piece in export(read_captions(path), format, which):
             for text in [piece] if format != "jsonl" else map(str, json.loads(piece).values()):
                 assert_lines_are_harmless(text)
             assert format not in ("srt", "vtt") or piece.count("-->") <= 1
@@ -98,7 +98,7 @@ def test_the_screen(source: str, text: str) -> None:
 
 @given(TEXT, TEXT)
 def test_the_saved_text(tmp_path_factory: pytest.TempPathFactory, source: str, text: str) -> None:
-    finals = Finals(Settings())
+    finals = LastCaptions(Settings())
     write(finals, events(f"said {source}", f"gesagt {text}"))
     with chdir(tmp_path_factory.mktemp("saved")):
         [path] = finals.save()

@@ -15,7 +15,7 @@ from livetrans.config import OutputSettings, Settings
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import BackPressure, Gap, Notice, Record
 from livetrans.session.codec import from_dict
-from livetrans.session.export import Finals
+from livetrans.session.export import LastCaptions
 from livetrans.session.sinks import CaptionFile, JsonLinesOutput, OutputClosed, PlainOutput, open_records
 
 from .examples import caption
@@ -164,7 +164,7 @@ def test_a_narrow_encoding_loses_letters_in_text_and_nothing_in_json() -> None:
 
 def test_saving_again_at_once_makes_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    finals = Finals(Settings())
+    finals = LastCaptions(Settings())
     finals.write(Record(0.0, caption(0, "Guten Tag.", final=True)))
     saved = {path for _ in range(3) for path in finals.save()}
     assert len(saved) == 3
@@ -173,7 +173,7 @@ def test_saving_again_at_once_makes_other_files(tmp_path: Path, monkeypatch: pyt
 
 def test_saved_languages_have_files_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    finals, spoken = Finals(Settings(targets=("de", "fr"))), caption(0, "Guten Tag.", final=True)
+    finals, spoken = LastCaptions(Settings(targets=("de", "fr"))), caption(0, "Guten Tag.", final=True)
     for event in (replace(spoken, language="de"), replace(spoken, text="Bonjour.", language="fr"), Gap(1, 9, "sleep")):
         finals.write(Record(0.0, event))
     for path, text, other in zip(finals.save(), ("Guten Tag.", "Bonjour."), ("Bonjour.", "Guten Tag."), strict=True):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.cli import run
-from livetrans.session.export import export, last_captions
+from livetrans.session.export import export, read_captions
 from livetrans.session.subtitles import (
     LINE_WIDTH,
     LINES,
@@ -173,13 +173,13 @@ def test_subtitles_of_every_recording(recording: Path, tmp_path: Path) -> None:
     session, transcripts = tmp_path / "session", recording.with_suffix(".jsonl")
     assert run(["replay", str(transcripts), "--speed", "max", "--session", str(session)]) == 0
     for which in get_args(Which):
-        made = list(cues(last_captions(session), which))
+        made = list(cues(read_captions(session).spoken(), which))
         assert violations(made, which) == []
-        srt = pysubs2.SSAFile.from_string("".join(export(session, "srt", which)), format_="srt")
+        srt = pysubs2.SSAFile.from_string("".join(export(read_captions(session), "srt", which)), format_="srt")
         assert [(event.start, event.end, tuple(event.text.split("\\N"))) for event in srt] == [
             (cue.start, cue.end, cue.lines) for cue in made
         ]
-        vtt = webvtt.from_string("".join(export(session, "vtt", which)))
+        vtt = webvtt.from_string("".join(export(read_captions(session), "vtt", which)))
         assert [tuple(shown.lines) for shown in vtt] == [cue.lines for cue in made]
         assert [shown.start_in_seconds for shown in vtt] == [cue.start // 1000 for cue in made]
     assert made
@@ -188,5 +188,5 @@ def test_subtitles_of_every_recording(recording: Path, tmp_path: Path) -> None:
 @given(text=TEXTS)
 def test_players_read_what_was_said(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     path = write_session(tmp_path_factory.mktemp("session") / "s.jsonl", caption(0, f"x {text}", source="s", end=9.0))
-    shown = webvtt.from_string("".join(export(path, "vtt")))
+    shown = webvtt.from_string("".join(export(read_captions(path), "vtt")))
     assert "".join("".join(unescape(cue.text).split()) for cue in shown) == "x" + "".join(text.split())

@@ -14,7 +14,7 @@ import pytest
 from livetrans.cli import run
 from livetrans.config import MeetingSettings, Settings
 from livetrans.events import AudioChunk, Caption, Event, Gap, Record, RunStarted
-from livetrans.session.export import Finals, export
+from livetrans.session.export import LastCaptions, export, read_captions
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import CaptionFile, PlainOutput
 from livetrans.session.store import summarise
@@ -75,7 +75,7 @@ def test_the_caption_file_has_a_line_for_each_track_also_where_both_are_in_one_l
     ],
 )
 def test_exports_name_the_track_in_the_order_of_speech(form: str, expected: list[str], tmp_path: Path) -> None:
-    written = "".join(export(write_session(tmp_path / "s.jsonl", *MEETING), form)).splitlines()  # type: ignore[arg-type]
+    written = "".join(export(read_captions(write_session(tmp_path / "s.jsonl", *MEETING)), form)).splitlines()  # type: ignore[arg-type]
     assert written[: len(expected)] == expected
     cues = [line for line in written if "-->" in line]
     assert not cues or cues[1].startswith("00:00:02")  # While the other one still speaks.
@@ -85,7 +85,7 @@ def test_a_strangers_name_of_a_track_breaks_no_cue(tmp_path: Path) -> None:
     shown = of("x\n\n00:00:00.000 --> 00:00:01.000\n<b>", caption(0, "Guten Tag."))
     path = write_session(tmp_path / "s.jsonl", shown)
     for form in ("srt", "vtt"):
-        written = "".join(export(path, form))  # type: ignore[arg-type]
+        written = "".join(export(read_captions(path), form))  # type: ignore[arg-type]
         assert (written.count("-->"), written.count("\n\n"), written.count("<b")) == (1, 1 + (form == "vtt"), 0)
 
 
@@ -93,7 +93,7 @@ def test_the_key_that_saves_writes_both_tracks_with_their_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    finals = Finals(SETTINGS)
+    finals = LastCaptions(SETTINGS)
     for event in MEETING:
         finals.write(Record(0.0, event))
     [saved] = finals.save()
@@ -109,7 +109,7 @@ def test_a_session_is_shown_with_the_name_before_each_line(tmp_path: Path, capsy
 
 
 def test_json_lines_have_the_track(tmp_path: Path) -> None:
-    written = export(write_session(tmp_path / "s.jsonl", *MEETING), "jsonl")
+    written = export(read_captions(write_session(tmp_path / "s.jsonl", *MEETING)), "jsonl")
     assert [json.loads(line)["track"] for line in written] == ["them", "Ana", "Ana"]
 
 

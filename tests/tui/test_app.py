@@ -14,7 +14,7 @@ from livetrans.config import DecodingSettings, OutputSettings, Settings
 from livetrans.events import Caption, Gap, Notice, Record, Transcript
 from livetrans.metrics.monitor import Snapshot
 from livetrans.session.codec import read_records
-from livetrans.session.export import Finals
+from livetrans.session.export import LastCaptions
 from livetrans.tui import captions
 from livetrans.tui.app import LivetransApp
 from livetrans.tui.captions import Current, History
@@ -454,7 +454,7 @@ async def test_save_says_the_name_and_the_folder_and_what_is_left_out() -> None:
 async def test_a_folder_that_was_removed_costs_the_saved_text_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = Finals(Settings())
+    texts = LastCaptions(Settings())
     texts.write(Record(0.0, caption(0, "Fertig.", final=True)))
     folder = tmp_path / "gone"
     folder.mkdir()

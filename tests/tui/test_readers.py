@@ -27,7 +27,7 @@ class ScriptedServer:
     readers: int = 0
 
 
-@pytest.mark.parametrize("size", [(60, 20), (81, 24), (120, 40)])
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
 async def test_who_can_read_is_on_the_screen_all_the_time(
     size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
