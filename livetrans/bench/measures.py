@@ -247,14 +247,22 @@ class MeasuredMethod:
 
     @cached_property
     def partials(self) -> Interval | None:
-        """chrF of partials against what `rt` wrote for the same prefix; an interval takes two segments."""
+        """chrF of what partials show against what `rt` shows of the same updates; an interval takes two segments.
+
+        Outputs are not compared: a partial that was stopped early lacks only what would be hidden.
+        """
         if self.label == BASELINE:
             return None
-        pairs = [
-            (segment.segment_id, one.text, other.text)
-            for (segment, updates), (_, base) in zip(self.units, self.run.baseline.units, strict=True)
-            for one, other in zip(updates[:-1], base, strict=False)
+        base, own = (
+            {(one.segment.segment_id, one.update.update): one for stream in method.streams for one in stream}
+            for method in (self.run.baseline, self)
+        )
+        shown = [
+            (segment, seen.caption.text, base[segment, update].caption.text)
+            for (segment, update), seen in own.items()
+            if not seen.update.final
         ]
+        pairs = [(segment, text, reference) for segment, text, reference in shown if text or reference]
         if len({segment for segment, _, _ in pairs}) < 2:
             return None
         segments, texts, references = (list(column) for column in zip(*pairs, strict=True))

@@ -198,11 +198,22 @@ def test_a_stream_is_scored_whole_where_its_reference_is(run: RunFile) -> None:
     assert figure("BLEU - rt", measured, "cd") is None
 
 
-def test_partials_are_set_beside_re_translations(measured: MeasuredRun) -> None:
+def test_partials_as_they_are_shown_are_set_beside_re_translations(measured: MeasuredRun, run: RunFile) -> None:
     assert figure("chrF partials", measured, "rt") is None
     assert figure("chrF partials", measured, "ssbd@0") == (100.0, 100.0, 100.0)
     value, low, _ = figure("chrF partials", measured, "cd")
     assert low <= value < 100
+    # An output that ends where its caption does, as one that was stopped early, is no worse.
+    captions = {seen.update: seen.caption for seen in sum(measured.methods["ssbd@0"].streams, [])}
+
+    def only_shown(update: Update) -> Update:
+        if update not in captions or update.final:
+            return update
+        caption = captions[update]
+        count = len(caption.tokens)
+        return replace(update, text=caption.text, tokens=caption.tokens, ends=update.ends[:count], hidden_tokens=0)
+
+    assert figure("chrF partials", MeasuredRun(changed(run, only_shown), WORD), "ssbd@0") == (100.0, 100.0, 100.0)
 
 
 def test_an_unfinished_run_is_measured_on_what_every_method_did(run: RunFile) -> None:
