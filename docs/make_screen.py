@@ -17,7 +17,6 @@ from livetrans.audio.file import AudioFile
 from livetrans.clock import SystemClock
 from livetrans.config import Settings, TranscriberSettings
 from livetrans.events import Caption, Record
-from livetrans.metrics.monitor import Monitor
 from livetrans.models.chosen import choose_models
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.opening import open_audio, open_translating
@@ -58,12 +57,10 @@ async def pictured(seconds: float, size: tuple[int, int], server: CaptionServer 
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         return open_audio(AudioFile(DEMO, clock, real_time=True), settings, clock, publish, on_audio)
 
-    monitor, latest = Monitor(), Latest()
-    sinks: list[Sink] = [monitor, latest, *([server.lines] if server else [])]
-    pipeline = Pipeline(
-        settings, open_listening, partial(open_translating, settings, clock), clock, [monitor, latest, *sinks]
-    )
-    app = LivetransApp(pipeline, monitor.snapshot, DEMO.name, server=server)
+    latest = Latest()
+    sinks: list[Sink] = [latest, *([server.lines] if server else [])]
+    pipeline = Pipeline(settings, open_listening, partial(open_translating, settings, clock), clock, sinks)
+    app = LivetransApp(pipeline, pipeline.monitor.snapshot, DEMO.name, server=server)
     async with app.run_test(size=size) as pilot:
         await asyncio.sleep(seconds)
         picture = ""

@@ -334,7 +334,11 @@ class RunEnded:
     ne_screen: float | None = None
     """Normalized erasure of the screen, over all captions in that language; None if there was none."""
     ne_screen_retranslation: float | None = None
-    """The same by re-translation under the run's mask, over the compared updates; None with fewer than five."""
+    """By re-translation under the run's mask, over the compared updates; None with fewer than five."""
+    ne_screen_compared: float | None = None
+    """By the run's method, over the same updates."""
+    speedup_estimate: float | None = None
+    """The speedup as the run's own steps suggest, over all updates; None with fewer than five, and for `rt`."""
 
 
 @dataclass(frozen=True, slots=True)

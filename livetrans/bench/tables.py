@@ -190,7 +190,7 @@ FIGURES = {figure.name: figure for figure in (
            lambda row: row.method.lagging[0].al),
     Figure("A/O %", "accepted tokens / output tokens", 1, lambda row: _percent(row.method.acceptance.per_output)),
     Figure("LAAL s", "length-adaptive average lagging, as AL", 2, lambda row: row.method.lagging[0].laal),
-    Figure("chrF partials", f"chrF of shown partials against rt's of the same updates {INTERVAL}", 1,
+    Figure("chrF partials", "shown partials against rt's of the same updates [95 % interval]", 1,
            lambda row: row.method.partials),
     Figure("update ms", f"time of a whole update {SPREAD}", 2,
            lambda row: row.method.spread(lambda repeat: repeat.update_seconds, 1000)),

@@ -33,7 +33,6 @@ from livetrans.errors import LivetransError, ModelError, SourceError
 from livetrans.events import BackPressure, Notice, Record, RunStarted, Translation
 from livetrans.installation import data_folder, install_command
 from livetrans.languages import AUTO
-from livetrans.metrics.monitor import Monitor
 from livetrans.models.chosen import (
     EMBEDDED,
     GPU_UNUSED,
@@ -252,7 +251,7 @@ class Trial:
 
 
 class _Load:
-    """A sink that keeps what a trial needs besides the monitor's figures."""
+    """A sink that keeps what a trial needs besides the run's figures."""
 
     def __init__(self) -> None:
         self.began_at: float | None = None
@@ -294,8 +293,8 @@ def run_trial(settings: Settings, clock: Clock) -> Trial:
     def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
         return open_audio(AudioFile(recording, clock, True, part=part), settings, clock, publish, on_audio)
 
-    monitor, load = Monitor(settings, memory=lambda: None), _Load()
-    pipeline = Pipeline(settings, open_listening, partial(open_translating, settings, clock), clock, [monitor, load])
+    load = _Load()
+    pipeline = Pipeline(settings, open_listening, partial(open_translating, settings, clock), clock, [load])
     end = clock.now() + LOADING_SECONDS
     pipeline.start()
     try:
@@ -306,7 +305,7 @@ def run_trial(settings: Settings, clock: Clock) -> Trial:
         pipeline.stop()
     if load.began_at is None:
         raise ModelError(f"The models were not loaded after {LOADING_SECONDS:.0f} s: choose smaller ones.")
-    figures = monitor.snapshot()
+    figures = pipeline.monitor.snapshot()
     return Trial(
         finished=finished,
         heard=figures.heard,

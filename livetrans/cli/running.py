@@ -104,6 +104,8 @@ def run_live(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
                 if server:
                     say(f"Captions for readers on {server.who_can_read}: {server.address}")
                 was_stopped = _run_as_lines(pipeline)
+    if not on_screen:
+        _say_figures(pipeline)
     _remove_old(settings.output, source.inputs)
     return Ended(summary.session, was_stopped)
 
@@ -120,6 +122,7 @@ def run_at_once(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
         _say_which_language(settings)
         run = PlainLoop(settings, source.open_listening, translating, clock, [*sinks, summary], records)
         was_stopped = _run_as_lines(run)
+    _say_figures(run)
     _remove_old(settings.output, source.inputs)
     return Ended(summary.session, was_stopped)
 
@@ -169,6 +172,24 @@ def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest
         run = Resuming(settings, listening, translating, clock, [*sinks, summary], [recorder])
         run.unfinished = unfinished
         _run_as_lines(run)
+    _say_figures(run)
+
+
+def _say_figures(run: Run) -> None:
+    """Say what the panel would show at the end, as far as it was measured."""
+    figures = run.monitor.snapshot()
+    parts = []
+    if figures.seen_lag_median is not None:
+        parts.append(f"median lag {figures.seen_lag_median:.2f} s")
+    if figures.ne_screen is not None:
+        parts.append(f"NE of the screen {figures.ne_screen:.2f}")
+    if figures.ne_compared is not None:
+        compared = f"{figures.ne_compared:.2f}, by re-translation {figures.ne_retranslation:.2f}"
+        parts.append(f"in {figures.compared_updates} compared updates {compared}")
+    if figures.speedup_text:
+        parts.append(f"speedup {figures.speedup_text}")
+    if parts:
+        say(f"Measured: {'; '.join(parts)}")
 
 
 @contextlib.contextmanager

@@ -176,18 +176,71 @@ LEAST_COMPARED = 5
 """Fewest compared updates that give a figure."""
 
 
+NOT_ESTIMATED = ("rt", "double")
+"""Re-translation itself, and a method whose steps write two tokens."""
+
+
+class EstimatedSpeedup:
+    """The speedup over re-translation as the run's own passes suggest, before enough updates were compared.
+
+    Re-translation evaluates what is new of the prompt, then decodes the output from its beginning, a step a token. The
+    cost of a step is that of the run's steps, the cost of a prompt token that of the updates without a draft, which
+    evaluate the prompt alone. A partial that was stopped early would have been as long for its source as the finals so
+    far are for theirs.
+    """
+
+    def __init__(self) -> None:
+        self._updates = 0
+        self._update_seconds = 0.0
+        self._steps = self._prompt_tokens = 0
+        self._step_seconds = self._prompt_seconds = 0.0
+        self._retranslation_steps = self._retranslation_prompt_tokens = 0
+        self._source_characters = self._final_tokens = 0
+
+    def add(self, translation: Translation) -> None:
+        stats, characters = translation.stats, len(translation.source)
+        if translation.method in NOT_ESTIMATED or not stats.forward_passes:
+            return  # Where the prompt has not changed, re-translation has nothing to do either.
+        if translation.final and not stats.truncated:
+            self._source_characters += characters
+            self._final_tokens += stats.output_tokens
+        written, new_tokens = stats.output_tokens, stats.prompt_tokens - stats.reused_tokens
+        if stats.stopped and self._source_characters:
+            written = max(written, round(characters * self._final_tokens / self._source_characters))
+        if not stats.draft_tokens:
+            self._prompt_tokens += new_tokens
+            self._prompt_seconds += stats.prompt_seconds
+        self._updates += 1
+        self._update_seconds += stats.total_seconds
+        self._steps += stats.decoding_steps
+        self._step_seconds += stats.decoding_seconds
+        self._retranslation_steps += written
+        self._retranslation_prompt_tokens += new_tokens
+
+    @property
+    def ratio(self) -> float | None:
+        """Estimated seconds of re-translation / seconds of the run's updates; None with fewer than five updates."""
+        if self._updates < LEAST_COMPARED or not (self._steps and self._prompt_tokens and self._update_seconds):
+            return None
+        steps = self._retranslation_steps * self._step_seconds / self._steps
+        prompts = self._retranslation_prompt_tokens * self._prompt_seconds / self._prompt_tokens
+        return (steps + prompts) / self._update_seconds
+
+
 class Speedup:
-    """The speedup over re-translation, and re-translation's NE of the screen, over the updates that were compared."""
+    """The speedup over re-translation and NE of the screen of both, over the updates that were compared."""
 
     def __init__(self) -> None:
         self.updates = 0
         self._update_seconds = self._retranslation_seconds = 0.0
-        self._retranslation_erased = self._retranslation_shown = 0
+        self._erased = self._shown = self._retranslation_erased = self._retranslation_shown = 0
 
     def add(self, comparison: Comparison) -> None:
         self.updates += comparison.updates
         self._update_seconds += comparison.update_seconds
         self._retranslation_seconds += comparison.retranslation_seconds
+        self._erased += comparison.erased_units
+        self._shown += comparison.shown_units
         self._retranslation_erased += comparison.retranslation_erased_units
         self._retranslation_shown += comparison.retranslation_shown_units
 
@@ -197,8 +250,13 @@ class Speedup:
         return self._over(self._retranslation_seconds, self._update_seconds)
 
     @property
+    def ne_screen(self) -> float | None:
+        """NE of the screen by the run's method, in these segments."""
+        return self._over(self._erased, self._shown)
+
+    @property
     def ne_screen_retranslation(self) -> float | None:
-        """NE of the screen by re-translation, under the run's mask."""
+        """NE of the screen by re-translation in the same segments, under the run's mask."""
         return self._over(self._retranslation_erased, self._retranslation_shown)
 
     def _over(self, dividend: float, divisor: float) -> float | None:
@@ -250,6 +308,7 @@ class CaptionMeasures:
         self.screen = ScreenErasure()
         self.decoding = DecodingRates()
         self.speedup = Speedup()
+        self.estimated_speedup = EstimatedSpeedup()
         self.lags, self.lags_growing, self.lags_finals = Distribution(), Distribution(), Distribution()
         """Seen lags in seconds: all, those that end with a growing caption, and those that end with a final."""
         self._seen_lag = SeenLag()
@@ -258,6 +317,7 @@ class CaptionMeasures:
         self.updates += 1
         self.output_erasure.add(translation.segment_id, translation.tokens, final=translation.final)
         self.decoding.add(translation.stats)
+        self.estimated_speedup.add(translation)
 
     def add_caption(self, caption: Caption, at: float) -> None:
         """Add a caption that was shown at time `at`, in seconds of the clock that `captured_at` has."""

@@ -58,8 +58,11 @@ class Snapshot:
     """Update time of re-translation / that of the run, over `compared_updates`; None with fewer than five."""
     compared_updates: int = _figure(lambda measures: measures.speedup.updates, 0)
     """Updates that were translated again from scratch, see `livetrans.run.speedup`."""
+    speedup_estimate: float | None = _figure(lambda measures: measures.estimated_speedup.ratio)
+    """What the run's own steps suggest, over all updates; None with fewer than five."""
+    ne_compared: float | None = _figure(lambda measures: measures.speedup.ne_screen)
     ne_retranslation: float | None = _figure(lambda measures: measures.speedup.ne_screen_retranslation)
-    """Normalized erasure of the screen by re-translation under the run's mask, over these updates."""
+    """Normalized erasure of the screen over the compared updates: of this run, and by re-translation under its mask."""
     changes_per_minute: float | None = None
     """Captions that took something back, per minute of sound without pauses."""
     hidden_tokens: float | None = _figure(lambda measures: measures.hidden_per_caption)
@@ -98,6 +101,13 @@ class Snapshot:
     paused: bool = False
     memory_bytes: int | None = None
     """Resident memory of all processes of livetrans."""
+
+    @property
+    def speedup_text(self) -> str | None:
+        """The speedup as it is written everywhere: measured, with the compared updates, or estimated after a ≈."""
+        if self.speedup is not None:
+            return f"{self.speedup:.1f}× ({self.compared_updates})"
+        return None if self.speedup_estimate is None else f"≈{self.speedup_estimate:.1f}×"
 
 
 def resident_memory() -> int | None:

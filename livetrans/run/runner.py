@@ -156,6 +156,8 @@ class Run(ABC):
                 shown.speedup.ratio,
                 shown.screen.ratio,
                 shown.speedup.ne_screen_retranslation,
+                shown.speedup.ne_screen,
+                shown.estimated_speedup.ratio,
             )
         )
         self._publisher.close()

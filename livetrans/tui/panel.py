@@ -107,10 +107,6 @@ def keeping_up(snapshot: Snapshot) -> str:
     return "yes" if snapshot.delay < BEHIND_SECONDS else f"{snapshot.delay:.0f} s behind"
 
 
-def speedup(snapshot: Snapshot) -> str:
-    return DASH if snapshot.speedup is None else f"{snapshot.speedup:.1f}×"
-
-
 def meter_share(level: float) -> float:
     """How full the meter is, 0..1, for a root mean square level of 0..1; in decibels, as loudness is perceived."""
     if level <= 0:
@@ -137,17 +133,23 @@ CHANGES = Metric(
 )
 SPEEDUP = Metric(
     "speedup",
-    lambda s: f"{speedup(s)} ({s.compared_updates})" if s.speedup else DASH,
+    lambda s: s.speedup_text or DASH,
     "How many times faster an update is than by re-translation, which translates everything afresh. It is measured: "
     "while the run is idle and keeps up, finished sentences are translated again (`--no-speedup` turns that off). In "
-    "brackets how many updates were compared; a dash until there are five.",
+    "brackets how many updates were compared. Until there are five it is estimated from the cost of the run's own "
+    "steps, marked ≈.",
 )
 NE_SCREEN = Metric(
     "NE screen",
-    lambda s: f"{ratio(s.ne_screen)} vs {ratio(s.ne_retranslation)}",
+    lambda s: ratio(s.ne_screen),
     "Normalized erasure, the measure of flicker: words taken back from the screen, per word shown, all captions as one "
-    "text. 0 is calmest. Then re-translation's under the same mask, in the sentences that were "
-    "compared for the speedup.",
+    "text. 0 is calmest.",
+)
+NE_COMPARED = Metric(
+    "compared",
+    lambda s: f"{ratio(s.ne_compared)} vs {ratio(s.ne_retranslation)}",
+    "NE of the screen in the sentences that were compared for the speedup: this run's, then re-translation's under the "
+    "same mask.",
 )
 LAG_GROWING = Metric(
     "lag growing",
@@ -175,6 +177,7 @@ PEOPLE = Section(
         ),
         SPEEDUP,
         NE_SCREEN,
+        NE_COMPARED,
         CHANGES,
         CALM,
     ),
@@ -215,6 +218,7 @@ RESEARCH = (
                 "The tokens are the model's own; `bench` counts 13a tokens, so that its NE differs.",
             ),
             NE_SCREEN,
+            NE_COMPARED,
             CHANGES,
             Metric("hidden", lambda s: rate(s.hidden_tokens), "Tokens that the mask hid, mean an update."),
         ),

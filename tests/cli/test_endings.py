@@ -147,7 +147,7 @@ def test_a_terminal_that_cannot_draw_gets_lines(variables: dict[str, str], recor
     assert terminal.wait() == 0
     terminal.close()
     assert b"\x1b" not in terminal.screen
-    assert terminal.screen.count(b"\n") == 3, "the caption, where it is kept, and how to get subtitles"
+    assert terminal.screen.count(b"\n") == 4, "the caption, where it is kept, how to get subtitles, and the figures"
 
 
 UNDER_NOHUP = ((), signal.SIG_IGN)

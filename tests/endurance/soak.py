@@ -28,7 +28,6 @@ from livetrans.audio.file import AudioFile
 from livetrans.clock import ManualClock, SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, BackPressure, Caption, Origin, Record, SourceProgress, Transcript
-from livetrans.metrics.monitor import Monitor
 from livetrans.models import find
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices
 from livetrans.run.opening import from_live, open_translating
@@ -146,9 +145,8 @@ def soak(seconds: float, seed: int, step: float, session: Path) -> tuple[Watched
         return from_live([(joined, PostponedNotices())], Origin("a day"), settings, clock)(publish, on_audio)
 
     recorder = SessionRecorder(session)
-    pipeline = Pipeline(
-        settings, open_listening, partial(open_translating, settings, clock), clock, [watched, Monitor()], [recorder]
-    )
+    translating = partial(open_translating, settings, clock)
+    pipeline = Pipeline(settings, open_listening, translating, clock, [watched], [recorder])
     pipeline.start()
     while not pipeline.join(1.0):
         pass

@@ -11,11 +11,11 @@ from unittest.mock import Mock
 import pytest
 
 from livetrans.clock import SystemClock
-from livetrans.config import MaskSettings, Settings
-from livetrans.events import Caption, Comparison, Notice, RunEnded, Transcript
+from livetrans.config import DecodingSettings, MaskSettings, Settings
+from livetrans.events import Caption, Comparison, Event, Notice, RunEnded, Transcript, Translation
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import text_of_tokens
-from livetrans.metrics.captions import ScreenErasure, Speedup
+from livetrans.metrics.captions import EstimatedSpeedup, ScreenErasure, Speedup
 from livetrans.run import pipeline
 from livetrans.run.publisher import Publish
 from livetrans.run.speedup import RETRANSLATION, SpeedupSampler
@@ -53,6 +53,7 @@ class Scene:
         self.lane = scripted_lane(self.model, PROMPT)
         self.seconds = 0.0
         """Of the run's own updates."""
+        self.estimated = EstimatedSpeedup()
 
     def another(self) -> ScriptedModel:
         model = ScriptedModel(word_by_word_rule(), seconds_per_pass=0.01, seconds_per_token=0.001)
@@ -63,10 +64,14 @@ class Scene:
         assert isinstance(event, Comparison)
         self.published.append(event)
 
+    def estimate(self, event: Event) -> None:
+        if isinstance(event, Translation):
+            self.estimated.add(event)
+
     def translate(self, transcripts: list[Transcript], settings: Settings | None = None) -> None:
         for transcript in transcripts:
             started = self.clock.now()
-            shown = self.lane.translate(transcript, settings or Settings(), lambda event: None)
+            shown = self.lane.translate(transcript, settings or Settings(), self.estimate)
             self.seconds += self.clock.now() - started
             assert shown
             self.sampler.add(shown)
@@ -167,10 +172,33 @@ def test_sampling_goes_on_in_new_contexts_after_one_failure_and_closes_the_old_o
 def test_there_are_no_figures_of_fewer_than_five_updates() -> None:
     speedup = Speedup()
     speedup.add(Comparison(0, 4, 1.0, 2.0, 1, 10, 8, 10))
-    assert (speedup.ratio, speedup.ne_screen_retranslation) == (None, None)
+    assert (speedup.ratio, speedup.ne_screen, speedup.ne_screen_retranslation) == (None, None, None)
     speedup.add(Comparison(1, 1, 1.0, 4.0, 1, 10, 4, 10))
-    assert speedup.ratio == 3.0
-    assert speedup.ne_screen_retranslation == 0.6
+    assert (speedup.ratio, speedup.ne_screen, speedup.ne_screen_retranslation) == (3.0, 0.1, 0.6)
+
+
+@pytest.mark.parametrize("method", ["window", "ssbd", "cd"])
+def test_the_speedup_is_estimated_from_the_fifth_update_on_near_what_samples_measure(method: str) -> None:
+    """Also where most partials are stopped early, which re-translation's are not."""
+    scene, settings = Scene(), Settings(decoding=DecodingSettings(method))
+    shown = list[float | None]()
+    for number in range(20):
+        for update in segment(number, WORDS):
+            scene.translate([update], settings)
+            shown.append(scene.estimated.ratio)
+        scene.clock.advance(10.0)
+        while scene.sampler.rest() == 0.0:
+            scene.sampler.work(lambda: False)
+    assert [one is None for one in shown] == [True] * 4 + [False] * (len(shown) - 4)
+    seconds = [sum(column) for column in zip(*((one.retranslation_seconds, one.update_seconds)
+                                               for one in scene.published), strict=True)]  # fmt: skip
+    assert shown[-1] == pytest.approx(seconds[0] / seconds[1], rel=0.1)
+
+
+def test_nothing_is_estimated_of_re_translation_itself() -> None:
+    scene = Scene()
+    scene.translate(segment(0, WORDS), Settings(decoding=RETRANSLATION))
+    assert scene.estimated.ratio is None
 
 
 class SampledRun(ScriptedRun):

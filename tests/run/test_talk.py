@@ -13,7 +13,7 @@ from livetrans.audio.source import Part
 from livetrans.clock import SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.events import Caption, SourceProgress, Transcript
-from livetrans.metrics.monitor import Monitor, Snapshot
+from livetrans.metrics.monitor import Snapshot
 from livetrans.run import opening
 from livetrans.run import pipeline as live
 from livetrans.run.backpressure import LEVELS
@@ -70,15 +70,15 @@ def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_pane
             AudioFile(TALK, clock, real_time=True, part=Part(0.0, seconds)), settings, clock, publish, on_audio
         )
 
-    monitor, collected = Monitor(), Collected()
+    collected = Collected()
     translate = partial(opening.open_translating, settings, clock)
-    pipeline = Pipeline(settings, open_listening, translate, clock, [monitor, collected])
+    pipeline = Pipeline(settings, open_listening, translate, clock, [collected])
     shown: list[Snapshot] = []
     pipeline.start()
     end = time.monotonic() + 120
     while not pipeline.join(0.01):
         assert time.monotonic() < end
-        shown.append(monitor.snapshot())
+        shown.append(pipeline.monitor.snapshot())
 
     heard = [event.text for event in collected.of(Transcript) if event.final]
     captions = [event for event in collected.of(Caption) if event.final]

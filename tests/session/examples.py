@@ -63,7 +63,7 @@ EVENTS: tuple[Event, ...] = (
     SettingChanged("mask-k", 2),
     BackPressure("finals only", 12.4),
     Comparison(0, 7, 0.412, 1.108, 1, 14, 19, 14),
-    RunEnded(12.5, "end of source", 7, 2.689, 0.071, 1.357),
+    RunEnded(12.5, "end of source", 7, 2.689, 0.071, 1.357, 0.083, 2.514),
     Gap(6.24, 18.3, "microphone", "me"),
 )
 
@@ -103,4 +103,4 @@ def without_times(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_time(name: str) -> bool:
     """Whether a field of this name is measured time or a ratio of such; `start`, `end`, `heard` are not."""
-    return name in ("at", "speedup") or name.endswith(("_at", "_seconds"))
+    return name in ("at", "speedup", "speedup_estimate") or name.endswith(("_at", "_seconds"))

@@ -34,6 +34,7 @@ FULL = Snapshot(
     ne_screen=0.12,
     speedup=2.43,
     compared_updates=23,
+    ne_compared=0.14,
     ne_retranslation=1.14,
     changes_per_minute=1.5,
     hidden_tokens=2.7,
