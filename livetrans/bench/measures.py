@@ -493,8 +493,8 @@ def meanwhile_score(captions: Iterable[tuple[str, str, float, float]]) -> float 
     same. As many of the reference as the share that was heard are *due*, and any that are right before that. The
     score is right n-grams / the mean of shown and due ones, over time, which rewards neither waiting nor guessing.
 
-    chrF of partials against re-translation's counts hidden tokens, and takes what the model writes for half a sentence
-    for the truth, although the verb may come last.
+    chrF of partials against re-translation's takes what the model writes for half a sentence for the truth, although
+    the verb may come last.
     """
     right = total = 0.0
     for caption, reference, heard, seconds in captions:

@@ -204,7 +204,7 @@ def test_partials_as_they_are_shown_are_set_beside_re_translations(measured: Mea
     value, low, _ = figure("chrF partials", measured, "cd")
     assert low <= value < 100
     # An output that ends where its caption does, as one that was stopped early, is no worse.
-    captions = {seen.update: seen.caption for seen in sum(measured.methods["ssbd@0"].streams, [])}
+    captions = {seen.update: seen.caption for stream in measured.methods["ssbd@0"].streams for seen in stream}
 
     def only_shown(update: Update) -> Update:
         if update not in captions or update.final:
