@@ -1,12 +1,18 @@
-"""Where captions are served: what `--serve` takes, the address that it means, and who can reach it."""
+"""Where captions are served: what `--serve` takes, the address that it means, who can reach it, and its secret part."""
 
 from __future__ import annotations
 
 import ipaddress
+import os
+import re
+import secrets
 import socket
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from livetrans.errors import LivetransError, UsageError
+from livetrans.files import replacing
+from livetrans.installation import user_folder
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -15,6 +21,8 @@ LAN = "lan"
 NEW = "new"
 """The word that replaces the kept token."""
 
+TOKEN_BYTES = 16
+_TOKEN = re.compile("[A-Za-z0-9_-]{22}")
 _LOOPBACK = ipaddress.IPv4Address("127.0.0.1")
 _ELSEWHERE = ("192.0.2.1", 9)
 """An address that no machine has (RFC 5737): the system says which of ours it would send from; nothing is sent."""
@@ -149,3 +157,45 @@ def _lan_address() -> IPAddress:
             f"This machine's address {address} is one of the internet: --serve {LAN}:{address} serves captions there."
         )
     return address
+
+
+def token_for(place: ServeAddress) -> str:
+    """Return the token of the page at this address; empty if only this machine can read.
+
+    With a port that is named, the token is the user's own and survives a restart, so that readers need not scan again.
+
+    Raises:
+        LivetransError: the token cannot be kept.
+    """
+    if not place.lan:
+        return ""
+    if not place.port:
+        return secrets.token_urlsafe(TOKEN_BYTES)
+    path = user_folder("data") / "serve-token"
+    kept = "" if place.renews else _read_token(path)
+    return kept or _write_token(path, secrets.token_urlsafe(TOKEN_BYTES))
+
+
+def _read_token(path: Path) -> str:
+    """Return the kept token; empty if there is none, or others could read or have written it."""
+    try:
+        with path.open(encoding="ascii") as file:
+            status = os.fstat(file.fileno())
+            text = file.read(100)
+    except (OSError, UnicodeDecodeError):
+        return ""
+    is_private = os.name == "nt" or (status.st_uid == os.getuid() and not status.st_mode & 0o077)
+    return text if is_private and _TOKEN.fullmatch(text) else ""
+
+
+def _write_token(path: Path, token: str) -> str:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path, private=True) as file:
+            file.write(token)
+    except OSError as fault:
+        reason = fault.strerror or fault
+        raise LivetransError(
+            f"The token of --serve cannot be kept in {path} ({reason}): use --serve lan without a port."
+        ) from None
+    return token

@@ -14,10 +14,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from livetrans.errors import LivetransError
-from livetrans.serve.address import ServeAddress
+from livetrans.serve.address import ServeAddress, token_for
 from livetrans.serve.connection import Connections, OnRead, ReaderConnection
 from livetrans.serve.lines import SharedLines
-from livetrans.serve.token import token_for
 
 _WAITING = 64
 """Connections that the system holds until they are accepted."""

@@ -20,13 +20,11 @@ from livetrans.text import counted, visible
 from livetrans.tui import keys
 from livetrans.tui.board import Boards, Posted, ScreenSink
 from livetrans.tui.captions import History, Panes, Search
-from livetrans.tui.clipboard import copy_text
 from livetrans.tui.help import HelpScreen
 from livetrans.tui.keys import COMMANDS, bindings, listed, palette
-from livetrans.tui.messages import MessageRow, Messages, MessagesSheet
 from livetrans.tui.panel import ROOMY_HEIGHT, SECTIONS, Figures, Strip
 from livetrans.tui.readers import NOT_SERVED, ReadersBar, ReadersScreen, Served, open_in_browser
-from livetrans.tui.status import Loading, Phase, TopBar
+from livetrans.tui.status import Loading, MessageRow, Messages, MessagesSheet, Phase, TopBar
 from livetrans.tui.themes import THEMES
 from livetrans.tui.wrapped import Sheet
 
@@ -292,7 +290,7 @@ class LivetransApp(App[str]):
         self._copy("\n".join(shown), counted(len(shown), "caption"))
 
     def _copy(self, text: str, what: str) -> None:
-        sentence = copy_text(text, what, self.copy_to_clipboard) if text else "nothing to copy on the screen"
+        sentence = keys.copy_text(text, what, self.copy_to_clipboard) if text else "nothing to copy on the screen"
         self._row.show_answer(sentence)
 
     def _shown_captions(self) -> list[str]:

@@ -1,9 +1,13 @@
-"""Every key, in one table that the footer, the panel, the command palette and the help read; and what keys do to the
-settings of a run: each such function returns the sentence for the status line."""
+"""Every key, in one table that footer, panel, command palette and help read, and what keys do: each such function returns
+the answer that the screen shows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -50,6 +54,8 @@ def _stepping(keys: str, setting: str, step: float, word: str, title: str, meani
     return Command(keys, f"move({setting!r}, {step})", word, title, meaning, setting=setting, for_research=True)
 
 
+CLIPBOARD_SECONDS = 2.0
+"""Longest wait for a clipboard program, which answers at once if it works."""
 BIAS_STEP = 0.05
 MOST_BIAS = 0.5
 """From here on every draft token is accepted (`livetrans.decoding.verification`)."""
@@ -209,3 +215,36 @@ def save_transcript(save: Callable[[], Sequence[Path]] | None, *, is_growing: bo
     without = ", without the caption that still grows" if is_growing else ""
     names = ", ".join([paths[0].name, *("".join(path.suffixes[-2:]) for path in paths[1:])])
     return f"saved as {names} and .srt in {paths[0].parent}{without}"
+
+
+def clipboard_program(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> list[str] | None:
+    """Return the command that copies its input to the user's clipboard; None if there is none, as over SSH."""
+    if "SSH_CONNECTION" in environment:
+        return None  # Its clipboard is that of the far machine.
+    candidates = {
+        "pbcopy": (["pbcopy"], platform == "darwin"),
+        "wl-copy": (["wl-copy"], "WAYLAND_DISPLAY" in environment),
+        "xclip": (["xclip", "-selection", "clipboard"], "DISPLAY" in environment),
+    }
+    return next((command for name, (command, fits) in candidates.items() if fits and shutil.which(name)), None)
+
+
+def copy_text(text: str, what: str, to_terminal: Callable[[str], None]) -> str:
+    """Copy the text; return a sentence that says what was done with `what`, and promises no more."""
+    command = clipboard_program()
+    if command:
+        try:
+            # wl-copy and xclip leave a process that holds the text: with a pipe to it, one would wait for its end.
+            subprocess.run(
+                command,
+                input=text.encode(),
+                check=True,
+                timeout=CLIPBOARD_SECONDS,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            return f"{what} copied"
+        except (OSError, subprocess.SubprocessError):
+            pass
+    to_terminal(text)
+    return f"{what} sent to the terminal; not every terminal puts it on the clipboard"

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from livetrans.events import Gap, Record, RunEnded, SettingChanged
+from livetrans.serve import address as address_module
 from livetrans.serve import connection as connection_module
-from livetrans.serve import token
 from livetrans.serve.address import ServeAddress, parse_address
 from livetrans.serve.server import CaptionServer
 
@@ -272,7 +272,7 @@ LAN = ServeAddress(parse_address("127.0.0.1"), 0, True)
 def test_after_a_restart_the_page_goes_on_at_the_same_address_and_otherwise_says_to_scan_again(
     browser: Browser, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(token, "user_folder", lambda kind: tmp_path)
+    monkeypatch.setattr(address_module, "user_folder", lambda kind: tmp_path)
     first = CaptionServer(LAN)
     first.start()
     port = int(urlsplit(first.address).port or 0)

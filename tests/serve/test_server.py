@@ -17,9 +17,9 @@ from hypothesis import given
 
 from livetrans.audio.portaudio import ON_A_MAC
 from livetrans.errors import LivetransError, UsageError
+from livetrans.serve import address as address_module
 from livetrans.serve import connection as connection_module
 from livetrans.serve import server as server_module
-from livetrans.serve import token
 from livetrans.serve.address import ServeAddress, parse_address, parse_serve_address
 from livetrans.serve.requests import FILES
 from livetrans.serve.server import CaptionServer
@@ -175,7 +175,7 @@ def test_the_address_without_its_last_slash_leads_to_the_page(lan: CaptionServer
 
 
 def test_each_run_has_its_own_token_but_on_a_named_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token, "user_folder", lambda kind: tmp_path / "data")
+    monkeypatch.setattr(address_module, "user_folder", lambda kind: tmp_path / "data")
     place = parse_serve_address("lan:192.168.1.20")
     assert len({CaptionServer(place).address for _ in range(2)}) == 2 and not list(tmp_path.iterdir())
     kept = parse_serve_address("lan:192.168.1.20:8765")

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from livetrans.tui import clipboard
+from livetrans.tui import keys
 
 
 @pytest.fixture(autouse=True)
 def no_clipboard_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clipboard, "clipboard_program", lambda: None)
+    monkeypatch.setattr(keys, "clipboard_program", lambda: None)
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from livetrans.events import Notice
 from livetrans.text import display_width
-from livetrans.tui import messages as module
-from livetrans.tui.messages import Messages
+from livetrans.tui import status as module
+from livetrans.tui.status import Messages
 from tests.tui.scripted import Stage, conversation, ended, on_stage
 
 pytestmark = pytest.mark.asyncio
