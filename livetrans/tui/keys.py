@@ -1,5 +1,5 @@
-"""Every key, in one table that footer, panel, command palette and help read, and what keys do: each such function returns
-the answer that the screen shows."""
+"""Every key, in one table that footer, panel, command palette and help read, and what keys do: each such function
+returns the answer that the screen shows."""
 
 from __future__ import annotations
 

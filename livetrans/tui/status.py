@@ -1,4 +1,4 @@
-"""What the screen says around the captions: the top bar, the bar while models load, the row and the page of messages."""
+"""What the screen says around the captions: top bar, bar while models load, and the row and the page of messages."""
 
 from __future__ import annotations
 
