@@ -17,7 +17,7 @@ from typing import NamedTuple
 from livetrans.bench.run import BASELINE, Method, parse_method
 from livetrans.bench.runfile import RunFile, Segment, Update
 from livetrans.errors import UsageError
-from livetrans.events import Caption, Transcript, Translation
+from livetrans.events import Caption, DecodingStats, Transcript, Translation
 from livetrans.languages import parse_language
 from livetrans.metrics import quality
 from livetrans.metrics.captions import CaptionMeasures, DecodingRates, NormalizedErasure
@@ -29,7 +29,6 @@ from livetrans.metrics.latency import (
     stable_delays,
 )
 from livetrans.metrics.quality import Interval, Score
-from livetrans.stats import DecodingStats
 from livetrans.text import join_text, unknown
 from livetrans.translation.presenter import Presenter
 

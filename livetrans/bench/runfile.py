@@ -22,11 +22,10 @@ from typing import Any, BinaryIO
 
 from livetrans.config import SamplingSettings
 from livetrans.errors import SessionError, UsageError
-from livetrans.events import Span
+from livetrans.events import DecodingStats, Span
 from livetrans.files import may_be_json_lines
 from livetrans.session.codec import decode, dump, encode, line_error, read_lines, version_error
 from livetrans.signature import ModelIdentity
-from livetrans.stats import DecodingStats
 from livetrans.text import nearest
 
 FORMAT = 1

@@ -18,9 +18,8 @@ import numpy as np
 
 from livetrans.decoding.drafting import DraftModel, Proposal, first_mismatch, rejection_sampling
 from livetrans.decoding.verification import accepted_length
-from livetrans.events import DRAFT_MODEL, Span
+from livetrans.events import DRAFT_MODEL, DecodingStats, Span
 from livetrans.sequences import loop_length
-from livetrans.stats import DecodingStats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

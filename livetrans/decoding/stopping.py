@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from livetrans.events import DecodingStats
 from livetrans.lm.prompts import Prompt
-from livetrans.stats import DecodingStats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

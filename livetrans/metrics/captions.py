@@ -14,10 +14,9 @@ from collections.abc import Hashable, Sequence
 
 import regex
 
-from livetrans.events import Caption, Comparison, Translation
+from livetrans.events import Caption, Comparison, DecodingStats, Translation
 from livetrans.metrics.latency import Distribution
 from livetrans.sequences import common_prefix_length
-from livetrans.stats import DecodingStats
 from livetrans.text import UNSPACED
 
 _UNITS = regex.compile(rf"(?=[{UNSPACED}])\X|[^\W{UNSPACED}]+(?:[-'’.,:][^\W{UNSPACED}]+)*|[^\w\s]")

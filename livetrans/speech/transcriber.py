@@ -12,11 +12,10 @@ import numpy as np
 from livetrans.clock import Clock
 from livetrans.config import TranscriberSettings
 from livetrans.errors import ModelError, UsageError
-from livetrans.events import FULL_SCALE, SAMPLE_RATE, SpeechChunk, Transcript, Word
+from livetrans.events import FULL_SCALE, SAMPLE_RATE, RecognitionStats, SpeechChunk, Transcript, Word
 from livetrans.speech.agreement import LocalAgreement
 from livetrans.speech.recogniser import Hypothesis, Recogniser
 from livetrans.speech.words import OpenSegments, drop_loops, is_spoken, words_text
-from livetrans.stats import RecognitionStats
 from livetrans.text import one_line
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from functools import reduce
 from itertools import groupby, pairwise
 
 from livetrans.config import TranscriberSettings
-from livetrans.events import Transcript, Word
-from livetrans.stats import RecognitionStats
+from livetrans.events import RecognitionStats, Transcript, Word
 from livetrans.text import has_unspaced_script, join_text
 
 WORD_REPETITIONS = 8

@@ -9,10 +9,9 @@ from livetrans.decoding import DECODERS, Decoded, Decoding, Draft, DraftModel
 from livetrans.decoding.stopping import Stop
 from livetrans.decoding.verification import Sampler
 from livetrans.errors import ContextError, UsageError
-from livetrans.events import Span, Transcript, Translation
+from livetrans.events import DecodingStats, Span, Transcript, Translation
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, text_of_tokens
-from livetrans.stats import DecodingStats
 
 _OUTPUT_PER_SOURCE_TOKEN = 3
 _OUTPUT_AT_LEAST = 32

@@ -25,10 +25,9 @@ from livetrans.bench.measures import (
 from livetrans.bench.runfile import RunFile, Segment, Unit, Update
 from livetrans.bench.tables import FIGURES, make_table
 from livetrans.errors import ModelError, UsageError
-from livetrans.events import Record, Transcript, Translation
+from livetrans.events import DecodingStats, Record, Transcript, Translation
 from livetrans.metrics.captions import CaptionMeasures, erasure
 from livetrans.metrics.monitor import Monitor
-from livetrans.stats import DecodingStats
 from livetrans.translation.presenter import Presenter
 from tests.bench.runs import METHODS
 

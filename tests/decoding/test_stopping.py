@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from livetrans.config import CALM, DecodingSettings, MaskSettings
 from livetrans.decoding import DECODERS, DraftModel
 from livetrans.decoding.stopping import LEARNED_TOKENS, REMEMBERED_TOKENS, LengthRatio, Stop
-from livetrans.events import Transcript, Translation
-from livetrans.stats import DecodingStats
+from livetrans.events import DecodingStats, Transcript, Translation
 from livetrans.translation.translator import Translator
 from tests.lm.scripted import Rule, ScriptedModel, hashed_rule, noisy_rule, word_by_word_rule
 from tests.run.scripted_run import PROMPT

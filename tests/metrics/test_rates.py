@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.bench.measures import meanwhile_score
+from livetrans.events import DecodingStats
 from livetrans.metrics.captions import DecodingRates
 from livetrans.metrics.latency import Distribution, percentile
-from livetrans.stats import DecodingStats
 
 
 def test_acceptance_is_a_ratio_of_sums() -> None:

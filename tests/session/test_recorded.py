@@ -11,10 +11,9 @@ import pytest
 
 from livetrans.clock import ManualClock
 from livetrans.errors import SessionError
-from livetrans.events import Event, Notice, Record, RunStarted, Transcript
+from livetrans.events import Event, Notice, RecognitionStats, Record, RunStarted, Transcript
 from livetrans.session.codec import to_line
 from livetrans.session.recorded import RecordedTranscripts
-from livetrans.stats import RecognitionStats
 
 HEARD = RecognitionStats(1.0, 0.2)
 STREAM = (

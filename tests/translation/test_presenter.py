@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.events import Caption, Span, Transcript, Translation
+from livetrans.events import Caption, DecodingStats, Span, Transcript, Translation
 from livetrans.lm.prompts import text_of_bytes
-from livetrans.stats import DecodingStats
 from livetrans.text import cluster_start
 from livetrans.translation.presenter import Presenter, cut_to_word
 
