@@ -151,8 +151,6 @@ class BleedFilter:
         self._first_judged = 0
         self._judged: list[bool] = []
         """Whether the user is heard, for each frame from `_first_judged` on."""
-        self.silenced = 0
-        """Samples that were silenced so far."""
 
     def feed_played(self, chunk: AudioChunk) -> None:
         """Take what the computer plays, before what the microphone hears at the same time."""
@@ -197,7 +195,6 @@ class BleedFilter:
                 samples[low:high] = self._cancelled(frame, samples[low:high])
             if not passed[frame - self._first_judged]:
                 samples[low:high] = 0
-                self.silenced += high - low
         self._forget(frames[-1])
         assert self._last is not None
         at = self._last.captured_at

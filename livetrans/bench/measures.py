@@ -141,28 +141,34 @@ class MeasuredRun:
         return self.tokenize(update.without_last(hidden))
 
 
-@dataclass(frozen=True, slots=True)
 class Repeat:
     """Sums over the updates of a method in one repeat, and the time of each."""
 
-    stats: DecodingStats
-    updates: int
-    seconds: dict[int, tuple[float, ...]]
-    """Of each update, by segment."""
-    prompt_seconds: float
-    """The prompts' share of the verification passes, by tokens. The paper evaluates the prompt in a pass of its own and
-    does not count it. Here, prompt and draft are in one pass."""
-    truncations: int
-    """Outputs that the length cap or a repetition loop ended."""
-    changed: int
-    """Outputs that differ from those of the first repeat."""
-
-    @property
-    def rates(self) -> DecodingRates:
-        """A/D, A/O, alpha and TPS, as the panel has them."""
-        rates = DecodingRates()
-        rates.add(self.stats)
-        return rates
+    def __init__(self, units: MethodUnits, first: MethodUnits) -> None:
+        """`first` are the units of the first repeat."""
+        stats = [update.stats for _, updates in units for update in updates]
+        names = [field.name for field in fields(DecodingStats) if field.name != "truncated"]
+        self.stats = DecodingStats(**{name: sum(getattr(one, name) for one in stats) for name in names})
+        self.rates = DecodingRates()
+        self.rates.add(self.stats)
+        self.updates = len(stats)
+        self.seconds = {segment.segment_id: [update.update_seconds for update in updates] for segment, updates in units}
+        """Of each update, by segment."""
+        self.truncations = sum(one.truncated for one in stats)
+        """Outputs that the length cap or a repetition loop ended."""
+        outputs = {segment.segment_id: [update.tokens for update in updates] for segment, updates in first}
+        self.changed = sum(
+            update.tokens != tokens
+            for segment, updates in units
+            for update, tokens in zip(updates, outputs.get(segment.segment_id, ()), strict=False)
+        )
+        """Outputs that differ from those of the first repeat."""
+        # The paper evaluates the prompt in a pass of its own and does not count it. Here, prompt and draft share one.
+        prompt_seconds = sum(one.verification_seconds * _prompt_share(one) for one in stats)
+        self.tokens_per_second_of_drafts = ratio(
+            self.stats.output_tokens, self.stats.generation_seconds - prompt_seconds
+        )
+        """TPS without the prompts' share of the verification passes, by tokens."""
 
     @property
     def update_seconds(self) -> float:
@@ -171,11 +177,6 @@ class Repeat:
     @property
     def tokens_per_second(self) -> float | None:
         return self.rates.tokens_per_second
-
-    @property
-    def tokens_per_second_of_drafts(self) -> float | None:
-        """TPS without the prompts' share of the verification passes."""
-        return ratio(self.stats.output_tokens, self.stats.generation_seconds - self.prompt_seconds)
 
 
 class MeasuredMethod:
@@ -199,7 +200,7 @@ class MeasuredMethod:
 
     @cached_property
     def repeats(self) -> list[Repeat]:
-        return [_summed(self.units, self.run.units(self.label, repeat)) for repeat in range(len(self.run.repeats))]
+        return [Repeat(self.run.units(self.label, repeat), self.units) for repeat in range(len(self.run.repeats))]
 
     @property
     def sums(self) -> DecodingStats:
@@ -335,25 +336,6 @@ def ratio(above: float | None, below: float | None) -> float | None:
 
 def scaled(scale: float, value: float | None) -> float | None:
     return None if value is None else value * scale
-
-
-def _summed(first: MethodUnits, units: MethodUnits) -> Repeat:
-    stats = [update.stats for _, updates in units for update in updates]
-    names = [field.name for field in fields(DecodingStats) if field.name != "truncated"]
-    total = DecodingStats(**{name: sum(getattr(one, name) for one in stats) for name in names})
-    outputs = {segment.segment_id: [update.tokens for update in updates] for segment, updates in first}
-    return Repeat(
-        stats=total,
-        updates=len(stats),
-        seconds={segment.segment_id: tuple(update.update_seconds for update in updates) for segment, updates in units},
-        prompt_seconds=sum(one.verification_seconds * _prompt_share(one) for one in stats),
-        truncations=sum(one.truncated for one in stats),
-        changed=sum(
-            update.tokens != tokens
-            for segment, updates in units
-            for update, tokens in zip(updates, outputs.get(segment.segment_id, ()), strict=False)
-        ),
-    )
 
 
 def _prompt_share(stats: DecodingStats) -> float:

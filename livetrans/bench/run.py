@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from livetrans.bench.corpora import Corpus, CorpusSegment
@@ -191,11 +192,6 @@ def clock_for(measured: str, threads: int) -> Clock:
     return ProcessorClock()
 
 
-OnUnit = Callable[[], None]
-
-_REMEMBERED_OUTPUTS = 1000
-
-
 @dataclass(frozen=True, slots=True)
 class Task:
     """A unit that is to be done."""
@@ -238,12 +234,11 @@ class Bench:
         self._models = models
         self._header = header
         self._clock = clock
-        self._ends: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._ratios: dict[tuple[int, str], LengthRatio] = defaultdict(LengthRatio)
         """By repeat and method, as a run learns them from one segment to the next."""
-        self._texts_of = {label: text_of_tokens(models.model) for label, models in models.items()}
+        self._ends = {label: ends_of(text_of_tokens(models.model)) for label, models in models.items()}
 
-    def run(self, corpus: Corpus, writer: RunWriter, on_unit: OnUnit = lambda: None) -> None:
+    def run(self, corpus: Corpus, writer: RunWriter, on_unit: Callable[[], None] = lambda: None) -> None:
         """Run what the writer's file lacks; `on_unit` is called for each unit that was written.
 
         Raises:
@@ -290,7 +285,7 @@ class Bench:
                     source=source.source,
                     tokens=translation.tokens,
                     text=translation.text,
-                    ends=self._ends_of(translation.tokens, translation.text, self._texts_of[label]),
+                    ends=self._ends[label](translation.tokens, translation.text),
                     stats=translation.stats,
                     update_seconds=seconds,
                     end=source.end,
@@ -303,14 +298,16 @@ class Bench:
             )
         return updates
 
-    def _ends_of(self, tokens: tuple[int, ...], text: str, text_of: TextOf) -> tuple[int, ...]:
-        """Return how many characters of `text` are there after each token; methods often write the same."""
-        if tokens not in self._ends:
-            if len(self._ends) >= _REMEMBERED_OUTPUTS:
-                self._ends.clear()
-            prefixes = (text_of(tokens[:count]) for count in range(1, len(tokens) + 1))
-            self._ends[tokens] = tuple(common_prefix_length(prefix, text) for prefix in prefixes)
-        return self._ends[tokens]
+
+def ends_of(text_of: TextOf) -> Callable[[tuple[int, ...], str], tuple[int, ...]]:
+    """Return a function that says how many characters of an output's text are there after each of its tokens."""
+
+    @lru_cache(1000)
+    def ends(tokens: tuple[int, ...], text: str) -> tuple[int, ...]:
+        prefixes = (text_of(tokens[:count]) for count in range(1, len(tokens) + 1))
+        return tuple(common_prefix_length(prefix, text) for prefix in prefixes)
+
+    return ends
 
 
 def method_models(

@@ -161,7 +161,7 @@ def comet(sources: Sequence[str], hypotheses: Sequence[str], references: Sequenc
 
 
 def tokenizer(unit: str) -> Callable[[str], list[str]]:
-    """Return the function that splits a text into tokens of the unit, in which erasure, delays and exports are counted.
+    """Return the function that splits a text into tokens of the unit, in which erasure and delays are counted.
 
     Tokens are not empty and have no spaces.
 
@@ -173,7 +173,29 @@ def tokenizer(unit: str) -> Callable[[str], list[str]]:
         raise UsageError(unknown("unit", unit, UNITS))
     if unit == "word":
         return str.split
-    return subword_tokenizer(unit) if unit in SUBWORD_UNITS else line_tokenizer(unit)
+    _require_sacrebleu()
+    from sacrebleu.metrics import BLEU
+    from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
+
+    if unit == "ja-mecab" and not _mecab_installed():
+        raise ModelError(f"the unit ja-mecab needs MeCab; run {install_command('ja')} or choose the unit char")
+    is_subword = unit in SUBWORD_UNITS
+    if is_subword and find_spec("sentencepiece") is None:
+        raise ModelError(f"the unit {unit} needs sentencepiece; run {install_command('bench')} or choose another unit")
+    if is_subword and not subwords_ready(unit):
+        raise ModelError(
+            f"the unit {unit} needs sacrebleu's model, which livetrans does not download; save "
+            f"{SPM_MODELS[unit]['url']} as {subword_model(unit)}, or choose another unit"
+        )
+    try:
+        tokenize = BLEU(tokenize=unit).tokenizer
+    except (OSError, RuntimeError):
+        raise ModelError(
+            f"{subword_model(unit)} cannot be read as a SentencePiece model; put sacrebleu's there again"
+        ) from None
+    # A marker of its own before the first word would count as a token in some outputs and not in others.
+    marker = _WORD_MARKER if is_subword else ""
+    return lambda text: str(tokenize(text.strip())).lstrip(marker).split()
 
 
 def default_unit(target_language: str) -> str:
@@ -215,49 +237,6 @@ def subword_model(unit: str) -> Path:
 def subwords_ready(unit: str) -> bool:
     """Return whether a subword unit can be used without a download."""
     return find_spec("sentencepiece") is not None and subword_model(unit).is_file()
-
-
-def subword_tokenizer(unit: str) -> Callable[[str], list[str]]:
-    """Return the tokenizer of `flores200` or `flores101`, without the first word's marker, as the authors count.
-
-    Raises:
-        ModelError: sentencepiece or the model is not there, or the model cannot be read.
-    """
-    if find_spec("sentencepiece") is None:
-        raise ModelError(f"the unit {unit} needs sentencepiece; run {install_command('bench')} or choose another unit")
-    from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS, TokenizerSPM
-
-    path = subword_model(unit)
-    if not path.is_file():
-        raise ModelError(
-            f"the unit {unit} needs sacrebleu's model, which livetrans does not download; save "
-            f"{SPM_MODELS[unit]['url']} as {path}, or choose another unit"
-        )
-    try:
-        pieces = TokenizerSPM(unit)
-    except (OSError, RuntimeError):
-        raise ModelError(f"{path} cannot be read as a SentencePiece model; put sacrebleu's there again") from None
-    # A marker of its own before the first word would count as a token in some outputs and not in others.
-    return lambda text: str(pieces(text.strip())).lstrip(_WORD_MARKER).split()
-
-
-def line_tokenizer(unit: str) -> Callable[[str], list[str]]:
-    """Return sacrebleu's tokenizer `13a`, `zh`, `ja-mecab` or `char`.
-
-    Raises:
-        ModelError: sacrebleu, or MeCab for `ja-mecab`, is not installed.
-    """
-    _require_sacrebleu()
-    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
-    from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
-    from sacrebleu.tokenizers.tokenizer_ja_mecab import TokenizerJaMecab
-    from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
-
-    if unit == "ja-mecab" and not _mecab_installed():
-        raise ModelError(f"the unit ja-mecab needs MeCab; run {install_command('ja')} or choose the unit char")
-    kinds = {"13a": Tokenizer13a, "zh": TokenizerZh, "ja-mecab": TokenizerJaMecab, "char": TokenizerChar}
-    tokenize = kinds[unit]()
-    return lambda text: str(tokenize(text.strip())).split()
 
 
 def _check_paired(hypotheses: Sequence[str], others: Sequence[str], name: str = "references") -> None:
