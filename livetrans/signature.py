@@ -42,33 +42,9 @@ class ModelIdentity:
     threads: int
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """The translator, the versions and the machine of a run."""
-
-    model: ModelIdentity
-    versions: dict[str, str]
-    machine: dict[str, str]
-
-    def flat(self) -> dict[str, Setting]:
-        """Return the signature of a `run_started` event."""
-        return {
-            "translator": self.model.file,
-            "translator_name": self.model.name,
-            "quantisation": self.model.quantisation,
-            "prompt": self.model.prompt,
-            "context_tokens": self.model.context_tokens,
-            "translator_threads": self.model.threads,
-            **self.versions,
-            "machine": f"{self.machine['system']} {self.machine['architecture']}",
-            "processor": self.machine["processor"],
-            "cores": int(self.machine["cores"]),
-        }
-
-
-def sign(model: LanguageModel, file: Path, prompt: Prompt, threads: int, *packages: str) -> Signature:
-    """Return the signature of a run of the model, loaded from `file`, here; with the versions of `packages`."""
-    identity = ModelIdentity(
+def identify(model: LanguageModel, file: Path, prompt: Prompt, threads: int) -> ModelIdentity:
+    """Return the identity of a model that was loaded from `file`."""
+    return ModelIdentity(
         file=file.name,
         size_bytes=file.stat().st_size,
         name=model.name,
@@ -78,7 +54,23 @@ def sign(model: LanguageModel, file: Path, prompt: Prompt, threads: int, *packag
         context_tokens=model.context_tokens,
         threads=threads,
     )
-    return Signature(identity, versions(*packages), machine())
+
+
+def sign(translator: ModelIdentity, *packages: str) -> dict[str, Setting]:
+    """Return the signature of a `run_started` event, with the versions of `packages`."""
+    here = machine()
+    return {
+        "translator": translator.file,
+        "translator_name": translator.name,
+        "quantisation": translator.quantisation,
+        "prompt": translator.prompt,
+        "context_tokens": translator.context_tokens,
+        "translator_threads": translator.threads,
+        **versions(*packages),
+        "machine": f"{here['system']} {here['architecture']}",
+        "processor": here["processor"],
+        "cores": int(here["cores"]),
+    }
 
 
 def quantisation(model: LanguageModel) -> str:

@@ -280,7 +280,7 @@ class MeasuredMethod:
     def streams(self) -> list[list[SeenUpdate]]:
         """The captions of each stream under the mask; they are the same in every repeat."""
         mask_k = self.output_mask_k or self.run.settings.shown_mask_k
-        return shown_captions(self.units, mask_k, spaced=self.run.language.spaced)
+        return shown_captions(self.units, mask_k, self.run.language.code)
 
     @cached_property
     def measures(self) -> list[CaptionMeasures]:
@@ -353,7 +353,7 @@ class SeenUpdate(NamedTuple):
     caption: Caption
 
 
-def shown_captions(units: MethodUnits, mask_k: int, *, spaced: bool) -> list[list[SeenUpdate]]:
+def shown_captions(units: MethodUnits, mask_k: int, language: str) -> list[list[SeenUpdate]]:
     """Return the captions of each stream in the order in which a viewer saw them.
 
     Updates of neighbouring segments interleave where one begins before the other is final. A sentence of a text is a
@@ -365,7 +365,7 @@ def shown_captions(units: MethodUnits, mask_k: int, *, spaced: bool) -> list[lis
         assert shown is not None
         return shown.without_last(len(shown.tokens) - len(tokens))
 
-    presenter = Presenter(render, spaced=spaced)
+    presenter = Presenter(render)
     streams = []
     for _, units_of_stream in groupby(units, key=lambda unit: unit[0].stream or unit[0].segment_id):
         updates = [(segment, update) for segment, updates in units_of_stream for update in updates]
@@ -378,7 +378,9 @@ def shown_captions(units: MethodUnits, mask_k: int, *, spaced: bool) -> list[lis
             hidden = shown.hidden_tokens
             if hidden is None:
                 hidden = 0 if shown.final or shown.ended else min(mask_k, len(shown.tokens))
-            translation = Translation(transcript, shown.text, shown.tokens, shown.stats, hidden_tokens=hidden)
+            translation = Translation(
+                transcript, shown.text, shown.tokens, shown.stats, language=language, hidden_tokens=hidden
+            )
             caption = presenter.present(translation)
             stream.append(SeenUpdate(segment, shown, caption))
         streams.append(stream)

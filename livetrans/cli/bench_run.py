@@ -44,7 +44,7 @@ from livetrans.models.chosen import DOUBLE_MODEL, DRAFT_MODEL, find_model
 from livetrans.run.translating import languages as languages_of
 from livetrans.session.codec import dump, to_dict
 from livetrans.session.store import path_or_session
-from livetrans.signature import sign
+from livetrans.signature import identify, machine, versions
 
 if TYPE_CHECKING:
     from livetrans.lm.llama.model import LlamaModel
@@ -200,27 +200,26 @@ def write_run(
             return model, build_prompt(model, settings.prompt, *languages)
 
         model, prompt = load(translator, "translator", LlamaModel)
-        signature = sign(model, translator.model, prompt, model.threads)
         small = double = small_record = double_record = None
         if draft_file:
             say(f"loading the draft model {draft_file.name} …")
             small = load_draft_model(draft_file, translator, clock)
             opened.callback(small.close)
-            small_record = sign(small, draft_file, prompt, model.threads).model
+            small_record = identify(small, draft_file, prompt, model.threads)
         if double_file:
             model_class = next(method.decoder.model_class() for method in methods if method.decoder.has_own_model)
             double = load(replace(translator, model=double_file, prompt=None), "double-token model", model_class)
-            double_record = sign(double[0], double_file, double[1], model.threads).model
+            double_record = identify(double[0], double_file, double[1], model.threads)
         header = Header(
             format=FORMAT,
             methods=tuple(method.label for method in methods),
             repeats=repeats,
-            model=signature.model,
+            model=identify(model, translator.model, prompt, model.threads),
             corpus=corpus.summary,
             maximum_output_tokens=maximum,
             time=time,
-            versions=signature.versions,
-            machine=signature.machine,
+            versions=versions(),
+            machine=machine(),
             quick=quick,
             draft_model=small_record,
             double_model=double_record,

@@ -25,19 +25,6 @@ _SHOWN_LANGUAGES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """Contents of a prompt beside the speech; a template may leave them out."""
-
-    pairs: Pairs = ()
-    """Earlier sentences and their translations, oldest first."""
-    terms: Pairs = ()
-    """Terms that occur in the speech, and their translations."""
-
-
-NO_CONTEXT = Context()
-
-
-@dataclass(frozen=True, slots=True)
 class Prompt:
     """A form written for one model, one language pair and one context."""
 
@@ -63,9 +50,12 @@ def choose_template(model: LanguageModel) -> str:
 
 
 def build_prompt(
-    model: LanguageModel, name: str | None, source: Language, target: Language, context: Context = NO_CONTEXT
+    model: LanguageModel, name: str | None, source: Language, target: Language, pairs: Pairs = (), terms: Pairs = ()
 ) -> Prompt:
     """Write a form once; only the speech is tokenised at each update.
+
+    `pairs` are earlier sentences and their translations, oldest first, `terms` those that occur in the speech, with
+    their translations. A template may leave them out.
 
     Raises:
         UsageError: unknown template, or a language pair the model does not have.
@@ -75,7 +65,7 @@ def build_prompt(
     if name not in TEMPLATES:
         raise UsageError(f"there is no prompt template {name!r}; choose one of {', '.join(TEMPLATES)}")
     contents: dict[str, str] = {}
-    written = TEMPLATES[name].write(model, _request(name, model, (source, target), context, contents))
+    written = TEMPLATES[name].write(model, _request(name, model, (source, target), pairs, terms, contents))
     if any(written.count(mark) != 1 for mark in (_SPEECH, *contents)):
         raise ModelError(
             f"{model.name}'s chat template does not contain the user's text once; choose one with --prompt"
@@ -91,7 +81,12 @@ def build_prompt(
 
 
 def _request(
-    name: str, model: LanguageModel, languages: tuple[Language, Language], context: Context, contents: dict[str, str]
+    name: str,
+    model: LanguageModel,
+    languages: tuple[Language, Language],
+    pairs: Pairs,
+    terms: Pairs,
+    contents: dict[str, str],
 ) -> Request:
     """Return the languages and marks for a form; put the texts of the marks into `contents`."""
     template = TEMPLATES[name]
@@ -120,8 +115,8 @@ def _request(
         source_code=source.code,
         target_code=target.code,
         speech=_SPEECH,
-        pairs=marks(context.pairs) if template.history else (),
-        terms=marks(context.terms) if template.terms else (),
+        pairs=marks(pairs) if template.history else (),
+        terms=marks(terms) if template.terms else (),
     )
 
 

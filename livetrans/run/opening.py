@@ -37,7 +37,7 @@ from livetrans.run.runner import OpenListening
 from livetrans.run.speedup import SpeedupSampler
 from livetrans.run.tracks import OldestFirst, QueuedSource, Track
 from livetrans.run.translating import Translating, languages, open_draft_model, open_lanes, prepare_prompt
-from livetrans.signature import sign
+from livetrans.signature import identify, sign
 from livetrans.translation.translator import check_method
 
 if TYPE_CHECKING:
@@ -262,10 +262,10 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
         sampler = open_sampler(settings, model, clock, publish)
         engines = [engine_of(settings.recogniser.model)] if settings.recogniser else []
         packages = ["pywhispercpp" if engine == WHISPER_CPP else engine for engine in engines]
-        signature = sign(model, settings.language_model.model, prompt, model.threads, *packages)
+        translator = identify(model, settings.language_model.model, prompt, model.threads)
         models = [model, draft_model.model] if draft_model else [model]
         reload = reloading_once("translator", models, publish)
-        return Translating(lanes, signature.flat(), opened.pop_all().close, sampler, reload)
+        return Translating(lanes, sign(translator, *packages), opened.pop_all().close, sampler, reload)
 
 
 def open_sampler(settings: Settings, model: LlamaModel, clock: Clock, publish: Publish) -> SpeedupSampler | None:

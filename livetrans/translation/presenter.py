@@ -23,10 +23,8 @@ _WITHIN = re.compile(r"[^\w\s]+(?=.*\w)")
 class Presenter:
     """Turns translations into captions. The translation says how many of its tokens are hidden."""
 
-    def __init__(self, text_of: TextOf, *, spaced: bool = True) -> None:
-        """`spaced`: whether words are separated by spaces, for translations without a language."""
+    def __init__(self, text_of: TextOf) -> None:
         self._text_of = text_of
-        self._spaced = spaced
         self._shown: dict[int, str] = {}
         """Shown text of each growing segment."""
 
@@ -34,7 +32,7 @@ class Presenter:
         """Return the caption of an update; updates come in order."""
         before = self._shown.pop(translation.segment_id, "")
         language = LANGUAGES.get((translation.language or "").lower())
-        spaced = language.spaced if language else self._spaced
+        spaced = language is None or language.spaced
         text, shown_tokens = self._visible(translation, spaced)
         accepted = self._spans(translation, text)
         if not translation.final:

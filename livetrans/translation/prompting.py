@@ -14,7 +14,7 @@ from livetrans.files import read_text
 from livetrans.languages import Language, parse_language
 from livetrans.lm.families import TEMPLATES, Pairs
 from livetrans.lm.port import LanguageModel
-from livetrans.lm.prompts import NO_CONTEXT, Context, Prompt, build_prompt
+from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.text import has_unspaced_script, one_line
 
 
@@ -53,20 +53,20 @@ class Prompts:
             notify(Notice("warning", text))
         if history and template.history:
             # A file's own template may refuse earlier sentences: now, and not at the second sentence of a run.
-            build_prompt(model, prompt.name, *languages, Context((("", ""),) * history))
+            build_prompt(model, prompt.name, *languages, (("", ""),) * history)
         self._pairs: deque[tuple[str, str]] = deque(maxlen=history if template.history else 0)
         self._glossary = Glossary(glossary if template.terms else ())
         self._newest_segment = -1
         self._reported: set[str] = set()
         """Terms that were reported since the newest segment began."""
         self._unknown: set[str] = set()
-        self._written_for = (self._source, self._target, NO_CONTEXT)
+        self._written_for: tuple[Language, Pairs, Pairs] = self._source, (), ()
         self._current = prompt
 
     @property
     def terms(self) -> tuple[str, ...]:
         """The terms in the last prompt."""
-        return tuple(term for term, _ in self._written_for[2].terms)
+        return tuple(term for term, _ in self._written_for[2])
 
     def choose(self, transcript: Transcript) -> Prompt:
         """Return the prompt of an update; report each term once in a segment."""
@@ -103,20 +103,18 @@ class Prompts:
         return language
 
     def _prompt_for(self, pairs: Pairs, terms: Pairs) -> Prompt:
-        wanted = (self._source, self._target, Context(pairs, terms))
-        if wanted == self._written_for:
+        if (self._source, pairs, terms) == self._written_for:
             return self._current
-        prompt = build_prompt(self._model, self._name, self._source, self._target, wanted[2])
-        while (pairs or terms) and self._is_too_long(prompt):
+        longest = self._model.context_tokens - self._room
+        while True:
+            prompt = build_prompt(self._model, self._name, self._source, self._target, pairs, terms)
+            if len(prompt.before) + len(prompt.after) <= longest or not (pairs or terms):
+                break
             pairs, terms = (pairs[1:], terms) if pairs else (pairs, terms[:-1])
-            prompt = build_prompt(self._model, self._name, self._source, self._target, Context(pairs, terms))
         while len(self._pairs) > len(pairs):
             self._pairs.popleft()
-        self._written_for, self._current = (self._source, self._target, Context(pairs, terms)), prompt
+        self._written_for, self._current = (self._source, pairs, terms), prompt
         return prompt
-
-    def _is_too_long(self, prompt: Prompt) -> bool:
-        return len(prompt.before) + len(prompt.after) + self._room > self._model.context_tokens
 
 
 class Glossary:

@@ -307,14 +307,14 @@ def seconds_of(units: MethodUnits, seconds: float) -> dict[int, list[float]]:
 
 
 def lagging(units: MethodUnits, seconds: float = 0.5) -> Lagging:
-    streams = shown_captions(units, 0, spaced=True)
+    streams = shown_captions(units, 0, "de")
     return measure_lagging(
         streams, seconds_of(units, seconds), lambda update: update.text.split(), lambda segment: None
     )
 
 
 def viewed(units: MethodUnits, mask_k: int = 0, seconds: float = 0.5) -> CaptionMeasures:
-    return measure_captions(shown_captions(units, mask_k, spaced=True), seconds_of(units, seconds))
+    return measure_captions(shown_captions(units, mask_k, "de"), seconds_of(units, seconds))
 
 
 def lags(units: MethodUnits, seconds: float) -> list[float]:

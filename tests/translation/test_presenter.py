@@ -23,16 +23,16 @@ def _text_of(vocabulary: list[str]):  # type: ignore[no-untyped-def]
     return text_of
 
 
-def _caption(pieces: list[str], k: int, *, accepted: int = 0, spaced=True):  # type: ignore[no-untyped-def]
+def _caption(pieces: list[str], k: int, *, accepted: int = 0, language="de"):  # type: ignore[no-untyped-def]
     text_of = _text_of(pieces)
     tokens = tuple(pieces.index(piece) for piece in pieces)
     transcript = Transcript(0, 0, "source", "", False, 0.0, 1.0)
     spans = (Span(0, accepted),) if accepted else ()
     hidden = min(k, len(tokens))
     translation = Translation(
-        transcript, text_of(tokens), tokens, DecodingStats(), accepted=spans, hidden_tokens=hidden
+        transcript, text_of(tokens), tokens, DecodingStats(), accepted=spans, language=language, hidden_tokens=hidden
     )
-    return Presenter(text_of, spaced=spaced).present(translation), translation
+    return Presenter(text_of).present(translation), translation
 
 
 @given(_pieces, st.integers(0, 5))
@@ -57,7 +57,7 @@ _thai = st.lists(st.sampled_from(["น", "้", "ำ", "ใจ", "ขึ", "้�
 
 @given(_thai, st.integers(0, 5), st.integers(0, 12))
 def test_a_caption_without_spaces_is_cut_between_grapheme_clusters(pieces: list[str], k: int, accepted: int) -> None:
-    caption, translation = _caption(pieces, k, spaced=False, accepted=min(accepted, len(pieces)))
+    caption, translation = _caption(pieces, k, language="ja", accepted=min(accepted, len(pieces)))
     assert translation.text.startswith(caption.text)
     assert caption.masked_tokens >= min(k, len(pieces))
     cuts = [len(caption.text), *(cut for span in caption.accepted for cut in (span.begin, span.end))]
@@ -93,7 +93,7 @@ def test_punctuation_between_words_comes_with_the_word_before_it() -> None:
     ]
     # A full stop at the end of half a sentence is a guess.
     assert _caption([" Das", " Haus", "."], 1)[0].text == "Das Haus"
-    assert _caption(["駅", "、", "本", "を"], 3, spaced=False)[0].text == "駅、"
+    assert _caption(["駅", "、", "本", "を"], 3, language="ja")[0].text == "駅、"
 
 
 def test_cut_to_word_keeps_a_word_that_only_loses_its_punctuation() -> None:
@@ -121,16 +121,18 @@ def test_a_loop_is_shown_once() -> None:
         assert translation.text.count("ja") == 8
 
 
-def _grow(*outputs: str, final: bool = False, spaced: bool = True) -> Caption:
+def _grow(*outputs: str, final: bool = False, language: str = "de") -> Caption:
     """The last caption of a segment whose outputs are these, unmasked; the last is a final or not."""
     vocabulary: list[str] = []
-    presenter = Presenter(_text_of(vocabulary), spaced=spaced)
+    presenter = Presenter(_text_of(vocabulary))
     for revision, output in enumerate(outputs):
         vocabulary[:] = [output]
         is_final = final and revision == len(outputs) - 1
         update = Transcript(0, revision, "source", "", is_final, 0.0, 1.0)
         accepted = (Span(0, 1),) if revision else ()
-        caption = presenter.present(Translation(update, output, (0,), DecodingStats(), accepted=accepted))
+        caption = presenter.present(
+            Translation(update, output, (0,), DecodingStats(), accepted=accepted, language=language)
+        )
     return caption
 
 
@@ -157,7 +159,7 @@ def test_a_final_shows_what_the_model_wrote() -> None:
 
 
 def test_scripts_without_spaces_keep_their_punctuation_too() -> None:
-    assert _grow("研究。中的", "研究、中的差距", spaced=False).text == "研究。中的差距"
+    assert _grow("研究。中的", "研究、中的差距", language="zh").text == "研究。中的差距"
 
 
 @given(st.lists(st.text(st.sampled_from("aA1., "), max_size=12).map(lambda text: " ".join(text.split())), min_size=1))
