@@ -16,7 +16,7 @@ from livetrans.bench.tables import FORMATS
 from livetrans.cli.declarations import CountRange, Parsed, complete_file_or_session, instant
 from livetrans.cli.messages import say, warn
 from livetrans.cli.options import run_command, run_option, wants_screen, was_given
-from livetrans.cli.running import OpenSource, run_at_once, run_live
+from livetrans.cli.running import Ended, OpenSource, run_at_once, run_live
 from livetrans.cli.sessions import format_of
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import OutputSettings, Settings, with_field
@@ -105,7 +105,8 @@ def command(
 
     Name a session as `livetrans sessions` lists it, or by the beginning of its name; `last` is the newest. Standard
     input is a recording, or raw PCM: 16 kHz, mono, signed 16 bits, little-endian. If a file is damaged, everything
-    readable is shown and the exit code is 1. Several files are replayed one after the other, each with its own session.
+    readable is shown and the exit code is 1. Several files are replayed one after the other, each with its own session. Ctrl-C in a replay with -o or at full speed keeps
+    what was heard, says that it is a part, and the exit code is 130.
     """
     if offline and speed == "real" and was_given("speed"):
         raise UsageError("--offline replays as fast as the machine can; drop --speed real, or --offline")
@@ -132,7 +133,7 @@ def command(
     if outputs and (compare is not None or not settings.output.record_session):
         raise UsageError("-o writes what the session holds; drop it, or drop --compare and --no-session")
     code = 0
-    for file in files:
+    for number, file in enumerate(files, 1):
         try:
             if len(files) > 1:
                 say(f"{Path(file).name}:")
@@ -142,16 +143,19 @@ def command(
 
                 compare_methods(source, compare, repeats, format_)
                 continue
-            subtitles = file in outputs and format_of(outputs[file]) in ("srt", "vtt")
+            output = outputs.get(file)
+            subtitles = output is not None and format_of(output) in ("srt", "vtt")
             ended = (run_live if real_time else run_at_once)(source, writes_subtitles=subtitles)
-            if file in outputs:
-                _write(outputs[file], settings.targets, ended.session, force)
+            if ended.stopped_at and (output or (ended.by_signal and not real_time)):
+                _keep_part(ended, output, settings.targets, files[number:], force)
+                if ended.by_signal:
+                    return 130
+            elif output:
+                _write(output, settings.targets, ended.session, force)
             if source.audio is not None and source.audio.damage:
                 code = 1
                 if real_time and wants_screen(settings.output):
                     say(f"livetrans: {source.audio.damage}")  # The screen has gone, and its warning with it.
-            if ended.was_stopped:
-                break
         except LivetransError as error:
             if len(files) == 1 or isinstance(error, UsageError):
                 raise
@@ -188,6 +192,22 @@ def _output_files(place: str, files: Sequence[str], languages: Sequence[str], fo
     if len(set(outputs.values())) < len(files):
         raise UsageError(f"-o {place} is the same file for two recordings; name a folder, or {{name}}.srt")
     return outputs
+
+
+def _keep_part(ended: Ended, output: Path | None, languages: Sequence[str], left: Sequence[str], force: bool) -> None:
+    """Write what was heard before the user stopped the run, and say that this is a part."""
+    parts = [f"Stopped at {ended.stopped_at}"]
+    if output:
+        try:
+            _write(output, languages, ended.session, force)
+            names = " and ".join(file.name for file in language_files(output, languages).values())
+            parts.append(f"{names} {'holds' if len(languages) == 1 else 'hold'} only that")
+        except SessionError:
+            parts.append(f"{output.name} was not written, as there are no captions")
+    if left:
+        names = ", ".join(Path(file).name for file in left)
+        parts.append(f"{names} {'was' if len(left) == 1 else 'were'} not heard")
+    say(f"{'; '.join(parts)}.")
 
 
 def _write(path: Path, languages: Sequence[str], session: Path | None, force: bool) -> None:

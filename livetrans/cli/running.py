@@ -71,7 +71,9 @@ class Ended(NamedTuple):
 
     session: Path | None
     """Its folder, which is gone where nothing was heard."""
-    was_stopped: bool
+    stopped_at: str | None
+    """How much of the source was heard, such as `0:08 of 1:23`, where the user ended the run; None otherwise."""
+    by_signal: bool
     """Whether a signal ended it."""
 
 
@@ -99,15 +101,15 @@ def run_live(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
                 server.on_read = pipeline.readers
             if on_screen:
                 _run_on_screen(pipeline, source, pipeline.monitor.snapshot, captions.save, server)
-                was_stopped = False
+                by_signal = False
             else:
                 if server:
                     say(f"Captions for readers on {server.who_can_read}: {server.address}")
-                was_stopped = _run_as_lines(pipeline)
+                by_signal = _run_as_lines(pipeline)
     if not on_screen:
         _say_figures(pipeline)
     _remove_old(settings.output, source.inputs)
-    return Ended(summary.session, was_stopped)
+    return Ended(summary.session, summary.stopped_at, by_signal)
 
 
 def run_at_once(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
@@ -121,10 +123,10 @@ def run_at_once(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
     with RunSummary(records, writes_subtitles=writes_subtitles) as summary, _lines_and_bar(settings) as sinks:
         _say_which_language(settings)
         run = PlainLoop(settings, source.open_listening, translating, clock, [*sinks, summary], records)
-        was_stopped = _run_as_lines(run)
+        by_signal = _run_as_lines(run)
     _say_figures(run)
     _remove_old(settings.output, source.inputs)
-    return Ended(summary.session, was_stopped)
+    return Ended(summary.session, summary.stopped_at, by_signal)
 
 
 @contextlib.contextmanager
@@ -334,13 +336,19 @@ class RunSummary:
         self._recorder = next((one for one in records if isinstance(one, SessionRecorder)), None)
         self._writes_subtitles, self._has_words = writes_subtitles, has_words
         self._has_begun = self._has_voices = False
+        self._progress: SourceProgress | None = None
+        self.stopped_at: str | None = None
 
     def write(self, record: Record) -> None:
         match record.event:
             case RunStarted():
                 self._has_begun = True
-            case SourceProgress(speaking=True):
-                self._has_voices = True
+            case SourceProgress() as progress:
+                self._progress = progress
+                self._has_voices = self._has_voices or progress.speaking
+            case RunEnded(heard=heard, reason="stopped"):
+                total = self._progress.total if self._progress else None
+                self.stopped_at = duration(heard) + (f" of {duration(total)}" if total else "")
             case Transcript() | Caption():
                 self._has_words = True
             case _:

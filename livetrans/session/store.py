@@ -71,7 +71,7 @@ class Summarising:
         self.summary = Summary(began_at=time.time(), events_bytes=0)
         self._settings: Settings | None = None
         self._spoken: dict[str, None] = {}
-        self._last_segments: dict[str | None, int] = {}
+        self._with_text: set[int] = set()
 
     def note(self, record: Record) -> None:
         summary = self.summary
@@ -90,10 +90,10 @@ class Summarising:
                 summary.languages = self._languages(self._settings)
             case SourceProgress(heard=heard):
                 summary.heard = max(summary.heard, heard)
-            case Caption(segment_id=segment, track=track, text=text) if text.strip():
-                if segment > self._last_segments.get(track, -1):
-                    self._last_segments[track] = segment
-                    summary.captions += 1
+            case Caption(segment_id=segment, text=text):
+                # `resume` takes the text of a cut-off segment back where its words are recognised again.
+                (self._with_text.add if text.strip() else self._with_text.discard)(segment)
+                summary.captions = len(self._with_text)
             case RunEnded(heard=heard):
                 summary.state, summary.heard = "whole", max(summary.heard, heard)
             case _:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import select
 import signal
 import subprocess
@@ -200,8 +201,9 @@ def test_a_signal_while_models_load_ends_the_run_without_them(speed: str, record
     program = started("-c", SLOW_LOADING, "replay", recorded, "--speed", speed, "--session", session)
     wait_until(lambda: any(event["event"] == "notice" for event in events(session)))
     program.send_signal(signal.SIGINT)
-    assert program.communicate(timeout=PATIENCE) == (b"", b"")
-    assert program.returncode == 0
+    lines, errors = program.communicate(timeout=PATIENCE)
+    assert lines == b"" and (speed == "max") == errors.startswith(b"Stopped at 0:00")
+    assert program.returncode == (130 if speed == "max" else 0)
     assert events(session)[-1]["event"] == "run_ended"
     assert events(session)[-1]["reason"] == "stopped"
 
@@ -215,7 +217,8 @@ def test_a_pipe_that_stays_silent_does_not_hold_the_program(speed: str, tmp_path
     program.send_signal(signal.SIGINT)
     wait_until(lambda: program.poll() is not None)
     _, errors = program.communicate()
-    assert (program.returncode, errors.splitlines()) == (0, [b"No speech was heard."])
+    stopped = (130, [b"Stopped at 0:00."]) if speed == "max" else (0, [])
+    assert (program.returncode, errors.splitlines()) == (stopped[0], [b"No speech was heard.", *stopped[1]])
 
 
 def test_captions_go_on_where_their_record_cannot(recorded: Path, tmp_path: Path) -> None:
@@ -331,6 +334,19 @@ def test_a_signal_at_any_moment_ends_the_screen_in_order(number: int, after: flo
     # Whatever was drawn, the terminal is the user's again.
     assert terminal.screen.count(b"\x1b[?1049h") == terminal.screen.count(b"\x1b[?1049l")
     assert came_before(terminal.screen) or is_in_order(code, number, session)
+
+
+def test_what_is_written_of_a_stopped_replay_is_called_a_part(recorded: Path, tmp_path: Path) -> None:
+    place = tmp_path / "out"
+    place.mkdir()
+    program = started("-m", "livetrans", "replay", DEMO, recorded, "--offline", "-o", place)
+    assert program.stdout and program.stdout.readline()
+    program.send_signal(signal.SIGINT)
+    _, errors = program.communicate(timeout=PATIENCE)
+    said = errors.decode().splitlines()[-1]
+    assert re.fullmatch(r"Stopped at 0:\d\d of 0:44; demo\.srt holds only that; recorded\.jsonl was not heard\.", said)
+    assert program.returncode == 130
+    assert [path.name for path in place.iterdir()] == ["demo.srt"]
 
 
 def test_a_second_interrupt_leaves_at_once(tmp_path: Path) -> None:
