@@ -94,7 +94,7 @@ KINDS = {
     "meeting, not translated": Kind(("listen", "--with-mic", "--me", "de", "--me-to", "none"), MEETING, gap=True),
     "meeting, several": Kind(("listen", "--with-mic", "--me", "de"), MEETING, ("--from", "en", "--to", "de,fr")),
     "glossary": Kind(("mic", "--glossary", "TERMS"), sentences(2)),
-    "three hours": Kind(("replay", "STREAM", "--offline"), sentences(60), seconds=36.0),
+    "three hours": Kind(("replay", "STREAM", "--offline"), sentences(20), seconds=108.0),
 }
 LONG_KINDS = {"three hours, spoken": Kind(("replay", "STREAM", "--offline"), sentences(1800), seconds=1.2)}
 
@@ -111,8 +111,8 @@ def updates(kind: Kind) -> Iterator[Transcript | Gap]:
             yield Transcript(segment, count - 1, committed, partial, is_final, start, end, None, None, language, track)
         start = end + kind.seconds
         if kind.gap and segment == 0:
-            yield Gap(start, start + 9.0, "microphone", track)
-            start += 9.0
+            yield Gap(start, start + 0.6, "microphone", track)
+            start += 0.6
 
 
 class Marking(ScriptedModel):
@@ -148,7 +148,16 @@ class World:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.session / "events.jsonl").read_bytes().splitlines()]
+        lines = (self.session / "events.jsonl").read_bytes().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith(b"\n")]
+
+    @property
+    def finals(self) -> list[dict[str, Any]]:
+        return [one for one in self.events if one["event"] == "caption" and one["final"] and one["text"]]
+
+    def write(self, *lines: bytes) -> None:
+        """Let the session hold these lines."""
+        (self.session / "events.jsonl").write_bytes(b"".join(lines))
 
     def do(self, *words: str | Path, code: int = 0) -> str:
         """Run a command; return its standard output."""
@@ -181,11 +190,15 @@ class World:
 
     def shown(self, target: str) -> Counter[tuple[str | None, str]]:
         """What the session's events say that was shown last for a reader of `target`."""
+        return Counter(self.last(target).values())
+
+    def last(self, target: str) -> dict[int, tuple[str | None, str]]:
+        """The last caption of each segment for a reader of `target`."""
         last = {}
         for one in self.events:
             if one["event"] == "caption" and (one["language"] == target or one["track"] == "me"):
                 last[one["segment_id"]] = one["track"], one["text"]
-        return Counter(one for one in last.values() if one[1])
+        return {segment: one for segment, one in last.items() if one[1]}
 
     def expected(self, target: str) -> Counter[tuple[str | None, str]]:
         """What has to be shown of what was heard."""
@@ -280,26 +293,25 @@ def test_every_command_has_what_a_session_holds(name: str, world: World) -> None
 
 def look_at(world: World, state: str = "whole") -> None:
     """List, show and export the session."""
-    kind, count = world.kind, len(world.heard())
+    kind, count = world.kind, len({one for target in world.kind.targets for one in world.last(target)})
     [facts] = map(json.loads, world.do("sessions", "--json").splitlines())
     assert (facts["session"], facts["captions"], facts["state"]) == (world.name, count, state)
     assert facts["target_languages"] == kind.targets
     assert world.name in world.do("sessions")
+    heard = Counter((track, text) for track, _, text in world.heard())
     for target in kind.targets:
-        shown = world.shown(target)
-        for which, texts in (("target", 1), ("both", 2)):
-            options = world.name, "--to", target, "--text", which
-            rows = world.do("sessions", "show", *options).partition("\n\n")[2].splitlines()
-            lines = world.do("export", *options).splitlines()
-            objects = [json.loads(line) for line in world.do("export", *options, "--format", "jsonl").splitlines()]
-            if texts == 1:
-                assert captions([row[9:] for row in rows]) == captions(lines) == shown
-                assert Counter((one["track"], one["target"]) for one in objects if one["segment_id"] >= 0) == shown
-                for format_ in ("srt", "vtt"):
-                    assert cue_words(world.do("export", *options, "--format", format_)) == words_of(shown)
-            heard = Counter((track, text) for track, _, text in world.heard())
-            assert texts == 1 or Counter((one["track"], one["source"]) for one in objects if "source" in one) <= heard
-        assert world.do("export", world.name, "--to", target) == world.do("export", world.session, "--to", target)
+        shown, to = world.shown(target), ("--to", target)
+        rows = world.do("sessions", "show", world.name, *to).partition("\n\n")[2].splitlines()
+        assert captions([row[9:] for row in rows]) == shown
+        for place in (world.name, world.session, world.session / "events.jsonl"):
+            assert captions(world.do("export", place, *to).splitlines()) == shown
+        for format_ in ("srt", "vtt"):
+            assert cue_words(world.do("export", world.name, *to, "--format", format_)) == words_of(shown)
+        for which in ("target", "source"):
+            options = world.name, *to, "--format", "jsonl", "--text", which
+            lines = map(json.loads, world.do("export", *options).splitlines())
+            texts = Counter((one["track"], one[which]) for one in lines if one["segment_id"] >= 0)
+            assert texts == shown if which == "target" else texts <= heard or state != "whole"
     place = world.folder / "out.srt"
     world.do("export", world.name, "-o", place)
     names = [place.with_suffix(f".{code}.srt") for code in kind.targets] if len(kind.targets) > 1 else [place]
@@ -307,6 +319,43 @@ def look_at(world: World, state: str = "whole") -> None:
         assert cue_words(path.read_text()) == words_of(world.shown(target))
         path.unlink()
     world.do("export", world.name, "--to", "ja", code=2)
+
+
+CUTS = [0.2, 0.45, 0.7, 0.97]
+
+
+@pytest.mark.parametrize("name", ["microphone", "several languages", "meeting", "auto", "glossary"])
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_session_that_was_killed_at_any_event_is_whole_after_a_resume(name: str, every: bool, world: World) -> None:
+    world.record(KINDS[name])
+    lines = (world.session / "events.jsonl").read_bytes().splitlines(keepends=True)
+    first = next(number for number, line in enumerate(lines, 1) if b'"run_started"' in line)
+    cuts = range(first, len(lines)) if every else [first + round(one * (len(lines) - first)) for one in CUTS]
+    for cut in cuts:
+        world.write(*lines[:cut], lines[cut][: len(lines[cut]) // 2])
+        if all(world.shown(target) for target in world.kind.targets):
+            look_at(world, "unfinished")
+        finish(world)
+        resumed = (world.session / "events.jsonl").read_bytes().splitlines(keepends=True)
+        world.write(*resumed[: (cut + len(resumed)) // 2])  # The second run is killed too.
+        finish(world)
+    translate_again(world)
+
+
+def finish(world: World) -> None:
+    """Resume the session, which lacks nothing of what was heard after that."""
+    before = world.finals
+    printed = world.do("resume", world.name)
+    assert not captions(printed.splitlines()) - world.expected(world.kind.targets[0])
+    assert world.finals[: len(before)] == before, "what was shown stays"
+    shown = Counter((one["segment_id"], one["language"]) for one in world.finals)
+    assert set(shown.values()) <= {1}, "nothing is shown twice"
+    for target in world.kind.targets:
+        assert world.shown(target) == world.expected(target)
+    if before:
+        look_at(world)
+    world.do("resume", world.name)
+    assert "Nothing to resume" in world.said
 
 
 def translate_again(world: World) -> None:
@@ -373,3 +422,56 @@ def readers(patch: pytest.MonkeyPatch, languages: Sequence[str]) -> Iterator[dic
         yield found
     for thread in threads:
         thread.join(20)
+
+
+def of_kinds(events: Sequence[dict[str, Any]], *kinds: str) -> list[bytes]:
+    return [f"{json.dumps(one)}\n".encode() for one in events if one["event"] in kinds]
+
+
+POOR = {
+    "never began": (("notice",), b"", "loading", {"show": 0}),
+    "no word": (("notice", "run_started"), b"", "unfinished", {"resume": 0, "show": 0}),
+    "silence": (("notice", "run_started", "source_progress", "run_ended"), b"", "whole", {"resume": 0, "show": 0}),
+    "a line that is no JSON": (("run_started", "transcript", "caption", "run_ended"), b'{"event": "cap\n', "damaged", {}),
+    "a number of another type": (
+        ("run_started", "transcript", "caption", "run_ended"),
+        b'{"event": "transcript", "at": 9.0, "segment_id": "x"}\n',
+        "damaged",
+        {},
+    ),
+}
+"""Kinds of events that a session has, a line amid them, its state, and the commands that need not refuse it."""
+
+
+@pytest.mark.parametrize("name", POOR)
+def test_what_a_session_cannot_give_is_one_sentence(name: str, world: World) -> None:
+    kinds, line, state, codes = POOR[name]
+    world.record(KINDS["meeting"])
+    kept = of_kinds(world.events, *kinds)
+    world.write(*kept[: len(kept) // 2], line, *kept[len(kept) // 2 :])
+    before = (world.session / "events.jsonl").read_bytes()
+    [facts] = map(json.loads, world.do("sessions", "--json").splitlines())
+    assert facts["state"] == state
+    assert state in world.do("sessions") or state in ("loading", "whole")
+    commands = {
+        "show": ("sessions", "show", world.name),
+        "export": ("export", world.name),
+        "subtitles": ("export", world.name, "-o", world.folder / "none.srt"),
+        "max": ("replay", world.name, "--speed", "max"),
+        "live": ("replay", world.name, "--plain", "--serve"),
+        "compare": ("replay", world.name, "--compare", "rt,cd"),
+        "bench": ("bench", "run", "--recorded", world.name, "-o", world.folder / "none.jsonl"),
+        "resume": ("resume", world.name),
+    }
+    for called, words in commands.items():
+        world.do(*words, code=codes.get(called, 1))
+        assert world.said.count("\n") <= 1 and (world.said or called == "show"), (called, world.said)
+        assert state != "damaged" or "line" in world.said
+    assert world.do("sessions", "--json").count("\n") == 1, "no other session was begun"
+    assert not list(world.folder.glob("none*"))
+    after = (world.session / "events.jsonl").read_bytes()
+    assert after.startswith(before) and (after == before or name == "no word")
+    world.do("sessions", "rename", world.name, "poor")
+    world.do("sessions", "rm", "--empty", "--yes")
+    world.do("sessions", "rm", "poor", "--yes", code=0 if state == "damaged" else 1)
+    assert world.do("sessions", "--json") == ""

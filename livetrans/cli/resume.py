@@ -76,11 +76,14 @@ def _settings(unfinished: Unfinished, asr: str | None, mt: str | None, *, recogn
         if stage == "output" or key == "calm" or getattr(recorded, stage) is None:
             continue
         value, option = setting.of(recorded), OPTIONS[key]
+        if key == "glossary":  # A session holds its terms; the option names a file of them.
+            settings = with_field(settings, setting.field, value)
+            continue
         text = option_text(value)
         if text is None and value is not None:
             continue  # Nothing was named.
         try:
-            if text is not None and key != "glossary":
+            if text is not None:
                 value = option.type.convert(text, option, None)
         except (click.BadParameter, UsageError) as error:
             reason = error.message.rstrip(".") if isinstance(error, click.BadParameter) else str(error)

@@ -58,6 +58,7 @@ class _SharedLine:
     number: int
     version: int
     language: str | None
+    """None for one that is sent whatever language is wanted."""
     final: bool
     is_empty: bool
     frame: bytes
@@ -199,7 +200,9 @@ class SharedLines:
         version = self._version + 1
         frame = _frame(event, {"line": number, **values}, f"{self.run}-{version}")
         final, is_empty = values.get("final", True), not values.get("text", True)
-        line = _SharedLine(number, version, key[1], final, is_empty, frame)
+        # As on the screen, readers of any language see what is said into the microphone in a meeting.
+        is_for_all = self._settings is not None and self._settings.is_microphone(values.get("track"))
+        line = _SharedLine(number, version, None if is_for_all else key[1], final, is_empty, frame)
         with self._guard:
             self._version = version
             self._count += before is None
