@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -23,15 +22,15 @@ import pytest
 from numpy.typing import NDArray
 
 from livetrans.cli import run
-from livetrans.events import Gap, SourceProgress, Transcript
-from livetrans.lm.families import TEMPLATES, Template
-from livetrans.lm.prompts import Prompt
+from livetrans.events import Gap, Record, SourceProgress, Transcript
+from livetrans.lm.families import TEMPLATES
 from livetrans.models import chosen
 from livetrans.run.listening import Listening
+from livetrans.run.pipeline import Pipeline
 from livetrans.serve.server import CaptionServer
 from livetrans.session.codec import to_line
-from livetrans.events import Record
-from tests.lm.scripted import SOURCE, TARGET, ScriptedModel, word_by_word_rule
+from tests.audio.sound_server import wait_until
+from tests.lm.scripted import SOURCE, ScriptedModel, word_by_word_rule
 from tests.serve.reader import Reader
 
 Spoken = tuple[str | None, str | None, str]
@@ -47,6 +46,8 @@ class Kind:
     languages: tuple[str, ...] = ("--from", "en", "--to", "de")
     """Options of the session, and of commands that translate it again."""
     gap: bool = False
+    keys: tuple[tuple[str, str], ...] = ()
+    """Settings that keys on the screen change after two sentences."""
     seconds: float = 0.04
     """Length of a word."""
 
@@ -90,13 +91,19 @@ KINDS = {
     "several languages": Kind(("mic",), sentences(3), ("--from", "en", "--to", "de,fr")),
     "spoken language too": Kind(("replay", "STREAM", "--offline"), sentences(3), ("--from", "en", "--to", "de,en")),
     "auto": Kind(("mic",), sentences(5, (None, "en"), (None, "de"), (None, "fr")), ("--from", "auto", "--to", "de")),
+    "languages changed": Kind(
+        ("mic",),
+        [*sentences(2), *sentences(2, (None, "de"))],
+        ("--from", "en,de", "--to", "de,fr"),
+        keys=(("to", "fr"), ("from", "de")),
+    ),
     "meeting": Kind(("listen", "--with-mic", "--me", "de"), MEETING),
     "meeting, not translated": Kind(("listen", "--with-mic", "--me", "de", "--me-to", "none"), MEETING, gap=True),
     "meeting, several": Kind(("listen", "--with-mic", "--me", "de"), MEETING, ("--from", "en", "--to", "de,fr")),
     "glossary": Kind(("mic", "--glossary", "TERMS"), sentences(2)),
     "three hours": Kind(("replay", "STREAM", "--offline"), sentences(20), seconds=108.0),
 }
-LONG_KINDS = {"three hours, spoken": Kind(("replay", "STREAM", "--offline"), sentences(1800), seconds=1.2)}
+LONG_KINDS = {"three hours, spoken": Kind(("replay", "STREAM", "--offline"), sentences(900), seconds=2.4)}
 
 
 def updates(kind: Kind) -> Iterator[Transcript | Gap]:
@@ -139,6 +146,7 @@ class World:
     capture: pytest.CaptureFixture[str]
     kind: Kind = KINDS["microphone"]
     name: str = ""
+    pipelines: list[Pipeline] = field(default_factory=list)
     said: str = field(default="", init=False)
     """Standard error of the last command."""
 
@@ -168,6 +176,14 @@ class World:
         assert "Traceback" not in printed.err and "internal error" not in printed.err
         assert ended == code, (words, printed)
         return printed.out
+
+    def press_keys(self) -> None:
+        """Change settings of the live run as keys do, once what was said before is shown."""
+        [session] = (self.folder / "data" / "sessions").iterdir()
+        self.name = session.name
+        wait_until(lambda: len(self.finals) == 2 * len(self.kind.targets))
+        for key, value in self.kind.keys:
+            self.pipelines[-1].change(key, value)
 
     def record(self, kind: Kind) -> str:
         """Record a session by a command; return the lines that it printed."""
@@ -251,6 +267,8 @@ def world(
         def open_listening(publish: Callable[[object], None], on_audio: object) -> Listening:
             def transcripts() -> Iterator[Transcript]:
                 for one in updates(made.kind):
+                    if made.kind.keys and isinstance(one, Transcript) and (one.segment_id, one.revision) == (2, 0):
+                        made.press_keys()
                     publish(one if isinstance(one, Gap) else SourceProgress(one.end, None, not one.final))
                     if isinstance(one, Transcript):
                         yield one
@@ -262,6 +280,11 @@ def world(
     def any_recogniser(settings: Any) -> Any:
         return SimpleNamespace(path=recogniser_path, languages=())
 
+    class Run(Pipeline):
+        def start(self, *sinks: Any) -> None:
+            made.pipelines.append(self)
+            super().start(*sinks)
+
     device = SimpleNamespace(name="Studio", close=lambda: None)
     monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
     monkeypatch.setenv("LIVETRANS_MT_MODEL", str(translator_path))
@@ -269,6 +292,7 @@ def world(
     monkeypatch.setattr("livetrans.lm.llama.model.LlamaModel", Marking)
     monkeypatch.setattr(chosen, "choose_recogniser", any_recogniser)
     monkeypatch.setattr("livetrans.cli.live.from_live", from_live)
+    monkeypatch.setattr("livetrans.cli.running.Pipeline", Run)
     monkeypatch.setattr("livetrans.cli.live.offer_models", lambda settings, yes: None)
     for source in ("Microphone", "Playback"):
         monkeypatch.setattr(f"livetrans.audio.live.{source}", lambda *_: device)
@@ -324,7 +348,10 @@ def look_at(world: World, state: str = "whole") -> None:
 CUTS = [0.2, 0.45, 0.7, 0.97]
 
 
-@pytest.mark.parametrize("name", ["microphone", "several languages", "meeting", "auto", "glossary"])
+KILLED = ["microphone", "several languages", "languages changed", "auto", "meeting", "glossary"]
+
+
+@pytest.mark.parametrize("name", KILLED)
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_a_session_that_was_killed_at_any_event_is_whole_after_a_resume(name: str, every: bool, world: World) -> None:
     world.record(KINDS[name])
@@ -346,7 +373,8 @@ def finish(world: World) -> None:
     """Resume the session, which lacks nothing of what was heard after that."""
     before = world.finals
     printed = world.do("resume", world.name)
-    assert not captions(printed.splitlines()) - world.expected(world.kind.targets[0])
+    wanted = sum((world.expected(target) for target in world.kind.targets), Counter())
+    assert not captions(printed.splitlines()) - wanted
     assert world.finals[: len(before)] == before, "what was shown stays"
     shown = Counter((one["segment_id"], one["language"]) for one in world.finals)
     assert set(shown.values()) <= {1}, "nothing is shown twice"
@@ -376,7 +404,9 @@ def translate_again(world: World) -> None:
     assert [row["method"] for row in made["rows"]] == ["rt", "cd"]
     if kind.sources[0] != "auto":
         file = world.folder / "run.jsonl"
-        world.do("bench", "run", "--recorded", world.name, *one_pair, "--methods", "rt,cd", "--repeats", "1", "-o", file)
+        world.do(
+            "bench", "run", "--recorded", world.name, *one_pair, "--methods", "rt,cd", "--repeats", "1", "-o", file
+        )
         segments = [one["source"] for one in map(json.loads, file.read_text().splitlines()) if "reference" in one]
         assert Counter(segments) == Counter(said)
         world.do("bench", "table", file)
@@ -432,7 +462,12 @@ POOR = {
     "never began": (("notice",), b"", "loading", {"show": 0}),
     "no word": (("notice", "run_started"), b"", "unfinished", {"resume": 0, "show": 0}),
     "silence": (("notice", "run_started", "source_progress", "run_ended"), b"", "whole", {"resume": 0, "show": 0}),
-    "a line that is no JSON": (("run_started", "transcript", "caption", "run_ended"), b'{"event": "cap\n', "damaged", {}),
+    "a line that is no JSON": (
+        ("run_started", "transcript", "caption", "run_ended"),
+        b'{"event": "cap\n',
+        "damaged",
+        {},
+    ),
     "a number of another type": (
         ("run_started", "transcript", "caption", "run_ended"),
         b'{"event": "transcript", "at": 9.0, "segment_id": "x"}\n',
