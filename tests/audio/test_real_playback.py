@@ -144,19 +144,6 @@ def test_all_programs_are_heard_without_a_choice_and_silence_is_no_gap(server: S
     assert ear.notices("warning") == [] and ear.gaps() == []
 
 
-@pytest.mark.long
-def test_a_program_that_stops_and_plays_again_is_a_gap(server: SoundServer, count: Path) -> None:
-    with hearing("call") as ear:
-        for _ in range(3):
-            with playing(server, count, "call"):
-                ear.wait_for_sound()
-            time.sleep(2.0)
-    assert len(runs(ear.samples())) == 3
-    assert [gap.reason for gap in ear.gaps()] == ["output"] * 3
-    assert all(1.5 < gap.end - gap.start < 10.0 for gap in ear.gaps())
-    assert ear.notices("warning")[1:] == []
-
-
 def test_another_program_that_matches_is_heard_once_the_first_has_stopped(server: SoundServer, count: Path) -> None:
     with hearing("zoom") as ear:
         for name in ("zoom notes", "ZOOM VoiceEngine"):
@@ -183,36 +170,6 @@ def test_a_program_on_another_output_is_followed_where_it_should_be(
         print(f"{program}: {len(lost)} jumps, {sum(abs(length) for length in lost) / SAMPLE_RATE:.2f} s lost")
     assert len(lost) <= 1
     assert ear.notices("warning")[1 if program else 0 :] == []
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("program", ["call", None])
-def test_a_server_that_dies_and_comes_back_is_a_gap(program: str | None, server: SoundServer, count: Path) -> None:
-    with hearing(program) as ear:
-        with playing(server, count, "call"):
-            ear.wait_for_sound()
-            server.kill()
-        time.sleep(3.0)
-        server.start()
-        with playing(server, count, "call"):
-            ear.wait_for_sound()
-    assert len(runs(ear.samples())) == 2
-    assert [gap for gap in ear.gaps() if 2.0 < gap.end - gap.start < 20.0 and gap.reason == "output"]
-    assert len([text for text in ear.notices("warning") if "cannot be heard" in text]) == 1
-    assert len([text for text in ear.notices("info") if "heard again" in text]) == 1
-
-
-@pytest.mark.long
-def test_an_output_that_sleeps_is_a_gap_without_a_word(server: SoundServer, count: Path) -> None:
-    with playing(server, count, "call"), hearing("call") as ear:
-        ear.wait_for_sound()
-        begun = len(ear.gaps())
-        server.control("suspend-sink", "speaker", "1")
-        time.sleep(3.0)
-        server.control("suspend-sink", "speaker", "0")
-        ear.wait_for_sound()
-    assert [gap.reason for gap in ear.gaps()[begun:] if 1.5 < gap.end - gap.start < 10.0] == ["output"]
-    assert ear.notices("warning") == []
 
 
 @pytest.mark.long

@@ -113,25 +113,12 @@ def test_the_real_translator_goes_on_with_a_draft_model(
     write_noisy_copy(translator_path, draft)
     command = ["bench", "run", "--source", str(tmp_path / "a.en"), "--reference", str(tmp_path / "a.de")]
     command += ["--mt", str(translator_path), "--draft-model", str(draft), "--repeats", "1", "-o", str(file)]
-    methods = [
-        "rt",
-        "spec:gamma=4",
-        "bild:fallback=1:rollback=3",
-        "ssbd@0:gamma=2",
-        "window@0.2:window=3:final=partial",
-        "window@0.2:window=3:final=partial:gamma=4",
-    ]
+    methods = ["rt", "spec:gamma=4", "bild:fallback=1:rollback=3", "ssbd@0:gamma=2"]
     assert run([*command, "--methods", ",".join(methods)]) == 0
     done = read_run(file)
-    for same, other in (
-        ("spec:gamma=4", "rt"),
-        ("bild:fallback=1:rollback=3", "rt"),
-        ("ssbd@0:gamma=2", "rt"),
-        (methods[5], methods[4]),
-    ):
-        for segment in range(2):
-            pairs = zip(done.units[0, segment, same], done.units[0, segment, other], strict=True)
-            assert all(mine.tokens == theirs.tokens for mine, theirs in pairs)
+    for segment in range(2):
+        first, *others = ([update.tokens for update in done.units[0, segment, method]] for method in methods)
+        assert others == [first] * 3
     capsys.readouterr()
     assert run(["bench", "table", str(file), "--format", "json"]) == 0
     [table] = json.loads(capsys.readouterr().out)["tables"]
@@ -178,33 +165,25 @@ BAD = [
     (["run", "--source", "no"], 2),
     (["run", "--source", "{a}", "--reference", "no"], 2),
     (["run", "--source", "{a}", "--recorded", "{a}"], 2),
-    (["run", "--source", "{a}", "--methods", "beam"], 2),
     (["run", "--source", "{a}", "--methods", "spec:gamma=4"], 2),
     (["run", "--source", "{a}", "--methods", "double@0"], 2),
     (["run", "--source", "{a}", "--methods", "rt", "--double-model", "no"], 1),
     (["run", "--source", "{a}", "--temperature", "nan"], 2),
     (["run", "--source", "{a}", "--methods", "cd", "--top-k", "5"], 2),
-    (["run", "--source", "{a}", "--methods", ""], 2),
     (["run", "--source", "{a}", "--words", "0"], 2),
     (["run", "--source", "{a}", "--repeats", "0"], 2),
-    (["run", "--source", "{a}", "--to", "klingon"], 2),
     (["run", "--source", "{a}", "--mt", "no.gguf"], 1),
     (["run", "--source", "{a}", "--time", "cpu", "--threads", "2"], 2),
     (["run", "--source", "{a}", "--quick", "--repeats", "3"], 2),
     (["run", "--source", "{a}", "--quick", "--sentences", "3"], 2),
     (["run", "--recorded", "no"], 2),
     (["table"], 2),
-    (["table", "no"], 1),
     (["table", "{a}"], 1),
-    (["table", "{run}", "--table", "6"], 2),
     (["table", "{run}", "--table", "4", "--bias", "0.7"], 2),
-    (["table", "{run}", "--unit", "furlong"], 2),
     (["table", "{run}", "--comet", "no"], 1),
-    (["table", "{run}", "--format", "csv"], 2),
     (["table", "{run}", "--format", "yaml"], 2),
     (["plot", "{run}", "-o", "{run}"], 2),
     (["case", "{run}", "--id", "99"], 2),
-    (["case", "{run}", "--id", "0", "--methods", "beam"], 2),
     (["case", "{run}"], 2),
     (["plot", "no"], 1),
     (["cost", "--mt", "no.gguf"], 1),

@@ -169,17 +169,6 @@ def test_the_same_rows_give_the_same_bytes_whatever_the_users_style_and_a_solid_
             assert np.all(pixels[0, 0] == 1.0) and np.all(pixels[..., 3:] == 1.0)
 
 
-def test_a_title_names_model_corpus_date_and_what_was_quick(figures: dict[str, Any], tmp_path: Path) -> None:
-    for runs, mark in (
-        ([run_of(SWEEP)], DATE),
-        ([run_of(SWEEP, quick=True)], "quick"),
-        ([run_of(SWEEP), run_of(SWEEP, model="other", quick=True)], "quick: other-flores200.devtest-en-de"),
-    ):
-        plot(runs, tmp_path, date=DATE, force=True)
-        title = " ".join(figures["What the bias does"].get_suptitle().split())
-        assert all(part in title for part in ("tower-2b-Q4_K_M", "flores200.devtest", DATE)) and title.endswith(mark)
-
-
 def legend_of(figure: Any) -> set[str]:
     return {text.get_text() for legend in figure.legends for text in legend.get_texts()}
 
@@ -199,22 +188,6 @@ def test_a_legend_names_only_what_was_run(figures: dict[str, Any], tmp_path: Pat
         f"{method} {NAME}-{pair}"
         for method, pair in product(("rt", "ssbd", "window:window=3:final=partial"), ("en-de", "en-ja"))
         if (method, pair) != ("window:window=3:final=partial", "en-de")
-    }
-
-
-def test_a_plot_of_drafts_has_the_baseline_of_each_run_and_explains_its_lines(
-    figures: dict[str, Any], tmp_path: Path
-) -> None:
-    better = [{**row, "bleu": 30.0} if row["label"] == "rt" else row for row in DRAFTED]
-    runs = [run_of(DRAFTED), run_of(without_quality(DRAFTED), model="unscored"), run_of(better, model="better")]
-    plot(runs, tmp_path, date=DATE)
-    [figure] = figures.values()
-    [panel] = figure.axes
-    low, high = panel.get_xlim()
-    assert 0.01 <= (1.0 - low) / (high - low) <= 0.99 and panel.get_ylim()[0] > 0.0
-    names = {"rt", "quality of rt", "1 point less", "bild", "spec"}
-    assert legend_of(figure) == {
-        f"{name} {run}" for name in names for run in (f"{NAME}-en-de", "better-flores200.devtest-en-de")
     }
 
 

@@ -79,24 +79,6 @@ def test_an_output_mask_shortens_the_draft(tmp_path: Path) -> None:
         assert update.stats.draft_tokens == max(len(before.tokens) - 3, 0)
 
 
-@pytest.mark.parametrize(("stop_after", "cut"), [(1, 40), (24, 0), (47, 700)])
-def test_an_interrupted_run_goes_on_as_if_it_had_not_stopped(tmp_path: Path, stop_after: int, cut: int) -> None:
-    corpus = corpus_of(tmp_path)
-    header = header_of(corpus)
-    whole, parts = tmp_path / "whole.jsonl", tmp_path / "parts.jsonl"
-    run_to(whole, corpus, header, rule=hashed_rule(1))
-    with pytest.raises(KeyboardInterrupt):
-        run_to(parts, corpus, header, rule=hashed_rule(1), stop_after=stop_after)
-    data = parts.read_bytes()
-    parts.write_bytes(data[: len(data) - cut])
-    run_to(parts, corpus, header, rule=hashed_rule(1))
-    assert _untimed(parts) == _untimed(whole)
-    assert read_run(parts).complete
-    finished = parts.read_bytes()
-    run_to(parts, corpus, header, rule=hashed_rule(1))
-    assert parts.read_bytes() == finished
-
-
 @settings(max_examples=20)
 @given(st.data())
 def test_a_run_cut_anywhere_is_read_up_to_its_last_whole_unit(

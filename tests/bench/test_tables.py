@@ -51,13 +51,6 @@ def test_table_4_sets_output_masks_against_display_only_ones(measured: MeasuredR
     ]
 
 
-def test_rows_of_several_runs_are_named_by_their_files(measured: MeasuredRun) -> None:
-    other = MeasuredRun(replace(measured.file, path=Path("other.jsonl")), measured.settings)
-    for table in ("2", "3", "4"):
-        rows, both = (make_table(table, runs).rows for runs in ([measured], [measured, other]))
-        assert [row[0] for row in both] == [f"{name} {row[0]}" for name in ("run", "other") for row in rows]
-
-
 def test_the_papers_figures_stand_beside_ours(measured: MeasuredRun) -> None:
     for name in "234":
         table = make_table(name, [measured], paper=True)
@@ -129,17 +122,6 @@ def test_what_part_has_a_reference_is_said(measured: MeasuredRun) -> None:
     bare = tuple(replace(one, reference=None) for one in measured.file.segments)
     unscored = MeasuredRun(replace(measured.file, segments=bare), replace(measured.settings, comet=Path("model")))
     assert "No quality: the run has no reference." in notes(make_table("3", [unscored]))
-
-
-def test_one_file_gives_one_table_byte_by_byte(run: RunFile) -> None:
-    before = run.path.read_bytes()
-
-    def texts() -> list[str]:
-        measured = MeasuredRun(read_run(run.path), MeasureSettings("13a", (3, 5)))
-        tables = [make_table(name, [measured], paper=True) for name in "234"]
-        return [page for table in tables for page in (table.as_text(), table.as_csv())] + [as_json(tables)]
-
-    assert texts() == texts() and run.path.read_bytes() == before
 
 
 def test_every_table_of_a_quick_run_says_so(measured: MeasuredRun) -> None:
@@ -225,9 +207,3 @@ def test_json_is_one_document_with_numbers_whole() -> None:
     }  # fmt: skip
     assert [table["rows"][1][f"chrF - rt{end}"] for end in ("", " low", " high")] == [-0.51, -1.25, 0.04]
     assert (table["notes"], table["columns"]["NE"]) == (["A note."], "erased / final")
-
-
-def test_a_hostile_name_reaches_no_terminal() -> None:
-    hostile = "\x1b]0;mine\x07\x1b[2J"
-    table = replace(TABLE, title=hostile, rows=((hostile, 1.0, None, None, None),), notes=(hostile,))
-    assert "\x1b" not in table.as_text() and "\x07" not in table.as_text()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import llama_cpp
@@ -41,20 +40,6 @@ def test_methods_that_write_the_same_tokens(
     for sentence in sentences:
         outputs, others = (stream(sentence, one) for one in (settings, same))
         assert [one.tokens for one in outputs] == [one.tokens for one in others]
-
-
-@pytest.mark.parametrize(
-    ("settings", "window"),
-    [(replace(RT, method="cd"), 0), (replace(SSBD, method="window", window=3), 3)],
-    ids=["continuous decoding", "live window"],
-)
-def test_tokens_before_the_window_stay(
-    stream: Stream, sentences: list[str], settings: DecodingSettings, window: int
-) -> None:
-    for sentence in sentences:
-        for before, after in pairwise(one.tokens for one in stream(sentence, settings)):
-            kept = max(len(before) - window, 0)
-            assert after[:kept] == before[:kept]
 
 
 def test_moved_cells_stand_at_the_positions_behind_the_new_context(model: LlamaModel, prompt: Prompt) -> None:

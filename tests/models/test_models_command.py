@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -87,30 +82,6 @@ def test_the_default_changes_after_a_pull_and_back_after_rm(
     assert defaults() == ["faster-whisper-small", "livetrans-en-de.q8_0.gguf"]
     assert run(["models", "rm", "whisper-small"]) == 0
     assert defaults() == embedded
-
-
-def test_a_killed_pull_goes_on_where_it_was_killed(hub: Hub, home: Path) -> None:
-    """The killed process has the hub's address from its environment alone."""
-    data = b"GGUF" + bytes(200_000)
-    hub.files = {"owner/name": {"large.gguf": data}}
-    arguments = ["models", "pull", "owner/name:large.gguf"]
-    environment = {**os.environ, "HF_ENDPOINT": hub.url, "HF_HUB_OFFLINE": "0"}
-    program = subprocess.Popen([sys.executable, "-m", "livetrans", *arguments], env=environment)
-
-    def kill_when_something_is_here() -> None:
-        while not any(path.stat().st_size for path in home.rglob("large.gguf") if path.is_file()):
-            threading.Event().wait(0.01)
-        program.kill()
-        program.wait()
-
-    hub.while_serving = kill_when_something_is_here
-    assert program.wait() == -signal.SIGKILL
-    hub.while_serving = None
-    hub.requests.clear()
-    assert run(arguments) == 0
-    assert (find.pull_folder() / "large.gguf").read_bytes() == data
-    [begun] = [wanted for path, wanted in hub.requests if "/bytes/" in path]
-    assert begun is not None and begun != "bytes=0-"
 
 
 def test_the_list_fits_80_columns_and_says_what_can_be_fetched(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

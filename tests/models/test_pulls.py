@@ -269,15 +269,6 @@ def test_a_refusal_says_what_to_do(
     assert ranges(hub) == []
 
 
-def test_a_rate_limit_in_the_middle_is_reported_at_once(hub: Hub, folder: Path) -> None:
-    def limit() -> None:
-        hub.refusal, hub.cuts = (429, {"Retry-After": "300"}), 1
-
-    hub.while_serving = limit
-    with pytest.raises(ModelError, match="HF_TOKEN, which allows more"):
-        fetch(TRANSLATOR, folder)
-
-
 def test_another_commit_than_the_pinned_one_is_refused(folder: Path) -> None:
     with pytest.raises(ModelError, match=f"commit {COMMIT} in place of aaaaaaaa"):
         fetch(replace(TRANSLATOR, revision="a" * 40), folder)

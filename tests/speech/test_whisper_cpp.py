@@ -28,7 +28,6 @@ from livetrans.run import opening
 from livetrans.run.opening import open_recogniser
 from livetrans.speech.whisper import WhisperRecogniser
 from livetrans.speech.whisper_cpp import WhisperCppRecogniser, gpu_in, read_head
-from livetrans.speech.whisper_model import AGREEING_PASSES
 from livetrans.speech.whisper_pass import SPARE_TOKENS
 
 ROOT = Path(__file__).parents[2]
@@ -222,27 +221,6 @@ def test_the_language_that_is_set_is_the_language_of_the_next_pass(random_model:
     assert [code for code in languages if code] == ["de", "ja", "fr"]
     with pytest.raises(UsageError, match="tlh"):
         recogniser.in_language("tlh")
-
-
-def test_a_change_of_language_needs_several_passes(random_model: Path) -> None:
-    recogniser = WhisperCppRecogniser(RecogniserSettings(random_model, None, threads=1))
-    detected, decoded = "de", []
-
-    def answer(request: dict[str, object], *features: np.ndarray) -> dict[str, object]:
-        if "detect" in request:
-            return {"language": detected, "probability": 0.9}
-        decoded.append(request.get("language"))
-        return {"tokens": list(b" a"), "ends": [0.2, 0.4]}
-
-    recogniser._process.ask = answer  # type: ignore[assignment]
-
-    def language_after(passes: int) -> str | None:
-        return [recogniser.recognise(hiss(1.0)).language for _ in range(passes)][-1]
-
-    assert language_after(1) == "de"
-    detected = "ja"
-    assert language_after(AGREEING_PASSES - 1) == "de"
-    assert language_after(1) == "ja" == decoded[-1]
 
 
 @pytest.mark.parametrize(

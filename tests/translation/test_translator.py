@@ -108,12 +108,6 @@ def test_a_draft_stays_in_a_prompt_whose_earlier_sentences_changed() -> None:
     assert after.stats.frozen_tokens == 17
 
 
-def test_the_draft_ends_with_its_segment() -> None:
-    _, other = _Run().feed(_update("one two three."), _update("one two three.", segment=1))
-    assert other.stats.draft_tokens == 0
-    assert other.text == "ONE TWO THREE."
-
-
 def test_an_output_mask_takes_tokens_from_the_draft_and_comes_back() -> None:
     run = _Run(mask=MaskSettings("output", 0))
     updates = [_update("one two three four five", revision=revision) for revision in range(4)]
