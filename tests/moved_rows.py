@@ -1,8 +1,11 @@
-"""Counts rows of a screen or page that move while a sentence grows."""
+"""What a viewer of a screen or page sees: rows that move while a sentence grows, and words that are taken back."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+
+from livetrans.metrics.captions import screen_units
+from livetrans.sequences import common_prefix_length
 
 
 class MovedRows:
@@ -24,3 +27,14 @@ class MovedRows:
                 stays = rows.get(row, "").startswith(text)
                 self.count += not stays and any(other.startswith(text) for other in rows.values())
         self._sentence, self._rows = sentence, rows
+
+
+def erasure_of(screens: list[list[str]]) -> float:
+    """Return NE of texts that were shown one after the other, each as all its lines: units lost / units of the end."""
+    erased = 0
+    before: list[str] = []
+    for texts in screens:
+        after = [unit for text in texts for unit in screen_units(text)]
+        erased += len(before) - common_prefix_length(before, after)
+        before = after
+    return erased / len(before)

@@ -235,7 +235,9 @@ class Bench:
         self._header = header
         self._clock = clock
         self._ratios: dict[tuple[int, str], LengthRatio] = defaultdict(LengthRatio)
-        """By repeat and method, as a run learns them from one segment to the next."""
+        """By repeat and method, as a run learns them from one final to the next."""
+        self._learnt: dict[tuple[int, str, str], list[tuple[int, float | None]]] = defaultdict(list)
+        """Of each stream: the orders of its finals, each with the ratio that held until then."""
         self._ends = {label: ends_of(text_of_tokens(models.model)) for label, models in models.items()}
 
     def run(self, corpus: Corpus, writer: RunWriter, on_unit: Callable[[], None] = lambda: None) -> None:
@@ -251,9 +253,10 @@ class Bench:
                 updates = self.translate(task)
                 writer.write_unit(updates)
                 on_unit()
-            self._ratios[task.repeat, task.method.label].learn(
-                self._models[task.method.label].prompt, updates[-1].stats
-            )
+            label, final = task.method.label, updates[-1]
+            ratio = self._ratios[task.repeat, label]
+            self._learnt[task.repeat, label, task.segment.segment.stream].append((final.order, ratio.value))
+            ratio.learn(self._models[label].prompt, final.stats)
 
     def translate(self, task: Task) -> list[Update]:
         """Translate one segment by one method."""
@@ -266,11 +269,15 @@ class Bench:
         # Caches start from the template alone, whichever unit came before: a resumed run equals a whole one.
         for model in (models.model, *([models.draft_model.model] if models.draft_model else [])):
             model.evaluate((*models.prompt.before, *models.prompt.after))
-        identity, ratio = task.segment.segment.segment_id, self._ratios[task.repeat, label].value
+        identity, learnt = task.segment.segment.segment_id, self._ratios[task.repeat, label].value
+        stream = task.segment.segment.stream
+        finals = self._learnt[task.repeat, label, stream] if stream else []
         updates = []
         for number, source in enumerate(task.segment.updates):
             end, ended = source.end or 0.0, source.ended
             transcript = Transcript(identity, number, source.source, "", source.final, 0.0, end, ended=ended)
+            # An update that came before the final of the segment before it had learnt nothing of it.
+            ratio = next((value for order, value in finals if order > source.order), learnt)
             started = self._clock.now()
             translation = translator.translate(transcript, models.prompt, decoding, task.method.mask, ratio)
             seconds = self._clock.now() - started

@@ -95,6 +95,9 @@ class Terminal:
     def send(self, number: int) -> None:
         self._program.send_signal(number)
 
+    def type(self, keys: bytes) -> None:
+        os.write(self._ours, keys)
+
     def read(self) -> bool:
         """Take what was drawn, without waiting; True, so that a condition can begin with it."""
         while select.select([self._ours], [], [], 0)[0]:

@@ -6,7 +6,9 @@ import io
 import signal
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -25,6 +27,7 @@ from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import PlainOutput
 from livetrans.tui import app as tui_app
 from tests.terminal import as_standard_error
+from tests.tui.scripted import FULL
 
 
 class InterruptedRun(Run):
@@ -135,6 +138,17 @@ def test_ending_a_resumed_run_that_added_nothing_keeps_the_session(
         recorder.close()
         assert f"1 caption is kept in {folder}" in capsys.readouterr().err
     assert (folder / "events.jsonl").stat().st_size > 0
+
+
+def test_a_run_without_a_screen_says_at_its_end_what_the_panel_would_show(capsys: pytest.CaptureFixture[str]) -> None:
+    for snapshot in (Snapshot(), FULL, replace(FULL, speedup=None, ne_compared=None, speedup_estimate=1.26)):
+        monitor = SimpleNamespace(snapshot=lambda shown=snapshot: shown)
+        running._say_figures(cast(Run, SimpleNamespace(monitor=monitor)))
+    compared = "in 23 compared updates 0.14, by re-translation 1.14; speedup 2.4× (23)"
+    assert capsys.readouterr().err.splitlines() == [
+        f"Measured: median lag 1.40 s; NE of the screen 0.12; {compared}",
+        "Measured: median lag 1.40 s; NE of the screen 0.12; speedup ≈1.3×",
+    ]
 
 
 def test_a_run_that_failed_is_not_said_to_have_heard_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,11 +12,9 @@ import pytest
 
 from livetrans.config import MeetingSettings, OutputSettings, Settings
 from livetrans.events import Caption, Gap, Record, Transcript
-from livetrans.metrics.captions import screen_units
 from livetrans.metrics.monitor import Monitor
-from livetrans.sequences import common_prefix_length
 from livetrans.session.codec import from_dict
-from tests.moved_rows import MovedRows
+from tests.moved_rows import MovedRows, erasure_of
 from tests.tui.scripted import Screenplay, drawn_rows, make_app, settle
 
 from .browser import Browser, reading
@@ -49,17 +47,6 @@ def records_of(path: Path, *options: str) -> list[Record]:
     command = [sys.executable, "-m", "livetrans", "replay", str(path), "--speed", "max", "--no-session", *options]
     done = subprocess.run([*command, "--jsonl=-"], capture_output=True, text=True, check=True)
     return [from_dict(json.loads(line)) for line in done.stdout.splitlines()]
-
-
-def erasure_of(screens: list[list[str]]) -> float:
-    """Return NE of texts that were shown one after the other, each as all its lines: units lost / units of the end."""
-    erased = 0
-    before: list[str] = []
-    for texts in screens:
-        after = [unit for text in texts for unit in screen_units(text)]
-        erased += len(before) - common_prefix_length(before, after)
-        before = after
-    return erased / len(before)
 
 
 @long

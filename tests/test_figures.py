@@ -1,0 +1,234 @@
+"""A figure is the same wherever it stands, and it is what somebody counts who sees the captions alone."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median_low
+
+import pyte
+import pytest
+
+from livetrans.cli import run
+from livetrans.config import MeetingSettings, Settings
+from livetrans.events import Caption, Event, Record, RunEnded, RunStarted, Transcript
+from livetrans.metrics.monitor import Monitor, Snapshot
+from livetrans.session.codec import read_records
+from livetrans.tui import panel
+from tests.cli.test_endings import Terminal
+from tests.moved_rows import erasure_of
+from tests.session.examples import write_session
+
+pytestmark = pytest.mark.usefixtures("translator_path")
+
+RECORDINGS = Path(__file__).parents[1] / "recordings"
+THEM = MeetingSettings("de", "none")
+RESTLESS = ("--method", "rt", "--mask", "none")
+"""Options with which much of what was shown is taken back."""
+
+
+def transcripts(name: str, segments: int = 1000) -> list[Transcript]:
+    """What was recognised in a recording, up to so many segments."""
+    events = [record.event for record in read_records(RECORDINGS / f"{name}.jsonl")]
+    return [event for event in events if isinstance(event, Transcript) and event.segment_id < segments]
+
+
+def overlapping(updates: Sequence[Transcript]) -> Iterator[Transcript]:
+    """Yield them with each final after two updates of the next segment, as where a sentence begins within a pass."""
+    waiting: list[tuple[int, Transcript]] = []
+    for number, update in enumerate(updates):
+        yield from (final for until, final in waiting if until == number)
+        if update.final and number + 2 < len(updates):
+            waiting.append((number + 3, update))
+            yield replace(update, final=False, ended=True)
+        else:
+            yield replace(update, revision=update.revision + 1)
+    yield from (final for until, final in waiting if until >= len(updates))
+
+
+def meeting(them: Sequence[Transcript], me: Sequence[Transcript]) -> Iterator[Transcript]:
+    """Yield the updates of two tracks in turns."""
+    for number in range(max(len(them), len(me))):
+        for track, language, updates in (("them", "en", them), ("me", "de", me)):
+            if number < len(updates):
+                one = updates[number]
+                identity = 2 * one.segment_id + (track == "me")
+                yield replace(one, segment_id=identity, track=track, language=language)
+
+
+def stream(kind: str, segments: int) -> list[Event]:
+    if kind == "overlapping":
+        return [RunStarted({}), *overlapping(transcripts("long", segments))]
+    if kind == "two tracks":
+        updates = meeting(transcripts("long", segments), transcripts("talk", segments))
+        return [RunStarted({}, Settings(meeting=THEM)), *updates]
+    return [RunStarted({}), *transcripts(kind, segments)]
+
+
+def watched(records: Sequence[Record]) -> Snapshot:
+    """What the panel of this run shows at its end."""
+    monitor = Monitor(memory=lambda: None)
+    for record in records:
+        monitor.write(record)
+    return monitor.snapshot()
+
+
+def captions(records: Sequence[Record]) -> list[tuple[float, Caption]]:
+    """The captions of which there are figures, each with the time at which it was shown."""
+    return [(record.at, record.event) for record in records
+            if isinstance(record.event, Caption) and record.event.track != "me"]  # fmt: skip
+
+
+def seen(records: Sequence[Record]) -> float:
+    """NE of the screen as somebody counts who sees all captions one below the other."""
+    lines: dict[int, str] = {}
+    screens = []
+    for _, caption in captions(records):
+        lines[caption.segment_id] = caption.text
+        screens.append([lines[segment] for segment in sorted(lines)])
+    return erasure_of(screens)
+
+
+def lags(records: Sequence[Record]) -> list[float]:
+    """From the end of each update's newest word to the first caption in which no token of that update is hidden."""
+    found = []
+    shown = captions(records)
+    heard: dict[int, float] = {}
+    for number, (_, update) in enumerate(shown):
+        assert update.captured_at is not None
+        if update.end <= heard.get(update.segment_id, update.start):
+            continue
+        heard[update.segment_id] = update.end
+        wanted = len(update.tokens) + update.masked_tokens
+        later = ((at, one) for at, one in shown[number:] if one.segment_id == update.segment_id)
+        found.append(next(at for at, one in later if one.final or len(one.tokens) >= wanted) - update.captured_at)
+    return found
+
+
+def row_of(table: str, method: str) -> dict[str, float]:
+    """The figures of a method in a table that was printed as JSON."""
+    [one] = json.loads(table)["tables"]
+    found: dict[str, float] = next(row for row in one["rows"] if row["method"].split()[-1] == method)
+    return found
+
+
+def on_panel(metric: panel.Metric, snapshot: Snapshot) -> str:
+    return panel.row(metric, snapshot, 22).plain
+
+
+def long(*cases: tuple[object, ...]) -> list[object]:
+    return [pytest.param(*case, marks=pytest.mark.long) for case in cases]
+
+
+ALL = 1000
+STREAMS = [*(path.stem for path in sorted(RECORDINGS.glob("*.jsonl"))), "overlapping", "two tracks"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "segments", "method"),
+    [
+        *((kind, 3, "window") for kind in ("demo", "overlapping", "two tracks")),
+        *long(*((kind, ALL, "window") for kind in STREAMS), ("overlapping", ALL, "ssbd@0.2")),
+    ],
+)
+def test_every_place_has_the_same_figures(
+    kind: str, segments: int, method: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Session, JSON lines, the run's last line, panel, `bench table` and `--compare`."""
+    source = str(write_session(tmp_path / "stream.jsonl", *stream(kind, segments)))
+    session, file = str(tmp_path / "session"), str(tmp_path / "run.jsonl")
+    chosen = [] if method == "window" else ["--method", "paper"]
+    once = ["replay", source, "--threads", "1", "--speed", "max"]
+    assert run([*once, *chosen, "--session", session, "--jsonl"]) == 0
+    printed, said = capfd.readouterr()
+    records = list(read_records(Path(session)))
+    end, shown = records[-1].event, watched(records)
+    assert isinstance(end, RunEnded) and json.loads(printed.splitlines()[-1])["ne_screen"] == end.ne_screen
+    assert end.ne_screen == pytest.approx(seen(records), abs=1e-6)
+    assert shown.ne_screen == pytest.approx(end.ne_screen, abs=1e-6)
+    assert shown.speedup_estimate == pytest.approx(end.speedup_estimate, rel=0.01)
+    assert said.splitlines()[-1] == f"Measured: NE of the screen {end.ne_screen:.2f}; speedup {shown.speedup_text}"
+    assert on_panel(panel.NE_SCREEN, shown).split()[-1] == f"{end.ne_screen:.2f}"
+    assert on_panel(panel.SPEEDUP, shown).split()[-1] == shown.speedup_text
+
+    options = ["--methods", method, "--threads", "1", "--repeats", "1", "-o", file]
+    assert run(["bench", "run", "--recorded", session, *options]) == 0
+    capfd.readouterr()
+    assert run(["bench", "table", file, "--table", "calm", "--unit", "model", "--format", "json"]) == 0
+    bench = row_of(capfd.readouterr().out, method)
+    assert run([*once, "--no-session", "--compare", method, "--format", "json"]) == 0
+    compared = row_of(capfd.readouterr().out, method)
+    for figures in (bench, compared):
+        assert figures["NE screen"] == pytest.approx(end.ne_screen, abs=1e-6)
+        assert figures["A/D %"] == pytest.approx(100 * (shown.accepted_per_draft or 0.0))
+        assert figures["NE sums"] == pytest.approx(shown.ne_raw)
+
+
+COLUMNS, LINES = 104, 60
+PACE = 0.08
+"""Seconds from one update to the next."""
+
+
+class Drawn:
+    """What stands on a terminal, and each form of its captions that stood there, oldest first."""
+
+    def __init__(self, lines: int) -> None:
+        self._screen = pyte.Screen(COLUMNS, lines)
+        self._stream = pyte.ByteStream(self._screen)
+        self._taken = 0
+        self.captions: list[list[str]] = [[]]
+
+    def take(self, output: bytes) -> None:
+        """Take what was drawn since, in whole frames: each ends with the end of a synchronised update."""
+        *frames, rest = output[self._taken :].split(b"\x1b[?2026l")
+        self._taken = len(output) - len(rest)
+        for frame in frames:
+            self._stream.feed(frame)
+            if "loading" in self._screen.display[0]:
+                continue
+            rows = [row.split("│")[0].strip() for row in self._screen.display[1:-2]]
+            texts = [row for row in rows if any(map(str.isalnum, row)) and row != "listening …"]
+            if texts != self.captions[-1]:
+                self.captions.append(texts)
+
+    def figure(self, label: str) -> str:
+        """The value beside a label of the panel."""
+        rows = [row.partition("│")[2].strip() for row in self._screen.display]
+        return next(row.removeprefix(label).strip() for row in rows if row.startswith(f"{label} "))
+
+
+@pytest.mark.parametrize(
+    ("kind", "segments", "options"),
+    [("overlapping", 2, RESTLESS), *long(*((kind, ALL, RESTLESS) for kind in STREAMS[:-1]), ("overlapping", ALL, ()))],
+)
+def test_the_panel_says_what_is_seen_on_its_terminal(
+    kind: str, segments: int, options: Sequence[str], tmp_path: Path
+) -> None:
+    """What is known of the captions is what the rows say; lags are of the recorded events."""
+    paced = [
+        replace(one, captured_at=PACE * number) if isinstance(one, Transcript) else one
+        for number, one in enumerate(stream(kind, segments))
+    ]
+    source, session = write_session(tmp_path / "stream.jsonl", *paced, step=PACE), tmp_path / "session"
+    size = {"COLUMNS": str(COLUMNS), "LINES": str(lines := LINES if segments < 9 else 300)}
+    terminal, drawn = Terminal(source, "--session", session, "--hide-source", *options, **size), Drawn(lines)
+    terminal.type(b"\x1b[?2026;2$y")  # The answer of a terminal that has synchronised updates.
+    limit = time.monotonic() + 120
+    while b"end of file" not in terminal.screen:
+        assert terminal.read() and time.monotonic() < limit
+        drawn.take(terminal.screen)
+        time.sleep(0.005)
+    records = list(read_records(session))
+    end, shown = records[-1].event, watched(records)
+    assert isinstance(end, RunEnded)
+    assert drawn.captions[-1] and bool(end.ne_screen) >= bool(options)
+    assert erasure_of(drawn.captions) == pytest.approx(end.ne_screen, abs=1e-6)
+    wanted = {metric.label: metric.write(shown) for metric in panel.PEOPLE.metrics}
+    assert {label: drawn.figure(label) for label in wanted} == wanted
+    assert shown.seen_lag_median == pytest.approx(median_low(lags(records)), abs=1e-5)
+    terminal.type(b"q")
+    assert terminal.wait() == 0
+    terminal.close()
