@@ -6,6 +6,7 @@ import json
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http.client import HTTPConnection
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
@@ -92,15 +93,12 @@ class Reader:
         self.open(server, query)
 
     def open(self, server: CaptionServer, query: str = "") -> None:
-        self._socket = connect(server)
+        address = urlsplit(server.address)
+        self._connection = HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE)
         headers = {"Last-Event-ID": self.last_id} if self.last_id else {}
-        self._socket.sendall(request(server, f"captions{query}", headers))
-        self._file = self._socket.makefile("rb")
-        status = self._file.readline()
-        assert b" 200 " in status, status
-        while self._file.readline() not in (b"\r\n", b""):
-            pass
-        self._rest = b""
+        self._connection.request("GET", f"{address.path}captions{query}", headers=headers)
+        self._stream = self._connection.getresponse()
+        assert self._stream.status == 200
 
     def __enter__(self) -> Reader:
         return self
@@ -109,8 +107,8 @@ class Reader:
         self.close()
 
     def close(self) -> None:
-        self._file.close()
-        self._socket.close()
+        self._stream.close()
+        self._connection.close()
 
     @property
     def texts(self) -> list[str]:
@@ -145,10 +143,8 @@ class Reader:
         self.lines[key] = {"text": "(gap)", "final": True, **values}
 
     def _fields(self) -> dict[str, str]:
-        while b"\n\n" not in self._rest:
-            size = self._file.readline()
-            if not size:
-                raise ConnectionError("the stream has ended")
-            self._rest += self._file.read(int(size, 16) + 2)[:-2]
-        block, _, self._rest = self._rest.partition(b"\n\n")
-        return dict(line.split(": ", 1) for line in block.decode().split("\n") if ": " in line)
+        fields = {}
+        while line := self._stream.readline().decode().removesuffix("\n"):
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        return fields

@@ -55,26 +55,6 @@ def test_a_late_reader_gets_the_last_lines_and_the_current_one() -> None:
     assert texts(shared, StreamQuery(last=1, finals=True)) == ["de 59"]
 
 
-def test_a_line_comes_in_its_newest_form_only() -> None:
-    shared = fed(caption(0, "a"), caption(0, "a b"), caption(1, "c"), caption(0, "a b.", final=True))
-    assert texts(shared) == ["c", "a b."]
-    data, _ = shared.since(shared.position_of(StreamQuery()), StreamQuery(), 1_000_000)
-    assert [values["line"] for _, values in events_of(data)] == [1, 0]
-
-
-def test_a_line_that_becomes_empty_is_taken_back_and_one_that_never_had_text_does_not_come() -> None:
-    shared = fed(caption(0, ""), caption(0, "", final=True), caption(1, "word"), caption(1, "", final=True))
-    assert texts(shared) == [""]
-    assert texts(fed(*finals(2), caption(2, "word"), caption(2, "", final=True)), StreamQuery(last=1))[-2:] == [
-        "de 1",
-        "",
-    ]
-
-
-def test_a_final_does_not_change_any_more() -> None:
-    assert texts(fed(caption(0, "a", final=True), caption(0, "b"), caption(0, "c", final=True))) == ["a"]
-
-
 def test_languages_have_lines_of_their_own_and_a_filter() -> None:
     shared = fed(*itertools.chain(*zip(finals(3), finals(3, "fr"), strict=True)), Record(9.0, Gap(1, 2, "sleep")))
     assert texts(shared) == ["de 0", "fr 0", "de 1", "fr 1", "de 2", "fr 2"]
@@ -93,10 +73,11 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     size=st.sampled_from([1, 200, 100_000]),
 )
 def test_whoever_reads_when_has_the_same_lines_in_the_end(changes: list[tuple[int, str, bool, int]], size: int) -> None:
-    """A reader that takes what it can get, whenever, loses no line and gets no final twice."""
+    """A reader that takes what it can get, whenever, has the newest form of each line, and gets no final twice."""
     shared, wanted = SharedLines(), StreamQuery()
     reached = shared.position_of(wanted)
     held: dict[object, dict[str, object]] = {}
+    newest: dict[int, tuple[str, bool]] = {}
 
     def read(times: int) -> None:
         nonlocal reached
@@ -108,8 +89,11 @@ def test_whoever_reads_when_has_the_same_lines_in_the_end(changes: list[tuple[in
 
     for segment, text, final, reads in changes:
         shared.write(caption(segment, text, final=final))
+        if (text or segment in newest) and not newest.get(segment, ("", False))[1]:
+            newest[segment] = text, final
         read(reads)
     read(len(changes) + 1)
+    assert {line["segment_id"]: (line["text"], line["final"]) for line in held.values()} == newest
     whole = events_of(shared.since(shared.position_of(StreamQuery(last=2000)), StreamQuery(last=2000), 1_000_000)[0])
     assert held == {values["line"]: values for _, values in whole}
 

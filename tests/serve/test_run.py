@@ -23,7 +23,6 @@ from livetrans.serve import address
 from livetrans.serve.address import parse_serve_address
 from tests.session.examples import transcript, write_session
 
-from .browser import Browser, reading
 from .reader import Reader, caption, served
 
 AUDIT = """
@@ -76,24 +75,10 @@ def test_a_run_listens_on_loopback_alone_and_calls_nobody(tmp_path: Path, talk: 
             assert listening == [("127.0.0.1", port)]
             reader.until_state("ended")
         printed = process.stdout.read()
-        assert (process.wait(), process.stderr.read()) == (0, "")
+        assert process.wait() == 0 and re.fullmatch("Measured: .*\n", process.stderr.read())
     assert reader.texts == printed.splitlines() and len(reader.texts) == 2
     called = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
     assert called == [["socket.bind", "(('127.0.0.1', 0),)"]]
-
-
-@pytest.mark.long
-def test_a_page_reads_a_recording_along_with_the_terminal(
-    tmp_path: Path, translator_path: Path, browser: Browser
-) -> None:
-    recording = Path(__file__).parents[2] / "recordings" / "demo.flac"
-    with running(tmp_path, recording, translator_path, "--serve") as process:
-        assert process.stderr and process.stdout
-        server = SimpleNamespace(address=process.stderr.readline().split()[-1])
-        with reading(browser, server) as page:  # type: ignore[arg-type]
-            printed = [line.rstrip("\n") for line in process.stdout]
-            page.until(lambda: page.run("document.getElementById('state').textContent") != "listening")
-            assert page.texts == printed and len(printed) > 3
 
 
 def test_without_serve_nothing_is_opened(tmp_path: Path, talk: Path, translator_path: Path) -> None:
