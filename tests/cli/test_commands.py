@@ -67,9 +67,6 @@ def test_a_session_in_two_languages_is_written_to_a_file_each(
     assert run(["sessions", "show", str(folder)]) == 0
     shown = capsys.readouterr().out
     assert "en → de,fr" in shown and "de: Guten Tag." in shown and "fr: Bonjour." in shown
-    assert run(["sessions", "show", str(folder), "--to", "fr"]) == 0
-    shown = capsys.readouterr().out
-    assert "  Bonjour.\n" in shown and "Guten" not in shown
 
 
 @pytest.mark.parametrize(
@@ -103,20 +100,6 @@ def test_export_says_how_to_finish_an_unfinished_session(session: Path, capsys: 
         events.write('{"event": "run_ended", "at": 1, "heard": 1, "reason": "stopped"}\n')
     assert run(["export", str(session)]) == 0
     assert capsys.readouterr().err == ""
-
-
-def test_last_is_the_newest_session(
-    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("platformdirs.user_data_path", lambda *names, **settings: tmp_path / "data")
-    assert run(["export", "last", "--format", "txt"]) == 1
-    assert "no session" in capsys.readouterr().err
-    kept = tmp_path / "data" / "sessions" / "2026-01-01T00-00-00"
-    kept.parent.mkdir(parents=True)
-    session.rename(kept)
-    for name in (["last"], [kept.name], []):
-        assert run(["export", *name, "--format", "txt"]) == 0
-        assert capsys.readouterr().out == "Guten Tag.\n"
 
 
 def test_devices_marks_the_default(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

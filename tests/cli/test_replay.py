@@ -15,10 +15,8 @@ from typing import Any
 import pytest
 
 from livetrans.cli import run
-from livetrans.config import MeetingSettings, Settings
-from livetrans.events import Event, RunStarted, Transcript
-from livetrans.session.store import find_session, summaries, summarise
-from tests.session.examples import without_times, write_session
+from livetrans.session.store import find_session, summaries
+from tests.session.examples import without_times
 
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
 
@@ -147,18 +145,13 @@ def test_the_other_engine_hears_the_same_words_though_its_process_crashes(
     assert "is a model of whisper.cpp; drop --engine" in capfd.readouterr().err
 
 
-def test_a_session_is_kept_exported_and_replayed(played: Played, capfd: pytest.CaptureFixture[str]) -> None:
-    session = str(played.session)
-    assert summarise(played.session).of == DEMO.name
-    assert run(["export", session, "--format", "txt"]) == 0
-    assert capfd.readouterr().out.split() == played.output.split()
-    assert run(["export", session, "--format", "srt"]) == 0
-    assert "-->" in capfd.readouterr().out
-    # The recorded transcripts and the kept sound both give the captions again.
-    for again in (session, f"{session}/audio.wav"):
-        assert run(["replay", again, "--speed", "max", "--no-session"]) == 0
+def test_the_kept_transcripts_and_the_kept_sound_give_the_captions_again(
+    played: Played, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for again in (played.session, played.session / "audio.wav"):
+        assert run(["replay", str(again), "--speed", "max", "--no-session"]) == 0
         assert capfd.readouterr().out == played.output
-    assert run(["replay", *SHORT, "--session", session]) == 2
+    assert run(["replay", *SHORT, "--session", str(played.session)]) == 2
     assert "already" in capfd.readouterr().err
 
 
@@ -198,31 +191,6 @@ def stream(path: Path, text: str) -> Path:
     line = {"segment_id": 0, "revision": 0, "committed": text, "partial": "", "final": True, "start": 0.0, "end": 2.0}
     path.write_text(json.dumps(line))
     return path
-
-
-MEETING = [
-    ("them", None, "Good morning."),
-    ("me", "de", "Guten Tag."),
-    ("me", "fr", "Merci."),
-    ("them", None, "Thanks."),
-]
-
-
-@pytest.mark.parametrize("speed", ["max", "real"])
-@pytest.mark.parametrize("settings", [None, Settings(None, meeting=MeetingSettings("de", "none"))])
-def test_a_meeting_is_replayed_in_both_tracks(
-    settings: Settings | None, speed: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """What was spoken in another language than this run translates is shown as it was heard."""
-    events: list[Event] = [] if settings is None else [RunStarted({}, settings)]
-    for number, (track, language, text) in enumerate(MEETING):
-        events.append(Transcript(number, 0, text, "", True, number / 10, number / 10, language=language, track=track))
-    path = write_session(tmp_path / "meeting.jsonl", *events)
-    assert run(["replay", str(path), "--speed", speed, "--no-session"]) == 0
-    lines = capfd.readouterr().out.splitlines()
-    assert [line for line in lines if "me: " in line] == ["> me: Guten Tag.", "> me: Merci."]
-    translated = [line for line in lines if line.startswith("them: ")]
-    assert len(translated) == 2 and not set(translated) & {"them: Good morning.", "them: Thanks."}
 
 
 def test_several_recordings_have_a_session_and_a_file_each(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from textual.color import Color
 
 from livetrans.config import MeetingSettings, OutputSettings, Settings
 from livetrans.events import Caption, Gap, Record, Transcript
@@ -16,6 +17,7 @@ from livetrans.metrics.monitor import Monitor
 from livetrans.session.codec import from_dict
 from tests.moved_rows import MovedRows, erasure_of
 from tests.tui.scripted import Screenplay, drawn_rows, make_app, settle
+from tests.tui.test_themes import contrast
 
 from .browser import Browser, reading
 from .reader import caption, served, started
@@ -128,27 +130,12 @@ COLOURS = """[...document.querySelectorAll("#lines .words, #lines .source span, 
   })"""
 
 
-def luminance(red: float, green: float, blue: float) -> float:
-    """Return relative luminance (WCAG 2.2) of a colour with parts from 0 to 255."""
-    parts = [part / 255 for part in (red, green, blue)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def parts_of(colour: str) -> list[float]:
-    """Return red, green, blue and opacity of a computed colour."""
-    parts = [float(part) for part in colour[colour.index("(") + 1 : -1].split(",")]
-    return parts if len(parts) == 4 else [*parts, 1.0]
-
-
-def contrast(text: str, backs: list[str], behind: float) -> float:
-    """Return the contrast of a text over its backgrounds, the nearest first, where `behind` (0..255) is the last."""
-    back = [behind] * 3
+def contrast_over(text: str, backs: list[str], behind: int) -> float:
+    """Return the contrast of a text over its backgrounds, the nearest first, of which the last is a grey (0 to 255)."""
+    back = Color(behind, behind, behind)
     for colour in reversed(backs):
-        *parts, opacity = parts_of(colour)
-        back = [opacity * part + (1 - opacity) * under for part, under in zip(parts, back, strict=True)]
-    light, dark = sorted((luminance(*parts_of(text)[:3]), luminance(*back)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
+        back += Color.parse(colour)
+    return contrast(Color.parse(text), back)
 
 
 @long
@@ -179,7 +166,7 @@ def test_every_text_has_a_contrast_of_seven_to_one(browser: Browser, theme: str)
                 for one in found:
                     backs = [one["outline"]] if one["outline"] else one["backs"]
                     for behind in (0, 255) if view == "overlay" or one["outline"] else (255,):
-                        assert contrast(one["text"], backs, behind) >= 7, (view, behind, one)
+                        assert contrast_over(one["text"], backs, behind) >= 7, (view, behind, one)
 
 
 @long

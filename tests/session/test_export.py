@@ -22,7 +22,6 @@ from livetrans.session.codec import read_records
 from livetrans.session.export import Format, export, read_captions
 from livetrans.session.recorded import RecordedTranscripts
 from livetrans.session.subtitles import Which, heard_shares
-from livetrans.text import display_width
 
 from .examples import EVENTS, caption, write_session
 
@@ -133,12 +132,6 @@ def test_right_to_left_lines_keep_their_order_in_players(tmp_path: Path) -> None
         assert f"\u2067{text}\u2069\n" in exported(session, format)
         assert "The WHO said that all is well at 15:30.\n" in exported(session, format, "source")
     assert f'"{text}"' in exported(session, "jsonl")
-
-
-def test_a_caption_of_a_script_without_spaces_has_even_lines(tmp_path: Path) -> None:
-    session = write_session(tmp_path / "s.jsonl", caption(0, "น้ำท่วมถึงขั้นที่สองของบ้านก่อนเที่ยงคืนและเราต้องย้ายของขึ้นชั้นบนทั้งหมด"))
-    lines = exported(session, "srt").splitlines()[2:4]
-    assert [display_width(line) for line in lines] == [27, 27]
 
 
 TIMES = st.sampled_from([0.0, 0.5, 1.0, 2.25, 3.0])

@@ -137,14 +137,6 @@ def test_a_killed_session_with_a_large_glossary_is_unfinished(
     assert "was cut off" in capsys.readouterr().err
 
 
-def test_a_line_cut_by_a_crash_does_not_hide_what_is_before_it(sessions: Path) -> None:
-    folder = record(sessions, "2026-01-01T10-00-00", STARTED, caption(0, "Guten Tag."))
-    with (folder / "events.jsonl").open("ab") as file:
-        file.write(b'{"event": "caption", "segment_id": 7, "te')
-    summary = store.summarise(folder)
-    assert (summary.captions, summary.state) == (1, "unfinished")
-
-
 def test_a_session_that_is_being_recorded_is_not_removed(sessions: Path) -> None:
     recorder = SessionRecorder(sessions / "2026-01-01T10-00-00")
     recorder.write(Record(0.0, STARTED))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import wave
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from livetrans.cli import run
 from livetrans.config import MeetingSettings, Settings
 from livetrans.events import AudioChunk, Caption, Event, Gap, Record, RunStarted
 from livetrans.session.export import LastCaptions, export, read_captions
@@ -99,18 +97,6 @@ def test_the_key_that_saves_writes_both_tracks_with_their_names(
     [saved] = finals.save()
     assert saved.read_text().startswith("them: said\nGuten Morgen, alle.\n\nAna: said\nYes.\n\n")
     assert "Ana: Yes." in saved.with_suffix(".srt").read_text()
-
-
-def test_a_session_is_shown_with_the_name_before_each_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["sessions", "show", str(write_session(tmp_path / "s.jsonl", *MEETING))]) == 0
-    shown = capsys.readouterr().out
-    assert "them: Guten Morgen, alle." in shown
-    assert "Ana: Yes." in shown
-
-
-def test_json_lines_have_the_track(tmp_path: Path) -> None:
-    written = export(read_captions(write_session(tmp_path / "s.jsonl", *MEETING)), "jsonl")
-    assert [json.loads(line)["track"] for line in written] == ["them", "Ana", "Ana"]
 
 
 def test_each_track_has_a_file_of_sound_and_each_segment_counts_once(tmp_path: Path) -> None:

@@ -42,14 +42,6 @@ async def test_resizing_back_and_forth_ends_in_the_same_screen(visited: list[tup
         assert shown(stage) == before
 
 
-async def test_the_source_of_the_growing_caption_comes_back_after_a_tiny_terminal() -> None:
-    async with on_stage(*conversation(), size=(120, 40)) as stage:
-        before = shown(stage)
-        await stage.resize(20, 5)
-        await stage.resize(120, 40)
-        assert "The water came up" in stage.text and shown(stage) == before
-
-
 async def test_a_reader_further_up_keeps_the_caption_in_another_size() -> None:
     events = [caption(number, f"Wort{number} " * 24, final=True) for number in range(30)]
     async with on_stage(started(), *events, size=(100, 30)) as stage:
