@@ -55,7 +55,7 @@ _LIMITS = {
     "bias": (0, 1), "window": (1, 999), "margin": (0, 1000), "final_window": (1, 999), "fallback": (0, 1),
     "rollback": (0, 1000), "gamma": (1, MOST_GAMMA), "mask": (1, 999), "early_stop": (0, 1),
 }  # fmt: skip
-"""The least and the greatest value of each number in a method."""
+"""The least and the greatest value of each number in a method; every number in `Decoder.uses` has a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +153,8 @@ def parse_method(text: str) -> Method:
 
 def _keys_of(decoder: Decoder) -> list[str]:
     """Return the settings that mean something to a decoder, in the order of its label."""
-    keys = ["bias"] if decoder.biased else []
-    keys += ["window", "margin", "final_window", "early_stop"] if decoder.final else []
+    keys = [*decoder.uses]
     keys += ["final"] if decoder.biased else []
-    keys += ["fallback", "rollback"] if decoder.name == "bild" else []
     keys += ["gamma"] if decoder.draft_model != "none" and decoder.name != "bild" else []
     return [*keys, "mask"]
 
@@ -168,7 +166,7 @@ def _value(text: str, key: str, value: str, decoder: Decoder) -> float | str:
             raise UsageError(f"in {text!r}: {unknown('final', value, finals)}")
         return value
     least, most = _LIMITS[key]
-    whole = key not in ("bias", "margin", "fallback", "rollback")
+    whole = not isinstance(getattr(DecodingSettings(), key, 0), float)
     try:
         number = int(value) if whole else abs(round(float(value), 6))
         if least <= number <= most and not value.startswith("-"):

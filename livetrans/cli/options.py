@@ -443,8 +443,13 @@ def _commented(setting: Setting) -> Iterator[str]:
         text += f" One of: {', '.join(option.type.choices)}."
     default = option.default
     if setting.is_by_calm:
-        text += f" Default, by calm: {', '.join(f'{name} {setting.of(preset)}' for name, preset in CALM.items())}."
+        by_calm = {name: setting.of(preset) for name, preset in CALM.items()}
         default = setting.default
+        if default is True:  # Its key is that of `--no-NAME`.
+            default, by_calm = False, {name: not value for name, value in by_calm.items()}
+        if len({*by_calm.values()}) > 1:
+            values = (f"{name} {str(value).lower()}" for name, value in by_calm.items())
+            text += f" Default, by calm: {', '.join(values)}."
     elif setting.option.default_text:
         text += f" Default: {setting.option.default_text}."
     yield from textwrap.wrap(text, 80, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
