@@ -256,6 +256,9 @@ def _refuse_without_effect(context: click.Context, settings: Settings) -> None:
                 found = (f"without {other.opts[-1]}", f"add {other.opts[-1]} {other.metavar or ''}".rstrip())
         # The methods of --compare take what they need of the settings.
         if found and not (option.setting and context.params.get("compare")):
+            if found[0] == f"with --{option.needs}" and not was_given(option.needs.replace("-", "_")):
+                key = f"the key {option.needs} of the configuration file"
+                found = f"with {key}", "remove that key"
             raise UsageError(f"{name} has no effect {found[0]}; drop it, or {found[1]}")
 
 

@@ -28,12 +28,16 @@ from livetrans.run.listening import Listening, OnAudio, PostponedNotices
 from livetrans.run.opening import from_file, from_live, open_recorded
 from livetrans.run.publisher import Publish
 from livetrans.run.tracks import QueuedSource
-from livetrans.session.export import export, language_files, read_captions
+from livetrans.session.export import LastCaptions, export, language_files
 from livetrans.session.store import is_session, origin_of, path_or_session
 
 STDIN, STDIN_NAME = "-", "standard input"
 OFFLINE_STEP = 8.0
 """Seconds of new audio per recognition pass; pauses end segments before it is reached."""
+_NOT_WITH_COMPARE = {
+    "-o": "place", "--jsonl": "jsonl", "--session": "session", "--name": "name", "--keep-audio": "keep_audio"
+}  # fmt: skip
+"""What a comparison does not write, with the names of the options' values."""
 
 
 @run_command("replay")
@@ -128,10 +132,9 @@ def command(
     outputs = _output_files(place, files, settings.targets, force) if place is not None else {}
     if compare is not None and len(settings.targets) > 1:
         raise UsageError(f"--compare translates into one language; give one of {', '.join(settings.targets)} with --to")
-    if compare is not None and (settings.output.jsonl or settings.output.session or settings.output.keep_audio):
-        raise UsageError("--compare only prints its table; drop --jsonl, --session and --keep-audio")
-    if outputs and (compare is not None or not settings.output.record_session):
-        raise UsageError("-o writes what the session holds; drop it, or drop --compare and --no-session")
+    unused = [option for option, name in _NOT_WITH_COMPARE.items() if was_given(name)]
+    if compare is not None and unused:
+        raise UsageError(f"--compare only prints its table; drop {' and '.join(unused)}")
     code = 0
     for number, file in enumerate(files, 1):
         try:
@@ -145,13 +148,14 @@ def command(
                 continue
             output = outputs.get(file)
             subtitles = output is not None and format_of(output) in ("srt", "vtt")
-            ended = (run_live if real_time else run_at_once)(source, writes_subtitles=subtitles)
+            captions = LastCaptions(source.settings) if output else None
+            ended = (run_live if real_time else run_at_once)(source, captions, writes_subtitles=subtitles)
             if ended.stopped_at and (output or (ended.by_signal and not real_time)):
-                _keep_part(ended, output, settings.targets, files[number:], force)
+                _keep_part(ended, output, captions, files[number:], force)
                 if ended.by_signal:
                     return 130
-            elif output:
-                _write(output, settings.targets, ended.session, force)
+            elif output and captions:
+                _write(output, captions, force)
             if source.audio is not None and source.audio.damage:
                 code = 1
                 if real_time and wants_screen(settings.output):
@@ -194,14 +198,16 @@ def _output_files(place: str, files: Sequence[str], languages: Sequence[str], fo
     return outputs
 
 
-def _keep_part(ended: Ended, output: Path | None, languages: Sequence[str], left: Sequence[str], force: bool) -> None:
+def _keep_part(
+    ended: Ended, output: Path | None, captions: LastCaptions | None, left: Sequence[str], force: bool
+) -> None:
     """Write what was heard before the user stopped the run, and say that this is a part."""
     parts = [f"Stopped at {ended.stopped_at}"]
-    if output:
+    if output and captions:
         try:
-            _write(output, languages, ended.session, force)
-            names = " and ".join(file.name for file in language_files(output, languages).values())
-            parts.append(f"{names} {'holds' if len(languages) == 1 else 'hold'} only that")
+            _write(output, captions, force)
+            names = " and ".join(file.name for file in language_files(output, captions.languages).values())
+            parts.append(f"{names} {'holds' if len(captions.languages) == 1 else 'hold'} only that")
         except SessionError:
             parts.append(f"{output.name} was not written, as there are no captions")
     if left:
@@ -210,12 +216,11 @@ def _keep_part(ended: Ended, output: Path | None, languages: Sequence[str], left
     say(f"{'; '.join(parts)}.")
 
 
-def _write(path: Path, languages: Sequence[str], session: Path | None, force: bool) -> None:
-    if session is None or not session.exists():
+def _write(path: Path, captions: LastCaptions, force: bool) -> None:
+    if captions.is_empty:
         raise SessionError(f"{path} was not written: there are no captions.")
     path.parent.mkdir(exist_ok=True)
-    captions = read_captions(session, warn)
-    for language, file in language_files(path, languages).items():
+    for language, file in language_files(path, captions.languages).items():
         write_new(file, export(captions, format_of(path), language=language), "-o", force=force)
         say(f"Written: {file}")
 

@@ -69,18 +69,16 @@ class OpenSource:
 class Ended(NamedTuple):
     """A run that is over."""
 
-    session: Path | None
-    """Its folder, which is gone where nothing was heard."""
     stopped_at: str | None
     """How much of the source was heard, such as `0:08 of 1:23`, where the user ended the run; None otherwise."""
     by_signal: bool
     """Whether a signal ended it."""
 
 
-def run_live(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
+def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes_subtitles: bool = False) -> Ended:
     """Run in two threads, on the screen or as lines, until the source ends or the user quits.
 
-    `writes_subtitles`: the caller writes them after the run.
+    `captions` gets those of the run. `writes_subtitles`: the caller makes subtitles of them.
     """
     settings, clock = source.settings, source.clock
     on_screen = wants_screen(settings.output)
@@ -90,16 +88,15 @@ def run_live(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
         sinks: list[Sink] = [summary, server.lines] if server else [summary]
         translating = partial(open_translating, settings, clock)
         with summary:
-            captions = LastCaptions(settings)
-            if on_screen:
-                sinks.append(captions)
-            else:
+            captions = captions or (LastCaptions(settings) if on_screen else None)
+            sinks += [captions] if captions else []
+            if not on_screen:
                 sinks.append(open_lines(settings))
                 _say_which_language(settings)
             pipeline = Pipeline(settings, source.open_listening, translating, clock, sinks, records)
             if server:
                 server.on_read = pipeline.readers
-            if on_screen:
+            if on_screen and captions:
                 _run_on_screen(pipeline, source, pipeline.monitor.snapshot, captions.save, server)
                 by_signal = False
             else:
@@ -109,24 +106,22 @@ def run_live(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
     if not on_screen:
         _say_figures(pipeline)
     _remove_old(settings.output, source.inputs)
-    return Ended(summary.session, summary.stopped_at, by_signal)
+    return Ended(summary.stopped_at, by_signal)
 
 
-def run_at_once(source: OpenSource, *, writes_subtitles: bool = False) -> Ended:
-    """Run in one plain loop, as fast as the machine can, always as lines.
-
-    `writes_subtitles`: the caller writes them after the run.
-    """
+def run_at_once(source: OpenSource, captions: LastCaptions | None = None, *, writes_subtitles: bool = False) -> Ended:
+    """Run in one plain loop, as fast as the machine can, always as lines; the arguments are those of `run_live`."""
     settings, clock = source.settings, source.clock
     records = open_records(settings.output)
     translating = partial(open_translating, settings, clock)
     with RunSummary(records, writes_subtitles=writes_subtitles) as summary, _lines_and_bar(settings) as sinks:
         _say_which_language(settings)
-        run = PlainLoop(settings, source.open_listening, translating, clock, [*sinks, summary], records)
+        kept = [captions] if captions else []
+        run = PlainLoop(settings, source.open_listening, translating, clock, [*sinks, summary, *kept], records)
         by_signal = _run_as_lines(run)
     _say_figures(run)
     _remove_old(settings.output, source.inputs)
-    return Ended(summary.session, summary.stopped_at, by_signal)
+    return Ended(summary.stopped_at, by_signal)
 
 
 @contextlib.contextmanager
@@ -367,11 +362,6 @@ class RunSummary:
                 say("Speech was heard, but no words were recognised." if self._has_voices else "No speech was heard.")
             for line in self._kept(was_left, was_left or failed or not self._writes_subtitles):
                 say(line)
-
-    @property
-    def session(self) -> Path | None:
-        """The session's folder, which is gone if nothing was heard; None if the run is not recorded."""
-        return self._recorder.folder if self._recorder else None
 
     def _kept(self, was_left: bool, advises: bool) -> Iterator[str]:
         """Yield what is kept of the session, and how to go on; remove one that holds nothing.

@@ -74,6 +74,11 @@ class LastCaptions:
         """Do nothing: the screen may still save after the run has ended."""
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no caption has come."""
+        return not self._last
+
+    @property
     def languages(self) -> tuple[str, ...]:
         """The languages into which each segment was translated, the one shown first at the beginning."""
         return (self._settings or Settings()).targets

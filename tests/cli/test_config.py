@@ -35,6 +35,7 @@ def test_every_key_of_the_template_is_one_that_the_file_takes(config_file: Path)
     # Each with a default takes it; the others show what to write.
     config_file.write_text(re.sub(r'^#(?=[a-z-]+ = (?!"[A-Z[]))', "", text, flags=re.MULTILINE))
     assert {"from", "mask-k", "gamma", "encode-window"} <= read_config(None).keys()
+    assert read_config(None)["no-early-stop"] is False
 
 
 def test_the_written_file_sets_nothing(config_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

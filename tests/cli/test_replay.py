@@ -218,7 +218,8 @@ def test_several_recordings_have_a_session_and_a_file_each(tmp_path: Path, capfd
         ["one.jsonl", "-o", "one"],
         ["one.jsonl", "-o", "absent/one.srt"],
         ["one.jsonl", "-o", "absent/folder/"],
-        ["one.jsonl", "-o", "x.srt", "--no-session"],
+        ["one.jsonl", "-o", "x.srt", "--compare", "ssbd"],
+        ["one.jsonl", "--name", "x", "--compare", "ssbd"],
         ["one.jsonl", "--name", "../x"],
         ["one.jsonl", "--name", "x", "--session", "y"],
         ["one.jsonl", "--start", "1:00"],
@@ -256,3 +257,22 @@ def test_a_context_that_the_model_does_not_have_is_said(tmp_path: Path, capfd: p
     for tokens, is_cut in ((4096, True), (512, False)):
         assert run(["replay", str(recorded), "--speed", "max", "--no-session", "--context", str(tokens)]) == 0
         assert (f"--context {tokens} is cut" in capfd.readouterr().err) == is_cut
+
+
+def test_subtitles_need_no_session(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    recorded = str(stream(tmp_path / "one.jsonl", "A dog runs."))
+    for name, options in (("kept", ["--name", "kept"]), ("not", ["--no-session"])):
+        assert run(["replay", recorded, "--speed", "max", "-o", str(tmp_path / f"{name}.srt"), *options]) == 0
+    exported = tmp_path / "exported.srt"
+    assert run(["export", "kept", "-o", str(exported)]) == 0
+    assert (tmp_path / "kept.srt").read_text() == (tmp_path / "not.srt").read_text() == exported.read_text()
+
+
+def test_a_key_of_the_file_stops_no_comparison(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    recorded, config = str(stream(tmp_path / "one.jsonl", "A dog runs.")), tmp_path / "config.toml"
+    config.write_text("keep-audio = true\n")
+    assert run(["replay", recorded, "--compare", "ssbd", "--config", str(config)]) == 0
+    config.write_text("no-session = true\n")
+    capfd.readouterr()
+    assert run(["replay", recorded, "--name", "x", "--config", str(config)]) == 2
+    assert "the key no-session of the configuration file" in capfd.readouterr().err
