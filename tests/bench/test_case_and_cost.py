@@ -9,7 +9,7 @@ import pytest
 
 from livetrans.bench.run import clock_for
 from livetrans.bench.runfile import RunFile
-from livetrans.cli.bench_tables import CONTEXT_TOKENS, SIZES, case_of, cost_table, marked, measure_cost
+from livetrans.cli.bench import CONTEXT_TOKENS, SIZES, case_of, cost_table, marked, measure_cost
 from livetrans.clock import ProcessorClock
 from livetrans.errors import UsageError
 from livetrans.events import Span
