@@ -51,11 +51,7 @@ class Device:
 
 
 def _sounddevice() -> Any:
-    """Import sounddevice, which knows only the devices that were there at its import.
-
-    Raises:
-        SourceError: PortAudio is missing.
-    """
+    """Import sounddevice, which knows only the devices that were there at its import."""
     try:
         import sounddevice
     except OSError as error:

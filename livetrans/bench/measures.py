@@ -203,26 +203,20 @@ class MeasuredMethod:
         return [Repeat(self.run.units(self.label, repeat), self.units) for repeat in range(len(self.run.repeats))]
 
     @property
-    def sums(self) -> DecodingStats:
-        return self.repeats[0].stats
-
-    @property
-    def updates(self) -> int:
-        return self.repeats[0].updates
-
-    @property
-    def acceptance(self) -> DecodingRates:
-        return self.repeats[0].rates
+    def counts(self) -> Repeat:
+        """The first repeat."""
+        return self.repeats[0]
 
     @property
     def written_tokens(self) -> int:
         """Tokens that were decoded or proposed, ends included: the output without what was kept of the previous one."""
-        return self.sums.output_tokens - self.sums.accepted_tokens + self.updates - self.repeats[0].truncations
+        sums, ends = self.counts.stats, self.counts.updates - self.counts.truncations
+        return sums.output_tokens - sums.accepted_tokens + ends
 
     @property
     def has_proposals(self) -> bool:
         """Whether a draft model proposed anything."""
-        return self.sums.proposed_tokens > 0
+        return self.counts.stats.proposed_tokens > 0
 
     def spread(self, figure: Callable[[Repeat], float | None], scale: float = 1.0) -> Spread | None:
         """Return a figure's spread over the repeats."""

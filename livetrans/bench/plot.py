@@ -261,7 +261,7 @@ def _meaning(figure: str) -> str:
 def _subtitle(runs: Sequence[MeasuredRun], names: Sequence[str], date: str) -> str:
     """Return a line with models, pairs, corpora and date, and the names of quick runs."""
     files = [run.file for run in runs]
-    parts = [(file.model_name, pair_of(file), file.header.corpus.name) for file in files]
+    parts = [(file.header.model.file.removesuffix(".gguf"), pair_of(file), file.header.corpus.name) for file in files]
     texts = [", ".join(dict.fromkeys(part)) for part in zip(*parts, strict=True)]
     quick = [name for name, file in zip(names, files, strict=True) if file.header.quick]
     which = f": {', '.join(quick)}" if len(quick) < len(files) else ""

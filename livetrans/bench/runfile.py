@@ -149,21 +149,6 @@ class RunFile:
         """Whether every method did every segment in every repeat."""
         return len(self.units) == len(self.segments) * len(self.header.methods) * self.header.repeats
 
-    def units_of(self, label: str, segments: Sequence[Segment]) -> list[Sequence[Update]]:
-        """Return the updates of a method on these segments in the first repeat, none where it did not do one.
-
-        Raises:
-            UsageError: no such method.
-        """
-        if label not in self.header.methods:
-            raise UsageError(f"{self.path} has no method {label!r}; choose from {', '.join(self.header.methods)}")
-        return [self.units.get((0, segment.segment_id, label), ()) for segment in segments]
-
-    @property
-    def model_name(self) -> str:
-        """What tables call its model."""
-        return self.header.model.file.removesuffix(".gguf")
-
 
 _KINDS: dict[str, type[Header] | type[Segment] | type[Update]] = {
     "header": Header,

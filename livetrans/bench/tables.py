@@ -133,7 +133,7 @@ def _percent(value: float | None) -> float | None:
 
 
 def _an_update(count: Callable[[Row], float]) -> Callable[[Row], Value]:
-    return lambda row: count(row) / row.method.updates
+    return lambda row: count(row) / row.method.counts.updates
 
 
 def _lagging(figure: Callable[[Lagging], float | None]) -> Callable[[Row], Value]:
@@ -177,7 +177,7 @@ FIGURES = {figure.name: figure for figure in (
     Figure("COMET", "of finals against the references, by --comet MODEL", 3,
            lambda row: row.method.score("COMET")),
     Figure("chrF - rt", f"chrF less rt's {INTERVAL}", 1, lambda row: row.method.difference("chrF")),
-    Figure("A/D %", "accepted tokens / draft tokens", 1, lambda row: _percent(row.method.acceptance.per_draft)),
+    Figure("A/D %", "accepted tokens / draft tokens", 1, lambda row: _percent(row.method.counts.rates.per_draft)),
     Figure("lag p95 s", f"the 95th percentile of that {SPREAD}", 2,
            _lag(0.95)),
     Figure("chrF", "chrF2 of finals against the references, 0 to 100", 1, lambda row: row.method.score("chrF")),
@@ -188,7 +188,7 @@ FIGURES = {figure.name: figure for figure in (
     Figure("BLEU - rt", f"BLEU less rt's {INTERVAL}", 1, lambda row: row.method.difference("BLEU")),
     Figure("AL s", "average lagging, as if translating took no time", 2,
            lambda row: row.method.lagging[0].al),
-    Figure("A/O %", "accepted tokens / output tokens", 1, lambda row: _percent(row.method.acceptance.per_output)),
+    Figure("A/O %", "accepted tokens / output tokens", 1, lambda row: _percent(row.method.counts.rates.per_output)),
     Figure("LAAL s", "length-adaptive average lagging, as AL", 2, lambda row: row.method.lagging[0].laal),
     Figure("chrF partials", "shown partials against rt's of the same updates [95 % interval]", 1,
            lambda row: row.method.partials),
@@ -200,17 +200,17 @@ FIGURES = {figure.name: figure for figure in (
     Figure("TPS ratio", f"TPS / TPS of rt {SPREAD}", 2,
            lambda row: row.method.against_baseline(lambda repeat: repeat.tokens_per_second)),
     Figure("finals as rt", "finals with the same text as rt's / finals", 0, _finals_as_baseline),
-    Figure("passes", "model calls an update", 1, _an_update(lambda row: row.method.sums.forward_passes)),
+    Figure("passes", "model calls an update", 1, _an_update(lambda row: row.method.counts.stats.forward_passes)),
     Figure("TPS", f"output tokens / seconds of verification and decoding {SPREAD}", 0,
            lambda row: row.method.spread(lambda repeat: repeat.tokens_per_second)),
     Figure("alpha %", "proposed tokens accepted / judged", 1,
-           _drafting(lambda row: _percent(row.method.acceptance.per_proposal))),
+           _drafting(lambda row: _percent(row.method.counts.rates.per_proposal))),
     Figure("tokens/pass", "tokens written, without the previous output's / passes of the translator", 2,
-           _drafting(lambda row: row.method.written_tokens / row.method.sums.forward_passes)),
+           _drafting(lambda row: row.method.written_tokens / row.method.counts.stats.forward_passes)),
     Figure("fallback %", "draft model too unsure / tokens written", 1,
-           _a_written_token(lambda row: row.method.sums.fallbacks)),
+           _a_written_token(lambda row: row.method.counts.stats.fallbacks)),
     Figure("rollback %", "passes that rejected / tokens written", 1,
-           _a_written_token(lambda row: row.method.sums.rejected_proposals)),
+           _a_written_token(lambda row: row.method.counts.stats.rejected_proposals)),
 )}  # fmt: skip
 
 
@@ -474,8 +474,8 @@ def _notes(runs: Sequence[MeasuredRun]) -> Iterator[str]:
         header = ", ".join(f"{name} {value}" for name, value in run.file.header.parts().items())
         words = "words" if run.language.spaced else "characters"
         yield (
-            f"{run.file.path.name}: {header}; measured on {len(run.segments)} segments and {run.baseline.updates} "
-            f"updates, NE in {unit_name(run.unit)}, NE screen in {words}."
+            f"{run.file.path.name}: {header}; measured on {len(run.segments)} segments and "
+            f"{run.baseline.counts.updates} updates, NE in {unit_name(run.unit)}, NE screen in {words}."
         )
         scores = run.scores(run.baseline.finals)
         yield from (f"Quality: {score.signature}." for score in scores.values())

@@ -347,7 +347,9 @@ def case_of(run: RunFile, segment_id: int, methods: Sequence[str] = ()) -> dict[
     case: dict[str, list[str]] = {segment.name: []}
     usual = [label for label in PAPERS if label in run.header.methods]
     for method in methods or (usual if len(usual) > 1 else run.header.methods):
-        updates = run.units_of(method, [segment])[0]
+        if method not in run.header.methods:
+            raise UsageError(f"{run.path} has no method {method!r}; choose from {', '.join(run.header.methods)}")
+        updates = run.units.get((0, segment_id, method))
         if not updates:
             raise UsageError(f"{run.path} stops before segment {segment_id} by {method}; continue it with `bench run`")
         case[segment.name] = case[segment.name] or _marked_sources([update.source for update in updates])

@@ -105,11 +105,7 @@ def command(settings: Settings, as_json: bool) -> int:
 
 
 def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
-    """Yield every finding in turn; put the measurements into `measured`.
-
-    Raises:
-        UsageError: a wrong option, before the first finding.
-    """
+    """Yield every finding in turn; put the measurements into `measured`."""
     missing: ModelError | None = None
     try:
         settings = choose_models(settings, warn)
@@ -343,9 +339,6 @@ def _listen() -> tuple[str, float]:
     """Return the default microphone's name, and the level of its loudest moment.
 
     Listens for a second from the first sound that is not zero. The capture itself gives up if none comes.
-
-    Raises:
-        SourceError: there is none, or it gives no sound.
     """
     from livetrans.audio.capture import LevelMeter
 
@@ -364,11 +357,7 @@ def _listen() -> tuple[str, float]:
 
 
 def _open_output() -> str:
-    """Return the name of what `listen` would listen to, and release it.
-
-    Raises:
-        SourceError: there is nothing.
-    """
+    """Return the name of what `listen` would listen to, and release it."""
     from livetrans.audio.capture import OUTPUT, Capture
 
     capture = Capture(None, None, OUTPUT)

@@ -294,11 +294,7 @@ def _decline(names: str) -> None:
 
 
 def _found(name: str) -> FoundModel:
-    """Return a model on this machine by its name, or by one that `models pull` takes.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """Return a model on this machine by its name, or by one that `models pull` takes."""
     model = find_named(entry_of(name).name if "/" in name else name, find_models())
     if model is None:
         raise UsageError(f"there is no model {name!r} on this machine; `livetrans models` lists them")

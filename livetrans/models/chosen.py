@@ -249,11 +249,7 @@ def on_apple_silicon() -> bool:
 
 
 def _find_named(kind: str, name: str) -> FoundModel:
-    """Return the model at a path or with a name.
-
-    Raises:
-        ModelError: there is none, or it cannot translate live.
-    """
+    """Return the model at a path or with a name."""
     path, found = Path(name).expanduser(), _candidates(kind)
     if kind_of(path) == kind if kind == RECOGNISER else is_gguf(path):
         model: FoundModel | None = describe(path, kind, "named")

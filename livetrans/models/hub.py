@@ -158,12 +158,7 @@ def _receive(path: str, file: RemoteFile, stream: BinaryIO, arrived: Arrived) ->
 
 @contextlib.contextmanager
 def _answer(path: str, begin: int = 0) -> Iterator[httpx2.Response]:
-    """Ask the hub for a path, from a byte on; the token goes to no other host.
-
-    Raises:
-        UsageError: as `_client`.
-        httpx2.HTTPError: the request failed, or was refused with another status than 416.
-    """
+    """Ask the hub for a path, from a byte on; the token goes to no other host."""
     from huggingface_hub import get_token
 
     token = get_token()
@@ -178,11 +173,7 @@ def _answer(path: str, begin: int = 0) -> Iterator[httpx2.Response]:
 
 @cache
 def _client() -> httpx2.Client:
-    """Return the client of all requests.
-
-    Raises:
-        UsageError: the proxy of the environment cannot be used, or in a request, an address is not encrypted.
-    """
+    """Return the client of all requests."""
     import httpx2
 
     hooks = {"request": [_refuse_unencrypted]}
@@ -250,11 +241,7 @@ def is_offline() -> bool:
 
 
 def _constants() -> Any:
-    """Return what huggingface_hub reads from the environment.
-
-    Raises:
-        UsageError: a variable is malformed.
-    """
+    """Return what huggingface_hub reads from the environment."""
     try:
         from huggingface_hub import constants
     except ValueError as error:

@@ -155,11 +155,7 @@ def remove_unfinished(folder: Path, name: str) -> None:
 
 
 def _chosen(revision: Revision, entry: Entry) -> list[RemoteFile]:
-    """Return the files of the repository that belong to the model.
-
-    Raises:
-        UsageError: there are none, or a quantisation stands for several.
-    """
+    """Return the files of the repository that belong to the model."""
     if not entry.is_one_file:
         files = [file for file in revision.siblings if _OF_RECOGNISER.fullmatch(file.rfilename)]
         files = files if any(file.rfilename == WEIGHTS for file in files) else []
@@ -188,11 +184,7 @@ def _quantised(revision: Revision, quantisation: str) -> list[RemoteFile]:
 
 
 def _fetch_all(entry: Entry, revision: Revision, folder: Path, progress: Progress) -> Receipt:
-    """Fetch the files of a model into a folder, which may hold some of them.
-
-    Raises:
-        UsageError, ModelError: as `pull`, or the disk has not enough room.
-    """
+    """Fetch the files of a model into a folder, which may hold some of them."""
     files = {folder / Path(file.rfilename).name: file for file in _chosen(revision, entry)}
     total = sum(file.size for file in files.values())
     needed = total - sum(path.stat().st_size for path in files if path.exists())

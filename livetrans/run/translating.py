@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from livetrans.config import Settings, with_field
 from livetrans.decoding import DraftModel
 from livetrans.decoding.stopping import LengthRatio
-from livetrans.decoding.verification import Sampler
 from livetrans.errors import ContextError, UsageError
 from livetrans.events import Caption, Notice, Transcript
 from livetrans.languages import AUTO, Language, parse_language, same_written_language
@@ -213,9 +212,7 @@ def _open_lane(
         glossary=settings.prompt.glossary,
         notify=notify,
     )
-    sampling = settings.decoding.sampling
-    translator = Translator(model, draft_model, Sampler(sampling) if sampling else None)
-    return Lane((translator, prompts, Presenter(text_of_tokens(model))), pair[1].code)
+    return Lane((Translator(model, draft_model), prompts, Presenter(text_of_tokens(model))), pair[1].code)
 
 
 def _once(publish: Publish) -> Callable[[Notice], None]:

@@ -152,11 +152,7 @@ class Transcriber:
         return self._segments.update(final=final)
 
     def _recognise(self, samples: NDArray[np.float32], final: bool) -> Hypothesis:
-        """Return what the recogniser hears, by a second try if it fails and can be loaded again.
-
-        Raises:
-            ModelError: the times of the words are not numbers.
-        """
+        """Return what the recogniser hears, by a second try if it fails and can be loaded again."""
 
         def attempt() -> Hypothesis:
             hypothesis = self._recogniser.recognise(samples, prompt=self._prompt.text, final=final)

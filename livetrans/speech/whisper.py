@@ -111,11 +111,7 @@ def cuda_devices() -> int:
 
 
 def _load(settings: RecogniserSettings, config: dict[str, Any]) -> Any:
-    """Return faster-whisper's model of the settings' folder.
-
-    Raises:
-        ModelError: it cannot be loaded.
-    """
+    """Return faster-whisper's model of the settings' folder."""
     from faster_whisper import WhisperModel
 
     try:

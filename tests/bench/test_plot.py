@@ -47,7 +47,7 @@ def run_of(rows: list[Row], *, model: str = "tower-2b-Q4_K_M", corpus: str = "fl
     """A measured run of rows, the first of them the baseline; a row is a label and its figures."""
     about = replace(HEADER.corpus, name=corpus, target_language=pair.partition("-")[2])
     header = replace(HEADER, model=replace(HEADER.model, file=f"{model}.gguf"), corpus=about, quick=quick)
-    file = SimpleNamespace(header=header, path=Path(f"{model}-{corpus}-{pair}.jsonl"), model_name=model)
+    file = SimpleNamespace(header=header, path=Path(f"{model}-{corpus}-{pair}.jsonl"))
     run = SimpleNamespace(file=file, unit="13a", rows=[])
     for values in rows:
         known = {
@@ -64,7 +64,7 @@ def run_of(rows: list[Row], *, model: str = "tower-2b-Q4_K_M", corpus: str = "fl
             decoder=parse_method(known["label"].partition(":display")[0]).decoder,
             bias=float(bias) if bias and not known["has_proposals"] else None,
             run=run,
-            acceptance=SimpleNamespace(per_draft=known["accepted"]),
+            counts=SimpleNamespace(rates=SimpleNamespace(per_draft=known["accepted"])),
             measures=[SimpleNamespace(screen=SimpleNamespace(ratio=known["screen"]))],
             meanwhile=known.get("meanwhile"),
             **{name: known[name] for name in ("label", "speedup", "bleu", "has_proposals")},

@@ -61,11 +61,7 @@ class DoubleModel(LlamaModel):
     tail_pieces: TailPieces
 
     def _check_kind(self) -> None:
-        """Find the tail pieces: the text of each is a mark and the text of its piece.
-
-        Raises:
-            ModelError: the file does not say where they begin, or they do not begin there.
-        """
+        """Find the tail pieces: the text of each is a mark and the text of its piece."""
         written = self.metadata("livetrans.first_tail")
         if written is None:
             raise ModelError(f"{self._path} is no double-token model; name one, or choose another method")
