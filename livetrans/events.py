@@ -4,10 +4,10 @@
 
 Two kinds of time, never mixed:
 
-- *source time*: seconds of sound since the source began, from sample counts. Fields `start`, `end`. The same input
-  gives the same source times, however fast the machine is.
-- *measured time*: seconds read from the injected clock (`livetrans.clock`). Fields ending in `_at` (instants, since
-  the run began) or `_seconds` (durations). Two runs differ in these and in nothing else.
+- *source time*: seconds since the source began, by its sound. Fields `start` and `end`. The same input gives the same
+  source times on every machine.
+- *measured time*: seconds of the injected clock (`livetrans.clock`). Fields that end in `_at` (instants since the run
+  began) or `_seconds` (durations). Two runs over the same input differ in nothing else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SAMPLE_RATE = 16_000
 """Samples per second of every audio chunk: the rate of Whisper and Silero."""
 FULL_SCALE = 32_768
-"""Value of an int16 sample that is 1 in sound of floats."""
+"""The int16 value that corresponds to 1.0 in floating-point sound."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,16 +50,16 @@ class AudioChunk(_Sound):
     """Sound from a source."""
 
     captured_at: float | None = None
-    """When the last sample was captured; None where sound arrives faster than in real time: lag has no meaning."""
+    """When the last sample was captured. None for sound that is read faster than in real time, which has no lag."""
     track: str | None = None
     """Name of its track; None in a run of one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpeechChunk(_Sound):
-    """Sound that the voice-activity gate passed on; `pause` marks the end of a stretch of speech.
+    """Sound that the voice-activity gate passed on. `pause` marks the end of a stretch of speech.
 
-    Between two pauses chunks are contiguous: each starts at the sample where the one before ended. A chunk that only
+    Chunks between two pauses are contiguous: each starts at the sample where the previous one ended. A chunk that only
     marks a pause has no samples.
     """
 
@@ -136,7 +136,7 @@ class DecodingStats:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One recognised word, punctuation attached, without surrounding space; source time in seconds."""
+    """One recognised word with its punctuation, without spaces around it. Source time in seconds."""
 
     text: str
     start: float
@@ -147,8 +147,8 @@ class Word:
 class Transcript:
     """An update: the recogniser's newest hypothesis of one segment.
 
-    The hypothesis is `committed` (will not change) followed by `partial` (may change). A final transcript has an empty
-    `partial` and is the last of its segment. Revisions count from 0 in every segment.
+    The hypothesis is `committed`, which will not change, followed by `partial`, which may. A final transcript has an
+    empty `partial` and is the last of its segment. Revisions count from 0 in every segment.
     """
 
     segment_id: int
@@ -161,24 +161,24 @@ class Transcript:
     end: float
     """Source time at which the hypothesis's last word ends."""
     captured_at: float | None = None
-    """When the end of that last word was captured, for lag; None where lag has no meaning."""
+    """When the end of the last word was captured, to measure lag. None where there is no lag."""
     recognition: RecognitionStats | None = None
-    """Cost of the pass that gave this hypothesis; None for recorded and typed streams."""
+    """Cost of the pass that gave this hypothesis. None for recorded streams."""
     language: str | None = None
-    """Code of the spoken language, where the recogniser detects it or the track has a language of its own."""
+    """Code of the spoken language, if the recogniser detected it or the track has its own."""
     track: str | None = None
-    """Name of its track, such as `me`; None in a run of one. Ids of segments are unique over all tracks."""
+    """Name of its track, such as `me`. None in a run of one track. Segment ids are unique over all tracks."""
     ended: bool = False
-    """Whether the next segment has begun while this one is not final yet; it then waits for its final."""
+    """Whether the next segment has begun although this one is not final yet."""
 
     @property
     def text(self) -> str:
-        """The whole hypothesis: committed and partial joined by a space where neither is empty."""
+        """The whole hypothesis: committed and partial text, joined by a space if both have words."""
         return join_text(self.committed, self.partial)
 
 
 DRAFT_MODEL = "model"
-"""The draft of a `Span` that the draft model proposed."""
+"""The `draft` of a `Span` that a draft model proposed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,16 +188,16 @@ class Span:
     begin: int
     end: int
     draft: str = "previous"
-    """Which draft: `previous`, the segment's previous output; `frozen`, its unverified part; `model`, a draft model."""
+    """`previous` (the segment's previous output), `frozen` (the part of it that is not verified) or `model`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _UpdateResult:
-    """What one update was made into."""
+    """Fields that translations and captions of an update have in common."""
 
     transcript: Transcript
     language: str | None = field(default=None, kw_only=True)
-    """Code of the captions' language. The text of an untranslated caption is in the spoken language."""
+    """Code of the captions' language. An untranslated caption is in the spoken language all the same."""
 
     @property
     def segment_id(self) -> int:
@@ -250,24 +250,24 @@ class Translation(_UpdateResult):
     accepted: tuple[Span, ...] = ()
     """Which of `tokens` came from a draft, in order."""
     terms: tuple[str, ...] = ()
-    """Terms of the glossary in its prompt."""
+    """The glossary's terms in the prompt."""
     hidden_tokens: int = 0
-    """Last tokens that the caption does not show: mask-k's, or the one before which decoding stopped early."""
+    """Number of last tokens that the caption hides: those of mask-k, or the one before which decoding stopped early."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caption(_UpdateResult):
-    """The text shown for a segment; replaces the segment's earlier caption."""
+    """The text shown for a segment. It replaces the segment's earlier caption."""
 
     text: str
     tokens: tuple[int, ...] = ()
-    """Token ids whose text is wholly shown: the unit in which shown erasure is counted."""
+    """Ids of the tokens whose whole text is shown. Erasure on the screen is counted in them."""
     accepted: tuple[Span, ...] = ()
-    """Which characters of `text` were accepted from a draft, in order; the rest is new in this update."""
+    """Characters of `text` that were accepted from a draft, in order. All others are new in this update."""
     masked_tokens: int = 0
-    """Output tokens held back by mask-k and by the cut to a word boundary."""
+    """Number of output tokens hidden by mask-k and by the cut at a word boundary."""
     untranslated: bool = False
-    """Whether the text is the source: the captions' language is spoken, or the sentence is too long for the model."""
+    """Whether the text is the source: the captions' language is spoken, or the sentence is too long to translate."""
 
     @property
     def right_to_left(self) -> bool:
@@ -277,7 +277,7 @@ class Caption(_UpdateResult):
 
 @dataclass(frozen=True, slots=True)
 class Coalesced:
-    """A waiting partial was replaced by a newer one of its segment before it was translated."""
+    """A partial was replaced by a newer one of its segment before it was translated."""
 
     segment_id: int
     revision: int
@@ -290,18 +290,18 @@ class Notice:
     level: str  # `info`, `warning` or `error`.
     text: str
     about: str | None = None
-    """What it is about, if that can change: a later notice about the same makes this one untrue."""
+    """Its subject, if that can change. A later notice with the same subject makes this one untrue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Source time of which no sound was heard, `start` to `end`; published when it is over."""
+    """Source time without sound, from `start` to `end`. Published when it is over."""
 
     start: float
     end: float
     reason: str  # `microphone` (the device was gone), `paused` (by the user) or another of docs/events.md.
     track: str | None = None
-    """Name of the track that lacks it; None in a run of one."""
+    """Name of the track without sound. None in a run of one track."""
 
     def caption(self) -> Caption:
         """Return a caption that marks the gap. It belongs to no segment."""
@@ -312,41 +312,41 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """How much of the source has been heard: published about twice a second of sound, and at the end."""
+    """How much of the source has been heard. Published about twice a second of sound, and at the end."""
 
     heard: float
     """Source time heard so far, in seconds."""
     total: float | None
-    """Length of the source where it is known."""
+    """Length of the source in seconds, if it is known."""
     speaking: bool
     """Whether the gate is open."""
     level: float = 0.0
-    """Root mean square of the latest sound, 0..1: a meter, so that a silent microphone is seen."""
+    """Root mean square of the latest sound, 0 to 1. A meter shows it, so that a silent microphone is noticed."""
     skipped: float = 0.0
-    """Source time lost so far because the machine could not keep up."""
+    """Seconds of sound lost so far because the machine could not keep up."""
     passes: int = 0
-    """Passes of the recogniser so far, with those that changed no text."""
+    """The recogniser's passes so far, including those that changed no text."""
     recognition_seconds: float = 0.0
-    """Measured duration of all of them."""
+    """Duration of all these passes."""
     track: str | None = None
-    """Name of the track whose sound it is; None in a run of one."""
+    """Name of the track. None in a run of one track."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a run listens to, so that its session can be recognised, and a file be found again."""
+    """What a run listens to. Lists show it, and `resume` finds the file again by it."""
 
     name: str
-    """Of the file or the microphone."""
+    """Name of the file or of the microphone."""
     path: str | None = None
-    """Of the file, absolute; None for anything else."""
+    """Absolute path of the file. None for anything else."""
     size_bytes: int | None = None
     modified_at: float | None = None
     """When the file was last written, in seconds since 1970."""
     start: float = 0.0
     """Source time at which the replayed part begins."""
     end: float | None = None
-    """Where it ends; None for the file's end."""
+    """Source time at which it ends. None for the end of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,14 +357,14 @@ class RunStarted:
     """The translator, its threads, the versions and the machine."""
     settings: Settings = field(default_factory=Settings)
     origin: Origin | None = None
-    """None if it is not known."""
+    """None if it is unknown."""
     began_at: float | None = None
-    """In seconds since 1970, by the system's clock: instants of a run do not say which of two sessions is the newer."""
+    """Seconds since 1970. The instants of a run do not tell which of two sessions is newer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A finished segment was translated again from scratch, each update timed, while the run was idle.
+    """The updates of a finished segment, translated again from scratch and timed while the run was idle.
 
     Units are words and punctuation marks, or characters in scripts without spaces; only erasure in the segment counts.
     """
@@ -409,7 +409,7 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True)
 class SettingChanged:
-    """A key on the screen changed a setting: later numbers belong to the new value."""
+    """A key on the screen changed a setting. Later figures belong to the new value."""
 
     name: str
     """The setting's key in `livetrans.config.SETTINGS`, or `paused`."""
@@ -418,11 +418,11 @@ class SettingChanged:
 
 @dataclass(frozen=True, slots=True)
 class BackPressure:
-    """How far the run is behind, and what it leaves out for that (`livetrans.run.backpressure`)."""
+    """How far the run is behind, and what it leaves out because of that (`livetrans.run.backpressure`)."""
 
     level: str
     behind_seconds: float
-    """Since the oldest sound came that waits for the recogniser or for its translation."""
+    """Age in seconds of the oldest sound that waits for the recogniser or for its translation."""
 
 
 Event = (
@@ -443,7 +443,7 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An event with the instant at which it was published, in seconds since the run began."""
+    """An event and its instant of publication, in seconds since the run began."""
 
     at: float
     event: Event

@@ -148,7 +148,6 @@ class Monitor:
         """The newest of each track."""
         self._listened = 0.0
         """Seconds of sound heard, without pauses and gaps, in which source time goes on."""
-        self._was_paused = False
 
     def write(self, record: Record) -> None:
         with self._lock:
@@ -192,9 +191,7 @@ class Monitor:
                 self._progress[progress.track] = progress
                 tracks = self._progress.values()
                 heard = max(self._shown.heard, progress.heard)
-                if not (self._shown.paused or self._was_paused):
-                    self._listened += heard - self._shown.heard
-                self._was_paused = self._shown.paused
+                self._listened += heard - self._shown.heard
                 self._shown = replace(
                     self._shown,
                     heard=heard,
@@ -203,14 +200,11 @@ class Monitor:
                     speaking=any(track.speaking for track in tracks),
                     level=max(track.level for track in tracks),
                 )
-            case Gap(start=start, end=end, track=track) if not (
-                self._shown.paused or self._was_paused or self._shown.settings.is_microphone(track)
-            ):
+            case Gap(start=start, end=end, track=track) if not self._shown.settings.is_microphone(track):
                 self._listened -= end - start  # The progress that counts it may come later.
             case RunStarted(settings=settings, origin=origin):
                 self._shown = replace(self._shown, settings=settings, heard=origin.start if origin else 0.0)
             case SettingChanged(name="paused", value=value):
-                self._was_paused = self._was_paused or self._shown.paused
                 self._shown = replace(self._shown, paused=bool(value))
             case SettingChanged(name=name, value=value):
                 self._shown = replace(self._shown, settings=after_key(self._shown.settings, name, value))

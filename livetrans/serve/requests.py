@@ -1,4 +1,4 @@
-"""What a request may be: its address, its headers, and its answer, or the reason why it is refused."""
+"""Requests: which addresses and headers are accepted, and what answers them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from livetrans.serve.address import ServeAddress, split_port
 from livetrans.serve.lines import LINES_AT_FIRST, LINES_KEPT, StreamQuery
 
 STREAM = "captions"
-"""The path of the stream, below the page's."""
+"""Path of the stream, relative to the page."""
 SAFE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -29,7 +29,7 @@ _MOST_FIELDS = 16
 
 
 class Refusal(Exception):
-    """A request that gets neither a file nor the stream: the status, one sentence, and further headers."""
+    """A refused request: the status, one sentence, and further headers."""
 
     def __init__(self, status: HTTPStatus, sentence: str, **headers: str) -> None:
         super().__init__(sentence)
@@ -53,16 +53,16 @@ FILES = {
     "page.css": _page_file("page.css", "css"),
     **{name: _page_file(name, "javascript") for name in ("page.js", "lines.js", "options.js")},
 }
-"""The files that are served, by their paths: no path is looked up on the disk."""
+"""The files that are served, by path. No path is looked up on the disk."""
 
 
 def answer_to(
     method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]], place: ServeAddress, token: str
 ) -> PageFile | StreamQuery:
-    """Return what a request gets: a file, or the stream of what it wants.
+    """Return the answer to a request: a file, or the query of a stream.
 
     Raises:
-        Refusal: it is not one of a reader, or does not know the token.
+        Refusal: it does not come from a reader, or does not have the token.
     """
     named: dict[str, str] = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
     _check_where_from(named, place)
@@ -74,7 +74,7 @@ def answer_to(
     path = path[1:]
     if token:
         given, slash, path = path.partition("/")
-        # Whatever the path is, as long as the comparison takes.
+        # The comparison takes equally long for every path.
         if not hmac.compare_digest(given.encode("latin-1"), token.encode()):
             raise Refusal(
                 HTTPStatus.NOT_FOUND,
@@ -91,7 +91,7 @@ def answer_to(
 
 
 def _check_where_from(headers: Mapping[str, str], place: ServeAddress) -> None:
-    """Refuse what a page of another site can make a browser send."""
+    """Refuse requests that a page of another site can make a browser send."""
     host = headers.get("host", "")
     name, port = split_port(host)
     if not place.allows(name) or port.strip("0123456789"):
@@ -105,10 +105,10 @@ def _check_where_from(headers: Mapping[str, str], place: ServeAddress) -> None:
 
 
 def _wanted(query: str, headers: Mapping[str, str]) -> StreamQuery:
-    """Return what the query of the stream asks for; unknown names in it are ignored.
+    """Return what a request for the stream asks for. Unknown names in its query are ignored.
 
     Raises:
-        Refusal: a value that is none.
+        Refusal: a value is not allowed.
     """
     try:
         fields = parse_qs(query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=_MOST_FIELDS)

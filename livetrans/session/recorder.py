@@ -1,6 +1,6 @@
-"""The session folder: every event is appended as it happens, and the sound if wanted, so that a crash loses nothing.
+"""The session folder. Every event, and the sound if wanted, is appended as it happens: a crash loses nothing.
 
-What was said is private: folders and files are their owner's alone, whatever the umask is.
+What was said is private: only their owner can open the folders and files, whatever the umask is.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from livetrans.session.store import Summarising, Summary, summarise_events, writ
 
 AUDIO_FILE = "audio.wav"
 MICROPHONE_FILE = "microphone.wav"
-"""The sound of the microphone in a run of two tracks; that of the computer is in the other file."""
+"""The microphone's sound in a run of two tracks. The computer's sound is in the other file."""
 
 _SUMMARY_INTERVAL = 10.0
-"""Seconds after which the summary is written again."""
+"""Seconds between two writes of the summary."""
 _HEADER_BYTES = 44
 _SAMPLE_BYTES = 2
 _HEADER_INTERVAL = SAMPLE_RATE * _SAMPLE_BYTES
-"""Bytes of sound after which the header's sizes are rewritten: a crash hides at most this second from a player."""
+"""Bytes of sound between two updates of the header. After a crash, a player misses at most this second."""
 
 
 def make_session_folder(sessions: Path, now: datetime, name: str | None = None) -> Path:
-    """Create a new folder in `sessions`, with that name or named by the time; no other run has it.
+    """Create a new folder in `sessions`, named `name` or by the time. No other run gets the same one.
 
     Raises:
         UsageError: the name is taken.
@@ -60,15 +60,14 @@ def make_session_folder(sessions: Path, now: datetime, name: str | None = None) 
 class SessionRecorder:
     """A sink that records a session in a folder: `events.jsonl`, and with `keep_audio` a WAV file for each track.
 
-    Each event is handed to the system before `write` returns. The first error is raised; after it nothing more is
-    written.
+    Each event is handed to the system before `write` returns. Nothing more is written after the first error.
     """
 
     def __init__(self, folder: Path, *, keep_audio: bool = False, append: bool = False) -> None:
-        """Create the folder and its files; `append` goes on with the session that is there, after its last whole line.
+        """Create the folder and its files. `append` continues an existing session after its last whole line.
 
         Raises:
-            UsageError: the folder holds a session or other files already, and `append` is not set.
+            UsageError: the folder holds a session or other files, and `append` is not set.
             SessionError: it cannot be created or written, or another run records into it.
         """
         self.folder = folder
@@ -76,7 +75,7 @@ class SessionRecorder:
         """Whether this run began the session."""
         self._failed = False
         self._audio: dict[bool, _WaveFile] = {}
-        """By whether it is the microphone's in a run of two tracks."""
+        """True is the microphone's in a run of two tracks; False is any other sound."""
         self._settings = Settings()
         self.records_sound = keep_audio
         """Whether sound is recorded too."""
@@ -86,7 +85,7 @@ class SessionRecorder:
             raise UsageError(f"{folder} holds other files: name a new or an empty folder with --session.")
         try:
             private_folder(folder)
-            # Unbuffered: what a buffer holds is lost in a crash, and written again by close() after the disk was full.
+            # Unbuffered: a crash loses what a buffer holds, and after a full disk close() would write it again.
             self._events = private_file(folder / EVENTS_FILE, "rb+" if append else "xb")
             if keep_audio:
                 self._audio[False] = _WaveFile(folder / AUDIO_FILE)
@@ -102,14 +101,14 @@ class SessionRecorder:
         self._write_summary()
         for file in (folder / AUDIO_FILE, folder / MICROPHONE_FILE) if append else ():
             if file.is_file():
-                with suppress(OSError):  # The header of a run that was killed states up to a second too little.
+                with suppress(OSError):  # After a kill the header can lack up to a second.
                     _WaveFile(file, append=True).close()
 
     def write(self, record: Record) -> None:
         """Append the record as one line.
 
         Raises:
-            SessionError: it cannot be written; later records are left out.
+            SessionError: it cannot be written. Later records are dropped.
         """
         if self._failed:
             return
@@ -119,7 +118,7 @@ class SessionRecorder:
         except OSError as error:
             self._failed = True
             with suppress(OSError):
-                # No half line: the records before it are a whole session.
+                # Without the half line, the records before it are a whole session.
                 self._events.truncate(self._written)
             raise _error(self.folder, error, append=not self.is_new) from error
         self._written += len(line)
@@ -133,7 +132,7 @@ class SessionRecorder:
 
     @property
     def summary(self) -> Summary:
-        """What lists say of the session so far."""
+        """The summary of the session so far."""
         return self._summarising.summary
 
     def _write_summary(self) -> None:
@@ -141,10 +140,10 @@ class SessionRecorder:
         write_summary(self.folder, self.summary)
 
     def write_audio(self, chunk: AudioChunk) -> None:
-        """Append sound, with `keep_audio`; lost sound is silence in the file, so that its times are source times.
+        """Append sound if `keep_audio` is set. Lost sound becomes silence, so that times in the file are source times.
 
         Raises:
-            SessionError: it cannot be written; later sound is left out.
+            SessionError: it cannot be written. Later sound is dropped.
         """
         if not self.records_sound:
             return
@@ -171,7 +170,7 @@ class SessionRecorder:
 
 
 def sound_seconds(path: Path) -> float:
-    """Return the length of a session's file of sound; 0 if there is none."""
+    """Return the length of a session's sound file in seconds, 0 if there is none."""
     try:
         return max(path.stat().st_size - _HEADER_BYTES, 0) / (SAMPLE_RATE * _SAMPLE_BYTES)
     except OSError:
@@ -179,7 +178,7 @@ def sound_seconds(path: Path) -> float:
 
 
 def _cut_half_line(events: FileIO) -> int:
-    """Remove what a crash left of a last line; return the length, at which the file then stands."""
+    """Remove an incomplete last line that a crash left. Return the new length, which is the file's position too."""
     if not events.seek(0, os.SEEK_END):
         return 0
     with mmap(events.fileno(), 0, access=ACCESS_READ) as lines:
@@ -201,7 +200,7 @@ def _error(folder: Path, error: OSError, *, append: bool = False) -> SessionErro
 
 
 class _WaveFile:
-    """A mono 16 kHz int16 WAV file whose header is right while it grows."""
+    """A mono 16 kHz int16 WAV file whose header stays right while it grows."""
 
     def __init__(self, path: Path, *, append: bool = False) -> None:
         self._file = private_file(path, "rb+" if append else "wb")
@@ -217,14 +216,14 @@ class _WaveFile:
             self._write_header()
 
     def close(self) -> None:
-        """Write the final sizes; a full disk does not matter here, since the header's place is taken already."""
+        """Write the final sizes. This works on a full disk too, because the header already has its place."""
         with suppress(OSError):
             self._write_header()
         with suppress(OSError):
             self._file.close()
 
     def _write_header(self) -> None:
-        # The sizes are 32 bits: past 37 hours they stay at their largest, which players read as "to the end".
+        # The sizes have 32 bits. After 37 hours they stay at their largest, which players read as "to the end".
         size = min(self._data_bytes, 0xFFFF_FFFF - _HEADER_BYTES)
         byte_rate = SAMPLE_RATE * _SAMPLE_BYTES
         form = struct.pack("<HHIIHH", 1, 1, SAMPLE_RATE, byte_rate, _SAMPLE_BYTES, 8 * _SAMPLE_BYTES)

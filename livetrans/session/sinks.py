@@ -1,4 +1,4 @@
-"""Sinks: their port, those that write lines (captions as text, every event as JSON), and how a run's are opened."""
+"""Sinks: the protocol, those that write lines (captions as text, events as JSON), and how those of a run are opened."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from livetrans.text import isolated, reads_right_to_left, track_label, visible
 
 
 class Sink(Protocol):
-    """Receives every record, in order, one at a time, always on the same thread or on the one that published it."""
+    """Receives every record, in order and one at a time: on one thread, or on the one that published it."""
 
     def write(self, record: Record) -> None: ...
 
     def close(self) -> None:
-        """Flush and release: the run has ended. Called once."""
+        """Flush and release. Called once, after the run."""
 
 
 def text_of(caption: Caption) -> str:
-    """Return a caption as a line of text, empty if nothing is shown; `> ` marks text that is not translated."""
+    """Return a caption as a line of text, empty if it shows nothing. `> ` marks untranslated text."""
     text = visible(caption.text).strip()
     if not text:
         return ""
@@ -38,14 +38,14 @@ def text_of(caption: Caption) -> str:
 
 
 class OutputClosed(Exception):
-    """The reader of the output has gone (`livetrans ... | head`): the run ends well, this is not a fault.
+    """The reader of the output has gone, as in `livetrans ... | head`. The run ends in order.
 
-    Python writes to a broken standard output once more when it exits: point it at `os.devnull` before exiting with 0.
+    Python writes to a broken standard output once more at exit, so redirect it to `os.devnull` before exiting with 0.
     """
 
 
 class LineOutput(Protocol):
-    """What lines are written to."""
+    """A stream for lines."""
 
     def write(self, text: str, /) -> int: ...
 
@@ -55,22 +55,22 @@ class LineOutput(Protocol):
 
 
 class PlainOutput:
-    """A sink that prints one line a segment, when it is final, for a file or a screen reader.
+    """A sink that prints one line for each final segment, for a file or a screen reader.
 
-    Printed text is never taken back: no cursor movement, no carriage return, no colour.
+    Printed text is never taken back. There is no cursor movement, no carriage return and no colour.
 
-    - `show_partials`: the current line grows while words come. Only newly shown text is appended. A caption that takes
-      text back waits while it is a prefix of the line, because the words often come again. If it differs, it is printed
-      on the next line. A line that is not the last of its segment is therefore an earlier version.
-    - `show_source`: the recognised text has its own line, which begins with `> `. It comes before the final, or
-      after it with `source_line="below"` and with partials.
-    - Text that was not translated is on a line that begins with `> ` too.
-    - In a run of two tracks each line begins with the name of its track.
-    - `shows`: whether captions of a track in a language are printed. Without it all are.
+    - `show_partials`: the current line grows with the caption. A caption that only takes words back waits, because the
+      words often return. One that differs is printed on the next line, so every line of a segment but the last is an
+      earlier version.
+    - `show_source`: the recognised text has its own line, which begins with `> `. It comes before the final, or after
+      it with `source_line="below"` and with partials.
+    - Untranslated text begins with `> ` too.
+    - In a run of two tracks, each line begins with the name of its track.
+    - `shows` tells whether captions of a track in a language are printed. Without it, all are.
     - A segment that begins before another one is final grows on the line after it.
     - A segment without a final is printed when the output is closed.
-    - A line whose first letter would give it the wrong direction is put into a directional isolate.
-    - Warnings go to `notices` (standard error), so that a file holds captions only. Progress is not printed. The
+    - A line whose first letter has the wrong direction is put into a directional isolate.
+    - Warnings go to `notices` (standard error), so that a file holds captions only. Progress is not printed, and the
       command line prints the error that ends a run.
     """
 
@@ -126,7 +126,7 @@ class PlainOutput:
                 self._end_segment(self._unfinished[segment])
 
     def _accept(self, caption: Caption) -> None:
-        """Print a caption. While a line grows, unfinished captions of later segments wait, but finals do not."""
+        """Print a caption. While a line grows, later segments wait until they are final."""
         growing = min(self._unfinished, default=caption.segment_id)
         if caption.final:
             self._end_segment(caption)
@@ -158,7 +158,7 @@ class PlainOutput:
             self._put(line)
 
     def _grow(self, text: str, caption: Caption, *, whole: bool = False) -> None:
-        """Bring the current line to `text`; `whole` does so even where `text` only takes words back."""
+        """Extend the current line to `text`, or begin another. If `text` only takes words back, `whole` decides."""
         if not text.startswith(self._line):
             if not whole and self._line.startswith(text):
                 return
@@ -186,11 +186,11 @@ class PlainOutput:
 
 
 class JsonLinesOutput:
-    """A sink that writes each event as a line of JSON (docs/events.md), flushed at once for readers that follow."""
+    """A sink that writes each event as a line of JSON (docs/events.md), and flushes it at once."""
 
     def __init__(self, stream: TextIO, *, closes_stream: bool = False) -> None:
         self._stream = stream
-        # The lines are UTF-8, and in a stream of another encoding at least ASCII, which is both.
+        # Lines are UTF-8. A stream of another encoding gets ASCII, which is valid in both.
         self._ascii_only = codecs.lookup(stream.encoding or "utf-8").name != "utf-8"
         self._closes_stream = closes_stream
 
@@ -205,7 +205,7 @@ class JsonLinesOutput:
 
     def close(self) -> None:
         if self._closes_stream:
-            # Every line was flushed: closing fails only where writing has failed before.
+            # Every line was flushed, so closing fails only if writing failed before.
             with contextlib.suppress(OSError):
                 self._stream.close()
 
@@ -220,7 +220,7 @@ class CaptionFile:
         """Make the file.
 
         Raises:
-            UsageError: it is there and not empty: it may be somebody's.
+            UsageError: it exists and is not empty, so it may be somebody's.
             SessionError: it cannot be written.
         """
         self._path = path.expanduser()
@@ -274,13 +274,13 @@ def put(stream: LineOutput, text: str) -> None:
 
 
 def open_records(settings: OutputSettings) -> list[Sink]:
-    """Open the sinks that record the run; called before models load, so that a bad place is reported at once.
+    """Open the sinks that record the run. Called before models load, so that a bad place is reported at once.
 
-    Where one cannot be opened, nothing is left of the other.
+    If one cannot be opened, nothing is left of the others.
 
     Raises:
-        UsageError: there is a session or a file of that name already.
-        SessionError: a place that cannot be written.
+        UsageError: a session or a file of that name exists.
+        SessionError: a place cannot be written.
     """
     records: list[Sink] = []
     with contextlib.ExitStack() as undo:
@@ -309,7 +309,7 @@ def open_records(settings: OutputSettings) -> list[Sink]:
 
 
 def open_lines(settings: Settings, stream: LineOutput | None = None) -> Sink:
-    """Open the sink that writes to standard output; `stream` replaces it for captions."""
+    """Open the sink for standard output. `stream` replaces standard output for captions."""
     output = settings.output
     if output.jsonl == "-":
         return JsonLinesOutput(sys.stdout)

@@ -25,13 +25,13 @@ Which = Literal["target", "source", "both"]
 SHORTEST, LONGEST = 1000, 7000
 """Milliseconds, as all times of cues."""
 GAP = 84
-"""Between two cues: two frames of a film, 24 a second."""
+"""Between two cues: two frames of a film at 24 frames a second."""
 JOINED = 500
-"""A shorter pause between two cues flickers: the first one stays until the second."""
+"""A shorter pause between two cues flickers, so the first cue stays until the second."""
 LATEST = 500
-"""How much later than its speech a cue may begin so that the one before it can be read."""
+"""Longest delay of a cue after its speech, so that the cue before it can be read."""
 EASY, FAST = 17, 21
-"""Characters a second: comfortable, and the most that adults read."""
+"""Characters a second: a comfortable reading speed, and the fastest one."""
 
 LINE_WIDTH = 42
 """Columns of a line; 21 characters of Japanese or Chinese."""
@@ -43,25 +43,25 @@ _CLOSING = "\"'»”’)]」』）"
 _CONJUNCTIONS = frozenset(
     "and but or because that which und aber oder denn weil dass et mais ou car que y pero o porque e ma".split()
 )
-"""Words that begin a clause without a comma before them, in English, German, French, Spanish and Italian."""
+"""Words that can begin a clause without a comma before it, in English, German, French, Spanish and Italian."""
 _SHORT_WORD = 4
-"""Letters of a word that seldom ends a phrase: articles, prepositions, pronouns of most European languages."""
+"""Most letters of a word that seldom ends a phrase: articles, prepositions and pronouns of most European languages."""
 
 _UNEVENNESS = 2.0
-"""Cost of parts that differ from their mean by its whole width."""
+"""Cost of a part whose width differs from the mean by the whole mean."""
 _DISTANCE = 30.0
-"""Cost of a cut that is the text's whole length from where it should be."""
+"""Cost of a cut that is a whole text's length away from where it should be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """Text shown from `start` until `end`, source time in whole milliseconds, the unit both formats write."""
+    """Text shown from `start` until `end`: source time in whole milliseconds, the unit of both formats."""
 
     start: int
     end: int
     lines: tuple[str, ...]
     track: str | None = None
-    """Whose text it is, in a session of two tracks."""
+    """The speaker's track in a session of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,11 @@ class Spoken:
 
     caption: Caption
     heard: tuple[tuple[float, float], ...] = ()
-    """Shares of the source (0..1) and the source times at which they ended, both rising: the ends of the hypotheses
-    with which the final still begins."""
+    """Shares of the source (0 to 1) and the source times at which they ended, both rising. They are the ends of those
+    earlier hypotheses with which the final still begins."""
 
     def time(self, share: float) -> float:
-        """Return when that share of the source had been spoken, in seconds; between two known times at an even pace."""
+        """Return when that share of the source had been spoken, in seconds. Between known times the pace is even."""
         points = ((0.0, self.caption.start), *self.heard, (1.0, max(self.caption.end, self.caption.start)))
         place = min(max(bisect_left(points, (share, -math.inf)), 1), len(points) - 1)
         (before, start), (after, end) = points[place - 1], points[place]
@@ -82,7 +82,7 @@ class Spoken:
 
 
 def heard_shares(caption: Caption, hypotheses: Sequence[tuple[str, float]]) -> tuple[tuple[float, float], ...]:
-    """Return `Spoken.heard`, from the source texts of a segment's updates, each with the end of its last word."""
+    """Return `Spoken.heard` from the source texts of a segment's updates, each with the end of its last word."""
     words = _compared(caption.source)
     length = sum(map(len, words))
     points: list[tuple[float, float]] = []
@@ -98,14 +98,14 @@ def heard_shares(caption: Caption, hypotheses: Sequence[tuple[str, float]]) -> t
 
 
 def _compared(text: str) -> list[str]:
-    """Return words as they are compared between hypotheses: case and punctuation change with what follows."""
+    """Return the words without case and punctuation, which change with what follows."""
     return [word for word in ("".join(filter(str.isalnum, part)).casefold() for part in text.split()) if word]
 
 
 def cues(spoken: Iterable[Spoken], which: Which = "target") -> Iterator[Cue]:
-    """Yield the cues of captions in the order of their speech; every word is in one.
+    """Yield the cues of captions in the order of their speech. Every word is in one.
 
-    The cues of a track never overlap. Two people who speak at the same time have cues at the same time.
+    Cues of one track never overlap. Two people who speak at the same time have cues at the same time.
     """
     tracks: dict[str | None, list[Spoken]] = {}
     for segment in spoken:
@@ -126,14 +126,16 @@ def _cues(spoken: Iterable[Spoken], which: Which, track: str | None) -> Iterator
 
 
 def characters(lines: Sequence[str], which: Which) -> int:
-    """Return the columns that are read: of two languages those of the longer one, as a reader reads one of them."""
+    """Return the number of columns to read: of two languages the longer one's, because a reader reads only one."""
     widths = map(display_width, lines)
     return max(widths) if which == "both" else sum(widths)
 
 
 def _end(start: int, spoken_until: int, following: float, read: int) -> int:
-    """Return when a cue of `read` characters ends if its speech ends at `spoken_until` and the next one's begins at
-    `following`; all in milliseconds."""
+    """Return when a cue of `read` characters ends, in milliseconds.
+
+    Its speech ends at `spoken_until`, and that of the next cue begins at `following`.
+    """
     room = following - GAP
     end = min(max(spoken_until, start + read * 1000 / EASY), room)
     end = max(end, min(start + read * 1000 / FAST, room + LATEST), start + SHORTEST)
@@ -143,7 +145,7 @@ def _end(start: int, spoken_until: int, following: float, read: int) -> int:
 
 
 def texts_of(caption: Caption, which: Which) -> tuple[str, ...]:
-    """Return the exported texts of the caption, without control characters, on one line each: source above target."""
+    """Return the texts to export, source before target, each as one line without control characters."""
     source, target = map(one_line, (caption.source, caption.text))
     if caption.segment_id < 0 or caption.untranslated:  # one text, and a gap has no language
         return (target,)
@@ -151,7 +153,7 @@ def texts_of(caption: Caption, which: Which) -> tuple[str, ...]:
 
 
 def _parts(segment: Spoken, which: Which) -> Iterator[tuple[float, float, tuple[str, ...]]]:
-    """Yield start, end and lines of each of the segment's cues, as spoken, in seconds."""
+    """Yield start and end of the speech of each cue of the segment, in seconds, with the cue's lines."""
     shown = texts_of(segment.caption, which)
     source = one_line(segment.caption.source)
     length = max(segment.caption.end - segment.caption.start, 0.0)
@@ -163,7 +165,7 @@ def _parts(segment: Spoken, which: Which) -> Iterator[tuple[float, float, tuple[
         heard = Cut(source)
         shares = [*accumulate(map(heard.near, shares[:-1]), max), 1.0]
     elif not all(cut[0][0]):
-        # A source with fewer words than cues does not say when the later ones were spoken.
+        # A source with fewer words than cues says nothing about when the later cues were spoken.
         shares = cut[-1][1]
     begin = segment.caption.start
     for share, texts in zip(shares, zip(*(parts for parts, _ in cut), strict=True), strict=True):
@@ -184,7 +186,7 @@ class Cut:
     """A text and its cheapest cuts into parts."""
 
     def __init__(self, text: str, lines: int = LINES) -> None:
-        """`text` has one space between words, `lines` is how many lines a part may take, 1 or 2."""
+        """`text` has one space between words. A part may take `lines` lines, 1 or 2."""
         spans = break_spans(text, LINE_WIDTH)
         self._units = [text[begin:end] + (" " if text[end:].startswith(" ") else "") for begin, end in spans]
         self._lines = lines
@@ -200,10 +202,10 @@ class Cut:
         return count
 
     def parts(self, count: int, shares: Sequence[float] = ()) -> tuple[list[str], list[float], float] | None:
-        """Return the text in `count` parts, the share of the text (0..1) up to the end of each, and what that cost.
+        """Return the cheapest cut into `count` parts: the parts, the share of the text up to each end, and the cost.
 
-        The cheapest of all ways, found part by part. `shares` are where the cuts should be, if something else is cut
-        there. None where the lines of some part would not fit, or there are fewer words.
+        `shares` (0 to 1) are where the cuts should be, if another text is cut there. Return None if the lines of some
+        part would not fit, or if there are fewer words than parts.
         """
         mean = max(self.width / count, 1.0)
         best: list[dict[int, tuple[float, int]]] = [{0: (0.0, 0)}]
@@ -243,7 +245,7 @@ class Cut:
         return texts[::-1], ends[::-1], best[-1][len(self._units)][0]
 
     def near(self, share: float) -> float:
-        """Return the share of the text up to a word's end that is near `share`, rather at the end of a clause."""
+        """Return the share of the text up to a word's end near `share`, preferably the end of a clause."""
         total = max(self._ends[-1], 1)
         ways = [
             (_DISTANCE * (end / total - share) ** 2 + self._break_cost(place), end / total)
@@ -252,7 +254,7 @@ class Cut:
         return min(ways, default=(0.0, share))[1]
 
     def folded(self) -> list[str]:
-        """Return the text in its lines; a text that does not fit is left in one."""
+        """Return the text as one or two lines. A text that does not fit stays in one."""
         if not self._units:
             return []
         found = self._fold(0, len(self._units))
@@ -261,7 +263,7 @@ class Cut:
         return [half for half in halves if half]
 
     def _fold(self, begin: int, end: int) -> tuple[int, float] | None:
-        """Return where the first line ends and what that costs; None where the lines do not fit."""
+        """Return where the first line ends and what that costs, or None if the lines do not fit."""
         width = self._width(begin, end)
         if width <= LINE_WIDTH:
             return end, 0.0
@@ -284,7 +286,7 @@ class Cut:
         return self._ends[end] - self._ends[begin] - self._units[end - 1].endswith(" ")
 
     def _break_cost(self, place: int) -> float:
-        """Return how bad a break behind the unit before `place` is."""
+        """Return the cost of a break before the unit at `place`."""
         word = self._units[place - 1].strip().rstrip(_CLOSING)
         if word.endswith(_SENTENCE_END):
             return 0.0
@@ -296,12 +298,11 @@ class Cut:
 
 
 def cut_together(texts: Sequence[str], lines: int, least: int) -> list[tuple[list[str], list[float]]]:
-    """Cut each text into the same number of parts, at least `least`, that correspond.
+    """Cut the texts into the same number of corresponding parts, at least `least`.
 
-    Return the parts of each, and the share of the text up to each part's end.
-
-    The texts are cut one after the other, each near the shares where the one before it was cut, in both orders; the
-    cheaper way is taken. A text with fewer words than parts has empty parts at its end.
+    Return for each text its parts, and the share of the text up to the end of each part. The texts are cut in turn,
+    each near the shares at which the one before it was cut. The cheaper of both orders is taken. A text with fewer
+    words than parts ends with empty parts.
     """
     cuts = [Cut(text, lines) for text in texts]
     count = max(least, *(cut.least() for cut in cuts), 1)

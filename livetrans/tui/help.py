@@ -1,4 +1,4 @@
-"""The help: how to read a caption, and every key and metric in a sentence."""
+"""The help: how to read a caption, and one sentence for every key and metric."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from livetrans.tui.wrapped import Sheet, WrappedText, in_lines
 LABEL_WIDTH = 15
 
 READING = Content.assemble(
-    "In the last caption, plain words were kept from the translation before, of which the last were hidden, and ",
+    "In the last caption, plain words come from the previous translation, some of them hidden until now. This update "
+    "wrote the ",
     ("underlined words", "underline"),
-    " (coloured, where the terminal has colours) were written by this update. In the source, ",
+    " (coloured if the terminal has colours). In the source, ",
     ("words in italics", "italic"),
     " may still change. A dash means that there is no measurement yet.",
 )
 
 
 class HelpScreen(Sheet):
-    """The explanations of keys and metrics, opened at the metric with the label `at`."""
+    """The explanations of keys and metrics. It opens at the metric with the label `at`."""
 
     HEADING = "Help"
 
@@ -52,7 +53,7 @@ class Explanations(WrappedText):
 def draw(width: int) -> tuple[list[Content], dict[str, int]]:
     """Return the help in lines of `width` cells, and the row of each label.
 
-    It is one text, because a widget for each entry takes half a second to open.
+    It is one text because a widget for each entry would take half a second to open.
     """
     lines = [*heading("Captions"), *in_lines(READING, width)]
     rows: dict[str, int] = {}
@@ -60,7 +61,7 @@ def draw(width: int) -> tuple[list[Content], dict[str, int]]:
         lines += heading(title)
         for label, sentence in entries:
             rows[label] = len(lines)
-            # What stands between backquotes is typed.
+            # Text between backquotes is typed by the user.
             parts = [(part, "bold" if index % 2 else "") for index, part in enumerate(sentence.split("`"))]
             wrapped = in_lines(Content.assemble(*parts), max(width - LABEL_WIDTH, 1))
             for number, line in enumerate(wrapped):
@@ -74,7 +75,7 @@ def heading(title: str) -> list[Content]:
 
 
 def sections() -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield the headings, each with its entries: a label and a sentence."""
+    """Yield each heading with its entries, which are a label and a sentence."""
     yield (
         "Keys",
         [

@@ -26,22 +26,22 @@ class Command:
     """An action of the screen."""
 
     keys: str
-    """The keys, separated by spaces, as the help shows them."""
+    """The keys as the help shows them, separated by spaces."""
     action: str
     word: str
-    """The word for it in the footer or on the panel; two commands in a row with one word are shown together."""
+    """Its word in the footer or on the panel. Neighbours with the same word are shown together."""
     title: str
-    """The plain name, for the palette and the help."""
+    """Its name in the palette and the help."""
     meaning: str
     in_footer: bool = False
     setting: str = ""
-    """The key in `livetrans.config.SETTINGS` of the setting that it changes."""
+    """Key in `livetrans.config.SETTINGS` of the setting that it changes."""
     for_research: bool = False
-    """Whether it moves a setting of the papers, which the research panel shows with its keys."""
+    """Whether it changes a setting of the papers. Only the research panel shows its keys."""
     needs_server: bool = False
 
     def works(self, settings: Settings, *, is_served: bool) -> bool:
-        """Return whether it does something in a run with these settings."""
+        """Return whether it has an effect in a run with these settings."""
         setting = SETTINGS.get(self.setting)
         if setting is None:
             return is_served or not self.needs_server
@@ -55,10 +55,10 @@ def _stepping(keys: str, setting: str, step: float, word: str, title: str, meani
 
 
 CLIPBOARD_SECONDS = 2.0
-"""Longest wait for a clipboard program, which answers at once if it works."""
+"""Time limit for a clipboard program, which usually answers at once."""
 BIAS_STEP = 0.05
 MOST_BIAS = 0.5
-"""From here on every draft token is accepted (`livetrans.decoding.verification`)."""
+"""Every draft token is accepted from this bias on (`livetrans.decoding.verification`)."""
 
 # fmt: off
 COMMANDS = (
@@ -95,12 +95,12 @@ COMMANDS = (
     Command("ctrl+l", "clear", "Clear", "Clear the screen",
             "The sentence being spoken stays. What is cleared is still in the session, and saved by w."),
 )
-"""Help and quitting come first: a narrow footer shows the first ones only."""
+"""Help and quitting come first, because a narrow footer shows only the first ones."""
 # fmt: on
 
 
 def listed(commands: Iterable[Command]) -> list[tuple[str, str]]:
-    """Return keys and word of the commands that the panel for people lists: those that are not in the footer."""
+    """Return keys and word of the commands that the panel for people lists, because the footer does not."""
     others = groupby(
         (command for command in commands if not (command.in_footer or command.for_research)),
         lambda command: command.word,
@@ -134,7 +134,7 @@ def palette(commands: Iterable[Command]) -> Iterator[tuple[str, str, str]]:
 
 
 def next_calm(run: Pipeline) -> str:
-    """Go to the next calm setting; from single settings of one's own, to the first."""
+    """Choose the next calm setting, or the first if single settings were changed."""
     settings, names = run.settings, list(CALM)
     if found := conflict(SETTINGS["calm"], settings):
         return f"calm has no effect {found[0]}; m moves mask-k"
@@ -144,7 +144,7 @@ def next_calm(run: Pipeline) -> str:
 
 
 def move(run: Pipeline, key: str, step: float) -> str:
-    """Move the number of a setting by `step`, within its range."""
+    """Change the number of a setting by `step`, within its range."""
     setting = SETTINGS[key]
     if found := conflict(setting, run.settings):
         return f"{key} has no effect {found[0]}"
@@ -166,7 +166,7 @@ def next_target(run: Pipeline) -> str:
 
 
 def next_spoken(run: Pipeline, detected: str | None) -> str:
-    """Go to the next spoken language, `auto` among them; from `auto`, to a `detected` one that is not in the list."""
+    """Choose the next spoken language or `auto`. A `detected` language that is not in the list comes first."""
     sources = run.settings.sources
     is_new = AUTO in sources and detected is not None and detected not in sources
     code = (detected if is_new else None) or _next(sources)
@@ -181,8 +181,11 @@ def _next(codes: Sequence[str]) -> str | None:
 
 
 def languages_of(settings: Settings, detected: str | None) -> str:
-    """Return `en → de`; `auto (French) → de` where that is detected; `en → de (t: fr)` where a key shows another; and
-    `en → de, me: de → en` in a run of two tracks."""
+    """Return the languages of a run for the top bar.
+
+    Examples: `en → de`; `auto (French) → de` with a detected language; `en → de (t: fr)` with a key for another one;
+    `en → de, me: de → en` in a run of two tracks.
+    """
     spoken, others = settings.source_language, ", ".join(settings.targets[1:])
     heard = f"{spoken} ({name_of(detected)})" if spoken == AUTO and detected else spoken
     theirs = f"{heard} → {settings.target_language}" + (f" (t: {others})" if others else "")
@@ -196,13 +199,13 @@ def languages_of(settings: Settings, detected: str | None) -> str:
 
 
 def name_of(code: str) -> str:
-    """Return the English name of a language; an unknown code stays as it is."""
+    """Return the English name of a language. An unknown code stays as it is."""
     language = LANGUAGES.get(code.lower())
     return language.name if language else code
 
 
 def save_transcript(save: Callable[[], Sequence[Path]] | None, *, is_growing: bool) -> str:
-    """Call `save`; return what came of it. `is_growing`: a caption is not finished yet."""
+    """Call `save` and return the answer. `is_growing`: a caption is not finished yet."""
     if save is None:
         return "this run has no transcript to save"
     try:
@@ -218,9 +221,9 @@ def save_transcript(save: Callable[[], Sequence[Path]] | None, *, is_growing: bo
 
 
 def clipboard_program(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> list[str] | None:
-    """Return the command that copies its input to the user's clipboard; None if there is none, as over SSH."""
+    """Return the command that copies its input to the user's clipboard, or None if there is none, as over SSH."""
     if "SSH_CONNECTION" in environment:
-        return None  # Its clipboard is that of the far machine.
+        return None  # The command would use the clipboard of the far machine.
     candidates = {
         "pbcopy": (["pbcopy"], platform == "darwin"),
         "wl-copy": (["wl-copy"], "WAYLAND_DISPLAY" in environment),
@@ -230,11 +233,14 @@ def clipboard_program(environment: Mapping[str, str] = os.environ, platform: str
 
 
 def copy_text(text: str, what: str, to_terminal: Callable[[str], None]) -> str:
-    """Copy the text; return a sentence that says what was done with `what`, and promises no more."""
+    """Copy the text to the clipboard: by the desktop's program if there is one, otherwise by the terminal (OSC 52).
+
+    Return the answer, which names the text as `what` and promises no more than was done.
+    """
     command = clipboard_program()
     if command:
         try:
-            # wl-copy and xclip leave a process that holds the text: with a pipe to it, one would wait for its end.
+            # wl-copy and xclip leave a process that holds the text. With a pipe to it, `run` would wait for its end.
             subprocess.run(
                 command,
                 input=text.encode(),

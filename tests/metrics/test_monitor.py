@@ -132,17 +132,15 @@ def test_settings_follow_the_run_and_then_the_listener() -> None:
     assert (shown.settings.decoding, shown.settings.mask) == (DecodingSettings("cd", bias=0), MaskSettings("output", 5))
 
 
-@pytest.mark.parametrize(
-    "missing", [[SettingChanged("paused", True), SettingChanged("paused", False)], [Gap(4.0, 3604.0, "sleep")]]
-)
-def test_time_without_sound_is_in_no_rate(missing: list[Event]) -> None:
+def test_time_without_sound_is_in_no_rate() -> None:
     """A microphone's source time goes on in a pause, and while the device or the machine is away."""
 
     def heard(seconds: float, recognition: float) -> Event:
         return SourceProgress(seconds, None, True, recognition_seconds=recognition)
 
     taken_back = [Caption(Transcript(0, n, "", "s", False, 0.0, 1.0), text) for n, text in enumerate(["eins", "zwei"])]
-    shown = watch(heard(4.0, 3.6), *taken_back, *missing, heard(3604.0, 3.6), heard(3608.0, 7.2))
+    gap = Gap(4.0, 3604.0, "paused")
+    shown = watch(heard(4.0, 3.6), *taken_back, gap, heard(3604.0, 3.6), heard(3608.0, 7.2))
     assert (shown.real_time_factor, shown.changes_per_minute) == (pytest.approx(0.9), pytest.approx(7.5))
 
 
