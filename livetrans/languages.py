@@ -152,7 +152,8 @@ def _by_foreign_name(name: str) -> Language | None:
     """Return the language that has this name, or one with few letters more or less, in any language of CLDR."""
     import langcodes
 
-    if len(name) <= _LONGEST_CODE and name.isascii():
+    # The table of names is a trie of bytes, which a null byte leads astray.
+    if (len(name) <= _LONGEST_CODE and name.isascii()) or "\0" in name:
         return None
     try:
         return _by_tag(str(langcodes.find(name)))
