@@ -48,7 +48,7 @@ ECHO_DECAY = 0.6
 CORRELATED = 0.5
 """Correlation from which sound in the microphone is what was played."""
 UNKNOWN_PENALTY = 0.05
-"""What is added to that for a delay that is not the usual one."""
+"""Correlation that an unusual delay needs in addition."""
 LOUDER_DECIBELS = 6.0
 """Decibels above the expected bleed from which a level is the user's."""
 USER_SHARE = 0.17

@@ -57,7 +57,7 @@ BLOCK_SECONDS = 0.1
 """Sound over which a level is the root mean square."""
 
 _KINDS = (None, *pulse.ABSENCES)
-"""What a block is, by its number: sound, or why there is none."""
+"""Kinds of blocks by number: sound, or the reason why there is none."""
 _HEAD = struct.Struct("<BId")
 
 
@@ -127,7 +127,7 @@ class LevelMeter:
         """`device`: a number, a part of a name, or None for the system's choice."""
         self.name = ""
         self.level: float | None = None
-        """Of the last tenth of a second; None before the first."""
+        """Level of the last tenth of a second; None before the first."""
         self.loudest: float | None = None
         self.fault: str | None = None
         """The sentence that says why there is no level."""

@@ -19,7 +19,7 @@ TRANSITION = 0.997
 """Share of the room that is the same a block later (the papers' A). A larger one cancels more where nothing changes,
 and less where the clocks of loudspeaker and microphone differ: 7 instead of 10 dB at 0.9997, 30 ppm apart."""
 SMOOTHING = 0.87
-"""Of the power of the near end, from one block to the next: a mean over some 0.15 s, as long as a syllable."""
+"""Weight of the earlier power of the near end in each block: a mean over some 0.15 s, as long as a syllable."""
 NEW_SHARE = 0.5
 """Share of a transform's samples that belong to the block (the papers' R/M); the others are those of the last one."""
 

@@ -37,7 +37,7 @@ _FORMATS = (
 )
 """FFmpeg's names of containers that hold their sound themselves; playlists and scripts name other files."""
 _PIPE_SECONDS = 8.0
-"""How long the writer of a named pipe may take to begin."""
+"""Longest wait for the writer of a named pipe to begin."""
 _LOWEST_RATE, _HIGHEST_RATE = 1_000, 1_000_000
 """Hz; the resampler's buffers grow with the rate, and a damaged header may state any."""
 

@@ -13,7 +13,7 @@ from livetrans.events import AudioChunk
 
 
 class Extent(Protocol):
-    """How much audio there is, and how much of it was lost."""
+    """Length of a source, and how much of its audio was lost."""
 
     @property
     def duration(self) -> float | None:
@@ -41,7 +41,7 @@ class AudioSource(Extent, Protocol):
 
 
 class WrappedSource:
-    """What passes the calls of an audio source on to another; a subclass gives its audio."""
+    """A source that passes calls on to another one. A subclass gives the audio."""
 
     def __init__(self, source: AudioSource) -> None:
         self._source = source

@@ -45,7 +45,7 @@ class Corpus:
 
 
 Languages = tuple[Language, Language]
-"""Of the source and of the translation."""
+"""Languages of the source and of the translation."""
 
 
 def text_corpus(

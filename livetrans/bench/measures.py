@@ -35,7 +35,7 @@ from livetrans.translation.presenter import Presenter
 MethodUnits = Sequence[tuple[Segment, Sequence[Update]]]
 """The units of one method in one repeat, in the order of the corpus."""
 Seconds = Mapping[int, Sequence[float]]
-"""What each update took in one repeat, by segment."""
+"""Duration of each update in one repeat, by segment."""
 
 MODEL_UNIT = "model"
 """Erasure in the translator's own tokens."""
@@ -153,7 +153,7 @@ class Repeat:
         self.rates.add(self.stats)
         self.updates = len(stats)
         self.seconds = {segment.segment_id: [update.update_seconds for update in updates] for segment, updates in units}
-        """Of each update, by segment."""
+        """Duration of each update, by segment."""
         self.truncations = sum(one.truncated for one in stats)
         """Outputs that the length cap or a repetition loop ended."""
         outputs = {segment.segment_id: [update.tokens for update in updates] for segment, updates in first}
@@ -278,7 +278,7 @@ class MeasuredMethod:
 
     @cached_property
     def measures(self) -> list[CaptionMeasures]:
-        """What is measured of the captions, in each repeat."""
+        """Measures of the captions in each repeat."""
         return [measure_captions(self.streams, repeat.seconds) for repeat in self.repeats]
 
     @cached_property
@@ -410,7 +410,7 @@ class Lagging(NamedTuple):
     """As if recognising and translating took no time, like `laal`."""
     laal: float | None = None
     al_aware: float | None = None
-    """With the time of recognising and translating, like `laal_aware`."""
+    """Counts the time of recognising and translating, like `laal_aware`."""
     laal_aware: float | None = None
 
 

@@ -39,7 +39,7 @@ STYLE = {
     "svg.hashsalt": "livetrans",
 }
 LEAST_SPANS = {"COMET": 0.04, "BLEU": 4.0, "chrF": 4.0}
-"""Of the axis of a quality: less would make noise look like a fall. The other axes begin at zero."""
+"""Shortest span of the axis of a quality: less would make noise look like a fall. Other axes begin at zero."""
 ROW = 3
 """Panels side by side: more are too small to read on a page."""
 LINEAR = 0.1

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 BASELINE = "rt"
 """Every speedup is against it, so every run has it."""
 PAPER_DECODER = "ssbd"
-"""What the paper's tables compare with the baseline, at one bias."""
+"""The method that the paper's tables compare with the baseline, at one bias."""
 METHOD_SETS = {
     "paper": (
         "rt", "ssbd@0", "ssbd@0.1", "ssbd@0.2", "ssbd@0.3", "ssbd@0.4", "ssbd@0.5", "ssbd@1", "cd", "ssbd@0.2:mask=3",
@@ -45,9 +45,9 @@ METHOD_SETS = {
 """What `--methods` takes in place of a list: what Tables 2, 3, 4 and 6 need (the display-only mask is computed from the
 plain method), and the calm settings between `rt` and `cd` beside the paper's method."""
 REPEATS = 3
-"""How often a run does everything, unless told otherwise."""
+"""Default number of repetitions of a run."""
 QUICK_SENTENCES, QUICK_REPEATS = 20, 2
-"""Of `--quick`: with the translator of the tree and the paper's methods about a minute."""
+"""Size of a run with `--quick`: about a minute with the translator of the tree and the paper's methods."""
 TIMES = ("wall", "cpu")
 """Time as it passes, or the processor's time of the measuring thread."""
 
@@ -218,7 +218,7 @@ def tasks(corpus: Corpus, header: Header) -> Iterator[Task]:
 
 @dataclass(frozen=True, slots=True)
 class MethodModels:
-    """What a method translates with: a context of its own, maybe over shared weights."""
+    """The models of a method: a context of its own, possibly over shared weights."""
 
     model: LanguageModel
     prompt: Prompt

@@ -29,7 +29,7 @@ from livetrans.signature import ModelIdentity
 from livetrans.text import nearest
 
 FORMAT = 1
-"""Of the file, written into its header; raised when an old reader would misread a new file."""
+"""Version of the format, written into the header; raised when an old reader would misread a new file."""
 
 Unit = tuple[int, int, str]
 """Repeat, segment and label of the method."""

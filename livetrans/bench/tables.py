@@ -39,7 +39,7 @@ class Column(NamedTuple):
     meaning: str = ""
     """One line, without the name."""
     decimals: int = 0
-    """Of numbers that are not counts."""
+    """Decimal places of numbers that are not counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,7 @@ def _by_length(run: MeasuredRun, method: str) -> Iterator[tuple[str, Row]]:
 
 
 class TableKind(NamedTuple):
-    """What a table shows."""
+    """The figures and rows of a table."""
 
     title: str
     figures: tuple[str, ...]

@@ -63,7 +63,7 @@ class Stop:
     shown_tokens: int
     """Leading tokens of the output that the caption shows already: decoding never stops before them."""
     k: int
-    """Tokens by which the caption stays behind what is expected."""
+    """Number of expected tokens that the caption leaves out."""
 
     def is_before(self, row: NDArray[np.float32], written_tokens: int) -> bool:
         """Return whether to stop before the most likely token of `row` (logits of shape (vocabulary,))."""

@@ -16,7 +16,7 @@ from livetrans.lm.port import LanguageModel
 from livetrans.lm.rendering import TemplateFault, Turn, render_chat
 
 BEGIN, END = "\ue000", "\ue001"
-"""In a rendered text: the model's begin-of-sequence and end-of-sequence tokens. No template contains private-use
+"""Marks in rendered text for the model's begin-of-sequence and end-of-sequence tokens. No template contains private-use
 characters."""
 
 Pairs = tuple[tuple[str, str], ...]

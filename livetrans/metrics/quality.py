@@ -34,7 +34,7 @@ _WORD_MARKER = "\N{LOWER ONE EIGHTH BLOCK}"
 
 
 RESAMPLES = 1000
-"""Of the sentences, in a bootstrap."""
+"""Number of resamples of the sentences in a bootstrap."""
 COMET_SEED = 12345
 """sacrebleu's, which `SACREBLEU_SEED` changes for BLEU and chrF."""
 

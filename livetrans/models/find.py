@@ -52,7 +52,7 @@ class FoundModel:
     kind: str
     """`recogniser` or `translator`."""
     place: str
-    """Where it was found: the name of a search folder, or another program's cache."""
+    """Name of the search folder or of the other program's cache in which it was found."""
     display_name: str | None = None
     """Its name, if that is not the file's: in another program's cache."""
     entry: Entry | None = None

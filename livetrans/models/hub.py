@@ -41,7 +41,7 @@ _PASSING = (408, 500, 502, 503, 504)
 
 @dataclass(frozen=True, slots=True)
 class LargeFile:
-    """What the hub lists only of large files."""
+    """Entry that the hub has for large files only."""
 
     sha256: str
 

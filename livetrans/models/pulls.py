@@ -32,7 +32,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Where a pulled model came from, and the hashes that verify it without the network."""
+    """Origin of a pulled model, and the hashes that verify it without the network."""
 
     name: str
     """The name that it was pulled by."""

@@ -38,7 +38,7 @@ CALM_SECONDS = 10.0
 
 
 class Ladder:
-    """Which of `LEVELS` a run is in. A load that is higher at every instant never gives a lower level."""
+    """The level of a run. A load that is higher at every instant never gives a lower level."""
 
     def __init__(self) -> None:
         self.level = 0
@@ -82,7 +82,7 @@ class Backlog:
         """Capture time of the sound of the update that is being translated."""
         self._spoken = self._spent = 0.0
         self.began: float | None = None
-        """When the unfinished translation began."""
+        """Start of the unfinished translation; None between translations."""
 
     @property
     def unfinished(self) -> list[Transcript]:

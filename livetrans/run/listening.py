@@ -25,7 +25,7 @@ Sound = Iterable[tuple["TrackStages", AudioChunk | None]]
 
 
 class Filter(Protocol):
-    """What changes the sound of a track before its gate."""
+    """A filter of the sound of a track, before its gate."""
 
     def feed(self, chunk: AudioChunk) -> Iterable[AudioChunk]:
         """Take sound; return what is ready of it."""
@@ -39,7 +39,7 @@ PROGRESS_INTERVAL = 0.5
 
 
 class ListeningState:
-    """How far listening is, and what it leaves out; shared by its thread and the one that watches the run."""
+    """Progress of listening and what it leaves out; shared by its thread and the one that watches the run."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -90,7 +90,7 @@ class Listening:
     """The listening side, ready to run."""
 
     transcripts: Iterator[Transcript]
-    """In order; ends when the source does, or soon after `close`."""
+    """Transcripts in order, up to the end of the source or soon after `close`."""
     pause: Callable[[bool], None]
     close: Callable[[], None]
     """Ends the source soon, from any thread, any number of times."""

@@ -48,7 +48,7 @@ class Run(ABC):
         self._publisher = Publisher(self._clock, self._sink_failed)
         self._records = tuple(records)
         self.monitor = Monitor(self.settings)
-        """What measures the run, for its panel and its end."""
+        """Measures of the run, for its panel and its end."""
         for sink in (self.monitor, *records, *sinks):
             self._publisher.add(sink)
         self._change = threading.Condition()

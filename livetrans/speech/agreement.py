@@ -2,8 +2,8 @@
 
 Macháček, Dabre and Bojar, "Turning Whisper into Real-Time Transcription System" (2023), section 3: the longest common
 prefix of this pass's and the last pass's uncommitted words. Committed words never change. Not in the paper: a word on
-which they differ is committed, as this pass has it, where they agree on enough words behind it. A recogniser can waver
-between two words ("bread", "bridge") for as long as it hears them, and nothing behind would be committed.
+which they differ is committed, as this pass has it, where they agree on enough words after it. A recogniser can waver
+between two words ("bread", "bridge") for as long as it hears them, and nothing after them would be committed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ TOLERANCE = 0.1
 """A new word may start this much before the committed words end: word times move between passes."""
 OVERLAP_WORDS = 5
 """Most words by which the border that the times give is moved."""
-AGREED_BEHIND = 4
-"""Words behind a single word on which two passes differ that they have to agree on, for it to be committed."""
+AGREED_AFTER = 4
+"""Words that two passes have to agree on after a single word on which they differ, for that word to be committed."""
 CONTEXT_WORDS = 8
 """Number of committed words that are compared with a hypothesis's first words."""
 
@@ -100,8 +100,8 @@ class LocalAgreement:
 def _agreed_length(before: Sequence[str], new: Sequence[str]) -> int:
     """Return how many words two passes agree on, those included of which only one at a time differs."""
     agreed = common_prefix_length(before, new)
-    while (behind := common_prefix_length(before[agreed + 1 :], new[agreed + 1 :])) >= AGREED_BEHIND:
-        agreed += 1 + behind
+    while (after := common_prefix_length(before[agreed + 1 :], new[agreed + 1 :])) >= AGREED_AFTER:
+        agreed += 1 + after
     return agreed
 
 

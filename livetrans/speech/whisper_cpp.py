@@ -42,7 +42,7 @@ MOST_TOKENS = 220
 """whisper.cpp's limit of new tokens."""
 MOST_PROMPT_TOKENS = 223
 LEAST_FRAMES = 50
-"""Shorter sound gets zeros behind it: whisper.cpp skips up to 10 frames, and its word times fail for up to 15."""
+"""Shorter sound is padded with zeros: whisper.cpp skips up to 10 frames, and its word times fail for up to 15."""
 _SPLIT = regex.compile(r"'(?:[stmd]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
 """GPT-2's: text is cut so before its byte pairs are merged."""
 
@@ -76,7 +76,7 @@ class WhisperFile:
 
     @property
     def languages(self) -> int:
-        """How many languages have a token, used or not."""
+        """Number of languages that have a token, used or not."""
         return max(self.vocabulary - MULTILINGUAL, 0) + 99
 
     @property
@@ -232,7 +232,7 @@ class WhisperCppRecogniser(WhisperPasses):
 
 
 class _Alignment:
-    """What faster-whisper's `add_word_timestamps` takes from its model, with the ends of tokens that are known."""
+    """Known ends of tokens, in the form in which faster-whisper's `add_word_timestamps` asks its model for them."""
 
     frames_per_second = 100
 

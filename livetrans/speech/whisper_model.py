@@ -33,7 +33,7 @@ class ModelTraits:
     takes_prompt: bool
     """`"previous_text": true`. A model that was trained without it treats a prompt as noise."""
     rest: float | None
-    """`"short_window_rest": SECONDS` of silence behind the sound, for a model trained on windows as long as their
+    """`"short_window_rest": SECONDS` of silence after the sound, for a model trained on windows as long as their
     sound; None for the others, which lose words in short windows."""
     beam_size: int
     """`"beam_size"`: 1 unless stated, because beams cost time that only a small model has."""

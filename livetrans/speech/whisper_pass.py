@@ -38,7 +38,7 @@ WINDOW_STEP = 50
 of a window of twice as many frames as the model has bands (80, 128) for features, and encode it again."""
 LEAST_WINDOW = 100
 OPENAI_REST = 2.56
-"""Seconds of silence behind the sound in short windows of other models: 128 positions, as in whisper.cpp (#1855)."""
+"""Seconds of silence after the sound in short windows of other models: 128 positions, as in whisper.cpp (#1855)."""
 
 TOKENS_PER_SECOND, SPARE_TOKENS = 7.5, 20
 """Limit of new tokens in a pass, for each second and besides: OpenAI's is 224 for 30 s; clear speech needs 2/3."""
@@ -169,9 +169,9 @@ class WhisperPasses(ABC):
 
     @abstractmethod
     def _encode(self, features: NDArray[np.float32], window: int) -> Any:
-        """Return the encoded features, shape (bands, frames), with zeros behind them up to `window` frames.
+        """Return the encoded features, shape (bands, frames), padded with zeros to `window` frames.
 
-        Zeros are what faster-whisper pads with, hence what recognisers know as silence behind the sound.
+        Zeros are what faster-whisper pads with, so recognisers know them as silence.
         """
 
     @abstractmethod

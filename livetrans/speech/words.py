@@ -89,7 +89,7 @@ def find_endpoint(words: Sequence[Word], maximum_words: int, maximum_length: flo
     """Return how many leading words are a segment, or None if it goes on with the next word; `maximum_length`: seconds.
 
     It ends at the first sentence end that more words follow; from `NEARLY` of the caps on at a clause boundary too, and
-    at the caps anywhere. So an end is known as soon as the first word behind it is. The first `least` words stay in it.
+    at the caps anywhere. So an end is known as soon as the first word after it is. The first `least` words stay in it.
     """
     size = 0
     for count, (word, following) in enumerate(pairwise(words), start=1):
@@ -126,7 +126,7 @@ class _Shown:
     segment_id: int
     words: tuple[Word, ...] = ()
     committed: int = 0
-    """How many of them it showed as committed: they cannot go to another segment."""
+    """Number of words that it showed as committed: they cannot go to another segment."""
     revisions: int = 0
     ended: bool = False
 
@@ -136,7 +136,7 @@ class OpenSegments:
     """The segments that are being spoken: one, or several where sentences end in words that are not yet committed.
 
     A hypothesis is divided at its sentence ends. A segment becomes final when all its words are committed and another
-    word follows. Where the recogniser takes a sentence end back, the words behind it go back to the segment before.
+    word follows. Where the recogniser takes a sentence end back, the words after it go back to the segment before.
     """
 
     ids: Iterator[int]
@@ -205,8 +205,7 @@ class OpenSegments:
     def _partial(self, place: int, words: tuple[Word, ...], *, ended: bool) -> list[Transcript]:
         """Return the update of the open segment at that place, if there is one.
 
-        A sentence behind which the next one is shown waits for its final: to follow each rewrite would move what comes
-        behind it.
+        A sentence that has ended waits for its final, because following each rewrite would move the next sentence.
         """
         if place == len(self.shown):
             self.shown.append(_Shown(next(self.ids)))

@@ -27,7 +27,7 @@ from livetrans.lm.llama.model import LlamaModel, check_file
 
 _FIRST_SECONDS = 60.0
 _BYTES_PER_SECOND = 20e6
-"""Of a slow disk."""
+"""Speed of a slow disk."""
 _REFUSED = 3
 """Exit code of the child after it has written a sentence."""
 

@@ -29,7 +29,7 @@ class TailPieces:
     first: int
     """Its token ids are first, first + 1, ...; those below are the pieces themselves."""
     pieces: tuple[int, ...]
-    """Which piece each of them stands for."""
+    """The piece that each of them stands for."""
 
     @cached_property
     def ids(self) -> dict[int, int]:

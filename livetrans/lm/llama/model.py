@@ -28,7 +28,7 @@ os.environ.setdefault("GGML_NO_BACKTRACE", "1")
 _OTHER_KINDS = {"livetrans.first_tail": "double"}
 """Keys of models that one method alone can use, which brings a subclass of `LlamaModel`; and the method."""
 _HY_ENDS = ("<|eos|>", "<|extra_5|>")
-"""With which Hy-MT2 7B ends; its GGUF files name another token."""
+"""Tokens with which Hy-MT2 7B ends; its GGUF files name another one."""
 _LOG_ERROR = 4
 """ggml_log_level; the binding does not name its values, and its comment on them is out of date."""
 _log: deque[str] = deque(maxlen=8)
