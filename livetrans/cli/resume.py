@@ -26,7 +26,7 @@ from livetrans.text import duration
 @click.argument("session", default=LAST, shell_complete=complete_session)
 @click.option("--asr", metavar="MODEL", help="Recogniser; by default the one that the session was recognised with.")
 @click.option("--mt", metavar="MODEL", help="Translator; by default the one that the session was translated with.")
-def command(session: str, asr: str | None, mt: str | None) -> None:
+def command(session: str, asr: str | None, mt: str | None) -> int:
     """Finish SESSION: translate what was heard and not translated, and add it to the session.
 
     If the session has its sound (--keep-audio), sound that was not recognised is recognised too. If the replay of a
@@ -41,7 +41,7 @@ def command(session: str, asr: str | None, mt: str | None) -> None:
         unfinished = read_unfinished(folder, warn)
         rests = unheard_sound(unfinished, _recording(unfinished), warn) if unfinished.settings.recogniser else []
         settings = choose_models(_settings(unfinished, asr, mt, recognises=bool(rests)), warn)
-        run_resumed(settings, unfinished, rests, recorder)
+        return 130 if run_resumed(settings, unfinished, rests, recorder) else 0
 
 
 def _recording(unfinished: Unfinished) -> Path | None:

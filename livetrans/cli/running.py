@@ -154,13 +154,16 @@ def _say_which_language(settings: Settings) -> None:
         say(f"Plain output shows {settings.target_language} only (first of --to {','.join(settings.targets)}){kept}.")
 
 
-def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest], recorder: SessionRecorder) -> None:
-    """Finish a session in its own folder, as lines. One that was cut off and lacks nothing gets its end."""
+def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest], recorder: SessionRecorder) -> bool:
+    """Finish a session in its own folder, as lines. One that was cut off and lacks nothing gets its end.
+
+    Return whether a signal ended it before that.
+    """
     if not rests and not unfinished.transcripts({}):
         say(f"Nothing to resume: each sentence of {unfinished.folder.name} is translated.")
         if not unfinished.ended:
             recorder.write(Record(unfinished.at, RunEnded(unfinished.heard, "stopped")))
-        return
+        return False
     clock = SystemClock(unfinished.at)
     summary = RunSummary([recorder], has_words=unfinished.has_words)
     listening = partial(open_rest, settings, clock, unfinished, rests)
@@ -168,8 +171,11 @@ def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest
     with summary, _lines_and_bar(replace(settings, output=OutputSettings())) as sinks:
         run = Resuming(settings, listening, translating, clock, [*sinks, summary], [recorder])
         run.unfinished = unfinished
-        _run_as_lines(run)
+        by_signal = _run_as_lines(run)
     _say_figures(run)
+    if by_signal:
+        say(f"Stopped; for the rest: livetrans resume {shell_name(unfinished.folder)}")
+    return by_signal
 
 
 def _say_figures(run: Run) -> None:

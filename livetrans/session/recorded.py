@@ -257,7 +257,8 @@ class Unfinished:
         its words come again.
         """
         found = []
-        for last in (self._newest[segment] for segment in sorted(self._newest)):
+        for segment in sorted(self._newest):
+            last = replace(self._newest[segment], captured_at=None)  # A lag would count the time until the resume.
             if last.final:
                 if not self._is_shown(last):
                     found.append(last)

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from livetrans.config import Settings
 from livetrans.errors import SessionError, UsageError
-from livetrans.events import Caption, Origin, Record, RunEnded, RunStarted, SettingChanged, SourceProgress
+from livetrans.events import Caption, Origin, Record, RunEnded, RunStarted, SettingChanged, SourceProgress, Transcript
 from livetrans.files import lock, replacing
 from livetrans.installation import user_folder
 from livetrans.session.codec import DECIMALS, EVENTS_FILE, decode, dump, encode, load, read_records
@@ -59,7 +59,7 @@ class Summary:
     captions: int = 0
     """Segments with a caption."""
     state: State = "loading"
-    """`whole`: its run ended in order. `damaged`: its events cannot be read to the end."""
+    """`whole`: its run ended, and each sentence has a caption. `damaged`: its events cannot be read to the end."""
     events_bytes: int
     """Length of the events of which it is the summary: those of a killed run are longer."""
 
@@ -72,6 +72,8 @@ class Summarising:
         self._settings: Settings | None = None
         self._spoken: dict[str, None] = {}
         self._with_text: set[int] = set()
+        self._untranslated: set[int] = set()
+        """Segments of which no language has a final caption."""
 
     def note(self, record: Record) -> None:
         summary = self.summary
@@ -90,12 +92,17 @@ class Summarising:
                 summary.languages = self._languages(self._settings)
             case SourceProgress(heard=heard):
                 summary.heard = max(summary.heard, heard)
-            case Caption(segment_id=segment, text=text):
+            case Transcript(segment_id=segment, final=True, text=text) if text:
+                self._untranslated.add(segment)
+            case Caption(segment_id=segment, final=final, text=text):
+                if final:
+                    self._untranslated.discard(segment)
                 # `resume` takes the text of a cut-off segment back where its words are recognised again.
                 (self._with_text.add if text.strip() else self._with_text.discard)(segment)
                 summary.captions = len(self._with_text)
             case RunEnded(heard=heard):
-                summary.state, summary.heard = "whole", max(summary.heard, heard)
+                summary.state = "unfinished" if self._untranslated else "whole"  # A resumed run may be stopped too.
+                summary.heard = max(summary.heard, heard)
             case _:
                 pass
 

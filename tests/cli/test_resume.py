@@ -48,17 +48,6 @@ def test_it_says_what_it_cannot_finish(tmp_path: Path, capsys: pytest.CaptureFix
         assert reason in printed and printed.count("\n") == 1
 
 
-def test_a_session_that_is_still_recorded_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    line = '{"event": "transcript", "at": 1, "segment_id": 0, "revision": 0, "committed": "Yes.", "partial": "", '
-    folder = tmp_path / "session"
-    recorder = SessionRecorder(folder)
-    started = '{"event": "run_started", "at": 0, "version": 2, "signature": {}}\n'
-    (folder / "events.jsonl").write_text(f'{started}{line}"final": true, "start": 0, "end": 1}}\n')
-    assert run(["resume", str(folder)]) == 1
-    assert "being recorded" in capsys.readouterr().err
-    recorder.close()
-
-
 UNUSABLE = {
     "transcriber.maximum_words": 0,
     "transcriber.maximum_length": 0.0,

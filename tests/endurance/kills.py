@@ -5,7 +5,8 @@
 Every second run is at the pace of speech, with threads. Of each run has to hold: the session opens; it holds every
 event that was published more than a second before the kill; after `resume` what was shown is unchanged, each final of
 the recogniser has a caption, and nothing is left to resume; and nearly every word of an unbroken run over the recording
-is there, with which `resume` goes on. Words beside a cut may differ: they are recognised with other words around them.
+is there, with which `resume` goes on; and the other commands take the session. Words beside a cut may differ: they are
+recognised with other words around them.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ def kill(number: int, random_: random.Random, folder: Path) -> Kill:
     if not resumed.returncode:
         broken += _left(session)
         broken += _lost_words(recording, folder / f"whole-{number}", finals)
+        broken += _other_commands(session, folder / f"run-{number}.jsonl")
     return Kill(recording.stem, speed, after, len(published.lines), len(finals), len(finals) - len(before), broken)
 
 
@@ -122,6 +124,22 @@ def _left(session: Path) -> list[str]:
     again = subprocess.run([*LIVETRANS, "resume", str(session)], capture_output=True, text=True, check=False)
     rest = [] if "Nothing to resume" in again.stderr else ["a second resume still found something"]
     return [f"{len(missing)} finals have no caption", *rest] if missing else rest
+
+
+def _other_commands(session: Path, run_file: Path) -> list[str]:
+    """Export, replay and measure the session."""
+    replay, methods, printed, broken = ["replay", str(session)], "rt,window", [], []
+    for words in (
+        ["export", str(session)],
+        [*replay, "--speed", "max", "--no-session"],
+        [*replay, "--compare", methods],
+        ["bench", "run", "--recorded", str(session), "--methods", methods, "--repeats", "1", "-o", str(run_file)],
+    ):
+        done = subprocess.run([*LIVETRANS, *words], capture_output=True, text=True, check=False)
+        printed.append(done.stdout.count("\n"))
+        if done.returncode and "no caption" not in done.stderr and "no transcript" not in done.stderr:
+            broken.append(f"{words[0]} failed: {done.stderr.strip()}")
+    return broken if printed[0] == printed[1] else [*broken, f"{printed[0]} lines exported, {printed[1]} replayed"]
 
 
 def _lost_words(recording: Path, whole: Path, finals: list[tuple[str, str]]) -> list[str]:

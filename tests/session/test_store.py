@@ -22,7 +22,7 @@ from livetrans.session.codec import to_line
 from livetrans.session.recorder import SessionRecorder
 from livetrans.text import display_width
 
-from .examples import caption, write_session
+from .examples import caption, transcript, write_session
 
 
 @pytest.fixture
@@ -86,6 +86,16 @@ def test_the_summary_of_a_recorder_is_that_of_its_events(sessions: Path) -> None
     file.unlink()
     assert store.summarise(recorder.folder) == summary
     assert file.read_bytes() == written, "it is written again"
+
+
+def test_captions_that_were_taken_back_do_not_count_and_those_that_lack_leave_a_session_unfinished(
+    sessions: Path,
+) -> None:
+    events = [STARTED, caption(0, "Guten", final=False), transcript(1, 0, "Thanks.", final=True)]
+    stopped = store.summarise(record(sessions, "stopped", *events, ENDED))
+    assert (stopped.captions, stopped.state) == (1, "unfinished")
+    resumed = store.summarise(record(sessions, "resumed", *events, ENDED, caption(0, ""), caption(1, "Danke."), ENDED))
+    assert (resumed.captions, resumed.state) == (1, "whole")
 
 
 def test_lists_read_summaries_and_no_events(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
