@@ -99,6 +99,7 @@ class DecodingStats:
     evaluated_tokens: int = 0
     """Tokens that went through the model, over all passes."""
     forward_passes: int = 0
+    """Passes of the translator; those of a draft model are not counted."""
     decoding_steps: int = 0
     """Passes over a single new token; `decoding_seconds / decoding_steps` is the machine's cost of one."""
     proposed_tokens: int = 0
@@ -109,8 +110,6 @@ class DecodingStats:
     """Target passes that rejected a token and dropped what was proposed after it (BiLD: rollbacks)."""
     fallbacks: int = 0
     """Times that the draft model was too unsure to propose a token (BiLD)."""
-    draft_passes: int = 0
-    """Passes of the draft model; `forward_passes` are the target's."""
     truncated: bool = False
     """Whether the output reached the length cap or a repetition loop, where decoding always ends."""
     stopped: bool = False

@@ -39,7 +39,6 @@ class Proposal:
     """Distributions from which they and the end were drawn, one (vocabulary,) each; empty if decoding is greedy."""
     unsure: bool = False
     """It stopped because its highest probability was too low."""
-    passes: int = 0
     seconds: float = 0.0
 
     @property
@@ -76,14 +75,13 @@ class DraftModel:
         a repetition loop, or if its context is full.
         """
         started = self.model.clock.now()
-        written, distributions, end, unsure, passes = list(output), [], None, False, 0
+        written, distributions, end, unsure = list(output), [], None, False
         while (
             len(written) - len(output) < count
             and len(prompt) + len(written) <= self.model.context_tokens
             and not loop_length(written)
         ):
             row = self.model.evaluate([*prompt, *written]).logits[-1][: self.vocabulary_size]
-            passes += 1
             token = int(row.argmax())
             if confidence > 0.0 and np.exp(log_probability(row, token)) <= confidence:
                 unsure = True
@@ -96,7 +94,7 @@ class DraftModel:
                 break
             written.append(token)
         seconds = self.model.clock.now() - started
-        return Proposal(tuple(written[len(output) :]), end, tuple(distributions), unsure, passes, seconds)
+        return Proposal(tuple(written[len(output) :]), end, tuple(distributions), unsure, seconds)
 
 
 def first_mismatch(rows: NDArray[np.float32], proposal: Proposal) -> tuple[int, int]:

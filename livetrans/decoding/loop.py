@@ -173,7 +173,6 @@ class Decoding:
         self.count(
             proposed_tokens=len(proposal.judged),
             fallbacks=int(proposal.unsure),
-            draft_passes=proposal.passes,
             draft_seconds=proposal.seconds,
         )
         if proposal.judged:

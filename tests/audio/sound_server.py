@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from livetrans.events import SAMPLE_RATE
+from livetrans.events import SAMPLE_RATE, AudioChunk
 
 PROGRAMS = ("pulseaudio", "pactl", "paplay", "parec")
 PATIENCE = 60.0
@@ -30,6 +30,15 @@ def wait_until(ready: Callable[[], bool]) -> None:
     while not ready():
         assert time.monotonic() < end, "nothing happened"
         time.sleep(0.05)
+
+
+def joined(chunks: list[AudioChunk]) -> np.ndarray:
+    """Return the sound of chunks that follow each other without a gap."""
+    position = 0
+    for chunk in chunks:
+        assert chunk.start_sample == position
+        position += len(chunk.samples)
+    return np.concatenate([chunk.samples for chunk in chunks])
 
 
 def write_wav(path: Path, samples: np.ndarray, rate: int = SAMPLE_RATE) -> Path:

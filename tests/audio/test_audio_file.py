@@ -15,7 +15,7 @@ from livetrans.audio.source import Part, ReplayClock
 from livetrans.clock import ManualClock
 from livetrans.errors import SourceError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
-from tests.audio.sound_server import write_wav
+from tests.audio.sound_server import joined, write_wav
 
 
 def tone(seconds: float, rate: int = SAMPLE_RATE) -> np.ndarray:
@@ -36,14 +36,6 @@ def encode(path: Path, codec: str, samples: np.ndarray) -> Path:
             container.mux(stream.encode(part))
         container.mux(stream.encode(None))
     return path
-
-
-def joined(chunks: list[AudioChunk]) -> np.ndarray:
-    position = 0
-    for chunk in chunks:
-        assert chunk.start_sample == position
-        position += len(chunk.samples)
-    return np.concatenate([chunk.samples for chunk in chunks])
 
 
 def read(path: Path, **options: Any) -> list[AudioChunk]:

