@@ -43,12 +43,14 @@ def command(listen: float | None) -> None:
     program's name.
     """
     devices = portaudio.list_devices()
+    if devices:
+        click.echo("Microphones, for `livetrans mic`:")
     for device in devices:
         mark = "*" if device.default else " "
         channels = counted(device.channels, "channel")
         played = ", system sound" if portaudio.is_system_sound(device.name) else ""
         click.echo(f"{mark} {device.number:>3}  {visible(device.name)} ({channels}, {device.default_rate} Hz{played})")
-    click.echo("\nWhat this computer plays, for `livetrans listen`:")
+    click.echo(("\n" if devices else "") + "What this computer plays, for `livetrans listen`:")
     for line in lines_of_played(devices):
         click.echo(line)
     if not devices:

@@ -378,7 +378,8 @@ class RunSummary:
             return
         folder, captions = recorder.folder, recorder.summary.captions
         if captions:
-            yield f"{counted(captions, 'caption')} {'is' if captions == 1 else 'are'} kept in {folder}"
+            only = "Only " if recorder.has_failed else ""
+            yield f"{only}{counted(captions, 'caption')} {'is' if captions == 1 else 'are'} kept in {folder}"
             if advises:
                 yield f"For subtitles: livetrans export {shell_name(folder)} -o captions.srt"
         elif self._has_words or not recorder.is_new or (folder / AUDIO_FILE).exists():

@@ -73,7 +73,8 @@ class SessionRecorder:
         self.folder = folder
         self.is_new = not append
         """Whether this run began the session."""
-        self._failed = False
+        self.has_failed = False
+        """Whether an event could not be written: the session lacks it, and all after it."""
         self._audio: dict[bool, _WaveFile] = {}
         """True is the microphone's in a run of two tracks; False is any other sound."""
         self._settings = Settings()
@@ -110,13 +111,13 @@ class SessionRecorder:
         Raises:
             SessionError: it cannot be written. Later records are dropped.
         """
-        if self._failed:
+        if self.has_failed:
             return
         line = f"{to_line(record)}\n".encode()
         try:
             write_all(self._events, line)
         except OSError as error:
-            self._failed = True
+            self.has_failed = True
             with suppress(OSError):
                 # Without the half line, the records before it are a whole session.
                 self._events.truncate(self._written)

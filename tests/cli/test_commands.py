@@ -106,7 +106,8 @@ def test_devices_marks_the_default(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     found = [Device(0, "Built-in", 2, 48000, True), Device(3, "USB \x1b[31mmicrophone", 1, 44100, False)]
     monkeypatch.setattr(portaudio, "list_devices", lambda: found)
     assert run(["devices"]) == 0
-    assert capsys.readouterr().out.splitlines()[:2] == [
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "Microphones, for `livetrans mic`:",
         "*   0  Built-in (2 channels, 48000 Hz)",
         "    3  USB microphone (1 channel, 44100 Hz)",
     ]

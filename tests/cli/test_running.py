@@ -136,7 +136,11 @@ def test_ending_a_resumed_run_that_added_nothing_keeps_the_session(
             if not again:
                 recorder.write(Record(0.0, Caption(Transcript(0, 0, "Yes.", "", True, 0.0, 1.0), "Ja.")))
         recorder.close()
-        assert f"1 caption is kept in {folder}" in capsys.readouterr().err
+        assert capsys.readouterr().err.startswith(f"1 caption is kept in {folder}")
+    recorder.has_failed = True
+    with RunSummary([recorder]):
+        pass
+    assert capsys.readouterr().err.startswith(f"Only 1 caption is kept in {folder}")
     assert (folder / "events.jsonl").stat().st_size > 0
 
 
