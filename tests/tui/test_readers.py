@@ -12,7 +12,7 @@ import segno
 
 from livetrans.tui import readers
 from livetrans.tui.readers import NOT_SERVED, qr_code
-from tests.tui.scripted import Screenplay, conversation, make_app, screen_text, settle, started
+from tests.tui.scripted import conversation, on_stage, started
 
 LAN = "http://192.168.1.20:8765/AbCdEfGhIjKlMnOpQrStUv/"
 
@@ -33,27 +33,21 @@ async def test_who_can_read_is_on_the_screen_all_the_time(
 ) -> None:
     monkeypatch.setattr(readers, "COUNT_SECONDS", 0.01)
     server = ScriptedServer(LAN, "your network", True)
-    app = make_app(Screenplay(started(), *conversation()), server=server)
-    async with app.run_test(size=size) as pilot:
-        await settle(pilot)
+    async with on_stage(*conversation(), server=server, size=size) as stage:
         for key in ("s", "p", "p", "o"):
-            await pilot.press(key)
-            await settle(pilot)
-            shown = " ".join(screen_text(app).split())
-            assert f"{LAN} · your network · 0 readers" in shown
-        places = app.query_one("#captions").region
+            await stage.press(key)
+            assert f"{LAN} · your network · 0 readers" in stage.words
+        places = stage.app.query_one("#captions").region
         for count in (3, 12, 100):
             server.readers = count
-            await pilot.pause(0.1)
-            assert f"{count} readers" in " ".join(screen_text(app).split())
-            assert app.query_one("#captions").region == places
+            await stage.pilot.pause(0.1)
+            assert f"{count} readers" in stage.words
+            assert stage.app.query_one("#captions").region == places
 
 
 async def test_the_address_leaves_the_captions_room_in_a_terminal_of_five_rows() -> None:
-    app = make_app(Screenplay(started(), *conversation()), server=ScriptedServer(LAN, "your network", True))
-    async with app.run_test(size=(20, 5)) as pilot:
-        await settle(pilot)
-        rows = screen_text(app).splitlines()
+    async with on_stage(*conversation(), server=ScriptedServer(LAN, "your network", True), size=(20, 5)) as stage:
+        rows = stage.lines
         assert [row for row in rows if "http://" in row] == rows[1:2]
         assert "Stufe" in rows[2] + rows[3]  # The newest words of the caption that is spoken.
 
@@ -62,55 +56,45 @@ async def test_the_address_leaves_the_captions_room_in_a_terminal_of_five_rows()
 async def test_a_phone_finds_the_address_in_the_code_or_reads_that_the_terminal_is_too_small(
     size: tuple[int, int],
 ) -> None:
-    app = make_app(Screenplay(started()), server=ScriptedServer(LAN, "your network", True, 2))
-    async with app.run_test(size=size) as pilot:
-        await pilot.press("r")
-        await settle(pilot)
-        shown = screen_text(app)
-        assert all(line.rstrip() in shown for line in qr_code(LAN).plain.splitlines()) == (size[1] == 24)
+    async with on_stage(started(), server=ScriptedServer(LAN, "your network", True, 2), size=size) as stage:
+        await stage.press("r")
+        assert all(line.rstrip() in stage.text for line in qr_code(LAN).plain.splitlines()) == (size[1] == 24)
         if size[1] != 24:
-            assert "▀" not in shown
-            assert re.search("Make the terminal 44x[0-9]+ for", shown)
+            assert "▀" not in stage.text
+            assert re.search("Make the terminal 44x[0-9]+ for", stage.text)
             return
-        assert LAN in shown and "2 now" in shown
-        await pilot.press("r")
-        await settle(pilot)
-        assert "▀▀▀" not in screen_text(app)
+        assert LAN in stage.text and "2 now" in stage.text
+        await stage.press("r")
+        assert "▀▀▀" not in stage.text
 
 
 async def test_an_address_that_no_phone_can_open_has_no_code() -> None:
     server = ScriptedServer("http://127.0.0.1:8765/", "this machine", False)
-    app = make_app(Screenplay(started()), server=server)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("r")
-        await settle(pilot)
-        assert "--serve lan" in screen_text(app) and "▀" not in screen_text(app)
+    async with on_stage(started(), server=server) as stage:
+        await stage.press("r")
+        assert "--serve lan" in stage.text and "▀" not in stage.text
 
 
 async def test_a_key_opens_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     started_with: list[tuple[str, ...]] = []
     monkeypatch.setattr(readers, "start_python", lambda *words, **pipes: started_with.append(words))
     monkeypatch.setenv("DISPLAY", ":0")
-    app = make_app(Screenplay(started()), server=ScriptedServer(LAN, "your network", True))
-    async with app.run_test(size=(100, 24)) as pilot:
-        await pilot.press("v")
-        await settle(pilot)
+    async with on_stage(started(), server=ScriptedServer(LAN, "your network", True), size=(100, 24)) as stage:
+        await stage.press("v")
         [(module, page)] = started_with
         file = Path(urlsplit(page).path)
-        assert module == "webbrowser" and "opened in the browser" in screen_text(app)
+        assert module == "webbrowser" and "opened in the browser" in stage.text
         # Command lines can be read by every user, so the token is not in them.
         assert "AbCdEf" not in page and f"url={LAN}" in file.read_text()
         assert file.stat().st_mode & 0o777 == 0o600
 
 
 async def test_without_a_server_the_keys_say_how_to_get_one() -> None:
-    app = make_app(Screenplay(started()))
-    async with app.run_test(size=(150, 24)) as pilot:
-        assert "readers" not in screen_text(app)
+    async with on_stage(started(), size=(150, 24)) as stage:
+        assert "readers" not in stage.text
         for key in ("v", "r"):
-            await pilot.press(key)
-            await settle(pilot)
-            assert NOT_SERVED in screen_text(app)
+            await stage.press(key)
+            assert NOT_SERVED in stage.text
 
 
 def test_the_code_has_the_modules_of_the_address() -> None:

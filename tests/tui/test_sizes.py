@@ -9,7 +9,8 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from livetrans.tui import captions as module
-from tests.tui.scripted import SENTENCES, Stage, caption, conversation, drawn_rows, finals, on_stage, started
+from livetrans.tui.captions import History
+from tests.tui.scripted import SENTENCES, Stage, caption, conversation, drawn_rows, finals, on_stage, settle, started
 
 pytestmark = pytest.mark.asyncio
 
@@ -46,6 +47,10 @@ async def test_a_reader_further_up_keeps_the_caption_in_another_size() -> None:
     events = [caption(number, f"Wort{number} " * 24, final=True) for number in range(30)]
     async with on_stage(started(), *events, size=(100, 30)) as stage:
         await stage.press("home", *["pagedown"] * 3)
+        history = stage.app.query_one(History)
+        while not 0 < history.scroll_y < history.max_scroll_y:
+            await stage.pilot.pause(0.001)
+        await settle(stage.pilot)
         first = top(stage).split()[0]
         for size in ((60, 30), (160, 20)):
             await stage.resize(*size)

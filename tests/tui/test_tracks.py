@@ -9,8 +9,7 @@ import pytest
 from livetrans.config import MeetingSettings, Settings
 from livetrans.events import Caption, Gap, RunStarted, Transcript
 from livetrans.tui.board import Boards
-
-from .scripted import FULL, Screenplay, make_app, screen_text, settle
+from tests.tui.scripted import FULL, on_stage
 
 SETTINGS = Settings(meeting=MeetingSettings())
 
@@ -32,23 +31,19 @@ MEETING = (
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (50, 16)])
 async def test_both_tracks_are_current_each_in_its_place(size: tuple[int, int]) -> None:
-    app = make_app(Screenplay(RunStarted({}, SETTINGS), *MEETING), settings=SETTINGS)
-    async with app.run_test(size=size) as pilot:
-        await settle(pilot)
-        lines = [line for line in screen_text(app).splitlines() if "them: " in line or "me: " in line]
-        texts = [text for text in ("them: Fangen wir an?", "me: Yes, let us") if any(text in line for line in lines)]
-        places = [next(row for row, line in enumerate(lines) if text in line) for text in texts]
-        assert len(texts) == 2
+    async with on_stage(RunStarted({}, SETTINGS), *MEETING, settings=SETTINGS, size=size) as stage:
+        places = [
+            next(row for row, line in enumerate(stage.lines) if text in line)
+            for text in ("them: Guten Morgen.", "them: Fangen wir an?", "me: Yes, let us")
+        ]
         assert places == sorted(places)
-        assert "them: Guten Morgen." in screen_text(app)
 
 
 async def test_the_panel_says_whose_figures_it_has() -> None:
-    app = make_app(Screenplay(RunStarted({}, SETTINGS)), settings=SETTINGS, snapshot=replace(FULL, settings=SETTINGS))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
-        assert "figures of them" in screen_text(app)
-        assert "en → de, me: de → en" in screen_text(app)
+    figures = replace(FULL, settings=SETTINGS)
+    async with on_stage(RunStarted({}, SETTINGS), settings=SETTINGS, snapshot=figures, size=(120, 40)) as stage:
+        assert "figures of them" in stage.text
+        assert "en → de, me: de → en" in stage.text
 
 
 def test_history_is_in_the_order_of_speech() -> None:
@@ -67,8 +62,5 @@ async def test_a_caption_that_began_earlier_stands_above_one_of_the_other_track(
         said("them", 0, "Ein langer Satz.", 1.0),
         Gap(9.0, 11.0, "output", "them"),
     ]
-    app = make_app(Screenplay(RunStarted({}, SETTINGS), *meeting), settings=SETTINGS)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
-        shown = [caption.text for caption in app._history.captions]
-        assert shown == ["Ein langer Satz.", "Yes.", "I see.", "[2 s without sound]"]
+    async with on_stage(RunStarted({}, SETTINGS), *meeting, settings=SETTINGS) as stage:
+        assert stage.history == ["Ein langer Satz.", "Yes.", "I see.", "[2 s without sound]"]
