@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from livetrans.audio.source import WHOLE, Pace, Part, Pause
-from livetrans.clock import Clock
+from livetrans.audio.source import WHOLE, Part, Pause
+from livetrans.clock import Clock, Pace
 from livetrans.errors import SourceError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Notice
 from livetrans.files import missing

@@ -120,36 +120,3 @@ class ReplayClock:
 
     def sleep(self, seconds: float) -> None:
         self._clock.sleep(seconds)
-
-
-class Pace:
-    """Seconds since `start` on the injected clock, without pauses; another thread may pause."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._origin = 0.0
-        self._paused_at: float | None = None
-        self._lock = threading.Lock()
-
-    def start(self) -> None:
-        with self._lock:
-            self._origin = self._clock.now()
-            if self._paused_at is not None:
-                self._paused_at = self._origin
-
-    def elapsed(self) -> float:
-        with self._lock:
-            now = self._clock.now() if self._paused_at is None else self._paused_at
-            return now - self._origin
-
-    def instant(self, elapsed: float) -> float:
-        """Return the clock's time at which `elapsed` seconds have been played."""
-        return self._origin + elapsed
-
-    def pause(self, paused: bool) -> None:
-        with self._lock:
-            if paused and self._paused_at is None:
-                self._paused_at = self._clock.now()
-            elif not paused and self._paused_at is not None:
-                self._origin += self._clock.now() - self._paused_at
-                self._paused_at = None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from livetrans.clock import Clock
+from livetrans.clock import Clock, Pace
 from livetrans.config import MeetingSettings, Settings, after_key
 from livetrans.errors import SessionError
 from livetrans.events import (
@@ -28,7 +28,7 @@ _END = 1.0
 _AFTER_WORD = 0.2
 """Seconds after the end of a word that still belong to it."""
 _LONGEST_SLEEP = 0.05
-"""Seconds. A sleep cannot be ended early: waiting in slices lets `close` and `pause` act soon, without locks."""
+"""Seconds. Nothing ends a sleep early, so waiting in slices lets `close` and `pause` act soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class RecordedTranscripts:
         Raises:
             SessionError: it cannot be read, or holds no transcript.
         """
-        self._clock = clock
+        self._clock, self._pace = clock, Pace(clock)
         self._real_time = real_time
         self.meeting: MeetingSettings | None = None
         """The two tracks of a recorded meeting, with the languages of the microphone's; None for any other stream."""
@@ -78,16 +78,20 @@ class RecordedTranscripts:
         self.duration = max(item.transcript.end for item in self._recorded) or None
         """Source time at which the last word ends; None where the recording has no times."""
         self._closed = False
-        self._paused = False
 
     def __iter__(self) -> Iterator[Transcript]:
-        origin = self._clock.now()
+        self._pace.start()
         unfinished: dict[int, Transcript] = {}
         for timed in self._recorded:
-            origin = self._wait(origin, timed.due)
+            while self._real_time and not self._closed:
+                remaining = math.inf if self._pace.is_paused else timed.due - self._pace.elapsed()
+                if remaining <= 0:
+                    break
+                self._clock.sleep(min(remaining, _LONGEST_SLEEP))
             if self._closed:
                 break
-            captured_at = origin + timed.captured if self._real_time and timed.captured is not None else None
+            is_timed = self._real_time and timed.captured is not None
+            captured_at = self._pace.instant(timed.captured or 0.0) if is_timed else None
             transcript = replace(timed.transcript, captured_at=captured_at)
             if transcript.final:
                 unfinished.pop(transcript.segment_id, None)
@@ -98,26 +102,12 @@ class RecordedTranscripts:
             yield _as_final(last)
 
     def pause(self, paused: bool) -> None:
-        """Stop or resume the transcripts; the time between does not count."""
-        self._paused = paused
+        """Stop or resume the transcripts. The time between does not count."""
+        self._pace.pause(paused)
 
     def close(self) -> None:
-        """End the iteration soon, with finals of the open segments; from any thread, any number of times."""
+        """End the iteration soon, with finals of the open segments. Any thread may call it, any number of times."""
         self._closed = True
-
-    def _wait(self, origin: float, due: float) -> float:
-        """Wait until `due`; return the instant on our clock at which the recorded run began, moved by pauses."""
-        while not self._closed:
-            if self._paused:
-                paused_at = self._clock.now()
-                self._clock.sleep(_LONGEST_SLEEP)
-                origin += self._clock.now() - paused_at
-                continue
-            remaining = origin + due - self._clock.now() if self._real_time else 0.0
-            if remaining <= 0:
-                break
-            self._clock.sleep(min(remaining, _LONGEST_SLEEP))
-        return origin
 
 
 def _as_final(last: Transcript) -> Transcript:

@@ -149,6 +149,24 @@ def test_a_pause_moves_everything_after_it(tmp_path: Path) -> None:
     assert captured[1:] == pytest.approx([(item.captured_at or 0) + moved for item in STREAM[1:]])
 
 
+def test_nothing_that_is_late_already_comes_in_a_pause(tmp_path: Path) -> None:
+    source: RecordedTranscripts
+
+    class Listener(ManualClock):
+        def sleep(self, seconds: float) -> None:
+            super().sleep(seconds)
+            source.pause(self.now() < 20.0)
+
+    clock = Listener()
+    source = RecordedTranscripts(write(tmp_path / "s.jsonl", *STREAM), clock, real_time=True)
+    transcripts = iter(source)
+    next(transcripts)
+    clock.advance(5.0)
+    source.pause(True)
+    next(transcripts)
+    assert clock.now() >= 20.0
+
+
 def test_bad_recordings_are_said_before_the_run(tmp_path: Path) -> None:
     with pytest.raises(SessionError, match="There is no session at"):
         RecordedTranscripts(tmp_path / "none.jsonl", ManualClock(), False)
