@@ -147,11 +147,6 @@ def test_a_plan_that_does_not_fit_its_lines_is_refused(pauses: tuple[tuple[float
         list(make.phrases_of(recording, ["Well, yes, I think so.", "Good."]))
 
 
-def test_an_unknown_name_is_reported_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert make.main(["demo", "nobody"]) == 2
-    assert capsys.readouterr().err.startswith("There is no recording nobody: choose from demo, talk,")
-
-
 def test_a_missing_program_is_reported_in_a_sentence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,14 +158,3 @@ def test_a_missing_program_is_reported_in_a_sentence(
         == "Not found on the PATH: sox flite; on Debian, `apt install sox flite` installs them.\n"
     )
     assert (FOLDER / "talk.flac").stat() == before
-
-
-def test_a_failing_program_is_reported_in_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for program in ("sox", "flite"):
-        (tmp_path / program).write_text("#!/bin/sh\necho no room left >&2\nexit 3\n", encoding="utf-8")
-        (tmp_path / program).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    assert make.main(["talk"]) == 1
-    assert capsys.readouterr().err == "flite failed, so the recording was not made: no room left\n"
