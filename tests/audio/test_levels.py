@@ -90,7 +90,7 @@ def test_devices_listen_prints_a_line_a_microphone(
     monkeypatch.setattr(devices, "lines_of_played", lambda found: ["* Speaker"])
     assert run(["devices", "--listen"]) == 0
     listed, played, lines = (part.splitlines() for part in capsys.readouterr().out.split("\n\n"))
-    assert len(listed) == 3 and played[1:] == ["* Speaker"]
+    assert len(listed) == 4 and played[1:] == ["* Speaker"]
     assert "█" in lines[0] and lines[0].endswith("-6 dB") and len(lines[0]) <= 80
     assert "silence" in lines[1] and "\x1b" not in lines[1] and "…" in lines[1]
     assert "cannot be opened" in lines[2]
