@@ -236,7 +236,8 @@ class Unfinished:
         begin = self.origin.start if self.origin else 0.0
         of_track = [one for one in self._newest.values() if one.track == track and one.text]
         begin = max((one.end for one in of_track if one.final), default=begin)
-        following = min((one.start for one in of_track if not one.final and one.start > begin), default=begin)
+        growing = (one for one in of_track if not one.final and one.end > begin)
+        following = min((max(one.start, begin) for one in growing), default=begin)
         begin += min((following - begin) / 2, _AFTER_WORD)
         return begin if length - begin > _AFTER_WORD else None
 
