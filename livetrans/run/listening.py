@@ -129,12 +129,16 @@ class TrackStages:
         self._heard = 0.0
         self._reported = -1.0
         self._speaking = False
+        self._has_rest = False
+        """Whether a failure left sound of a chunk unheard."""
 
     def take(self, chunk: AudioChunk, step_factor: int = 1) -> Iterator[Transcript]:
         """Take sound; yield the updates that follow."""
         self._transcriber.step_factor = step_factor
+        self._has_rest = True
         for passed in self._filter.feed(chunk) if self._filter else (chunk,):
             yield from self._take(passed)
+        self._has_rest = False
 
     def finish(self, step_factor: int) -> Iterator[Transcript]:
         """Yield the last updates; where the recogniser fails, the speech so far is finished without it.
@@ -150,8 +154,11 @@ class TrackStages:
             raise
 
     def end(self, *, recognise: bool = True) -> Iterator[Transcript]:
-        """Yield the last updates; without `recognise` the words of the last pass become final."""
-        if recognise:
+        """Yield the last updates; without `recognise` the words of the last pass become final.
+
+        Nothing is heard after sound that was not: resuming goes on where the finals end.
+        """
+        if recognise and not self._has_rest:
             for rest in self._filter.flush() if self._filter else ():
                 yield from self._take(rest)
             yield from self._heard_in(self._gate.flush())
