@@ -67,6 +67,10 @@ class NormalizedErasure:
             self._rated_segments += 1
         return erased
 
+    def forget(self, segment_id: int) -> None:
+        """Drop a segment that has no last output."""
+        self._open.pop(segment_id, None)
+
     @property
     def ratio_of_sums(self) -> float | None:
         """All erased tokens / all final tokens; None while no final has a token."""
@@ -321,6 +325,8 @@ class CaptionMeasures:
     def add_caption(self, caption: Caption, at: float) -> None:
         """Add a caption that was shown at time `at`, in seconds of the clock that `captured_at` has."""
         self.captions += 1
+        if caption.final:
+            self.output_erasure.forget(caption.segment_id)  # Its partials were translated, and it is shown as heard.
         self.caption_erasure.add(caption.segment_id, caption.tokens, final=caption.final)
         self.screen.add(caption)
         self.hidden_tokens += caption.masked_tokens

@@ -140,6 +140,10 @@ class SpeedupSampler:
         elif len(self._growing) > OPEN_SEGMENTS:
             self._growing.pop(next(iter(self._growing)))
 
+    def forget(self, language: str | None, segment_id: int) -> None:
+        """Drop a segment whose final is not translated."""
+        self._growing.pop((language, segment_id), None)
+
     def rest(self) -> float | None:
         """Return the seconds until the next sample may begin; None where there is nothing to translate again."""
         if self._failures > 1 or not (self._sample or self._finished):

@@ -130,6 +130,8 @@ class Translating:
                 update = lane.translate(transcript, settings, publish)
             if self.sampler and update and not is_microphone:
                 self.sampler.add(update, is_shown=lane.language in (None, shown))
+            elif self.sampler and transcript.final:
+                self.sampler.forget(lane.language, transcript.segment_id)
 
 
 def languages(settings: Settings) -> tuple[Language, Language]:
