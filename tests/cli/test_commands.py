@@ -93,15 +93,6 @@ def test_export_refuses_places_that_it_cannot_write(
         assert (tmp_path / "mine.txt").read_text() == "Guten Tag.\n"
 
 
-def test_export_says_how_to_finish_an_unfinished_session(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export", str(session)]) == 0
-    assert f"livetrans resume {session}" in capsys.readouterr().err
-    with (session / "events.jsonl").open("a") as events:
-        events.write('{"event": "run_ended", "at": 1, "heard": 1, "reason": "stopped"}\n')
-    assert run(["export", str(session)]) == 0
-    assert capsys.readouterr().err == ""
-
-
 def test_devices_marks_the_default(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     found = [Device(0, "Built-in", 2, 48000, True), Device(3, "USB \x1b[31mmicrophone", 1, 44100, False)]
     monkeypatch.setattr(portaudio, "list_devices", lambda: found)

@@ -91,10 +91,7 @@ def test_without_serve_nothing_is_opened(tmp_path: Path, talk: Path, translator_
     ("words", "code", "sentence"),
     [
         (["--serve", "192.168.1.20"], 2, "write --serve lan:192.168.1.20 if others are to read"),
-        (["--serve", "0.0.0.0:80"], 2, "0.0.0.0 is no address of one machine; write --serve lan"),
-        (["--serve", "lan:127.0.0.1"], 2, "others cannot reach 127.0.0.1"),
         (["--serve", "demo.flac"], 2, "or --serve after the files"),
-        (["--serve", "localhost:0x50"], 2, "took '0x50' for a port"),
         (["--serve", "localhost", "--speed", "max"], 2, "--serve is for captions at the pace of speech"),
         (["--serve", "lan:192.0.2.77"], 1, "192.0.2.77 is no address of this machine"),
     ],

@@ -183,15 +183,6 @@ def test_saved_languages_have_files_of_their_own(tmp_path: Path, monkeypatch: py
     assert [path.suffixes[-2:] for path in finals.save()] == [[".de", ".txt"], [".fr", ".txt"]]
 
 
-def test_of_several_languages_lines_have_one() -> None:
-    stream, spoken = io.StringIO(), caption(0, "Guten Tag.", final=True)
-    output = PlainOutput(stream, shows=Settings(targets=("de", "fr")).shows)
-    for event in (replace(spoken, language="de"), replace(spoken, text="Bonjour.", language="fr")):
-        output.write(Record(0.0, event))
-    output.close()
-    assert stream.getvalue() == "Guten Tag.\n"
-
-
 def test_the_caption_file_holds_the_newest_caption_of_each_language_and_nothing_in_the_end(tmp_path: Path) -> None:
     path = tmp_path / "now.txt"
     sink = CaptionFile(path)

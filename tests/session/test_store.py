@@ -144,7 +144,7 @@ def test_a_killed_session_with_a_large_glossary_is_unfinished(
     row = capsys.readouterr().out.splitlines()[1]
     assert "en → de" in row and row.endswith("(unfinished) demo.flac")
     assert run(["export", "killed"]) == 0
-    assert "was cut off" in capsys.readouterr().err
+    assert "was cut off" in (said := capsys.readouterr().err) and "livetrans resume killed" in said
 
 
 def test_a_session_that_is_being_recorded_is_not_removed(sessions: Path) -> None:
@@ -180,9 +180,8 @@ def test_the_list_and_removing_by_the_command(sessions: Path, capsys: pytest.Cap
     os.utime(old / "events.jsonl", (weeks, weeks))
     assert run(["sessions", "rm", "--older-than", "20", "--yes"]) == 0
     assert not old.exists() and crashed.exists()
-    for command in (["rm", "2026-03", "--yes"], ["rename", "2026-03", "march"]):
-        assert run(["sessions", *command]) == 1
-        assert "give its whole name" in capsys.readouterr().err and crashed.exists()
+    assert run(["sessions", "rm", "2026-03", "--yes"]) == 1
+    assert "give its whole name" in capsys.readouterr().err and crashed.exists()
     assert run(["sessions", "rm", crashed.name, "--yes"]) == 0
     assert not crashed.exists()
     assert run(["sessions", "rm"]) == 2

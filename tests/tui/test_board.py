@@ -10,13 +10,6 @@ from livetrans.tui.board import Board, Posted, ScreenSink
 from tests.tui.scripted import caption, ended, started, transcript
 
 
-def test_a_newer_partial_replaces_the_older_one() -> None:
-    board = Board()
-    assert board.feed(caption(0, "Das")) == []
-    assert board.feed(caption(0, "Das Wasser", revision=1)) == []
-    assert board.captions == [caption(0, "Das Wasser", revision=1)]
-
-
 def test_a_final_stays_until_the_next_segment_speaks_and_leaves_once() -> None:
     board = Board()
     final = caption(0, "Das Wasser.", final=True)
