@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import contextlib
 import sys
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TextIO
@@ -59,14 +58,14 @@ class PlainOutput:
 
     Printed text is never taken back. There is no cursor movement, no carriage return and no colour.
 
-    - `show_partials`: the current line grows with the caption. A caption that only takes words back waits, because the
+    - `partials`: the current line grows with the caption. A caption that only takes words back waits, because the
       words often return. One that differs is printed on the next line, so every line of a segment but the last is an
       earlier version.
     - `show_source`: the recognised text has its own line, which begins with `> `. It comes before the final, or after
       it with `source_line="below"` and with partials.
     - Untranslated text begins with `> ` too.
     - In a run of two tracks, each line begins with the name of its track.
-    - `shows` tells whether captions of a track in a language are printed. Without it, all are.
+    - Of several languages only the captions of the first are printed.
     - A segment that begins before another one is final grows on the line after it.
     - A segment without a final is printed when the output is closed.
     - A line whose first letter has the wrong direction is put into a directional isolate.
@@ -74,22 +73,14 @@ class PlainOutput:
       command line prints the error that ends a run.
     """
 
-    def __init__(
-        self,
-        stream: LineOutput,
-        show_partials: bool = False,
-        show_source: bool = False,
-        *,
-        source_line: str = "above",
-        shows: Callable[[str | None, str | None], bool] | None = None,
-        notices: TextIO | None = None,
-    ) -> None:
+    def __init__(self, stream: LineOutput, settings: Settings | None = None, *, notices: TextIO | None = None) -> None:
+        settings = settings or Settings()
         self._stream = stream
-        self._shows = shows
+        self._shows = settings.shows
         self._notices = notices if notices is not None else sys.stderr
-        self._show_partials = show_partials
-        self._show_source = show_source
-        self._source_first = source_line == "above" and not show_partials
+        self._show_partials = settings.output.partials
+        self._show_source = settings.output.show_source
+        self._source_first = settings.output.source_line == "above" and not self._show_partials
         self._line = ""
         self._line_segment: int | None = None
         """Segment of the caption on the line."""
@@ -106,7 +97,7 @@ class PlainOutput:
             SessionError: the stream cannot be written.
         """
         match record.event:
-            case Caption() as caption if self._shows is None or self._shows(caption.track, caption.language):
+            case Caption() as caption if self._shows(caption.track, caption.language):
                 self._accept(caption)
             case Gap() as gap:
                 self._end_line()
@@ -310,13 +301,6 @@ def open_records(settings: OutputSettings) -> list[Sink]:
 
 def open_lines(settings: Settings, stream: LineOutput | None = None) -> Sink:
     """Open the sink for standard output. `stream` replaces standard output for captions."""
-    output = settings.output
-    if output.jsonl == "-":
+    if settings.output.jsonl == "-":
         return JsonLinesOutput(sys.stdout)
-    return PlainOutput(
-        stream or sys.stdout,
-        output.partials,
-        bool(output.show_source),
-        source_line=output.source_line,
-        shows=settings.shows,
-    )
+    return PlainOutput(stream or sys.stdout, settings)

@@ -17,7 +17,7 @@ from livetrans.cli import running
 from livetrans.cli.messages import LinesAbove, progress_bar, say
 from livetrans.cli.running import HeardProgress, OpenSource, RunSummary
 from livetrans.clock import SystemClock
-from livetrans.config import Settings
+from livetrans.config import OutputSettings, Settings
 from livetrans.errors import LivetransError, SourceError
 from livetrans.events import Caption, Notice, Record, RunStarted, SourceProgress, Transcript
 from livetrans.metrics.monitor import Snapshot
@@ -86,7 +86,8 @@ def test_lines_on_a_terminal_stand_above_the_bar(monkeypatch: pytest.MonkeyPatch
     terminal = as_standard_error(monkeypatch)
     monkeypatch.setattr(sys, "stdout", terminal)
     with progress_bar() as progress:
-        output, bar = PlainOutput(LinesAbove(progress), show_partials=True), HeardProgress(progress)
+        settings = Settings(output=OutputSettings(partials=True))
+        output, bar = PlainOutput(LinesAbove(progress), settings), HeardProgress(progress)
         for number, text in enumerate(("Ja", "Ja, gern.")):
             bar.write(Record(number, SourceProgress(10.0 * number, 60.0, True)))
             progress.refresh()

@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from livetrans.clock import SystemClock
-from livetrans.config import DecodingSettings, DraftModelSettings, LanguageModelSettings, PromptSettings, Settings
+from livetrans.config import (
+    DecodingSettings,
+    DraftModelSettings,
+    LanguageModelSettings,
+    OutputSettings,
+    PromptSettings,
+    Settings,
+)
 from livetrans.errors import ModelError
 from livetrans.events import BackPressure, Caption, Event, Notice, Record, Transcript, Translation
 from livetrans.languages import same_written_language
@@ -245,7 +252,7 @@ def test_what_was_heard_is_marked_once_wherever_it_is_shown() -> None:
     [caption] = finals(Settings(sources=("auto",)), "de")
     assert isinstance(caption, Caption)
     lines = io.StringIO()
-    output = PlainOutput(lines, show_source=True)
+    output = PlainOutput(lines, Settings(output=OutputSettings(show_source=True)))
     output.write(Record(0.0, caption))
     assert lines.getvalue() == "> one two.\n"
     assert caption_content(caption, "").plain == "> one two."

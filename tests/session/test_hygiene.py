@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from livetrans.config import Settings
+from livetrans.config import OutputSettings, Settings
 from livetrans.events import Caption, Event, Notice, Record, Transcript
 from livetrans.session.export import Format, LastCaptions, Which, export, read_captions
 from livetrans.session.recorder import SessionRecorder
@@ -50,7 +50,8 @@ def write(sink: Sink, events: list[Event]) -> None:
 @given(TEXT, TEXT, st.booleans())
 def test_plain_lines(source: str, text: str, partials: bool) -> None:
     output, notices = io.StringIO(), io.StringIO()
-    write(PlainOutput(output, partials, True, notices=notices), events(source, text))
+    shown = Settings(output=OutputSettings(partials=partials, show_source=True))
+    write(PlainOutput(output, shown, notices=notices), events(source, text))
     for stream in (output, notices):
         assert_lines_are_harmless(stream.getvalue())
 

@@ -20,12 +20,13 @@ from livetrans.session.sinks import CaptionFile, JsonLinesOutput, OutputClosed, 
 
 from .examples import caption
 
+PARTIALS = Settings(output=OutputSettings(partials=True))
 SHOWN = st.lists(st.text("ab ", max_size=6), min_size=1, max_size=8)
 
 
 def plain(*events: object, **options: bool) -> str:
     stream, notices = io.StringIO(), io.StringIO()
-    output = PlainOutput(stream, notices=notices, **options)
+    output = PlainOutput(stream, Settings(output=OutputSettings(**options)), notices=notices)  # type: ignore[arg-type]
     for event in events:
         output.write(Record(0.0, event))  # type: ignore[arg-type]
     output.close()
@@ -39,7 +40,7 @@ def test_each_final_is_one_line_and_partials_are_not_printed() -> None:
 
 def test_growth_appends_only_what_is_new() -> None:
     stream = io.StringIO()
-    output = PlainOutput(stream, show_partials=True)
+    output = PlainOutput(stream, PARTIALS)
     steps = [("Guten", False), ("Guten Tag", False), ("Guten", False), ("Guten Tag", False), ("Guten Tag.", True)]
     printed = []
     for text, final in steps:
@@ -52,7 +53,7 @@ def test_growth_appends_only_what_is_new() -> None:
 def test_a_gap_is_a_line_of_its_own() -> None:
     gap = Gap(2.0, 14.0, "sleep")
     events = [caption(0, "Guten", final=False), gap, caption(0, "Guten Tag."), gap]
-    assert plain(*events, show_partials=True) == "Guten\n[12 s without sound]\nGuten Tag.\n[12 s without sound]\n"
+    assert plain(*events, partials=True) == "Guten\n[12 s without sound]\nGuten Tag.\n[12 s without sound]\n"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_a_gap_is_a_line_of_its_own() -> None:
 )
 def test_a_caption_that_takes_words_back_is_printed_anew_on_the_next_line(texts: list[str], printed: str) -> None:
     events = [caption(0, text, final=number == len(texts)) for number, text in enumerate(texts, start=1)]
-    assert plain(*events, show_partials=True) == printed
+    assert plain(*events, partials=True) == printed
 
 
 @given(st.lists(SHOWN, max_size=5))
@@ -77,7 +78,7 @@ def test_every_segments_last_line_is_its_final(segments: list[list[str]]) -> Non
     ]
     finals = [texts[-1].strip() for texts in segments if texts[-1].strip()]
     assert plain(*events) == "".join(f"{text}\n" for text in finals)
-    lines = plain(*events, show_partials=True).split("\n")
+    lines = plain(*events, partials=True).split("\n")
     assert lines.pop() == ""
     rest = iter(lines)
     assert all(any(line == final for line in rest) for final in finals)
@@ -88,13 +89,13 @@ def test_the_source_stands_where_the_screen_has_it() -> None:
     final = caption(0, "Guten Tag.", source="Good day.")
     assert plain(final, show_source=True) == "> Good day.\nGuten Tag.\n"
     assert plain(final, show_source=True, source_line="below") == "Guten Tag.\n> Good day.\n"
-    assert plain(final, show_source=True, show_partials=True) == "Guten Tag.\n> Good day.\n"
+    assert plain(final, show_source=True, partials=True) == "Guten Tag.\n> Good day.\n"
 
 
 def test_a_segment_without_a_final_is_printed() -> None:
     assert plain(caption(0, "Guten", final=False)) == "Guten\n"
     assert plain(caption(0, "Guten", final=False), caption(1, "Tag.", final=False)) == "Guten\nTag.\n"
-    assert plain(caption(0, "Guten", final=False), show_partials=True) == "Guten\n"
+    assert plain(caption(0, "Guten", final=False), partials=True) == "Guten\n"
 
 
 def test_escapes_and_line_breaks_are_shown_as_text() -> None:
@@ -118,7 +119,7 @@ def test_each_step_of_back_pressure_is_said_once_on_the_other_stream() -> None:
 
 def test_warnings_go_to_the_other_stream() -> None:
     stream, notices = io.StringIO(), io.StringIO()
-    output = PlainOutput(stream, show_partials=True, notices=notices)
+    output = PlainOutput(stream, PARTIALS, notices=notices)
     output.write(Record(0.0, caption(0, "Guten", final=False)))
     for level in ("info", "warning", "error"):
         output.write(Record(0.0, Notice(level, f"{level}\x1b[2J.")))

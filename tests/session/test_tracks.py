@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from livetrans.config import MeetingSettings, Settings
+from livetrans.config import MeetingSettings, OutputSettings, Settings
 from livetrans.events import AudioChunk, Caption, Event, Gap, Record, RunStarted
 from livetrans.session.export import LastCaptions, export, read_captions
 from livetrans.session.recorder import SessionRecorder
@@ -39,7 +39,7 @@ MEETING: tuple[Event, ...] = (
 
 def lines(**options: bool) -> list[str]:
     stream = io.StringIO()
-    output = PlainOutput(stream, notices=io.StringIO(), shows=SETTINGS.shows, **options)
+    output = PlainOutput(stream, replace(SETTINGS, output=OutputSettings(**options)), notices=io.StringIO())
     for event in MEETING:
         output.write(Record(0.0, event))
     output.close()
@@ -52,7 +52,7 @@ def test_each_line_begins_with_the_name_of_its_track() -> None:
 
 
 def test_a_growing_line_holds_one_track_and_a_final_of_the_other_does_not_wait() -> None:
-    shown = lines(show_partials=True)
+    shown = lines(partials=True)
     assert shown == ["them: Guten Morgen", "Ana: Yes.", "Ana: [2 s without sound]", "them: Guten Morgen, alle."]
 
 
