@@ -1,4 +1,4 @@
-"""A connection of a reader: one request, then a file, or the stream as long as the reader takes it."""
+"""A reader's connection: one request, answered by a file or by the stream for as long as the reader stays."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from livetrans.serve.requests import SAFE_HEADERS, PageFile, Refusal, answer_to
 MOST_READERS = 500
 MOST_CONNECTIONS = 600
 MOST_OF_ONE_ADDRESS = 64
-"""Connections of one address that is not this machine's."""
+"""Most connections from one address of another machine."""
 FILES_OF_A_RUN = 128
-"""Files that a run may have open besides connections."""
+"""Files that a run can have open besides connections."""
 LONGEST_HEAD = 8192
-"""Bytes of a request's line and headers together."""
+"""Most bytes of a request's first line and headers together."""
 OPEN_SECONDS = 10.0
 """Time limit for a request to arrive, and for an answer other than the stream to be taken."""
 STALLED_SECONDS = 30.0
 """Time without taking anything after which a reader is disconnected."""
 QUIET_SECONDS = 15.0
-"""Time without captions after which the state is sent again: both sides then notice a lost connection."""
+"""Time without captions after which the state is sent again, so that both sides notice a lost connection."""
 BATCH = 16_384
-"""About how many bytes wait for a slow reader; the rest is read from the lines once it can take more."""
+"""About how many bytes wait for a slow reader. The rest is read from the lines once it can take more."""
 
 _CONNECTION_DROP_TIME = 0x80
 """`TCP_RXT_CONNDROPTIME` of macOS (netinet/tcp.h); Python has no name for it."""
@@ -40,8 +40,8 @@ _CONNECTION_DROP_TIME = 0x80
 class ReaderConnection(asyncio.Protocol):
     """One connection. All its methods run in the server's loop.
 
-    A reader of the stream has no queue. While the system takes no more bytes for it, nothing is written; after that it
-    gets what has changed since.
+    A reader of the stream has no queue. Nothing is written while the system takes no more bytes for it. Then it gets
+    what has changed since.
     """
 
     def __init__(self, connections: Connections) -> None:
@@ -51,12 +51,12 @@ class ReaderConnection(asyncio.Protocol):
         """Bytes of the request received so far."""
         self._transport: asyncio.Transport
         self._since = connections.now()
-        """Start of the current wait, for the request, the reader, or a caption."""
+        """Start of the current wait: for the request, for the reader, or for a caption."""
         self._method = b""
         self._is_answered = False
         self._is_blocked = False
         self.wanted: StreamQuery | None = None
-        """Query of a reader of the stream; None for any other connection."""
+        """The query, if this is a reader of the stream."""
         self._reached = ReaderPosition(0, 0)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -69,7 +69,7 @@ class ReaderConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._is_answered:
-            self._transport.abort()  # A reader has nothing to say, and one request is all that is taken.
+            self._transport.abort()  # A reader sends one request and nothing after it.
             return
         self._taken += len(data)
         try:
@@ -100,7 +100,7 @@ class ReaderConnection(asyncio.Protocol):
         self._connections.forget(self)
 
     def send_news(self) -> None:
-        """Send a reader of the stream as much of the news as it can take."""
+        """Send a reader of the stream as many changes as it can take."""
         while self.wanted and not self._is_blocked and not self._transport.is_closing():
             data, self._reached = self._connections.lines.since(self._reached, self.wanted, BATCH)
             if not data:
@@ -109,7 +109,7 @@ class ReaderConnection(asyncio.Protocol):
             self._send(h11.Data(data))
 
     def drop_stalled(self, now: float) -> None:
-        """Drop the connection if it takes too long; send the state to a reader of a quiet run. Called every second."""
+        """Drop the connection if it takes too long. Send the state to readers of a quiet run. Called every second."""
         waited = now - self._since
         if not self.wanted or self._is_blocked:
             if waited > (STALLED_SECONDS if self.wanted else OPEN_SECONDS):
@@ -152,8 +152,8 @@ class ReaderConnection(asyncio.Protocol):
 
 
 def end_if_vanished(connection: socket.socket, seconds: float) -> None:
-    """Let the system end a connection if the other side has not confirmed what was sent for `seconds`."""
-    with contextlib.suppress(OSError):  # A Mac refuses it where the other side has left already.
+    """Let the system end a connection if the other side confirms nothing for `seconds`."""
+    with contextlib.suppress(OSError):  # A Mac refuses this if the other side has left.
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * seconds))
         elif sys.platform == "darwin":
@@ -166,11 +166,11 @@ def _head(status: HTTPStatus, headers: dict[str, str]) -> h11.Response:
 
 
 OnRead = Callable[[frozenset[str]], None]
-"""Called with the languages that are read, whenever they change."""
+"""Called with the languages that somebody reads, whenever they change."""
 
 
 class Connections:
-    """What all connections share, in the server's loop."""
+    """State that all connections share, in the server's loop."""
 
     def __init__(self, place: ServeAddress, token: str, lines: SharedLines, on_read: OnRead) -> None:
         self.place, self.token, self.lines = place, token, lines
@@ -178,9 +178,9 @@ class Connections:
         self._read: frozenset[str] = frozenset()
         self.now = time.monotonic
         self.readers = 0
-        """Number of readers of the stream; any thread may read it."""
+        """Number of readers of the stream. Any thread may read it."""
         self._open: dict[ReaderConnection, str] = {}
-        """All connections, each with the address of its other side."""
+        """All connections, each with its remote address."""
         self._most = _most_connections()
 
     @property
@@ -188,7 +188,7 @@ class Connections:
         return self.readers < MOST_READERS
 
     def admit(self, connection: ReaderConnection, address: str) -> bool:
-        """Take a connection; return whether there is room for it."""
+        """Note a connection. Return whether there is room for it."""
         self._open[connection] = address
         of_one = 0 if _is_here(address) else list(self._open.values()).count(address)
         return len(self._open) <= self._most and of_one <= MOST_OF_ONE_ADDRESS

@@ -1,4 +1,4 @@
-"""The captions that readers see, as numbered lines: what a new reader gets, and what has changed since an event."""
+"""The captions that readers see, as numbered lines: those for a new reader, and the changes since an event."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ class StreamQuery:
     languages: frozenset[str] = frozenset()
     """Codes of the captions' languages, in lower case; empty for all."""
     last: int = LINES_AT_FIRST
-    """Finished lines that a new reader gets; unfinished ones it gets too."""
+    """Finished lines that a new reader gets, besides the unfinished ones."""
     finals: bool = False
     """Whether lines are sent only once they are final."""
     after: str = ""
-    """Id of the last event that a returning reader got; empty for a new reader."""
+    """Id of the last event that a returning reader got. Empty for a new reader."""
 
     def takes(self, language: str | None) -> bool:
-        """Return whether captions in this language are wanted; None is an unknown language."""
+        """Return whether captions in this language are wanted. None is an unknown language."""
         return not self.languages or language is None or language.lower() in self.languages
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderPosition:
-    """Up to which changes of lines and state a reader has everything."""
+    """The last changes of lines and of the state that a reader has."""
 
     lines: int
     state: int
     finals: int = 0
-    """Change up to which finished lines are too old for it; unfinished ones are never."""
+    """Finished lines up to this change are too old for it. Unfinished lines never are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,13 @@ class _SharedLine:
 class SharedLines:
     """A sink that keeps the newest state of each line, in the order of changes.
 
-    A reader has no queue, only the number of the last change that it got. Whenever it can take more, it gets what has
-    changed since, each line once. The sink's thread writes, the server's thread reads.
+    A reader has no queue, only the number of the last change that it got. Whenever it can take more, it gets the lines
+    that have changed since, each once. The sink's thread writes, and the server's thread reads.
     """
 
     def __init__(self) -> None:
         self.run = secrets.token_hex(4)
-        """Part of the events' ids, which tells the lines of different runs apart."""
+        """Part of the events' ids. It tells the lines of different runs apart."""
         self.on_change: Callable[[], None] = lambda: None
         self._guard = threading.Lock()
         self._lines: OrderedDict[tuple[int, str | None], _SharedLine] = OrderedDict()
@@ -110,23 +110,23 @@ class SharedLines:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The captions' languages; none while models load."""
+        """The captions' languages. None while models load."""
         return self._settings.targets if self._settings else ()
 
     @property
     def _tracks(self) -> tuple[str, ...]:
-        """Names of the tracks, each in its place on the page; none in a run of one."""
+        """Names of the tracks, in their places on the page. None in a run of one track."""
         return self._settings.meeting.names[::-1] if self._settings and self._settings.meeting else ()
 
     @property
     def state_frame(self) -> bytes:
-        """The state of the run: begins each stream, and shows in a quiet one that the connection is alive."""
+        """The state of the run. Each stream begins with it, and a quiet one shows by it that it is alive."""
         sources = self._settings.sources if self._settings else ()
         values = {"run": self.run, "state": self._state, "sources": sources, "targets": self.targets}
         return _frame("state", {**values, "tracks": self._tracks})
 
     def position_of(self, wanted: StreamQuery) -> ReaderPosition:
-        """Return what a reader has already, or is not to get; it gets the state in any case."""
+        """Return the position of a new or returning reader, who gets the state in any case."""
         with self._guard:
             known = _EVENT_ID.fullmatch(wanted.after)
             if known and known[1] != self.run:
@@ -136,9 +136,9 @@ class SharedLines:
             return ReaderPosition(0, self._state_version, self._last_change_not_sent(wanted))
 
     def since(self, reached: ReaderPosition, wanted: StreamQuery, size: int) -> tuple[bytes, ReaderPosition]:
-        """Return what has changed, in the order of changes, and the position after it; empty if nothing has.
+        """Return what has changed since `reached`, in order, and the position after it.
 
-        It has at least one line, and ends once there are `size` bytes.
+        It is empty if nothing has changed. Otherwise it has at least one line, and ends once there are `size` bytes.
         """
         news: list[_SharedLine] = []
         with self._guard:
@@ -218,6 +218,6 @@ class SharedLines:
 
 
 def _frame(event: str, values: dict[str, Any], number: str = "") -> bytes:
-    """Return an event as the stream has it (HTML Standard, server-sent events): JSON without a line end in it."""
+    """Return an event of the stream (HTML Standard, server-sent events): JSON without line ends."""
     identity = f"id: {number}\n" if number else ""
     return f"event: {event}\n{identity}data: {dump(encode(values))}\n\n".encode()

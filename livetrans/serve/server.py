@@ -19,9 +19,9 @@ from livetrans.serve.connection import Connections, OnRead, ReaderConnection
 from livetrans.serve.lines import SharedLines
 
 _WAITING = 64
-"""Connections that the system holds until they are accepted."""
+"""Connections that wait in the system to be accepted."""
 _SENT_AHEAD = 32_768
-"""Bytes that the system buffers for a reader; a newer state cannot replace what waits there."""
+"""Bytes that the system buffers for a reader. A newer state cannot replace what waits there."""
 _CHECK_SECONDS = 1.0
 _THREAD_SECONDS = 2.0
 """Time limit for the thread to start, and to end."""
@@ -94,9 +94,9 @@ class CaptionServer:
         family = socket.AF_INET6 if address and address.version == 6 else socket.AF_INET
         listening = socket.socket(family, socket.SOCK_STREAM)
         try:
-            if sys.platform != "win32":  # Where it means that two programs may have one port.
+            if sys.platform != "win32":  # There two programs could then share a port.
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            # Connections inherit it.
+            # Connections inherit this.
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SENT_AHEAD)
             listening.bind((str(address), port))
             listening.listen(_WAITING)

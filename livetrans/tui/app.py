@@ -1,4 +1,4 @@
-"""The screen: captions, metrics and keys. It receives events as messages and moves the run's controls."""
+"""The screen: captions, metrics and keys. It receives events as messages and controls the run."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from livetrans.tui.themes import THEMES
 from livetrans.tui.wrapped import Sheet
 
 POLL_SECONDS = 0.25
-"""How often numbers and signals are read, in seconds: numbers that change more often cannot be read."""
+"""Seconds between two looks at figures and signals. Nobody can read figures that change more often."""
 
 HAS_ENDED = "the run has ended: this key changes nothing any more"
 WIDTHS = [(0, "-narrow"), (76, "-normal"), (120, "-wide")]
-"""Widths from which the style sheet's classes hold; below 76 a panel at the side would leave captions no room."""
+"""Least width for each class of the style sheet. Below 76 columns a panel would leave captions no room."""
 HEIGHTS = [(0, "-tiny"), (12, "-short"), (16, "-medium"), (ROOMY_HEIGHT, "-tall")]
-"""Heights likewise: captions come first, so a tiny terminal has no footer and a short one no strip."""
+"""The same for heights. Captions come first: a tiny terminal has no footer, and a short one no strip."""
 
 
 class Column(Vertical):
@@ -135,9 +135,9 @@ class LivetransApp(App[str]):
         self._enter(Phase.LOADING)
         self.set_interval(POLL_SECONDS, self._poll)
         self.theme_changed_signal.subscribe(self, self._say_theme)
-        # After Ctrl-Z and `fg` the terminal is empty; Textual draws only what changes from then on.
+        # After Ctrl-Z and `fg` the terminal is empty, and Textual would draw only what changes.
         self.app_resume_signal.subscribe(self, lambda app: app.refresh(layout=True))
-        # After the first frame, so that loading, which keeps the interpreter busy, can't delay it.
+        # Loading keeps the interpreter busy, so the first frame comes before it.
         self.call_after_refresh(self._begin)
 
     def on_unmount(self) -> None:
@@ -180,7 +180,7 @@ class LivetransApp(App[str]):
                 self._end(ended)
 
     async def _extend(self, finished: list[Caption]) -> None:
-        # In one batch: a caption that leaves the pane is in the history in the same frame.
+        # In one batch, so that a caption leaves the pane and enters the history in the same frame.
         with self.batch_update():
             await self._history.extend(finished)
             self._show_current()
@@ -275,7 +275,7 @@ class LivetransApp(App[str]):
         self._move(partial(keys.move, self._pipeline, key, step))
 
     def _move(self, control: Callable[[], str]) -> None:
-        """Move a control of the run, and show what it says; a run that has ended has none."""
+        """Use a control of the run and show its answer. A run that has ended has none."""
         self._row.show_answer(HAS_ENDED if self._phase is Phase.ENDED else control())
         self._top.rename(self._full_title())
         self._show_numbers()
@@ -311,7 +311,7 @@ class LivetransApp(App[str]):
         self._search.focus()
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
-        """Go to the caption before the one that was found last, and from the oldest to the newest again."""
+        """Go to the caption before the one found last, and from the oldest back to the newest."""
         text, before = message.value.strip(), self._search.found
         self._search.found = self._history.find(text, before) if text else None
         if text and self._search.found is None:
@@ -344,7 +344,7 @@ class LivetransApp(App[str]):
         self._open(HelpScreen(at))
 
     def action_messages(self) -> None:
-        """Show all messages in full; the warnings among them are read then."""
+        """Show all messages in full, which ends the warnings."""
         self._open(MessagesSheet(self._messages))
         self._row.acknowledge()
 
@@ -364,7 +364,7 @@ class LivetransApp(App[str]):
             self.push_screen(sheet)
 
     def action_stop(self) -> None:
-        """Finish the last captions, then quit; at once the second time, or where nothing is left to finish."""
+        """Finish the last captions, then quit. Quit at once the second time, or if nothing is left to finish."""
         at_once = self._quitting or not self._is_started or self._phase is Phase.ENDED
         self._quitting = True
         if at_once:

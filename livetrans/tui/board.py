@@ -1,7 +1,7 @@
-"""From the run's events to the state of the screen, without its widgets: which caption is current, which are history.
+"""From the run's events to what the screen shows, without widgets: current captions and history.
 
-A worker never touches a widget: it posts a message, and the main thread draws. Translations, progress and coalescing
-are not posted: their numbers reach the panel through the snapshot.
+A worker never touches a widget. It posts a message, and the main thread draws. Translations, progress and coalescing
+are not posted, because their figures reach the panel through the snapshot.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from textual.message_pump import MessagePump
 
 REMEMBERED_FINALS = 1000
-"""Ids of finished segments that are kept to recognise a repeated final; also the length of the longest history."""
+"""Number of finished segments whose ids are kept to recognise a repeated final, and of captions in the history."""
 
 
 class Board:
@@ -43,7 +43,7 @@ class Board:
         self._finished: deque[int] = deque(maxlen=REMEMBERED_FINALS)
 
     def feed(self, event: Caption | Transcript | Gap) -> list[Caption]:
-        """Take an event; return the captions that became history, with the mark of a gap."""
+        """Take an event. Return the captions that became history, including the mark of a gap."""
         finished: list[Caption] = []
         match event:
             case Gap():
@@ -76,7 +76,7 @@ class Board:
         return self._take_finals(keep_last=all(one.final for one in self._current.values()))
 
     def end_before(self, start: float) -> list[Caption]:
-        """Turn current finals that began before `start` into history; return them."""
+        """Move current finals that began before `start` to the history, and return them."""
         finals = self._take_finals(before=start)
         self.history.extend(finals)
         return finals
@@ -87,7 +87,7 @@ class Board:
         for segment in sorted({*self._current, *self._transcripts}):
             caption, transcript = self._current.get(segment), self._transcripts.get(segment)
             if caption is not None and caption.untranslated:
-                continue  # The caption says it.
+                continue  # The caption is the source.
             newest = transcript or (caption.transcript if caption else None)
             if newest is not None:
                 unchanging = newest.text if newest.final else newest.committed
@@ -96,7 +96,7 @@ class Board:
         return committed, whole[len(committed) :]
 
     def clear(self) -> None:
-        """Remove the history and a final that is still current; unfinished captions stay."""
+        """Remove the history and current finals. Unfinished captions stay."""
         self.history.clear()
         self._take_finals()
 
@@ -137,7 +137,7 @@ class Boards:
         return list(chain.from_iterable(board.captions for board in self.shown))
 
     def feed(self, event: Caption | Transcript | Gap) -> list[Caption]:
-        """Take an event in the languages that it is of; return what became history on the shown boards."""
+        """Pass an event to the boards of its languages. Return what became history on the shown ones."""
         finished: list[Caption] = []
         if self._settings.is_microphone(event.track):
             finished = self._microphone[0].feed(event)
@@ -195,7 +195,7 @@ class ScreenSink:
         try:
             self._screen.post_message(Posted(record.event))
         except RuntimeError:
-            # The event loop closed between the test above and the post: the user has quit.
+            # The user has quit, and the event loop closed between the test above and the post.
             self._is_open = False
 
     def close(self) -> None:
