@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from itertools import chain, repeat
@@ -29,15 +30,23 @@ RETRY_SECONDS = (0.5, 1.0, 2.0, 3.0)
 """Seconds between attempts to open a lost capture; the last one repeats."""
 SHORTEST_GAP = 0.5
 """Seconds. A shorter gap costs at most a word and is filled with zeros."""
+SHORTEST_PAUSE = 1.0
+"""Seconds. A shorter pause of the user's is not marked."""
 LATE_SECONDS = 0.04
 """From this delay on, a block is either late (the machine was busy) or comes after a pause."""
 HOLD_SECONDS = 0.25
-"""Sound after a late block that decides: a busy machine catches up within it."""
+"""Time after a late block that decides: a machine that was busy gives at once what it owes, a program that paused gives
+sound as it plays it."""
 NEAR_SECONDS = 0.02
-"""A block this near to its place by the clock follows the one before."""
-SLOWER, FASTER = 0.001, 0.01
+"""Sound this near to its place by the clock follows what came before, unchanged."""
+EARLY_SECONDS = 1.0
+"""Sound that would begin earlier than this is cut. It comes of a device with a wrong rate."""
+SLOWER, FASTER = 0.001, 0.02
 """Largest share of a block by which it is stretched or shortened to follow the clock. Device clocks differ by less than
-the first; the second corrects what a delay has stretched."""
+the first; the second corrects a delay that was taken for a pause."""
+FORGET = 0.002
+"""Rate, in seconds a second, at which the smallest delay rises if no block comes with it: faster than clocks drift
+apart, and slow enough that a busy machine's delays leave the sound as it is."""
 EMPTY_DELAY_SECONDS = 1.0
 """Empty chunks are placed this long before now: the sound that follows may have been captured that early."""
 
@@ -55,6 +64,8 @@ class SourceTime:
         self.position = 0
         """Sample at which the next sound starts at the earliest."""
         self._held: list[tuple[NDArray[np.int16], float]] = []
+        self._delay = 0.0
+        """Smallest recent delay of a block, in samples by its place; negative if the places are too late."""
         self._owed = 0.0
         """Samples to add (or to remove, if negative) that are not a whole one yet."""
 
@@ -62,28 +73,33 @@ class SourceTime:
         """Take a block whose last sample was captured at `captured_at`; return the chunks that are placed."""
         if len(samples):
             self._held.append((samples, captured_at))
-        return self._decided(HOLD_SECONDS * SAMPLE_RATE)
+        return self._decided(HOLD_SECONDS)
 
     def flush(self) -> list[AudioChunk]:
         """Return the chunks of all sound that is still held."""
         return self._decided(0.0)
 
     def _decided(self, enough: float) -> list[AudioChunk]:
-        """Place the held blocks in order, up to a late one that less than `enough` samples follow."""
+        """Place the held blocks in order, up to a late one that is less than `enough` seconds old."""
         chunks = []
         while self._held:
             late = self._late()
             if late > LATE_SECONDS * SAMPLE_RATE:
-                if sum(len(samples) for samples, _ in self._held[1:]) < enough:
+                if self._held[-1][1] - self._held[0][1] < enough:
                     break
-                self.position += late
-            chunks.append(self._placed(*self._held.pop(0)))
+                self._move_to(self.position + late)
+                late = 0
+            chunks.append(self._placed(self._held.pop(0)[0], late))
         return chunks
 
     def skip_to(self, instant: float) -> AudioChunk:
         """Return an empty chunk at `instant`: no sound from before it comes any more."""
-        self.position = max(self.position, round((instant - self._began_at) * SAMPLE_RATE))
+        self._move_to(max(self.position, round((instant - self._began_at) * SAMPLE_RATE)))
         return self._chunk(np.zeros(0, np.int16))
+
+    def _move_to(self, position: int) -> None:
+        if position > self.position:
+            self.position, self._delay = position, 0.0
 
     def _late(self) -> int:
         """Return by how many samples the held blocks are late, by the one that is least late."""
@@ -94,15 +110,16 @@ class SourceTime:
             least = late if least is None else min(least, late)
         return least or 0
 
-    def _placed(self, samples: NDArray[np.int16], captured_at: float) -> AudioChunk:
-        late = (captured_at - self._began_at) * SAMPLE_RATE - self.position - len(samples)
-        if late < -LATE_SECONDS * SAMPLE_RATE:
-            samples = samples[round(-late) :]
-        else:
-            drift = late - np.clip(late, -NEAR_SECONDS * SAMPLE_RATE, NEAR_SECONDS * SAMPLE_RATE)
-            self._owed += float(np.clip(drift, -FASTER * len(samples), SLOWER * len(samples)))
-            samples = _resized(samples, len(samples) + int(self._owed))
-            self._owed -= int(self._owed)
+    def _placed(self, samples: NDArray[np.int16], late: int) -> AudioChunk:
+        """Return the chunk of a block that is late by as many samples."""
+        if late < -EARLY_SECONDS * SAMPLE_RATE:
+            samples, late, self._delay = samples[-late:], 0, 0.0
+        self._delay = min(self._delay + FORGET * len(samples), late)
+        drift = self._delay - np.clip(self._delay, -NEAR_SECONDS * SAMPLE_RATE, NEAR_SECONDS * SAMPLE_RATE)
+        self._owed += float(np.clip(drift, -FASTER * len(samples), SLOWER * len(samples)))
+        change, self._owed = int(self._owed), math.fmod(self._owed, 1.0)
+        samples = _resized(samples, len(samples) + change)
+        self._delay -= change
         chunk = self._chunk(samples)
         self.position += len(samples)
         return chunk
@@ -170,10 +187,12 @@ class LiveSource:
         self._time = SourceTime(self._clock.now())
         while True:
             yield from self._read_capture()
+            was_suspended = self._capture.was_suspended()
+            if was_suspended:
+                self._silent_because = SUSPENDED
             if self._closed:
                 break
-            was_suspended = self._capture.was_suspended()
-            self._silent_because = SUSPENDED if was_suspended else self._silent_because or self.gap_reason
+            self._silent_because = self._silent_because or self.gap_reason
             if not was_suspended:
                 self._report_loss()
             self._capture.close()
@@ -246,7 +265,8 @@ class LiveSource:
 
     def _report_gap(self, end: int) -> None:
         """Publish the gap from the last sound to the sample `end`."""
-        if self._silent_because and end - self._heard_until >= SHORTEST_GAP * SAMPLE_RATE:
+        shortest = SHORTEST_PAUSE if self._silent_because == PAUSED else SHORTEST_GAP
+        if self._silent_because and end - self._heard_until >= shortest * SAMPLE_RATE:
             self._notify(Gap(self._heard_until / SAMPLE_RATE, end / SAMPLE_RATE, self._silent_because))
 
     def _empty(self) -> AudioChunk:

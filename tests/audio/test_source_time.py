@@ -7,44 +7,68 @@ source time can be compared with the instant at which it was heard.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from livetrans.audio.bleed import BleedFilter
 from livetrans.audio.capture import Captured
-from livetrans.audio.live import Microphone, Playback, SourceTime
+from livetrans.audio.live import LiveSource, Microphone, Playback, SourceTime
 from livetrans.audio.pulse import NOTHING
 from livetrans.clock import ManualClock
+from livetrans.config import GateSettings
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, Gap
+from livetrans.speech.gate import VoiceActivityGate
+
+from .rooms import Sound, as_samples, bleed, microphone, recording
 
 BLOCK = 0.04
 """Seconds of a block."""
 Heard = tuple[float, float]
 """Begin and end of a sound in true time."""
+HOURS = (0, 1, 2, 4)
 
 
 class OwnClock:
     """A capture of sounds at true times. A block comes when its last sample was heard, by the true clock."""
 
     def __init__(
-        self, clock: ManualClock, sounds: Iterable[Heard], ppm: float = 0.0, late: Callable[[], float] = float
+        self,
+        clock: ManualClock,
+        sounds: Iterable[Heard],
+        ppm: float = 0.0,
+        late: Callable[[], float] = float,
+        block: float = BLOCK,
+        audible: Callable[[NDArray[np.float64]], Sound] | None = None,
     ):
-        """`ppm`: by how much the device's clock runs fast. `late`: how late the next block comes."""
+        """`ppm`: by how much the device's clock runs fast. `late`: how late the next block comes.
+
+        `audible` gives the samples at true times; without it every sample of a sound is 1.
+        """
         self._clock, self._sounds, self._fast, self._late = clock, sounds, 1 + ppm / 1e6, late
+        self._block, self._audible = block, audible
         self.device, self.number, self.rate = "scripted", 0, SAMPLE_RATE
 
     def blocks(self) -> Iterator[Captured]:
-        samples = np.ones(round(BLOCK * SAMPLE_RATE), np.int16)
+        samples = np.ones(round(self._block * SAMPLE_RATE), np.int16)
         quiet_from = 0.0
         for begin, end in self._sounds:
             while begin - quiet_from > 1.0:  # The child says once a second that nothing is played.
                 quiet_from += 1.0
                 self._reach(quiet_from)
                 yield Captured(samples[:0], absence=NOTHING)
-            length = BLOCK / self._fast
+            length = self._block / self._fast
             for number in range(1, round((end - begin) / length) + 1):
-                self._reach(begin + number * length + self._late())
+                at = begin + number * length
+                if self._audible:
+                    samples = self._audible(at - np.arange(len(samples), 0, -1) / SAMPLE_RATE / self._fast)
+                self._reach(at + self._late())
                 yield Captured(samples)
             quiet_from = end
 
@@ -57,12 +81,12 @@ class OwnClock:
     def close(self) -> None: ...
 
 
-def heard(
-    sounds: list[Heard], source_class: type = Playback, ppm: float = 0.0, late: Callable[[], float] = float
-) -> tuple[list[AudioChunk], list[Event]]:
-    """Run a source over such a capture."""
+def opened(
+    sounds: list[Heard], source_class: type = Playback, ppm: float = 0.0, **options: Any
+) -> tuple[LiveSource, list[Event]]:
+    """Return a source over such a capture, and the list of what it reports."""
     clock, events = ManualClock(), []
-    captures = [OwnClock(clock, sounds, ppm, late)]
+    captures = [OwnClock(clock, sounds, ppm, **options)]
 
     def open_capture(*_: object) -> OwnClock:
         if not captures:
@@ -71,6 +95,14 @@ def heard(
         return captures.pop()
 
     source = source_class(None, clock, events.append, open_capture)
+    return source, events
+
+
+def heard(
+    sounds: list[Heard], source_class: type = Playback, ppm: float = 0.0, **options: Any
+) -> tuple[list[AudioChunk], list[Event]]:
+    """Run a source over such a capture."""
+    source, events = opened(sounds, source_class, ppm, **options)
     return list(source), events
 
 
@@ -113,20 +145,57 @@ def test_pauses_of_a_program_stay_in_source_time(pause: float) -> None:
 
 @pytest.mark.parametrize("ppm", [-100, -50, 50, 100])
 def test_a_device_whose_clock_drifts_follows_the_true_one_for_hours(ppm: float) -> None:
-    source_time, fast, block = SourceTime(0.0), 1 + ppm / 1e6, np.ones(SAMPLE_RATE, np.int16)
-    for second in range(1, 4 * 3600 + 1):
-        for chunk in source_time.feed(block, second / fast):
-            assert abs(chunk.end - second / fast) < 0.05
+    source, _ = opened([(0.0, 4 * 3600.0)], Microphone, ppm, block=1.0)
+    for number, chunk in enumerate(source, 1):
+        if len(chunk.samples):
+            assert abs(chunk.end - number / (1 + ppm / 1e6)) < 0.05
             assert abs(len(chunk.samples) - SAMPLE_RATE) <= 0.011 * SAMPLE_RATE
+    assert number >= 4 * 3600
 
 
 def test_two_tracks_whose_clocks_drift_apart_stay_together() -> None:
-    ends = []
-    for source_class, ppm in ((Microphone, 100.0), (Playback, -100.0)):
-        chunks, _ = heard([(0.0, 1800.0)], source_class, ppm)
-        ends.append({round(chunk.captured_at or 0): chunk.end for chunk in chunks})
-        assert abs(chunks[-1].end - 1800.0) < 0.05
-    assert max(abs(ends[0][second] - ends[1][second]) for second in ends[0].keys() & ends[1].keys()) < 1.05
+    """The same instant is at the same place in both, throughout."""
+    sounds = [(float(second), second + 0.4) for second in range(600)]
+    found = [errors(heard(sounds, source, ppm)[0], sounds) for source, ppm in ((Microphone, 100.0), (Playback, -100.0))]
+    assert max(abs(mine - theirs) for mine, theirs in zip(*found, strict=True)) < 0.05
+
+
+def at_the_hours(sound: Sound) -> Callable[[NDArray[np.float64]], Sound]:
+    """Return what is audible at true times, in seconds: a sound at the beginning of each of `HOURS`."""
+
+    def audible(times: NDArray[np.float64]) -> Sound:
+        hour, second = divmod(times[-1], 3600.0)
+        if hour not in HOURS or second > len(sound) / SAMPLE_RATE + 1:
+            return np.zeros(len(times), np.int16)
+        places = (times - hour * 3600.0) * SAMPLE_RATE
+        return as_samples(np.interp(places, np.arange(len(sound)), sound, left=0, right=0))
+
+    return audible
+
+
+@pytest.mark.long
+def test_bleed_is_recognised_at_every_hour_of_tracks_whose_clocks_drift_apart() -> None:
+    """The microphone hears the loudspeaker alone, for 20 s of an hour: next to nothing passes as the user's speech.
+
+    Each hour has a first second in which the delay is learned that the clocks have drifted to since the last sample.
+    """
+    played = recording("dialogue")[: 20 * SAMPLE_RATE]
+    in_room = as_samples(bleed(played, -12, 0.04) + microphone(len(played)))
+    run = [(0.0, 4 * 3600.0 + 30.0)]
+    theirs, _ = opened(run, Playback, -100.0, block=1.0, audible=at_the_hours(played))
+    mine, _ = opened(run, Microphone, 100.0, block=1.0, audible=at_the_hours(in_room))
+    bleed_filter, gate, played_chunks = BleedFilter(), VoiceActivityGate(GateSettings()), iter(theirs)
+    passed = dict.fromkeys(HOURS, 0)
+    played_until = 0.0
+    for heard_chunk in mine:
+        is_sampled = heard_chunk.end // 3600 in HOURS and heard_chunk.end % 3600 < 25.0
+        while played_until < heard_chunk.end and (played_chunk := next(played_chunks, None)):
+            played_until = played_chunk.end
+            if is_sampled:
+                bleed_filter.feed_played(played_chunk)
+        for chunk in bleed_filter.feed(heard_chunk) if is_sampled else ():
+            passed[int(heard_chunk.end // 3600)] += sum(len(speech.samples) for speech in gate.feed(chunk))
+    assert max(passed.values()) < 1.5 * SAMPLE_RATE, passed
 
 
 def test_a_machine_that_is_busy_for_a_moment_moves_nothing() -> None:
@@ -135,6 +204,25 @@ def test_a_machine_that_is_busy_for_a_moment_moves_nothing() -> None:
     assert max(map(abs, errors(chunks, [(0.0, 20.0)]))) < 0.05
     assert sum(len(chunk.samples) for chunk in chunks) == pytest.approx(20 * SAMPLE_RATE, abs=0.02 * SAMPLE_RATE)
     assert "overflow" not in [event.reason for event in events if isinstance(event, Gap)]
+
+
+@given(st.data())
+def test_a_busy_machine_loses_and_adds_no_sample(data: st.DataObject) -> None:
+    """Blocks come late by up to 35 ms each, and after stalls of up to two seconds all at once."""
+    length, count = round(BLOCK * SAMPLE_RATE), 300
+    delays = [*data.draw(st.lists(st.floats(0.0, 0.035), min_size=20, max_size=20)), 0.0]
+    # The machine has caught up before the next stall, and before the end.
+    stalls = {data.draw(st.integers(at, at + 40)): data.draw(st.floats(0.05, 2.0)) for at in (1, 101, 201)}
+    source_time, chunks, came = SourceTime(0.0), [], 0.0
+    for number in range(1, count + 1):
+        due = number * BLOCK
+        came = max(came, due + delays[number % len(delays)], due + stalls.get(number, 0.0))
+        samples = np.arange((number - 1) * length, number * length) % 30_000
+        chunks += source_time.feed(samples.astype(np.int16), came)
+    chunks += source_time.flush()
+    heard = np.concatenate([chunk.samples for chunk in chunks])
+    np.testing.assert_array_equal(heard, np.arange(count * length) % 30_000)
+    assert all(before.start_sample + len(before.samples) == after.start_sample for before, after in pairwise(chunks))
 
 
 def test_a_sleep_of_the_machine_moves_source_time_by_its_length() -> None:

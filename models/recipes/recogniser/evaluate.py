@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from livetrans.audio.file import AudioFile
 from livetrans.config import GateSettings, RecogniserSettings, TranscriberSettings
-from livetrans.run.listening import listen
 from livetrans.speech.gate import VoiceActivityGate
 from livetrans.speech.transcriber import Transcriber
 from livetrans.speech.whisper import WhisperRecogniser
@@ -97,10 +96,12 @@ def stream(recogniser: WhisperRecogniser, path: Path, trim_after: float) -> tupl
     clock = ProcessClock()
     settings = TranscriberSettings(step=1.0, adaptive=False, trim_after=trim_after)
     transcriber = Transcriber(recogniser, settings, clock)
-    source = AudioFile(path, clock, real_time=False)
+    source = AudioFile(path, clock, False, lambda notice: None)
     gate = VoiceActivityGate(GateSettings())
-    finals = [t for t in listen(source, gate, transcriber, lambda event: None) if t.final]
-    return " ".join(t.text for t in finals), transcriber.recognition_seconds, source.duration or 0.0
+    speech = [part for chunk in source for part in gate.feed(chunk)] + gate.flush()
+    transcripts = [transcript for part in speech for transcript in transcriber.feed(part)] + transcriber.flush()
+    text = " ".join(transcript.text for transcript in transcripts if transcript.final)
+    return text, transcriber.recognition_seconds, source.duration or 0.0
 
 
 def score_streams(
