@@ -39,7 +39,8 @@ def command(session: str, asr: str | None, mt: str | None) -> int:
         raise SessionError(f"{folder} is not a session's folder: name one, or `last`.")
     with closing(SessionRecorder(folder, append=True)) as recorder:  # Which makes its files of sound whole again.
         unfinished = read_unfinished(folder, warn)
-        rests = unheard_sound(unfinished, _recording(unfinished), warn) if unfinished.settings.recogniser else []
+        recording = _recording(unfinished)
+        rests = unheard_sound(unfinished, recording, warn) if unfinished.settings.recogniser else []
         settings = choose_models(_settings(unfinished, asr, mt, recognises=bool(rests)), warn)
         return 130 if run_resumed(settings, unfinished, rests, recorder) else 0
 
@@ -51,7 +52,7 @@ def _recording(unfinished: Unfinished) -> Path | None:
         return None
     rest = f"{duration(unfinished.heard)} of {duration(unfinished.total)} of {origin.name} were heard"
     path = Path(origin.path or "")
-    if not origin.path:
+    if not origin.path or unfinished.settings.recogniser is None:
         say(f"livetrans: Only {rest}; replay it again for the rest.")
     elif not path.is_file():
         say(f"livetrans: Only {rest}, and it is no longer at {path}; the rest is left out.")

@@ -160,7 +160,7 @@ def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest
     Return whether a signal ended it before that.
     """
     if not rests and not unfinished.transcripts({}):
-        say(f"Nothing to resume: each sentence of {unfinished.folder.name} is translated.")
+        say(f"Nothing to resume in {unfinished.folder.name}: each sentence that was heard is translated.")
         if not unfinished.ended:
             recorder.write(Record(unfinished.at, RunEnded(unfinished.heard, "stopped")))
         return False

@@ -165,6 +165,8 @@ def conflict(setting: Setting, settings: Settings) -> tuple[str, str] | None:
         users = [row.name for row in DECODERS.values() if name in row.uses]
         if name == "final" and settings.decoding.final == "careful":
             users = [row.name for row in DECODERS.values() if row.final]
+        if name == "final" and settings.decoding.final == "fresh":
+            users = [row.name for row in DECODERS.values() if row.name != "cd"]  # Which takes nothing back.
         method = settings.decoding.method
         if users and method not in users:
             return f"with --method {method}", f"choose --method {' or '.join(users)}"

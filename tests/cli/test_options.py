@@ -213,6 +213,7 @@ OUT_OF_RANGE = (
         ("--method ssbd --live-window 9", "--live-window has no effect with --method ssbd"),
         ("--method paper --live-window 9", "--live-window has no effect with --method ssbd"),
         ("--method ssbd --final careful", "--final careful has no effect with --method ssbd"),
+        ("--method cd --final fresh", "--final fresh has no effect with --method cd"),
         ("--mask none --mask-k 100", "--mask-k has no effect with --mask none"),
     ],
 )

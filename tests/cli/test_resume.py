@@ -40,6 +40,22 @@ def test_a_run_that_was_killed_after_its_last_caption_lacks_its_end_alone(
         assert len((session / "events.jsonl").read_text().splitlines()) == len(events) + 1
 
 
+@pytest.mark.usefixtures("translator_path")
+def test_of_a_recorded_stream_it_says_what_was_not_replayed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    recorded, session = tmp_path / "recorded.jsonl", tmp_path / "session"
+    spoken = [(0, "The dog runs.", 1.0), (1, "It rains.", 60.0)]
+    common = {"revision": 0, "partial": "", "final": True}
+    lines = [{"segment_id": number, "committed": text, "end": end, **common} for number, text, end in spoken]
+    recorded.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert run(["replay", str(recorded), "--speed", "max", "--session", str(session)]) == 0
+    events = (session / "events.jsonl").read_text().splitlines(keepends=True)
+    second = next(number for number, line in enumerate(events) if '"heard": 60' in line)
+    (session / "events.jsonl").write_text("".join(events[:second]))
+    capfd.readouterr()
+    assert run(["resume", str(session)]) == 0
+    assert "Only 0:01 of 1:00 of recorded.jsonl were heard; replay it again" in capfd.readouterr().err
+
+
 def test_it_says_what_it_cannot_finish(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     SessionRecorder(tmp_path / "empty").close()
     for name, reason in ((tmp_path / "empty", "before it began to listen"), (tmp_path / "absent", "no session")):
@@ -138,7 +154,7 @@ def test_a_replay_that_was_killed_goes_on_with_its_file_while_that_is_the_same(
     assert "0:08 of 0:18 of talk.flac were heard; going on with it." in resume()
     assert [(item.caption.source, item.caption.text) for item in read_captions(killed).spoken()] == whole
     assert run(["resume", str(killed)]) == 0
-    assert capfd.readouterr().err == "Nothing to resume: each sentence of killed is translated.\n"
+    assert capfd.readouterr().err == "Nothing to resume in killed: each sentence that was heard is translated.\n"
     recording.write_bytes(DEMO.read_bytes() + b"\0")
     assert "talk.flac was changed since" in resume()
     assert len(read_captions(killed).spoken()) < len(whole)
