@@ -118,7 +118,7 @@ def test_last_is_the_last_unfinished_session(
     assert run(["resume"]) == 0
     assert f"1 caption is kept in {events.parent}" in capfd.readouterr().err
     assert run(["resume", "last"]) == 0
-    assert "each sentence of later is translated" in capfd.readouterr().err
+    assert "Nothing to resume in later" in capfd.readouterr().err
 
 
 def test_a_language_of_a_session_that_is_not_known_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
