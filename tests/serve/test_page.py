@@ -198,8 +198,9 @@ def test_an_ended_run_is_said(browser: Browser) -> None:
     with served() as server, reading(browser, server) as page:
         server.lines.write(started("de"))
         server.lines.write(Record(9.0, Gap(1.0, 4.0, "sleep")))
+        server.lines.write(Record(9.0, Gap(4.0, 9.0, "paused")))
         server.lines.write(Record(9.0, RunEnded(9.0, "stopped")))
-        page.shows("[3 s without sound]")
+        page.shows("[3 s without sound]", "[paused for 5 s]")
         page.until(lambda: page.run("document.getElementById('state').textContent") == "ended")
         server.stop()
         page.run("new Promise((done) => setTimeout(done, 300))")
