@@ -31,7 +31,7 @@ from livetrans.run.runner import OpenListening, OpenTranslating, PlainLoop
 from livetrans.run.translating import Translating
 from livetrans.session.codec import EVENTS_FILE, read_records
 from livetrans.session.export import read_captions
-from livetrans.session.recorded import read_unfinished
+from livetrans.session.recorded import Unfinished, read_unfinished
 from livetrans.session.recorder import SessionRecorder
 from tests.lm.scripted import ScriptedModel
 from tests.speech.scripted import ScriptedRecogniser
@@ -218,3 +218,15 @@ def test_settings_are_those_that_keys_chose_last(tmp_path: Path) -> None:
     settings = read_unfinished(tmp_path).settings
     assert (settings.source_language, settings.target_language) == ("auto", "es")
     assert (settings.decoding, settings.mask.k) == (CALM["faithful"].decoding, 5)
+
+
+def test_sound_begins_again_where_the_first_unfinished_sentence_begins() -> None:
+    """Two are growing, and the first of them began at the end of the last final."""
+    unfinished = Unfinished(Path("session"))
+    for transcript in (
+        Transcript(0, 0, "one two.", "", True, 0.0, 2.0),
+        Transcript(1, 0, "", "three four.", False, 2.0, 4.0, ended=True),
+        Transcript(2, 0, "", "five", False, 4.0, 4.5),
+    ):
+        unfinished.note(Record(0.0, transcript))
+    assert unfinished.rest(None, 10.0) == 2.0
