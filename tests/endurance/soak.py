@@ -28,7 +28,7 @@ from livetrans.audio.file import AudioFile
 from livetrans.clock import ManualClock, SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, TranscriberSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk, BackPressure, Caption, Origin, Record, SourceProgress, Transcript
-from livetrans.models import find
+from livetrans.models.chosen import choose_models
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices
 from livetrans.run.opening import from_live, open_translating
 from livetrans.run.pipeline import Pipeline
@@ -134,10 +134,10 @@ class Joined:
 def soak(seconds: float, seed: int, step: float, session: Path) -> tuple[Watched, list[str]]:
     """Run; gives what was counted, and a sentence for each thing that does not hold."""
     clock, watched = SystemClock(), Watched()
-    settings = Settings(
-        RecogniserSettings(find.find_recogniser(language="en").path, threads=1),
-        LanguageModelSettings(find.find_translator(source="en", targets=["de"]).path, threads=1),
-        transcriber=TranscriberSettings(step=step),
+    settings = choose_models(
+        Settings(
+            RecogniserSettings(threads=1), LanguageModelSettings(threads=1), transcriber=TranscriberSettings(step=step)
+        )
     )
     joined = Joined(seconds, seed, watched, clock)
 
