@@ -22,6 +22,7 @@ from tests.audio.test_microphone import ScriptedCapture, Step, block, spans
 @pytest.fixture(autouse=True, scope="module")
 def no_waits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(live, "ON_A_MAC", False)  # where no program can be chosen
         patch.setattr(live, "RETRY_SECONDS", (0.001,))
         yield
 
