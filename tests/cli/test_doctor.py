@@ -112,6 +112,7 @@ def test_what_recognition_computes_on_is_reported(
 
 def test_a_mac_without_metal_gets_a_command_for_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("livetrans.lm.llama.cells.runs_on_cpu", lambda: True)
+    monkeypatch.setattr(doctor, "ON_A_MAC", False)
     assert doctor.check_translation().state == OK
     monkeypatch.setattr(doctor, "ON_A_MAC", True)
     found = doctor.check_translation()

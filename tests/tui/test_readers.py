@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 import segno
@@ -82,7 +82,7 @@ async def test_a_key_opens_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     async with on_stage(started(), server=ScriptedServer(LAN, "your network", True), size=(100, 24)) as stage:
         await stage.press("v")
         [(module, page)] = started_with
-        file = Path(urlsplit(page).path)
+        file = Path(unquote(urlsplit(page).path))
         assert module == "webbrowser" and "opened in the browser" in stage.text
         # Command lines can be read by every user, so the token is not in them.
         assert "AbCdEf" not in page and f"url={LAN}" in file.read_text()
