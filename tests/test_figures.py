@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from statistics import median_low
 
@@ -170,6 +171,30 @@ def test_every_place_has_the_same_figures(
         assert figures["NE screen"] == pytest.approx(end.ne_screen, abs=1e-6)
         assert figures["A/D %"] == pytest.approx(100 * (shown.accepted_per_draft or 0.0))
         assert figures["NE sums"] == pytest.approx(shown.ne_raw)
+
+
+@pytest.mark.parametrize("name", ["dialogue", *long(*((stem,) for stem in STREAMS[:-2] if stem != "dialogue"))])
+def test_the_default_takes_back_at_most_half_of_the_words_that_retranslation_takes_back(
+    name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Words as somebody sees them, with the marks that belong to them, whatever our own measure calls a change."""
+    taken_back = []
+    for method in ([], ["--method", "rt"]):
+        once = ["replay", str(RECORDINGS / f"{name}.jsonl"), "--from", "en", "--to", "de", "--speed", "max"]
+        assert run([*once, "--no-session", "--jsonl", "-", *method]) == 0
+        screen: list[str] = []
+        lines: dict[int, list[str]] = {}
+        count = 0
+        for event in map(json.loads, capfd.readouterr().out.splitlines()):
+            if event["event"] == "caption":
+                lines[event["segment_id"]] = event["text"].split()
+                now = [word for segment in sorted(lines) for word in lines[segment]]
+                count += len(screen) - len(
+                    [*takewhile(lambda pair: pair[0] == pair[1], zip(screen, now, strict=False))]
+                )
+                screen = now
+        taken_back.append(count)
+    assert 2 * taken_back[0] <= taken_back[1]
 
 
 COLUMNS, LINES = 104, 110

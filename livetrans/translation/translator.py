@@ -12,6 +12,7 @@ from livetrans.errors import ContextError, UsageError
 from livetrans.events import DecodingStats, Span, Transcript, Translation
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, text_of_tokens
+from livetrans.text import has_unspaced_script
 
 _OUTPUT_PER_SOURCE_TOKEN = 3
 _OUTPUT_AT_LEAST = 32
@@ -69,7 +70,9 @@ class Translator:
             stop = Stop(ratio * len(source), draft.shown_tokens, mask.k)
         decoded = self._decode(transcript, draft, prompt, source, decoding, stop)
         written, shown = len(decoded.tokens), draft.shown_tokens
-        hidden = 0 if is_whole or mask.mode == "none" else 1 if decoded.stats.stopped else min(mask.k, written)
+        hidden = 0 if is_whole or mask.mode == "none" else min(mask.k, written)
+        if decoded.stats.stopped:
+            hidden = 2 if self._ends_with_mark(decoded.tokens) else 1
         if stops and decoded.tokens[:shown] == draft.tokens[:shown]:
             # What is shown and stands stays shown, although the output ends closer after it than before.
             hidden = min(hidden, written - shown)
@@ -79,6 +82,13 @@ class Translator:
             kept = decoded.tokens[: written - hidden] if mask.mode == "output" else decoded.tokens
             self._drafts[segment] = Draft(kept, tokens, source, hidden - (written - len(kept)))
         return self._translation(transcript, decoded, decoding.method, hidden)
+
+    def _ends_with_mark(self, tokens: tuple[int, ...]) -> bool:
+        """Return whether the last token is punctuation of the word before it: with it, a word that is shown changes."""
+        before, text = self._text_of(tokens[:-1]), self._text_of(tokens)
+        mark = text[len(before) :]
+        is_mark = bool(mark) and not mark[0].isspace() and not any(map(str.isalnum, mark))
+        return is_mark and not has_unspaced_script(before[-1:])
 
     def forget(self, segment_id: int) -> None:
         """Drop the draft of a segment whose final is not translated."""

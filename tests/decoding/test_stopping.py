@@ -149,3 +149,17 @@ def test_a_word_that_is_not_due_waits_in_the_draft() -> None:
     [partial] = _translated(word_by_word_rule(certainty=30.0), [_update("abcde", 0)], ratio=1.0)
     assert partial.stats.stopped
     assert (len(partial.tokens), partial.hidden_tokens, len(_shown(partial))) == (5, 1, 4)
+
+
+def test_a_word_waits_for_the_mark_that_belongs_to_it() -> None:
+    """Of `a b c .` the mark is not due, and would change a `c` that is shown; in Japanese it would not."""
+
+    class Attached(ScriptedModel):
+        def detokenize(self, tokens: Sequence[int]) -> bytes:
+            return super().detokenize(tokens).replace(b" .", b".")
+
+    for last, shown in (("c", 2), ("か", 3)):
+        translator = Translator(Attached(word_by_word_rule(certainty=30.0)))
+        partial = translator.translate(_update(["a", "b", last, ".", "d"], 0), PROMPT, _DEFAULT, MaskSettings(), 0.8)
+        assert partial.stats.stopped and len(partial.tokens) == 4
+        assert len(_shown(partial)) == shown
