@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from livetrans.languages import parse_language
+
 UNNAMED = Path()
 """A model that is not chosen yet. `livetrans.models.chosen` replaces it, or a name, by the path of a model."""
 
@@ -305,10 +307,41 @@ class MeetingSettings:
         help="With --with-mic: the language for what you say. none only writes it down.",
     )
     names: tuple[str, ...] = option(
-        ("me", "them"), "--names ME,THEM", kind="names", commands=("listen",), needs=("with-mic",),
-        help="With --with-mic: the names of the two tracks.",
+        ("me", "them"), "--names ME,THEM", kind="names", commands=("listen", "mic", "replay"),
+        help="With --with-mic: the names of the two tracks. With --between: who speaks each language.",
     )
     """The microphone's track, then that of what the computer plays."""
+
+
+@dataclass(frozen=True, slots=True)
+class BetweenSettings:
+    """A conversation of two languages in one source of sound (`livetrans.speech.between`)."""
+
+    languages: tuple[str, ...] = option(
+        (), "--between LANGUAGES", kind="pair", everyday=True, in_file=False,
+        commands=("mic", "listen", "replay", "doctor"),
+        help="Two spoken languages, as in en,de. Each is translated into the other; what you read comes first. It "
+        "replaces --from and --to.",
+    )
+    names: tuple[str, ...] = ()
+    """Who speaks each of them; empty for the languages' names."""
+    model: Path = option(
+        UNNAMED, "--mt-back MODEL", default_text="that of --mt if it knows both directions", section="Models",
+        commands=("mic", "listen", "replay", "doctor"), needs=("between",),
+        help="Translator from the second language of --between into the first.",
+    )
+    prompt: str | None = None
+    """The prompt template of that translator; None for the one that fits it."""
+
+    def __post_init__(self) -> None:
+        if len(self.languages) not in (0, 2) or len(self.names) not in (0, 2):
+            raise ValueError("a conversation has two languages, and a name for each")
+
+    @property
+    def speakers(self) -> dict[str, str]:
+        """Who speaks, by language."""
+        names = self.names or [parse_language(code).name for code in self.languages]
+        return dict(zip(self.languages, names, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,6 +439,8 @@ class Settings:
     )
     meeting: MeetingSettings | None = None
     """None in a run of one track."""
+    between: BetweenSettings | None = None
+    """None in a run that translates in one direction."""
     prompt: PromptSettings = PromptSettings()
     gate: GateSettings = GateSettings()
     transcriber: TranscriberSettings = TranscriberSettings()
@@ -435,8 +470,11 @@ class Settings:
     def shows(self, track: str | None, language: str | None, target: str | None = None) -> bool:
         """Return whether captions of a track in a language are shown to a reader of `target`, by default the first.
 
-        A run into one language shows all.
+        A run into one language shows all. Of a conversation, each turn is shown in the language of who listens.
         """
+        if self.between and target is None:
+            mine, theirs = self.between.languages
+            return language == (theirs if track == self.between.speakers[mine] else mine)
         return len(self.targets) == 1 or language in (None, target or self.target_language) or self.is_microphone(track)
 
     def for_microphone(self) -> Settings:
@@ -445,6 +483,22 @@ class Settings:
         target = meeting.target or (self.source_language if self.source_language != "auto" else TRANSCRIPT_ONLY)
         spoken = meeting.spoken or self.target_language
         return replace(self, sources=(spoken,), targets=(spoken if target == TRANSCRIPT_ONLY else target,))
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """Names of the tracks, or of those who speak to each other, in their places; none where one is heard."""
+        names = self.between.speakers.values() if self.between else self.meeting.names if self.meeting else ()
+        return tuple(names)[::-1]
+
+    @property
+    def directions(self) -> tuple[Settings, ...]:
+        """The settings of each direction of a conversation, as of a run in it alone; of any other run its own."""
+        if not self.between:
+            return (self,)
+        mine, theirs = self.between.languages
+        there = replace(self, between=None, sources=(mine,), targets=(theirs,))
+        model = replace(self.language_model, model=self.between.model, prompt=self.between.prompt)
+        return there, replace(there, sources=(theirs,), targets=(mine,), language_model=model)
 
     @property
     def calm(self) -> str | None:
@@ -500,7 +554,7 @@ _STAGES: dict[str, Any] = {
     part.name: globals()[str(part.type).split()[0]] for part in fields(Settings) if "Settings" in str(part.type)
 }
 SECTIONS = {
-    "Languages": ("", "meeting"),
+    "Languages": ("", "meeting", "between"),
     "Models": ("recogniser", "language_model", "draft_model"),
     "Translation": ("prompt", "decoding", "mask"),
     "Listening": ("gate", "transcriber"),
@@ -539,7 +593,7 @@ class Setting:
         name, *values = self.option.needs or ("",)
         needed = SETTINGS.get(name)
         value = needed.of(settings) if needed else True
-        if value in values if values else value not in (None, False, UNNAMED):
+        if value in values if values else value not in (None, False, UNNAMED, ()):
             return None
         if values:
             return f"with --{name} {value}", f"choose --{name} {' or '.join(values)}"

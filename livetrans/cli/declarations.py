@@ -136,6 +136,17 @@ def language(text: str, *, word: str | None = None) -> str:
     return codes[0]
 
 
+def language_pair(text: str) -> tuple[str, ...]:
+    """Return the codes of two languages that a recogniser tells apart."""
+    from livetrans.languages import parse_language
+
+    codes = languages(text)
+    heard = {parse_language(code).whisper_code for code in codes}
+    if len(codes) != 2 or len(heard - {None}) != 2:
+        raise ValueError("is not two languages that a recogniser tells apart; write them as en,de.")
+    return codes
+
+
 def track_names(text: str) -> tuple[str, ...]:
     """Return two names with a comma between."""
     names = tuple(name.strip() for name in text.split(","))
@@ -205,3 +216,4 @@ def complete_file(context: click.Context, parameter: click.Parameter, typed: str
 LANGUAGES = Parsed(languages, complete_language)
 LANGUAGES_OR_AUTO = Parsed(partial(languages, word="auto"), complete_language)
 """The kinds of values of --to and --from."""
+LANGUAGE_PAIR = Parsed(language_pair, complete_language)

@@ -12,15 +12,15 @@ from typing import Any
 
 import click
 
-from livetrans.cli.declarations import LANGUAGES, LANGUAGES_OR_AUTO, AdvisingGroup
+from livetrans.cli.declarations import LANGUAGE_PAIR, LANGUAGES, LANGUAGES_OR_AUTO, AdvisingGroup
 from livetrans.cli.messages import confirmed, progress_bar, say
-from livetrans.config import ENGINES, UNNAMED, Settings
+from livetrans.config import ENGINES, UNNAMED, BetweenSettings, Settings
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import require_two_languages
 from livetrans.models.catalogue import RECOGNISER, Entry, entry_of, known_models
 from livetrans.models.chosen import (
     choose_recogniser,
-    choose_translator,
+    choose_translators,
     engines_of,
     fetchable_pair,
     find_named,
@@ -110,27 +110,40 @@ def list_command(as_json: bool) -> None:
 @click.argument("name", metavar="NAME")
 @_language("--from", "sources", type=LANGUAGES_OR_AUTO, default="en", help="For a purpose: spoken languages.")
 @_language("--to", "targets", type=LANGUAGES, default="de", help="For a purpose: caption languages.")
+@click.option("--between", metavar="LANGUAGES", type=LANGUAGE_PAIR, help="For a purpose: both ways between two languages.")
 @click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], help="For a purpose: as in `livetrans mic`.")
 @click.option("--yes", is_flag=True, help="Fetch without asking, even if the licence restricts the use.")
-def pull_command(name: str, sources: tuple[str, ...], targets: tuple[str, ...], engine: str, yes: bool) -> None:
+def pull_command(
+    name: str,
+    sources: tuple[str, ...],
+    targets: tuple[str, ...],
+    between: tuple[str, ...] | None,
+    engine: str,
+    yes: bool,
+) -> None:
     """Fetch a model, or a recogniser and a translator.
 
-    NAME small, good or best stands for a pair that knows --from and --to. Any other is a name from the list,
+    NAME small, good or best stands for a pair that knows --from and --to, or both ways of --between. Any other is a name from the list,
     owner/repository:file.gguf or owner/repository:Q4_K_M (a translator), owner/repository (a recogniser in
     faster-whisper's format), owner/repository:file.bin (in whisper.cpp's), or the address of its page on the hub. Run
     the same command again to continue a fetch that was cut.
     """
-    catalogue = known_models()
+    catalogue, settings = known_models(), Settings(sources=sources, targets=targets)
+    if between:
+        settings = Settings(sources=between, targets=between, between=BetweenSettings(between))
     wanted: tuple[Entry, ...]
     if name in catalogue.purposes:
-        require_two_languages(sources[0], targets[0])
-        wanted = fetchable_pair(name, Settings(sources=sources, targets=targets), engine)
+        if between is None:
+            require_two_languages(sources[0], targets[0])
+        wanted = fetchable_pair(name, settings, engine)
     else:
         wanted = (catalogue.wanted(name),)
     if not _pull_all(wanted, yes=yes):
         raise click.Abort
     if name in catalogue.purposes:
-        say(f"Ready: livetrans mic --from {','.join(sources)} --to {','.join(targets)}")
+        both = f"--between {','.join(between)}" if between else ""
+        languages = both or f"--from {','.join(sources)} --to {','.join(targets)}"
+        say(f"Ready: livetrans mic {languages}")
 
 
 @command.command("rm", short_help="Remove a model that was fetched.")
@@ -194,12 +207,12 @@ def offer_models(settings: Settings, *, yes: bool) -> None:
         return  # The run says what is missing for these languages.
     wanted: dict[Entry, FoundModel | None] = {}
     for entry, choose, named in (
-        (recogniser, choose_recogniser, settings.recogniser.model != UNNAMED),
-        (translator, choose_translator, settings.language_model.model != UNNAMED),
+        (recogniser, _recognisers, settings.recogniser.model != UNNAMED),
+        (translator, choose_translators, settings.language_model.model != UNNAMED),
     ):
         model = None
         with contextlib.suppress(ModelError):
-            model = choose(settings)
+            model, *_ = choose(settings)
         if named and model and model.embedded:
             return
         if not named and (model is None or model.embedded):
@@ -353,12 +366,16 @@ def _languages(entry: Entry) -> str:
 def _defaults() -> list[FoundModel]:
     """Return what `livetrans mic` loads without any option; print what keeps it from doing so."""
     defaults: list[FoundModel] = []
-    for choose in (choose_recogniser, choose_translator):
+    for choose in (_recognisers, choose_translators):
         try:
-            defaults.append(choose(Settings()))
+            defaults += choose(Settings())
         except ModelError as fault:
             say(f"livetrans: {fault}")
     return defaults
+
+
+def _recognisers(settings: Settings) -> list[FoundModel]:
+    return [choose_recogniser(settings)]
 
 
 def _as_json(model: FoundModel, is_default: bool) -> dict[str, Any]:

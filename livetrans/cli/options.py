@@ -23,6 +23,7 @@ import click
 from click.core import ParameterSource
 
 from livetrans.cli.declarations import (
+    LANGUAGE_PAIR,
     LANGUAGES,
     LANGUAGES_OR_AUTO,
     CountRange,
@@ -69,6 +70,7 @@ KINDS: dict[str, click.ParamType[Any]] = {
     "languages or auto": LANGUAGES_OR_AUTO,
     "method": click.Choice([*DECODERS, PAPER_METHOD]),
     "names": Parsed(track_names),
+    "pair": LANGUAGE_PAIR,
     "place": Parsed(lambda text: text if parse_serve_address(text) else None),
     "template": click.Choice(list(TEMPLATES)),
 }
@@ -227,10 +229,29 @@ def settings_of(context: click.Context) -> Settings:
     mine = settings.meeting.spoken if settings.meeting else None
     if mine and context.get_parameter_source("to") is ParameterSource.DEFAULT and mine != settings.source_language:
         settings = with_field(settings, "targets", (mine,))  # Who speaks it reads it.
-    require_two_languages(settings.source_language, settings.target_language)
+    settings = _between(context, settings)
+    if not settings.between:
+        require_two_languages(settings.source_language, settings.target_language)
     if settings.draft_model and settings.draft_model.model == UNNAMED:
         settings = replace(settings, draft_model=None)
     return settings
+
+
+def _between(context: click.Context, settings: Settings) -> Settings:
+    """Return the settings with all that `--between` sets: a conversation has no other languages."""
+    between, meeting = settings.between, settings.meeting
+    has_two = context.params.get("with_mic", "me" in context.params)
+    if not between or not between.languages:
+        if was_given("names") and not has_two:
+            other = "--with-mic or --between" if "with_mic" in context.params else "--between"
+            raise UsageError(f"--names has no effect without {other}; drop it, or add {other} LANGUAGES")
+        return replace(settings, between=None, meeting=meeting if "me" in context.params else None)
+    for name in ("from", "to", "with_mic"):
+        if was_given(name):
+            raise UsageError(f"--{name.replace('_', '-')} has no effect with --between; drop one of them")
+    is_named = meeting and context.get_parameter_source("names") not in (None, ParameterSource.DEFAULT)
+    between = replace(between, names=meeting.names if meeting and is_named else ())
+    return replace(settings, between=between, meeting=None, sources=between.languages, targets=between.languages)
 
 
 def was_given(name: str) -> bool:

@@ -62,7 +62,7 @@ _NOT_WITH_COMPARE = {
     "place",
     metavar="FILE",
     everyday=True,
-    help="Write the captions to FILE too: srt, vtt, txt or jsonl. Its ending is the format. {name} in it stands for "
+    help="Write to FILE too: srt, vtt, txt or jsonl. Its ending is the format. {name} in it stands for "
     "the recording's name; a folder stands for {name}.srt in it. With several languages in --to there is a file for "
     "each, such as talk.de.srt.",
 )
@@ -237,11 +237,15 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> 
         from livetrans.session.recorded import RecordedTranscripts
 
         transcripts = RecordedTranscripts(path, clock, real_time, notices)
-        settings = choose_models(replace(settings, recogniser=None, meeting=transcripts.meeting), warn)
+        settings = replace(settings, recogniser=None, meeting=transcripts.meeting)
+        if transcripts.between and not (settings.between or was_given("from") or was_given("to")):
+            pair = transcripts.between.languages
+            settings = replace(settings, between=transcripts.between, sources=pair, targets=pair)
+        settings = choose_models(settings, warn)
 
         def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
             notices.publish_to(publish)
-            return open_recorded(transcripts, publish, origin_of(path))
+            return open_recorded(transcripts, settings, publish, origin_of(path))
 
         return OpenSource(settings, clock, path.name, open_listening, None)
     settings = choose_models(settings, warn)

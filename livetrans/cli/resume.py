@@ -71,7 +71,7 @@ def _settings(unfinished: Unfinished, asr: str | None, mt: str | None, *, recogn
         SessionError: a value that no run takes: a session may come from a stranger.
     """
     recorded = unfinished.settings
-    settings = Settings(draft_model=recorded.draft_model, meeting=recorded.meeting)
+    settings = Settings(draft_model=recorded.draft_model, meeting=recorded.meeting, between=recorded.between)
     for key, setting in SETTINGS.items():
         stage = setting.field.partition(".")[0]
         if stage == "output" or key == "calm" or getattr(recorded, stage) is None:

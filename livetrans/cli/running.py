@@ -146,6 +146,8 @@ def serving(output: OutputSettings) -> Iterator[CaptionServer | None]:
 
 def _say_which_language(settings: Settings) -> None:
     """Say which of several languages a run with plain lines has: only the screen has keys for the others."""
+    if settings.between:
+        return
     if len(settings.sources) > 1:
         say(f"Plain output hears {settings.source_language} only (first of --from {','.join(settings.sources)}).")
     output = settings.output

@@ -143,7 +143,7 @@ class Monitor:
         self._memory = memory
         self._shown = Snapshot(settings or Settings())
         self._measures: defaultdict[str | None, CaptionMeasures] = defaultdict(CaptionMeasures)
-        """By language; under None in a run into one language, whatever captions say."""
+        """By language; under None in a conversation, and in a run into one language, whatever captions say."""
         self._progress: dict[str | None, SourceProgress] = {}
         """The newest of each track."""
         self._listened = 0.0
@@ -173,13 +173,21 @@ class Monitor:
 
     def measures(self, language: str | None) -> CaptionMeasures:
         """Return the measures of the captions in a language, which other threads may still write."""
-        return self._measures[language if len(self._shown.settings.targets) > 1 else None]
+        settings = self._shown.settings
+        return self._measures[language if len(settings.targets) > 1 and not settings.between else None]
+
+    def _counts(self, result: Translation | Caption) -> bool:
+        """Return whether a caption counts: in a conversation each turn does once, in the language it was put into."""
+        settings = self._shown.settings
+        if settings.between:
+            return settings.shows(result.track, result.language)
+        return not settings.is_microphone(result.track)
 
     def _fold(self, record: Record) -> None:
         match record.event:
-            case Translation() as translation if not self._shown.settings.is_microphone(translation.track):
+            case Translation() as translation if self._counts(translation):
                 self.measures(translation.language).add_translation(translation)
-            case Caption() as caption if not self._shown.settings.is_microphone(caption.track):
+            case Caption() as caption if self._counts(caption):
                 self.measures(caption.language).add_caption(caption, record.at)
             case Transcript(recognition=stats) if stats is not None:
                 self._shown = replace(self._shown, pass_seconds_last=stats.pass_seconds)

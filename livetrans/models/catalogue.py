@@ -52,6 +52,8 @@ class RunLanguages:
     @property
     def pull_options(self) -> str:
         """The options of `livetrans models pull` that fetch models for these languages."""
+        if self.directions == (self.spoken, self.spoken[::-1]):
+            return f"--between {','.join(self.spoken)}"
         spoken = self.spoken or ("en",)
         targets = dict.fromkeys(target for _, target in self.directions) or ("en" if spoken == ("de",) else "de",)
         return f"--from {','.join(spoken)} --to {','.join(targets)}"

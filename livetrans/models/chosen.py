@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from livetrans.config import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE, UNNAMED, Settings
+from livetrans.config import RECOGNISER_VARIABLE, TRANSLATOR_VARIABLE, UNNAMED, Settings, with_field
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import Notice
 from livetrans.installation import data_folder, is_installed
@@ -61,9 +62,13 @@ def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda 
         UsageError: a language that no recogniser knows, or a model that is not of the engine.
         ModelError: there is no such model; the sentence lists what was found, and how to fetch one.
     """
-    translator = choose_translator(settings)
-    prompt = settings.language_model.prompt or translator.prompt
-    settings = replace(settings, language_model=replace(settings.language_model, model=translator.path, prompt=prompt))
+    translator, *back = choose_translators(settings)
+    prompt = settings.language_model.prompt
+    settings = with_field(settings, "language_model.prompt", prompt or translator.prompt)
+    settings = with_field(settings, "language_model.model", translator.path)
+    for model in back:
+        settings = with_field(settings, "between.model", model.path)
+        settings = with_field(settings, "between.prompt", prompt or model.prompt)
     if settings.draft_model:
         draft = replace(settings.draft_model, model=find_model(DRAFT_MODEL, settings.draft_model.model).path)
         settings = replace(settings, draft_model=draft)
@@ -79,16 +84,26 @@ def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda 
     recogniser = replace(
         recogniser,
         model=model.path,
-        language=spoken[0],
-        other_languages=tuple(code for code in spoken[1:] if code),
+        language=None if settings.between else spoken[0],
+        other_languages=tuple(code for code in spoken[not settings.between :] if code),
         hot_words=tuple(term for term, _ in settings.prompt.glossary),
     )
     return replace(settings, recogniser=recogniser)
 
 
-def choose_translator(settings: Settings) -> FoundModel:
-    """Return the translator of a run; errors as in `find_model`."""
-    return find_model(TRANSLATOR, settings.language_model.model, languages_of(settings))
+def choose_translators(settings: Settings) -> list[FoundModel]:
+    """Return the translator of a run, of a conversation one for each direction; errors as in `find_model`.
+
+    One model for both directions is preferred: it takes half of the memory.
+    """
+    both, named = languages_of(settings), [way.language_model.model for way in settings.directions]
+    if settings.between and named[1] == UNNAMED:
+        with suppress(ModelError):
+            model = find_model(TRANSLATOR, named[0], both)
+            if model.fits(both):
+                return [model, model]
+    ways = [languages_of(way) for way in settings.directions]
+    return [find_model(TRANSLATOR, model, way) for model, way in zip(named, ways, strict=True)]
 
 
 def choose_recogniser(settings: Settings) -> FoundModel:
@@ -178,7 +193,7 @@ def with_other_engine(settings: Settings) -> Settings | None:
 
 def languages_of(settings: Settings) -> RunLanguages:
     """Return the languages of a run. Speech in the language of the captions is shown as heard."""
-    tracks = [settings, settings.for_microphone()] if settings.meeting else [settings]
+    tracks = [*settings.directions, *([settings.for_microphone()] if settings.meeting else [])]
     spoken = [source for track in tracks for source in track.sources]
     directions = [
         (track.source_language, target)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from livetrans.audio.capture import level_of
 from livetrans.clock import Clock
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice, Origin, SourceProgress, SpeechChunk, Transcript
+from livetrans.languages import parse_language
 from livetrans.run.publisher import Publish
 from livetrans.speech.transcriber import ONLY_LAST_PASSES
 
@@ -113,6 +114,8 @@ class Stages:
     """Name of the track; None in a run of one."""
     language: str | None = None
     """Code, written into transcripts that have none."""
+    speakers: Mapping[str, str] = field(default_factory=dict)
+    """Of a conversation: who speaks, by language; it names the tracks of transcripts."""
 
 
 class TrackStages:
@@ -123,7 +126,7 @@ class TrackStages:
         self.name = stages.track
         self._source = source
         self._gate, self._transcriber = stages.gate, stages.transcriber
-        self._language = stages.language
+        self._language, self._speakers = stages.language, stages.speakers
         self._publish = publish
         self._filter = passing
         self._heard = 0.0
@@ -179,6 +182,8 @@ class TrackStages:
             yield from self._named(self._transcriber.feed(speech))
 
     def _named(self, transcripts: list[Transcript]) -> Iterable[Transcript]:
+        if self._speakers:
+            return [with_speaker(transcript, self._speakers) for transcript in transcripts]
         if self.name is None:
             return transcripts
         return [
@@ -197,6 +202,16 @@ class TrackStages:
             recognition_seconds=self._transcriber.recognition_seconds,
             track=self.name,
         )
+
+
+def with_speaker(transcript: Transcript, speakers: Mapping[str, str]) -> Transcript:
+    """Return a conversation's transcript in the code of its pair, with who speaks; a third language is its own name."""
+    if transcript.language is None:
+        return transcript
+    language = parse_language(transcript.language)
+    pair = (code for code in speakers if parse_language(code).whisper_code == language.whisper_code)
+    code = next(pair, language.code)
+    return replace(transcript, language=code, track=speakers.get(code, language.name))
 
 
 def sound_of(source: Iterable[AudioChunk], stages: TrackStages, on_audio: OnAudio = lambda chunk: None) -> Sound:

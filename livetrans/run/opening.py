@@ -31,6 +31,7 @@ from livetrans.run.listening import (
     TrackStages,
     listen,
     sound_of,
+    with_speaker,
 )
 from livetrans.run.publisher import Publish
 from livetrans.run.runner import OpenListening
@@ -232,13 +233,16 @@ def open_recogniser(settings: RecogniserSettings, publish: Publish = lambda even
     return WhisperRecogniser(settings)
 
 
-def open_recorded(source: RecordedTranscripts, publish: Publish, origin: Origin | None = None) -> Listening:
+def open_recorded(
+    source: RecordedTranscripts, settings: Settings, publish: Publish, origin: Origin | None = None
+) -> Listening:
     """Open a recorded transcript stream, which needs no recogniser."""
+    speakers = settings.between.speakers if settings.between else {}
 
     def transcripts() -> Iterator[Transcript]:
         for transcript in source:
             publish(SourceProgress(transcript.end, source.duration, not transcript.final))
-            yield transcript
+            yield with_speaker(transcript, speakers) if speakers else transcript
 
     return Listening(transcripts(), source.pause, source.close, origin=origin)
 
@@ -254,16 +258,22 @@ def open_translating(settings: Settings, clock: Clock, publish: Publish) -> Tran
     with ExitStack() as opened:
         model = open_model(settings, clock, publish)
         opened.callback(model.close)
+        back = None
+        if settings.between and (way := settings.directions[1]).language_model.model != settings.language_model.model:
+            if settings.draft_model:
+                raise UsageError("--draft-model needs one translator for both directions; drop it, or --mt-back")
+            back = open_model(way, clock, publish)
+            opened.callback(back.close)
         prompt = prepare_prompt(model, settings, languages(settings))
         draft_model = open_draft_model(settings, model, prompt, publish)
         if draft_model:
             opened.callback(draft_model.model.close)
-        lanes = open_lanes(settings, model, prompt, draft_model, publish)
-        sampler = open_sampler(settings, model, clock, publish)
+        lanes = open_lanes(settings, model, prompt, draft_model, publish, back)
+        sampler = None if back else open_sampler(settings, model, clock, publish)
         engines = [engine_of(settings.recogniser.model)] if settings.recogniser else []
         packages = ["pywhispercpp" if engine == WHISPER_CPP else engine for engine in engines]
         translator = identify(model, settings.language_model.model, prompt, model.threads)
-        models = [model, draft_model.model] if draft_model else [model]
+        models = [model, *([draft_model.model] if draft_model else []), *([back] if back else [])]
         reload = reloading_once("translator", models, publish)
         return Translating(lanes, sign(translator, *packages), opened.pop_all().close, sampler, reload)
 

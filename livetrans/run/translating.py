@@ -54,10 +54,15 @@ class Lane:
         language is spoken than this run translates; a final also where it does not fit in the model's context.
         """
         spoken, source = transcript.language or settings.source_language, settings.source_language
+        if settings.between and transcript.language not in settings.between.languages:
+            # A third language is not translated, and nothing before its language is known.
+            if transcript.final or transcript.language:
+                self._show_as_heard(transcript, publish)
+            return None
         is_other = source != AUTO and not same_written_language(spoken, source)
-        is_of_other_track = transcript.track is not None and self.track is None and is_other
+        is_of_recorded_track = transcript.track is not None and self.track is None and not settings.between
         in_language = self.language is not None and same_written_language(spoken, self.language)
-        if self.stages is None or in_language or is_of_other_track:
+        if self.stages is None or in_language or (is_of_recorded_track and is_other):
             self._show_as_heard(transcript, publish)
             return None
         translator, prompts, presenter = self.stages
@@ -117,7 +122,8 @@ class Translating:
         wanted = {None, shown, *read}
         lanes = (lane for lane in self.lanes if lane.track in (None, transcript.track))
         for lane in sorted(lanes, key=lambda lane: (lane.language != shown, lane.language not in wanted)):
-            if not (transcript.final or is_microphone or lane.language in wanted or has_time()):
+            is_wanted = is_microphone or lane.language in wanted or settings.between
+            if not (transcript.final or is_wanted or has_time()):
                 return
             try:
                 update = lane.translate(transcript, settings, publish)
@@ -129,14 +135,15 @@ class Translating:
                 self.reload(error)
                 update = lane.translate(transcript, settings, publish)
             if self.sampler and update and not is_microphone:
-                self.sampler.add(update, is_shown=lane.language in (None, shown))
+                self.sampler.add(update, is_shown=bool(settings.between) or lane.language in (None, shown))
             elif self.sampler and transcript.final:
                 self.sampler.forget(lane.language, transcript.segment_id)
 
 
 def languages(settings: Settings) -> tuple[Language, Language]:
-    """Return the source and the target language of a run."""
-    return _spoken(settings.source_language), parse_language(settings.target_language)
+    """Return the source and the target language of a run, of a conversation those of its first direction."""
+    way = settings.directions[0]
+    return _spoken(way.source_language), parse_language(way.target_language)
 
 
 def _spoken(code: str) -> Language:
@@ -149,10 +156,12 @@ def open_lanes(
     prompt: Prompt,
     draft_model: DraftModel | None,
     publish: Publish,
+    back: LlamaModel | None = None,
 ) -> list[Lane]:
     """Open a lane for each language of the captions, the first one in the contexts that have evaluated `prompt`.
 
-    In a run of two tracks these are of what the computer plays, and one more is of the microphone.
+    In a run of two tracks these are of what the computer plays, and one more is of the microphone. `back`: the model of
+    a conversation's second direction, if that is another.
 
     Raises:
         UsageError: the translator does not know a language.
@@ -163,13 +172,15 @@ def open_lanes(
     lanes = [_open_lane(settings, model, prompt, pair, draft_model, notify)]
     has_terms = bool(settings.prompt.glossary) and TEMPLATES[prompt.name].terms
     others = [(settings, _translated(settings, target), target) for target in map(parse_language, settings.targets[1:])]
+    if settings.between:
+        others = [(way, *languages(way)) for way in settings.directions[1:]]
     if settings.meeting:
         others.append((settings.for_microphone(), *languages(settings.for_microphone())))
     for of_lane, source, target in others:
         if same_written_language(source.code, target.code):
             lanes.append(Lane(None, target.code))
             continue
-        context = model.another_context()
+        context = back or model.another_context()
         try:
             prepared = prepare_prompt(context, of_lane, (source, target))
         except UsageError:

@@ -116,7 +116,7 @@ class SharedLines:
     @property
     def _tracks(self) -> tuple[str, ...]:
         """Names of the tracks, in their places on the page. None in a run of one track."""
-        return self._settings.meeting.names[::-1] if self._settings and self._settings.meeting else ()
+        return self._settings.speakers if self._settings else ()
 
     @property
     def state_frame(self) -> bytes:

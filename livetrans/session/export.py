@@ -155,7 +155,7 @@ def _txt(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
 def _jsonl(spoken: Iterable[Spoken], which: Which) -> Iterator[str]:
     names = ("source", "target") if which == "both" else (which,)
     for caption in (item.caption for item in spoken):
-        head = {name: getattr(caption, name) for name in ("segment_id", "track", "start", "end", "final")}
+        head = {name: getattr(caption, name) for name in ("segment_id", "track", "language", "start", "end", "final")}
         texts = dict(zip(names, texts_of(caption, which), strict=False))
         yield dump(head | texts) + "\n"
 

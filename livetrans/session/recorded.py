@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from livetrans.clock import Clock, Pace
-from livetrans.config import MeetingSettings, Settings, after_key
+from livetrans.config import BetweenSettings, MeetingSettings, Settings, after_key
 from livetrans.errors import SessionError
 from livetrans.events import (
     Caption,
@@ -67,10 +67,13 @@ class RecordedTranscripts:
         self._real_time = real_time
         self.meeting: MeetingSettings | None = None
         """The two tracks of a recorded meeting, with the languages of the microphone's; None for any other stream."""
+        self.between: BetweenSettings | None = None
+        """The languages of a recorded conversation and who speaks them, without its models."""
         self._recorded: list[_Timed] = []
         for item in _read(path, notify):
             if isinstance(item, RunStarted):
-                self.meeting = item.settings.meeting
+                self.meeting, between = item.settings.meeting, item.settings.between
+                self.between = between and BetweenSettings(between.languages, between.names)
             else:
                 self._recorded.append(item)
         if not self._recorded:
@@ -234,7 +237,7 @@ class Unfinished:
             begin = self._heard[track]
             return begin if length - begin > _END else None
         begin = self.origin.start if self.origin else 0.0
-        of_track = [one for one in self._newest.values() if one.track == track and one.text]
+        of_track = [one for one in self._newest.values() if self._heard_on(one) == track and one.text]
         begin = max((one.end for one in of_track if one.final), default=begin)
         growing = (one for one in of_track if not one.final and one.end > begin)
         following = min((max(one.start, begin) for one in growing), default=begin)
@@ -253,11 +256,15 @@ class Unfinished:
             if last.final:
                 if not self._is_shown(last):
                     found.append(last)
-            elif last.end > rests.get(last.track, math.inf):
+            elif last.end > rests.get(self._heard_on(last), math.inf):
                 found.append(replace(_as_final(last), committed=""))
             elif last.text:
                 found.append(_as_final(last))
         return found
+
+    def _heard_on(self, transcript: Transcript) -> str | None:
+        """Return the name of the track of its sound: those of a conversation are who spoke, in the sound of one."""
+        return None if self.settings.between else transcript.track
 
     def _is_shown(self, final: Transcript) -> bool:
         """Return whether a final was shown in every language of its track."""

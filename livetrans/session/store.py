@@ -107,6 +107,8 @@ class Summarising:
                 pass
 
     def _languages(self, settings: Settings) -> str:
+        if settings.between:
+            return " ↔ ".join(settings.between.languages)
         pairs = [(tuple(self._spoken), settings.targets)]
         if settings.meeting:
             mine = settings.for_microphone()

@@ -98,8 +98,7 @@ class LivetransApp(App[str]):
         self._sink = ScreenSink(self)
         self._top = TopBar(self._full_title(), limit)
         self._history = History(self._show_source, output.source_line)
-        tracks = settings.meeting.names[::-1] if settings.meeting else (None,)
-        self._current = Panes(tracks, self._show_source, output.source_line)
+        self._current = Panes(settings.speakers or (None,), self._show_source, output.source_line)
         self._loading_bar = Loading()
         self._search = Search()
         self._messages = Messages()
@@ -186,7 +185,8 @@ class LivetransApp(App[str]):
             self._show_current()
 
     def _show_language(self, event: Caption | Gap | Transcript) -> None:
-        if isinstance(event, Transcript) and not self._pipeline.settings.is_microphone(event.track):
+        settings = self._pipeline.settings
+        if isinstance(event, Transcript) and not (settings.between or settings.is_microphone(event.track)):
             if event.language not in (None, self._detected):
                 self._detected = event.language
                 self._top.rename(self._full_title())

@@ -95,6 +95,11 @@ class Board:
                 whole = join_text(whole, newest.text)
         return committed, whole[len(committed) :]
 
+    def forget(self, segment_id: int) -> None:
+        """Drop an unfinished segment: another board shows it."""
+        self._current.pop(segment_id, None)
+        self._transcripts.pop(segment_id, None)
+
     def clear(self) -> None:
         """Remove the history and current finals. Unfinished captions stay."""
         self.history.clear()
@@ -109,18 +114,22 @@ class Board:
 
 
 class Boards:
-    """The boards of a run: one for each language, of which one is shown, and one for the microphone of a meeting."""
+    """The boards of a run: one for each language, of which one is shown, and one for the microphone of a meeting.
+
+    A conversation has one for each speaker, with the translations of what they say.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._of = {language: Board() for language in settings.targets}
+        self._of = {} if settings.between else {language: Board() for language in settings.targets}
         self._microphone = [Board()] if settings.meeting else []
+        self._speakers = {name: Board() for name in settings.speakers} if settings.between else {}
         self._language = settings.target_language
 
     @property
     def shown(self) -> list[Board]:
         """The shown boards, one for each track, in their places."""
-        return [self._of[self._language], *self._microphone]
+        return [*self._speakers.values()] or [self._of[self._language], *self._microphone]
 
     def show(self, language: str) -> None:
         self._language = language
@@ -129,7 +138,7 @@ class Boards:
     def history(self) -> list[Caption]:
         """The captions that became history on the shown boards, in the order of speech where there are two."""
         found = list(chain.from_iterable(board.history for board in self.shown))
-        return sorted(found, key=lambda caption: caption.start) if self._microphone else found
+        return sorted(found, key=lambda caption: caption.start) if len(self.shown) > 1 else found
 
     @property
     def captions(self) -> list[Caption]:
@@ -139,20 +148,36 @@ class Boards:
     def feed(self, event: Caption | Transcript | Gap) -> list[Caption]:
         """Pass an event to the boards of its languages. Return what became history on the shown ones."""
         finished: list[Caption] = []
-        if self._settings.is_microphone(event.track):
+        if self._speakers:
+            finished = self._feed_speakers(event)
+        elif self._settings.is_microphone(event.track):
             finished = self._microphone[0].feed(event)
         else:
             for language, board in self._of.items():
                 if len(self._of) == 1 or not isinstance(event, Caption) or event.language == language:
                     new = board.feed(event)
                     finished = new if language == self._language else finished
-        if finished and self._microphone:
+        if finished and len(self.shown) > 1:
             # A final of the other track that began earlier goes before it.
             finished = [final for board in self.shown for final in board.end_before(finished[-1].start)] + finished
         return finished
 
+    def _feed_speakers(self, event: Caption | Transcript | Gap) -> list[Caption]:
+        """Pass an event to the board of who spoke; to both, as long as nobody knows who does."""
+        if isinstance(event, Caption) and not self._settings.shows(event.track, event.language):
+            return []
+        if isinstance(event, Transcript) and not event.language:
+            return [final for board in self.shown for final in board.feed(event)]
+        # A third language, and the mark of a gap, stand above.
+        place = self._speakers.get(event.track or "", self.shown[0])
+        if not isinstance(event, Gap):
+            for board in self.shown:
+                if board is not place:
+                    board.forget(event.segment_id)
+        return place.feed(event)
+
     def clear(self) -> None:
-        for board in (*self._of.values(), *self._microphone):
+        for board in (*self._of.values(), *self._microphone, *self._speakers.values()):
             board.clear()
 
 

@@ -184,8 +184,10 @@ def languages_of(settings: Settings, detected: str | None) -> str:
     """Return the languages of a run for the top bar.
 
     Examples: `en → de`; `auto (French) → de` with a detected language; `en → de (t: fr)` with a key for another one;
-    `en → de, me: de → en` in a run of two tracks.
+    `en → de, me: de → en` in a run of two tracks; `en ↔ de` in a conversation.
     """
+    if settings.between:
+        return " ↔ ".join(settings.between.languages)
     spoken, others = settings.source_language, ", ".join(settings.targets[1:])
     heard = f"{spoken} ({name_of(detected)})" if spoken == AUTO and detected else spoken
     theirs = f"{heard} → {settings.target_language}" + (f" (t: {others})" if others else "")

@@ -90,7 +90,9 @@ OF_KINDS = {
     "languages or auto": "French,auto",
     "jsonl": "-",
     "names": "I,you",
+    "pair": "fr,German",
 }
+NEEDED = {"gamma": "--draft-model tower", "mt-back": "--between en,de"}
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
@@ -110,8 +112,7 @@ def test_every_option_reaches_its_setting(seen: Seen, setting: Setting, tmp_path
     def command(settings: Settings) -> None:
         found.append(settings)
 
-    needed = ["--draft-model", "tower"] if setting.key == "gamma" else []
-    command.main([*needed, flag, *([] if option.is_flag else [text])], standalone_mode=False)
+    command.main([*NEEDED.get(setting.key, "").split(), flag, *([] if option.is_flag else [text])], standalone_mode=False)
     if setting.key == "method":
         assert found[0].decoding == PAPER.decoding
     elif not option.is_flag:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.config import UNNAMED, OutputSettings, Settings
+from livetrans.config import UNNAMED, BetweenSettings, OutputSettings, Settings
 from livetrans.errors import SessionError
 from livetrans.events import Caption, Event, Notice, Record, RunStarted, Translation
 from livetrans.session import codec
@@ -27,6 +27,8 @@ SECONDS = st.integers(-(10**12), 10**12).map(lambda count: count / 10**6)
 st.register_type_strategy(float, SECONDS)
 st.register_type_strategy(Path, st.sampled_from([UNNAMED, Path("whisper-small"), Path("süß.gguf")]))
 CODES = st.lists(st.text(), min_size=1).map(tuple)
+PAIRS = st.sampled_from([("en", "de"), ("pt-BR", "zh-Hant")])
+st.register_type_strategy(BetweenSettings, st.builds(BetweenSettings, PAIRS, st.sampled_from([(), ("Ana", "Ben")])))
 PARTS = {field.name: ... for field in fields(Settings)} | {"output": st.just(OutputSettings())}
 st.register_type_strategy(Settings, st.builds(Settings, **PARTS | {"sources": CODES, "targets": CODES}))
 WRITTEN = [to_dict(Record(float(at), event)) for at, event in enumerate(EVENTS)]

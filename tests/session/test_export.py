@@ -97,6 +97,7 @@ def test_text_and_json_lines(tmp_path: Path) -> None:
     assert lines[1] == {
         "segment_id": 1,
         "track": None,
+        "language": None,
         "start": 2.0,
         "end": 3.0,
         "final": True,
