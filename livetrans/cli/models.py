@@ -110,7 +110,9 @@ def list_command(as_json: bool) -> None:
 @click.argument("name", metavar="NAME")
 @_language("--from", "sources", type=LANGUAGES_OR_AUTO, default="en", help="For a purpose: spoken languages.")
 @_language("--to", "targets", type=LANGUAGES, default="de", help="For a purpose: caption languages.")
-@click.option("--between", metavar="LANGUAGES", type=LANGUAGE_PAIR, help="For a purpose: both ways between two languages.")
+@click.option(
+    "--between", metavar="LANGUAGES", type=LANGUAGE_PAIR, help="For a purpose: both ways between two languages."
+)
 @click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], help="For a purpose: as in `livetrans mic`.")
 @click.option("--yes", is_flag=True, help="Fetch without asking, even if the licence restricts the use.")
 def pull_command(

@@ -112,7 +112,9 @@ def test_every_option_reaches_its_setting(seen: Seen, setting: Setting, tmp_path
     def command(settings: Settings) -> None:
         found.append(settings)
 
-    command.main([*NEEDED.get(setting.key, "").split(), flag, *([] if option.is_flag else [text])], standalone_mode=False)
+    command.main(
+        [*NEEDED.get(setting.key, "").split(), flag, *([] if option.is_flag else [text])], standalone_mode=False
+    )
     if setting.key == "method":
         assert found[0].decoding == PAPER.decoding
     elif not option.is_flag:
