@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from pathlib import Path
 
 from livetrans.config import BetweenSettings, Settings
 from livetrans.events import Caption, Event, Record, RunStarted, Transcript, Translation
