@@ -166,7 +166,7 @@ class Transcript:
     language: str | None = None
     """Code of the spoken language, if the recogniser detected it or the track has its own."""
     track: str | None = None
-    """Name of its track, such as `me`, or of who speaks in a conversation; else None. Segment ids are unique over all."""
+    """Name of its track, such as `me`, or of who speaks in a conversation; else None. Segment ids are unique."""
     ended: bool = False
     """Whether the next segment has begun although this one is not final yet."""
 

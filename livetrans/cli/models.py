@@ -125,10 +125,10 @@ def pull_command(
 ) -> None:
     """Fetch a model, or a recogniser and a translator.
 
-    NAME small, good or best stands for a pair that knows --from and --to, or both ways of --between. Any other is a name from the list,
-    owner/repository:file.gguf or owner/repository:Q4_K_M (a translator), owner/repository (a recogniser in
-    faster-whisper's format), owner/repository:file.bin (in whisper.cpp's), or the address of its page on the hub. Run
-    the same command again to continue a fetch that was cut.
+    NAME small, good or best stands for a pair that knows --from and --to, or both ways of --between. Any other is a
+    name from the list, owner/repository:file.gguf or owner/repository:Q4_K_M (a translator), owner/repository (a
+    recogniser in faster-whisper's format), owner/repository:file.bin (in whisper.cpp's), or the address of its page on
+    the hub. Run the same command again to continue a fetch that was cut.
     """
     catalogue, settings = known_models(), Settings(sources=sources, targets=targets)
     if between:
