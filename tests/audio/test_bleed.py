@@ -45,7 +45,9 @@ def speech_seconds(sound: Sound) -> float:
     return sum(len(chunk.samples) for chunk in speech) / SAMPLE_RATE
 
 
-@pytest.mark.parametrize(("decibels", "delay"), [(-6, 0.005), (-12, 0.04), (-20, 0.12)])
+@pytest.mark.parametrize(
+    ("decibels", "delay"), [(-6, 0.005), pytest.param(-12, 0.04, marks=pytest.mark.long), (-20, 0.12)]
+)
 def test_bleed_alone_opens_no_gate(decibels: float, delay: float, played: Sound) -> None:
     heard = as_samples(bleed(played, decibels, delay) + microphone(len(played)))
     assert speech_seconds(heard) > 0.5 * len(played) / SAMPLE_RATE

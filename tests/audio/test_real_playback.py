@@ -144,6 +144,7 @@ def test_all_programs_are_heard_without_a_choice_and_silence_is_no_gap(server: S
     assert ear.notices("warning") == [] and ear.gaps() == []
 
 
+@pytest.mark.long
 def test_another_program_that_matches_is_heard_once_the_first_has_stopped(server: SoundServer, count: Path) -> None:
     with hearing("zoom") as ear:
         for name in ("zoom notes", "ZOOM VoiceEngine"):

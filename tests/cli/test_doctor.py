@@ -14,7 +14,7 @@ import pytest
 
 from livetrans.cli import doctor, run
 from livetrans.cli.doctor import BROKEN, OK, WARNING, Trial, run_trial, trial_finding
-from livetrans.clock import SystemClock
+from livetrans.clock import Clock, SystemClock
 from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.errors import ModelError, SourceError
 from livetrans.events import Notice, Record
@@ -45,11 +45,23 @@ def settings(recogniser_path: Path, translator_path: Path) -> Settings:
     return Settings(RecogniserSettings(recogniser_path), LanguageModelSettings(translator_path))
 
 
-def test_the_report_fits_a_terminal_and_names_what_it_measured(
+def test_the_report_fits_a_terminal_and_has_the_figures_of_its_run(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    trials: list[Trial] = []
+
+    def trial(settings: Settings, clock: Clock) -> Trial:
+        trials.append(run_trial(settings, clock))
+        return trials[-1]
+
     monkeypatch.setattr(doctor, "SPEECH_SECONDS", 4.0)
+    monkeypatch.setattr(doctor, "run_trial", trial)
     assert run(["doctor"]) == 0
+    [measured] = trials
+    assert measured.finished and measured.heard == pytest.approx(4.0, abs=0.1)
+    assert measured.lag is not None and measured.lag_95 is not None and 0 < measured.lag <= measured.lag_95
+    assert 0 < measured.recognising < 4 and 0 < measured.translating < 4
+    assert no_thread_left()
     printed, errors = capfd.readouterr()
     assert errors == ""
     lines = printed.splitlines()
@@ -222,15 +234,6 @@ def test_a_microphone_that_hears_nothing_is_a_warning_with_advice(level: float, 
     found = doctor.check_microphone(lambda: ("USB Headset", level))
     assert found.state == state and "USB Headset" in found.text
     assert (found.advice is None) == (state == OK)
-
-
-def test_figures_are_those_of_the_run(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "SPEECH_SECONDS", 4.0)
-    measured = run_trial(settings, SystemClock())
-    assert measured.finished and measured.heard == pytest.approx(4.0, abs=0.1)
-    assert measured.lag is not None and measured.lag_95 is not None and 0 < measured.lag <= measured.lag_95
-    assert 0 < measured.recognising < 4 and 0 < measured.translating < 4
-    assert no_thread_left()
 
 
 class SlowModel(FaultyModel):

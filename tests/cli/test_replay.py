@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
-from livetrans.cli import run
+from livetrans.cli import replay, run
+from livetrans.clock import SystemClock
 from livetrans.session.store import find_session, summaries
+from tests.run.faults import ScaledClock
 from tests.session.examples import without_times
 
 pytestmark = pytest.mark.usefixtures("translator_path", "recogniser_path")
@@ -107,8 +109,10 @@ def test_plain_lines_are_the_finals(played: Played) -> None:
 
 
 def test_full_speed_repeats_itself_and_real_time_gives_the_same_finals(
-    played: Played, capfd: pytest.CaptureFixture[str]
+    played: Played, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Real time passes twice as fast as on the machine."""
+    monkeypatch.setattr(replay, "SystemClock", lambda: ScaledClock(SystemClock(), 2.0))
     runs = []
     for speed in ("max", "real"):
         assert run(["replay", *SHORT, "--speed", speed, "--no-session", "--jsonl=-"]) == 0

@@ -74,10 +74,9 @@ UNUSABLE = {
 """Settings without an option, and values with which no run works."""
 
 
-@pytest.mark.parametrize("field", UNUSABLE)
 @pytest.mark.usefixtures("translator_path")
 def test_settings_without_an_option_are_not_taken_from_a_session(
-    field: str, either_path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    either_path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may come from a stranger; its sound is recognised with the defaults."""
     monkeypatch.setenv(MODELS_VARIABLE, str(either_path.parent))
@@ -86,8 +85,10 @@ def test_settings_without_an_option_are_not_taken_from_a_session(
     assert run(["replay", str(DEMO), *part]) == 0
     lines = [json.loads(line) for line in (session / "events.jsonl").read_text().splitlines()]
     kept = [line for line in lines if line["event"] in ("notice", "run_started")]
-    stage, _, name = field.partition(".")
-    kept[-1]["settings"][stage][name] = UNUSABLE[field]
+    for field, value in UNUSABLE.items():
+        stage, _, name = field.partition(".")
+        assert name in kept[-1]["settings"][stage]
+        kept[-1]["settings"][stage][name] = value
     (session / "events.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in kept))
     assert run(["resume", str(session)]) == 0
     assert "kept in" in capfd.readouterr().err
@@ -130,6 +131,9 @@ def test_a_language_of_a_session_that_is_not_known_is_named(tmp_path: Path, caps
     assert "unknown language 'klingon'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "either_path", ["faster-whisper", pytest.param("whisper.cpp", marks=pytest.mark.long)], indirect=True
+)
 @pytest.mark.usefixtures("translator_path")
 def test_a_replay_that_was_killed_goes_on_with_its_file_while_that_is_the_same(
     either_path: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

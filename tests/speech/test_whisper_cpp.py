@@ -235,7 +235,10 @@ def test_its_process_ends_with_the_run(end: signal.Signals, hangs: bool, cpp_rec
     recording = ROOT / "recordings" / "demo.flac"
     command = [sys.executable, "-m", "livetrans", "replay", str(recording), "--asr", str(cpp_recogniser_path)]
     with subprocess.Popen(
-        [*command, "--plain", "--no-session", "--jsonl=-"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [*command, "--speed", "max", "--no-session", "--jsonl=-"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     ) as run:
         assert run.stdout
         next(line for line in run.stdout if '"transcript"' in line)
