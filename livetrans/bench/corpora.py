@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from livetrans.bench.runfile import CorpusSummary, Segment
+from livetrans.bench.runfile import BEGINNING, CorpusSummary, Segment
 from livetrans.clock import ManualClock
 from livetrans.errors import SessionError, UsageError
 from livetrans.events import Notice, Transcript
-from livetrans.files import may_be_json_lines, read_text
+from livetrans.files import begins_with, may_be_json_lines, read_text
 from livetrans.languages import AUTO, Language, same_written_language
 from livetrans.session.codec import EVENTS_FILE
 from livetrans.session.recorded import RecordedTranscripts
@@ -154,13 +154,14 @@ def recorded_corpus(
 
 
 def find_streams(path: Path) -> list[Path]:
-    """Return the streams at a path, in the order of their names."""
+    """Return the streams at a path, in the order of their names; the run files in a folder are none."""
     if (path.is_file() and may_be_json_lines(path)) or (path / EVENTS_FILE).is_file():
         return [path]
     if not path.is_dir():
         problem = f"{path} is not a transcript stream" if path.exists() else f"there is no transcript stream {path}"
         raise UsageError(f"{problem}; give a session, a .jsonl file or a folder of them")
-    streams = [entry for entry in path.iterdir() if entry.suffix == ".jsonl" or (entry / EVENTS_FILE).is_file()]
+    found = [entry for entry in path.iterdir() if entry.suffix == ".jsonl" or (entry / EVENTS_FILE).is_file()]
+    streams = [entry for entry in found if not begins_with(entry, BEGINNING)]  # A run may be written beside them.
     if not streams:
         raise UsageError(f"{path} holds no session and no .jsonl file; name a folder of transcript streams")
     return sorted(streams)

@@ -122,15 +122,17 @@ class MeasuredRun:
 
     def with_references(self, finals: Sequence[str]) -> Iterator[tuple[str, str, str]]:
         """Yield source, final and reference of each segment that has one, and of each whole stream that has one."""
+        missing = Counter(segment.stream for segment in self.file.segments)
         source = hypothesis = ""
         stream = None
         for segment, final in zip(self.segments, finals, strict=True):
+            missing[segment.stream] -= 1
             if segment.reference is not None:
                 yield segment.source, final, segment.reference
             if segment.stream != stream:
                 stream, source, hypothesis = segment.stream, "", ""
             source, hypothesis = join_text(source, segment.source), join_text(hypothesis, final)
-            if segment.stream_reference is not None:
+            if segment.stream_reference is not None and not missing[segment.stream]:
                 yield source, hypothesis, segment.stream_reference
 
     def shown(self, update: Update, hidden: int = 0) -> Sequence[Hashable]:

@@ -31,6 +31,9 @@ from livetrans.text import nearest
 FORMAT = 1
 """Version of the format, written into the header; raised when an old reader would misread a new file."""
 
+BEGINNING = b'{"line": "header"'
+"""The first bytes of a run file."""
+
 Unit = tuple[int, int, str]
 """Repeat, segment and label of the method."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from livetrans.bench.corpora import Corpus, recorded_corpus, text_corpus
+from livetrans.bench.corpora import Corpus, find_streams, recorded_corpus, text_corpus
 from livetrans.bench.measures import MODEL_UNIT, MeasuredRun, MeasureSettings
 from livetrans.bench.run import (
     METHOD_SETS,
@@ -31,6 +31,7 @@ from livetrans.bench.tables import make_table
 from livetrans.cli.bench import print_tables, step_bar, threads_option, time_option
 from livetrans.cli.declarations import CountRange, NumberRange
 from livetrans.cli.messages import progress_bar, say
+from livetrans.cli.options import was_given
 from livetrans.cli.running import HeardProgress, OpenSource
 from livetrans.config import TRANSLATOR_VARIABLE, DecodingSettings, LanguageModelSettings, SamplingSettings
 from livetrans.errors import SourceError, UsageError
@@ -42,7 +43,7 @@ from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.models.catalogue import TRANSLATOR, RunLanguages
 from livetrans.models.chosen import DOUBLE_MODEL, DRAFT_MODEL, find_model
 from livetrans.run.translating import languages as languages_of
-from livetrans.session.codec import dump, to_dict
+from livetrans.session.codec import dump, events_file, to_dict
 from livetrans.session.store import path_or_session
 from livetrans.signature import identify, machine, versions
 
@@ -149,6 +150,9 @@ def _run(options: Any) -> Path:
     corpus_name = corpus.summary.name.removesuffix(".jsonl").removesuffix(".txt")
     name = f"{corpus_name}.{languages[0].code}-{languages[1].code}.{translator.path.stem}.jsonl"
     output = options.output or Path(name)
+    translated = find_streams(path_or_session(str(options.recorded))) if options.recorded else [options.source]
+    if output.resolve() in [events_file(file).resolve() for file in (*translated, *filter(None, [options.reference]))]:
+        raise UsageError(f"{output} is what is to be translated; choose another name with -o")
     prompt = options.prompt or translator.prompt
     write_run(
         output,
@@ -249,6 +253,10 @@ def _corpus(options: Any, languages: tuple[Language, Language]) -> Corpus:
             sentences=sentences,
             minimum_words=options.minimum_words,
         )
+    for name in ("words", "minimum_words"):
+        if was_given(name):
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} is for --source: a recorded stream has its own updates; drop it")
     path = path_or_session(str(options.recorded))
     return recorded_corpus(path, options.reference, languages, sentences=sentences, notify=lambda n: say(n.text))
 
@@ -266,13 +274,15 @@ def compare_methods(source: OpenSource, written: str, repeats: int, format_: str
     methods = parse_methods(written)
     if len(methods) < 2:
         raise UsageError("--compare needs two methods or more, for example rt,ssbd")
-    check_models(methods, settings.draft_model is not None, has_double_model=False)
+    draft_file = settings.draft_model.model if settings.draft_model else None
+    if not was_given("draft_model") and not any(method.uses_draft_model for method in methods):
+        draft_file = None
+    check_models(methods, draft_file is not None, has_double_model=False)
     with TemporaryDirectory() as folder:
         stream, output = Path(folder, f"{Path(source.title).stem}.jsonl"), Path(folder, "run.jsonl")
         if not _record(source, stream):
             raise SourceError("nothing was recognised, so there is nothing to compare; choose a recording with speech")
         corpus = recorded_corpus(stream, None, pair)
-        draft_file = settings.draft_model.model if settings.draft_model else None
         write_run(output, corpus, pair, methods, settings.language_model, repeats=repeats, draft_file=draft_file)
         mask_k = settings.mask.k if settings.mask.mode == "display" else 0
         run = MeasuredRun(read_run(output), MeasureSettings(MODEL_UNIT, shown_mask_k=mask_k))

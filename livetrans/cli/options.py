@@ -232,7 +232,8 @@ def settings_of(context: click.Context) -> Settings:
     settings = _between(context, settings)
     if not settings.between:
         require_two_languages(settings.source_language, settings.target_language)
-    if settings.draft_model and settings.draft_model.model == UNNAMED:
+    is_usable = DECODERS[settings.decoding.method].draft_model != "none" or was_given("draft_model")
+    if settings.draft_model and (settings.draft_model.model == UNNAMED or not is_usable):
         settings = replace(settings, draft_model=None)
     return settings
 
@@ -259,6 +260,16 @@ def was_given(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
+_COMPARED = "with --compare, whose methods have settings of their own (ssbd@0.5)", "replay without --compare"
+
+
+def _is_of_method(setting: Setting, settings: Settings) -> bool:
+    """Return whether a comparison has the setting from its methods, not from the run."""
+    if setting.key == "mask":
+        return settings.mask.mode == "output"
+    return setting.field.startswith(("decoding.", "calm", "prompt.history", "draft_model.gamma"))
+
+
 def _refuse_without_effect(context: click.Context, settings: Settings) -> None:
     """Refuse an option on the command line that has no effect with the others.
 
@@ -275,8 +286,13 @@ def _refuse_without_effect(context: click.Context, settings: Settings) -> None:
         for other in context.command.params if option.needs not in SETTINGS else ():
             if other.name == option.needs.replace("-", "_") and context.params[other.name] in (None, False):
                 found = (f"without {other.opts[-1]}", f"add {other.opts[-1]} {other.metavar or ''}".rstrip())
-        # The methods of --compare take what they need of the settings.
-        if found and not (option.setting and context.params.get("compare")):
+        if option.setting and context.params.get("compare"):
+            found = _COMPARED if _is_of_method(option.setting, settings) else None
+        if found:
+            found = (
+                found[0].replace(f"--method {settings.decoding.method}", f"--method {context.params['method']}"),
+                found[1],
+            )
             if found[0] == f"with --{option.needs}" and not was_given(option.needs.replace("-", "_")):
                 key = f"the key {option.needs} of the configuration file"
                 found = f"with {key}", "remove that key"

@@ -15,7 +15,7 @@ from livetrans.audio.source import WHOLE, Part, ReplayClock
 from livetrans.bench.tables import FORMATS
 from livetrans.cli.declarations import CountRange, Parsed, complete_file_or_session, instant
 from livetrans.cli.messages import say, warn
-from livetrans.cli.options import run_command, run_option, wants_screen, was_given
+from livetrans.cli.options import RunOption, run_command, run_option, wants_screen, was_given
 from livetrans.cli.running import Ended, OpenSource, run_at_once, run_live
 from livetrans.cli.sessions import format_of
 from livetrans.clock import Clock, SystemClock
@@ -35,7 +35,8 @@ STDIN, STDIN_NAME = "-", "standard input"
 OFFLINE_STEP = 8.0
 """Seconds of new audio per recognition pass; pauses end segments before it is reached."""
 _NOT_WITH_COMPARE = {
-    "-o": "place", "--jsonl": "jsonl", "--session": "session", "--name": "name", "--keep-audio": "keep_audio"
+    "-o": "place", "--jsonl": "jsonl", "--session": "session", "--name": "name", "--keep-audio": "keep_audio",
+    "--caption-file": "caption_file",
 }  # fmt: skip
 """What a comparison does not write, with the names of the options' values."""
 
@@ -129,6 +130,8 @@ def command(
     if len(files) > 1:
         _refuse_for_several(settings.output, real_time, compare)
     files = tuple(file if file == STDIN else str(path_or_session(str(input_path(file)))) for file in files)
+    if all(map(_is_recorded, files)):
+        _refuse_options_of_sound()
     outputs = _output_files(place, files, settings.targets, force) if place is not None else {}
     if compare is not None and len(settings.targets) > 1:
         raise UsageError(f"--compare translates into one language; give one of {', '.join(settings.targets)} with --to")
@@ -174,6 +177,20 @@ def _refuse_for_several(output: OutputSettings, real_time: bool, compare: str | 
         raise UsageError("several files are replayed with --offline or --speed max; add one of them, or name one file")
     if compare is not None or output.session or output.name or output.jsonl not in (None, "-"):
         raise UsageError("--compare, --session, --name and --jsonl FILE are for one file; drop them, or name one file")
+
+
+def _is_recorded(file: str) -> bool:
+    """Return whether a file is a recorded transcript stream."""
+    return file != STDIN and (Path(file).suffix == ".jsonl" or is_session(Path(file)))
+
+
+def _refuse_options_of_sound() -> None:
+    """Refuse the options of recognition on the command line: transcripts are not recognised again."""
+    for option in click.get_current_context().command.params:
+        if isinstance(option, RunOption) and option.setting and was_given(option.name or ""):
+            stage = option.setting.field.partition(".")[0]
+            if stage in ("recogniser", "gate", "transcriber") or option.setting.key == "keep-audio":
+                raise UsageError(f"{option.opts[-1]} is for sound, and this is a recorded transcript; drop it")
 
 
 def _output_files(place: str, files: Sequence[str], languages: Sequence[str], force: bool) -> dict[str, Path]:
@@ -228,12 +245,11 @@ def _write(path: Path, captions: LastCaptions, force: bool) -> None:
 def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> OpenSource:
     """Open the source before models are loaded, so that a bad file is reported at once."""
     path = None if file == STDIN else Path(file)
-    recorded = path is not None and (path.suffix == ".jsonl" or is_session(path))
-    if (recorded or file == STDIN) and part != WHOLE:
+    if (_is_recorded(file) or file == STDIN) and part != WHOLE:
         raise UsageError("--start and --end are for recordings of sound; drop them")
     clock: Clock = ReplayClock(SystemClock()) if real_time else SystemClock()
     notices = PostponedNotices()
-    if path is not None and recorded:
+    if path is not None and _is_recorded(file):
         from livetrans.session.recorded import RecordedTranscripts
 
         transcripts = RecordedTranscripts(path, clock, real_time, notices)

@@ -157,13 +157,13 @@ def _say_which_language(settings: Settings) -> None:
 
 
 def run_resumed(settings: Settings, unfinished: Unfinished, rests: Sequence[Rest], recorder: SessionRecorder) -> bool:
-    """Finish a session in its own folder, as lines. One that was cut off and lacks nothing gets its end.
+    """Finish a session in its own folder, as lines. One that is unfinished and lacks nothing gets its end.
 
     Return whether a signal ended it before that.
     """
     if not rests and not unfinished.transcripts({}):
         say(f"Nothing to resume in {unfinished.folder.name}: each sentence that was heard is translated.")
-        if not unfinished.ended:
+        if recorder.summary.state == "unfinished":
             recorder.write(Record(unfinished.at, RunEnded(unfinished.heard, "stopped")))
         return False
     clock = SystemClock(unfinished.at)

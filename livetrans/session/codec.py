@@ -142,7 +142,7 @@ def read_records(path: Path, notify: Callable[[Notice], None] | None = None) -> 
         try:
             yield from_dict(values)
         except ValueError as error:
-            raise line_error(number, file, f"an event ({error})") from error
+            raise event_error(number, values, file, f"an event ({error})") from error
 
 
 def read_lines(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -173,6 +173,15 @@ def read_lines(path: Path, notify: Callable[[Notice], None] | None = None) -> It
 def line_error(number: int, file: Path, expected: str) -> SessionError:
     """Return the error for a line that cannot be used; `expected` says what it should have been."""
     return SessionError(f"line {number} of {file} is not {expected}: name another file, or remove the line.")
+
+
+def event_error(number: int, values: Mapping[str, Any], file: Path, expected: str) -> SessionError:
+    """Return the error for a line that is no such event; a run file of the benchmark is called so."""
+    if number == 1 and values.get("line") == "header":
+        return SessionError(
+            f"{file} is a run of the benchmark, not a session: `livetrans bench table {file}` shows it."
+        )
+    return line_error(number, file, expected)
 
 
 def version_error(file: Path, version: int, ours: int) -> SessionError:

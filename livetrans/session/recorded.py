@@ -21,7 +21,7 @@ from livetrans.events import (
     SourceProgress,
     Transcript,
 )
-from livetrans.session.codec import events_file, from_dict, line_error, read_lines, read_records
+from livetrans.session.codec import event_error, events_file, from_dict, read_lines, read_records
 
 _END = 1.0
 """Seconds that may be missing of a recording that counts as heard: some headers hold estimates of its length."""
@@ -131,7 +131,7 @@ def _read(path: Path, notify: Callable[[Notice], None] | None = None) -> Iterato
         try:
             record = from_dict(defaults | values)
         except ValueError as error:
-            raise line_error(number, file, f"a {kind.replace('_', ' ')} ({error})") from error
+            raise event_error(number, values, file, f"a {kind.replace('_', ' ')} ({error})") from error
         if isinstance(record.event, RunStarted):
             began = record.at  # The clock ran while the models loaded; that wait is not part of the speech.
             yield record.event
@@ -158,8 +158,6 @@ class Unfinished:
     """Instant of the last event."""
     total: float | None = None
     """Length in seconds of what was listened to, where it is known."""
-    ended: bool = False
-    """Whether the last run ended, so that the session is not taken for one that was cut off."""
     heard_all: bool = False
     """Whether the source was heard to its end."""
     shown_in: dict[int, set[str | None]] = field(default_factory=dict)
@@ -179,7 +177,7 @@ class Unfinished:
         match record.event:
             case RunStarted(settings=settings, origin=origin):
                 self._runs += 1
-                self.ended, self._heard_now = False, set()
+                self._heard_now = set()
                 if self._runs == 1:
                     self.settings, self.origin = settings, origin
             case Transcript() as transcript:
@@ -197,7 +195,6 @@ class Unfinished:
                     self._heard_now.add(track)
                     self._in_finals.discard(track)
             case RunEnded(reason=reason):
-                self.ended = True
                 if reason != "failed":
                     self._in_finals |= self._heard_now
                 self.heard_all = self.heard_all or (reason == "end of source" and bool(self._heard_now))

@@ -59,7 +59,8 @@ class Summary:
     captions: int = 0
     """Segments with a caption."""
     state: State = "loading"
-    """`whole`: its run ended, and each sentence has a caption. `damaged`: its events cannot be read to the end."""
+    """`whole`: its run ended, and each sentence has a caption. `unfinished`: it was cut off or failed, or `resume` was
+    stopped. `damaged`: its events cannot be read to the end."""
     events_bytes: int
     """Length of the events of which it is the summary: those of a killed run are longer."""
 
@@ -74,12 +75,15 @@ class Summarising:
         self._with_text: set[int] = set()
         self._untranslated: set[int] = set()
         """Segments of which no language has a final caption."""
+        self._is_resumed = False
+        """Whether the events are of a run that finishes an earlier one."""
 
     def note(self, record: Record) -> None:
         summary = self.summary
         match record.event:
             case RunStarted(settings=settings, origin=origin, began_at=began_at):
                 summary.state = "unfinished"
+                self._is_resumed = self._settings is not None
                 if self._settings is None:
                     self._settings, self._spoken = settings, dict.fromkeys(settings.sources[:1])
                     summary.of = origin.name if origin else None
@@ -100,8 +104,10 @@ class Summarising:
                 # `resume` takes the text of a cut-off segment back where its words are recognised again.
                 (self._with_text.add if text.strip() else self._with_text.discard)(segment)
                 summary.captions = len(self._with_text)
-            case RunEnded(heard=heard):
-                summary.state = "unfinished" if self._untranslated else "whole"  # A resumed run may be stopped too.
+            case RunEnded(heard=heard, reason=reason):
+                lacks_rest = reason == "failed" or (self._is_resumed and reason == "stopped")
+                summary.state = "unfinished" if self._untranslated or lacks_rest else "whole"
+                self._is_resumed = False
                 summary.heard = max(summary.heard, heard)
             case _:
                 pass

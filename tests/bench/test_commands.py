@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -209,6 +210,11 @@ BAD = [
         (["table", "{folder}/rum.jsonl"], "did you mean {folder}/run.jsonl?"),
         (["table", "{run}", "--unit", "words"], "did you mean word?"),
         (["table", "{run}", "--table", "6"], "`bench run --recorded`"),
+        (["run", "--recorded", "{demo}", "--words", "5"], "--words is for --source"),
+        (["run", "--recorded", "{demo}", "--minimum-words", "5"], "--minimum-words is for --source"),
+        (["run", "--source", "{a}", "-o", "{a}", "--force"], "{a} is what is to be translated"),
+        (["run", "--recorded", "{folder}/s", "-o", "{folder}/s/talk.jsonl", "--force"], "is what is to be translated"),
+        (["run", "--recorded", "{run}"], "{run} is a run of the benchmark, not a session"),
         (["table", "{demo}"], "is a session, not a run; measure on it with `livetrans bench run --recorded"),
         (["run", "--source", "{a}", "--methods", "rt,cd", "-o", "{run}"], "holds another run ("),
     ],
@@ -219,6 +225,8 @@ def test_a_message_says_what_to_do(
 ) -> None:
     demo = Path(__file__).parents[2] / "recordings" / "demo.jsonl"
     places = {"a": tmp_path / "source.en", "run": run_file, "folder": tmp_path, "demo": demo}
+    (tmp_path / "s").mkdir()
+    shutil.copyfile(demo, tmp_path / "s" / "talk.jsonl")
     before = run_file.read_bytes()
     assert run(["bench", *(part.format(**places) for part in arguments)]) in (1, 2)
     assert advice.format(**places) in capsys.readouterr().err.splitlines()[-1]

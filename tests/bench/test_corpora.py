@@ -61,6 +61,11 @@ def test_absent_files_and_folders_are_refused(tmp_path: Path) -> None:
         find_streams(tmp_path / "no")
     with pytest.raises(UsageError):
         find_streams(tmp_path)
+    (tmp_path / "run.jsonl").write_text('{"line": "header", "format": 1}\n')
+    with pytest.raises(UsageError, match="holds no session"):
+        find_streams(tmp_path)
+    (tmp_path / "talk.jsonl").touch()
+    assert find_streams(tmp_path) == [tmp_path / "talk.jsonl"]
 
 
 def test_only_line_feeds_separate_sentences(tmp_path: Path) -> None:

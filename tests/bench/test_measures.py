@@ -195,6 +195,9 @@ def test_a_stream_is_scored_whole_where_its_reference_is(run: RunFile) -> None:
     assert figure("BLEU", measured, "rt") == pytest.approx(100.0)
     # One text alone has no interval.
     assert figure("BLEU - rt", measured, "cd") is None
+    # The reference of all says nothing about a part.
+    part = MeasuredRun(replace(run, segments=segments), WORD, among=[last])
+    assert figure("BLEU", part, "rt") is None
 
 
 def test_partials_as_they_are_shown_are_set_beside_re_translations(measured: MeasuredRun, run: RunFile) -> None:

@@ -69,6 +69,15 @@ def test_repeats_show_as_spread_and_a_comparison_has_every_format(
     assert capfd.readouterr().out.startswith("method,speedup,speedup least,speedup most")
 
 
+def test_a_draft_model_of_the_configuration_file_is_for_the_methods_that_use_one(
+    tmp_path: Path, translator_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stream, config = transcripts(tmp_path / "s.jsonl", "The house is old."), tmp_path / "config.toml"
+    config.write_text(f"draft-model = {json.dumps(str(translator_path))}\nmask-k = 2\n")
+    assert run(["replay", str(stream), "--compare", "rt,ssbd", "--config", str(config)]) == 0
+    assert list(table_of(capfd.readouterr().out)) == ["rt", "ssbd@0.2"]
+
+
 @pytest.mark.parametrize("option", [["--repeats", "3"], ["--format", "csv"]])
 def test_options_of_a_comparison_need_one(tmp_path: Path, option: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     stream = transcripts(tmp_path / "s.jsonl", "The house is old.")
@@ -86,6 +95,13 @@ def test_options_of_a_comparison_need_one(tmp_path: Path, option: list[str], cap
         ("We go home.", "rt,window,paper", "for example ssbd@0.2", 2),
         ("We go home.", "rt,spec", "spec needs a draft model", 2),
         ("We go home.", "rt,cd --to de,fr", "one language; give one of de, fr", 2),
+        ("We go home.", "rt,ssbd --bias 0.5", "--bias has no effect with --compare", 2),
+        ("We go home.", "rt,ssbd --method cd", "--method cd has no effect with --compare", 2),
+        ("We go home.", "rt,ssbd --calm still", "--calm still has no effect with --compare", 2),
+        ("We go home.", "rt,ssbd --mask output", "--mask output has no effect with --compare", 2),
+        ("We go home.", "rt,ssbd --history 2", "--history has no effect with --compare", 2),
+        ("We go home.", "rt,ssbd --caption-file new.txt", "--compare only prints its table", 2),
+        ("We go home.", "rt,ssbd --draft-model livetrans-en-de", "no method uses --draft-model", 2),
     ],
 )
 def test_what_cannot_be_compared_is_one_sentence(

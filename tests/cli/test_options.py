@@ -214,7 +214,8 @@ OUT_OF_RANGE = (
         ("--from en --to en-GB", "--from and --to are both"),
         ("--method rt --bias 0.5", "--bias has no effect with --method rt"),
         ("--method ssbd --live-window 9", "--live-window has no effect with --method ssbd"),
-        ("--method paper --live-window 9", "--live-window has no effect with --method ssbd"),
+        ("--method paper --live-window 9", "--live-window has no effect with --method paper"),
+        ("--method paper --calm still", "--calm still has no effect with --method paper"),
         ("--method ssbd --final careful", "--final careful has no effect with --method ssbd"),
         ("--method cd --final fresh", "--final fresh has no effect with --method cd"),
         ("--mask none --mask-k 100", "--mask-k has no effect with --mask none"),
@@ -233,6 +234,10 @@ def test_a_file_may_hold_what_only_some_runs_use(seen: Seen, tmp_path: Path) -> 
     for line in ("--method rt", "--method ssbd", "--method paper", "--mask none"):
         assert parsed(seen, *line.split()).draft_model is None
     assert parsed(seen, "--draft-model", "livetrans-en-de").draft_model is not None
+    (tmp_path / "config.toml").write_text('draft-model = "small"\n')
+    assert parsed(seen, "--method", "rt").draft_model is None
+    assert parsed(seen, "--method", "spec").draft_model is not None
+    assert parsed(seen, "--method", "rt", "--draft-model", "small").draft_model is not None, "which is then refused"
 
 
 @pytest.mark.parametrize(("line", "expected"), [("--jsonl", "-"), ("--jsonl=-", "-"), ("--jsonl a.jsonl", "a.jsonl")])

@@ -281,3 +281,19 @@ def test_a_key_of_the_file_stops_no_comparison(tmp_path: Path, capfd: pytest.Cap
     capfd.readouterr()
     assert run(["replay", recorded, "--name", "x", "--config", str(config)]) == 2
     assert "the key no-session of the configuration file" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--asr x", "--engine whisper.cpp", "--vad 3", "--pause 2", "--step 2", "--encode-window full", "--keep-audio"],
+)
+def test_options_of_sound_are_refused_for_transcripts(option: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", str(DEMO.with_suffix(".jsonl")), *option.split()]) == 2
+    assert f"{option.split()[0]} is for sound, and this is a recorded transcript" in capfd.readouterr().err
+
+
+def test_a_run_of_the_benchmark_is_called_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run.jsonl").write_text('{"line": "header", "format": 1}\n')
+    for command in (["replay"], ["export"], ["sessions", "show"]):
+        assert run([*command, str(tmp_path / "run.jsonl")]) == 1
+        assert "is a run of the benchmark, not a session: `livetrans bench table" in capfd.readouterr().err

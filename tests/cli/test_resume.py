@@ -11,7 +11,7 @@ import pytest
 
 from livetrans.cli import run
 from livetrans.config import MaskSettings, Settings
-from livetrans.events import Record, RunStarted
+from livetrans.events import Record, RunEnded, RunStarted
 from livetrans.models.find import MODELS_VARIABLE
 from livetrans.session.export import read_captions
 from livetrans.session.recorder import SessionRecorder
@@ -38,6 +38,20 @@ def test_a_run_that_was_killed_after_its_last_caption_lacks_its_end_alone(
         assert "Nothing to resume" in capfd.readouterr().err
         assert summarise(session).state == "whole"
         assert len((session / "events.jsonl").read_text().splitlines()) == len(events) + 1
+
+
+def test_one_that_was_stopped_with_nothing_left_is_whole_after_the_next(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    recorder = SessionRecorder(tmp_path)
+    for event in (RunStarted({}), RunStarted({}), RunEnded(1.0, "stopped")):
+        recorder.write(Record(1.0, event))
+    recorder.close()
+    for state in ("unfinished", "whole"):
+        assert summarise(tmp_path).state == state
+        assert run(["resume", str(tmp_path)]) == 0
+        assert "Nothing to resume" in capfd.readouterr().err
+    assert len((tmp_path / "events.jsonl").read_text().splitlines()) == 4
 
 
 @pytest.mark.usefixtures("translator_path")

@@ -33,6 +33,7 @@ from livetrans.session.codec import EVENTS_FILE, read_records
 from livetrans.session.export import read_captions
 from livetrans.session.recorded import Unfinished, read_unfinished
 from livetrans.session.recorder import SessionRecorder
+from livetrans.session.store import summarise
 from tests.lm.scripted import ScriptedModel
 from tests.speech.scripted import ScriptedRecogniser
 
@@ -99,7 +100,8 @@ def resume(folder: Path, words: list[Word], languages: Sequence[str]) -> Collect
     with recognising(words):
         finish(run)
     after = read_unfinished(folder)
-    assert after.ended and not after.transcripts({}) and not unheard_sound(after, None, pytest.fail)
+    assert summarise(folder).state == "whole"
+    assert not after.transcripts({}) and not unheard_sound(after, None, pytest.fail)
     return collected
 
 

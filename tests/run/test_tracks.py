@@ -25,6 +25,7 @@ from livetrans.session.export import read_captions
 from livetrans.session.recorded import read_unfinished
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import Sink
+from livetrans.session.store import summarise
 from tests.lm.scripted import ScriptedModel, word_by_word_rule
 from tests.speech.scripted import ScriptedRecogniser
 
@@ -179,7 +180,8 @@ def test_a_killed_run_is_resumed_in_both_tracks(share: float, tmp_path: Path, mo
         said = " ".join(final.text.upper() for final in finals if final.track == track and final.text)
         assert said == " ".join(finals_of(words))
     after = read_unfinished(tmp_path)
-    assert after.ended and not after.transcripts({}) and not unheard_sound(after, None, pytest.fail)
+    assert summarise(tmp_path).state == "whole"
+    assert not after.transcripts({}) and not unheard_sound(after, None, pytest.fail)
 
 
 def test_chunks_without_sound_take_their_turns_too(monkeypatch: pytest.MonkeyPatch) -> None:

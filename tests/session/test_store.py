@@ -98,6 +98,18 @@ def test_captions_that_were_taken_back_do_not_count_and_those_that_lack_leave_a_
     assert (resumed.captions, resumed.state) == (1, "whole")
 
 
+def test_a_run_that_failed_or_was_to_finish_another_and_was_stopped_leaves_the_session_unfinished(
+    sessions: Path,
+) -> None:
+    stopped = RunEnded(83.0, "stopped")
+    ends = {"whole": [stopped], "unfinished": [stopped, STARTED, stopped]}
+    for state, events in ends.items():
+        assert store.summarise(record(sessions, state, STARTED, caption(0, "a"), *events)).state == state
+    finished = store.summarise(record(sessions, "finished", STARTED, caption(0, "a"), *ends["unfinished"], stopped))
+    assert finished.state == "whole", "there was nothing left"
+    assert store.summarise(record(sessions, "failed", STARTED, RunEnded(8.0, "failed"))).state == "unfinished"
+
+
 def test_lists_read_summaries_and_no_events(sessions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record(sessions, "talk", STARTED, caption(0, "a"), ENDED)
     assert [summary.captions for _, summary in store.summaries()] == [1]
