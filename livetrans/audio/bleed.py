@@ -66,6 +66,8 @@ LEARNING = 0.03
 """Weight of a frame in the learned delay and gains: a mean over some 0.7 s of sound."""
 LONGEST_GAP_SAMPLES = 60 * SAMPLE_RATE
 """Samples of lost sound that are filled with silence; before a longer gap all is forgotten."""
+KEPT_FRAMES = LONGEST_GAP_SAMPLES // FRAME_SAMPLES
+"""Most frames of what was played that wait for the microphone, which may have gone."""
 
 
 class _Levels:
@@ -155,6 +157,7 @@ class BleedFilter:
     def feed_played(self, chunk: AudioChunk) -> None:
         """Take what the computer plays, before what the microphone hears at the same time."""
         self._played.feed(chunk)
+        self._played.forget(self._played.next - KEPT_FRAMES)
 
     def feed(self, chunk: AudioChunk) -> Iterator[AudioChunk]:
         """Take sound of the microphone; yield what is ready of it, some 0.3 s later."""
@@ -174,6 +177,8 @@ class BleedFilter:
         """Yield what is held back, at the end of the sound or at a gap in it."""
         if len(self._held):
             yield from self._give(self._heard.next + 1 + SHORTEST_FRAMES + BEFORE_FRAMES)
+        self._judged.clear()  # The frames of a gap need no judgement, and there may be hours of them.
+        self._heard.forget(self._heard.next - BACK_FRAMES)
         self._canceller.forget_sound()
 
     def _give(self, judged: int) -> Iterator[AudioChunk]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import zip_longest
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
-from livetrans.audio.bleed import BleedFilter
+from livetrans.audio.bleed import FRAME_SAMPLES, KEPT_FRAMES, BleedFilter
 from livetrans.config import GateSettings
 from livetrans.events import SAMPLE_RATE, AudioChunk
 from livetrans.speech.gate import VoiceActivityGate
@@ -79,6 +80,25 @@ def test_a_word_that_the_user_repeats_is_kept(played: Sound) -> None:
 def test_without_anything_played_the_sound_is_the_microphones(own: Sound) -> None:
     heard = as_samples(microphone(len(own), own=own))
     np.testing.assert_array_equal(filtered(np.zeros(0, np.int16), heard), heard)
+
+
+def test_an_hour_without_the_microphone_costs_nothing(monkeypatch: pytest.MonkeyPatch, played: Sound) -> None:
+    """What is played meanwhile is neither kept, nor compared once the microphone is back."""
+    bleed_filter, second, end = BleedFilter(), played[:SAMPLE_RATE], 3 * 60
+
+    def hear(at: int, sound: Sound) -> list[AudioChunk]:
+        bleed_filter.feed_played(AudioChunk(second, at * SAMPLE_RATE))
+        return list(bleed_filter.feed(AudioChunk(sound, at * SAMPLE_RATE)))
+
+    hear(0, second)
+    for at in range(1, end):
+        hear(at, second[:0])
+    kept = (bleed_filter._played, bleed_filter._heard)
+    assert all(len(levels._rows) <= KEPT_FRAMES for levels in kept)
+    is_user = Mock(wraps=bleed_filter._is_user)
+    monkeypatch.setattr(bleed_filter, "_is_user", is_user)
+    hear(end, second)
+    assert is_user.call_count <= SAMPLE_RATE // FRAME_SAMPLES
 
 
 def test_a_gap_and_its_mark_keep_their_places() -> None:
