@@ -164,7 +164,7 @@ class Transcript:
     recognition: RecognitionStats | None = None
     """Cost of the pass that gave this hypothesis. None for recorded streams."""
     language: str | None = None
-    """Code of the spoken language, if the recogniser detected it or the track has its own."""
+    """Code of the spoken language, if the recogniser detects it, the user can change it, or the track has its own."""
     track: str | None = None
     """Name of its track, such as `me`, or of who speaks in a conversation; else None. Segment ids are unique."""
     ended: bool = False

@@ -53,7 +53,8 @@ class Lane:
         It is shown as it was heard where the captions' language is spoken, and in a recorded meeting where another
         language is spoken than this run translates; a final also where it does not fit in the model's context.
         """
-        spoken, source = transcript.language or settings.source_language, settings.source_language
+        source = settings.source_language
+        spoken = source if transcript.language in (None, _spoken(source).whisper_code) else transcript.language
         if settings.between and transcript.language not in settings.between.languages:
             # A third language is not translated, and nothing before its language is known.
             if transcript.final or transcript.language:

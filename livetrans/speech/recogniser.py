@@ -20,7 +20,7 @@ class Hypothesis:
     segment_ends: tuple[float, ...] = ()
     """Ends of the recogniser's own segments, where the buffer may be trimmed."""
     language: str | None = None
-    """Code of the spoken language, where it was detected or the user changed it; None without words."""
+    """Code of the spoken language, where it is detected or the user can change it; None without words."""
 
 
 class Recogniser(Protocol):

@@ -96,11 +96,6 @@ class SpokenLanguage:
     def is_detected(self) -> bool:
         return self._fixed is None
 
-    def fix(self, code: str | None) -> None:
-        """Take this language from the next pass on; None detects it again."""
-        self._fixed = self.code = code
-        self._other, self._passes = None, 0
-
     def choose(self, detected: str, probability: float) -> str:
         """Return the language to recognise a pass in, from the language that it detects and its probability."""
         if probability < CERTAIN or detected == self.code:

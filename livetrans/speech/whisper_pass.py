@@ -74,7 +74,7 @@ class WhisperPasses(ABC):
         for language in (settings.language, *settings.other_languages):
             self._check_known(language)
         self._multilingual = len(languages) > 1
-        self._reports = settings.language is None
+        self._reports = settings.language is None or bool(settings.other_languages)
         self._spoken = SpokenLanguage(settings.language if self._multilingual else "en")
         self._beam_size = settings.beam_size or self.traits.beam_size
         self._window = settings.window or ("full" if self.traits.rest is None else "always")
@@ -103,7 +103,7 @@ class WhisperPasses(ABC):
     def expect_language(self, language: str | None) -> None:
         if self._multilingual and language in (None, *self.languages):
             self._reports = True
-            self._spoken.fix(language)
+            self._spoken = SpokenLanguage(language)  # Another one, because a pass may be using the old one.
 
     def _fitting(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """Return the first of the words that leave room for the other text of the prompt and for the output."""
@@ -153,7 +153,7 @@ class WhisperPasses(ABC):
             if word["word"].strip()
         )
         ends = tuple(min(float(segment["end"]), length) for segment in segments)
-        return Hypothesis(words, ends, self.language if self._reports and words else None)
+        return Hypothesis(words, ends, spoken.code if self._reports and words else None)
 
     def _window_frames(self, frames: int, final: bool) -> int:
         """Return how many frames to encode for `frames` of sound; 30 s until the language is detected."""

@@ -248,6 +248,15 @@ def test_without_detection_the_language_of_the_run_decides(source: str, is_heard
     assert isinstance(caption, Caption) and caption.untranslated == is_heard
 
 
+@pytest.mark.parametrize(("source", "is_heard"), [("zh-Hant", True), ("zh-Hans", False)])
+def test_a_recognised_language_is_written_as_the_run_says(source: str, is_heard: bool) -> None:
+    """Recognisers have one code for all ways of writing a language."""
+    translating = scripted_translating(ScriptedModel(word_by_word_rule()), "zh-Hant")
+    final = Transcript(0, 0, "one two.", "", True, 0.0, 1.0, language="zh")
+    [*_, caption] = translated(translating, Settings(sources=(source, "en"), targets=("zh-Hant",)), [final])
+    assert isinstance(caption, Caption) and caption.untranslated == is_heard
+
+
 def test_what_was_heard_is_marked_once_wherever_it_is_shown() -> None:
     [caption] = finals(Settings(sources=("auto",)), "de")
     assert isinstance(caption, Caption)

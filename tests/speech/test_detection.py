@@ -34,19 +34,6 @@ def test_a_change_needs_passes_in_a_row_that_agree(passes: list[tuple[str, float
             assert language == before
 
 
-@given(PASSES, st.sampled_from(["ja", "th"]))
-def test_what_the_user_sets_stays_until_it_is_detected_again(passes: list[tuple[str, float]], code: str) -> None:
-    spoken = SpokenLanguage("en")
-    assert not spoken.is_detected
-    spoken.fix(code)
-    assert (spoken.code, spoken.is_detected) == (code, False)
-    spoken.fix(None)
-    assert (spoken.code, spoken.is_detected) == (None, True)
-    for detected, probability in passes:
-        spoken.found_words(spoken.choose(detected, probability), probability)
-    assert spoken.code != code
-
-
 @pytest.mark.parametrize("step", [0.5, 1.0])
 def test_another_language_ends_the_segment_with_its_committed_words_and_loses_none(step: float) -> None:
     words = [Word(f"w{number}", number * 0.5, number * 0.5 + 0.4) for number in range(16)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -196,6 +197,21 @@ def test_the_language_is_detected_from_a_full_window(random_model: Path, referen
     first = found.index(True)
     assert frames[: first + 1] == [FULL_WINDOW] * (first + 1)
     assert all(length < FULL_WINDOW for length in frames[first + 1 :]) and len(frames) > first + 1
+
+
+def test_a_pass_says_in_which_language_it_was_made_although_the_user_changes_it_meanwhile(random_model: Path) -> None:
+    settings = RecogniserSettings(random_model, "de", threads=1, other_languages=("fr",))
+    recogniser = WhisperRecogniser(settings)
+    decode, found = recogniser._decode, []
+
+    def change_and_decode(*arguments: Any) -> Sequence[int]:
+        recogniser.expect_language("fr")
+        return decode(*arguments)
+
+    for one in (decode, change_and_decode, decode):
+        recogniser._decode = one  # type: ignore[method-assign]
+        found.append(recogniser.recognise(hiss(6.0)).language)
+    assert found == ["de", "de", "fr"]
 
 
 def test_a_change_of_language_needs_several_passes_and_a_set_one_none(random_model: Path) -> None:
