@@ -160,7 +160,7 @@ class Run(ABC):
                 shown.estimated_speedup.ratio,
             )
         )
-        self._publisher.close()
+        self._publisher.close(lambda: self._is_stopping)
         self._ended.set()
 
     def _last_events(self) -> list[Event]:
@@ -173,7 +173,8 @@ class Run(ABC):
             return
         is_record = any(sink is record for record in self._records)
         if isinstance(error, SinkTooSlow):
-            self.publish(Notice("warning", f"{error}; what it has not written yet is kept in memory."))
+            self.publish(Notice("warning", f"{error}."))
+            self._record_failure = self._record_failure or (error if error.loses else None)
             return
         if not (is_record and isinstance(error, SessionError)):
             self._fail(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
@@ -12,11 +13,11 @@ from hypothesis import strategies as st
 
 from livetrans.clock import ManualClock
 from livetrans.errors import SessionError
-from livetrans.events import AudioChunk, Notice, Record, Transcript
+from livetrans.events import SAMPLE_RATE, AudioChunk, Notice, Record, Transcript
 from livetrans.run import publisher
 from livetrans.run.publisher import Publisher, SinkTooSlow
 from livetrans.session.codec import read_lines
-from livetrans.session.recorder import SessionRecorder
+from livetrans.session.recorder import SessionRecorder, sound_seconds
 from livetrans.session.sinks import Sink
 
 from .scripted_run import Collected, Stalled
@@ -111,6 +112,55 @@ def test_a_sink_that_is_too_slow_is_reported_once_and_gets_everything(count: int
         publish.close()
     assert [record.event for record in stalled.records] == events
     assert [type(error) for error in failures] == [SinkTooSlow] * (count > many)
+
+
+def test_sound_that_a_stalled_disk_does_not_take_is_bounded_and_its_loss_reported_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher, "MOST_SOUND_SECONDS", 1.0)
+    stalls, released = threading.Event(), threading.Event()
+    write = SessionRecorder.write
+
+    def stall(recorder: SessionRecorder, record: Record) -> None:
+        stalls.set()
+        assert released.wait(20)
+        write(recorder, record)
+
+    monkeypatch.setattr(SessionRecorder, "write", stall)
+    publish, failures = make(SessionRecorder(tmp_path, keep_audio=True))
+    publish(Notice("info", "stalled here"))
+    assert stalls.wait(20)
+    for number in range(6):
+        publish.record_sound(AudioChunk(np.ones(SAMPLE_RATE // 2, np.int16), number * SAMPLE_RATE // 2))
+    publish(Notice("info", "still recorded"))
+    released.set()
+    publish.close()
+    assert sound_seconds(tmp_path / "audio.wav") == 1.5
+    assert len(list(read_lines(tmp_path))) == 2
+    [failure] = failures
+    assert isinstance(failure, SinkTooSlow) and failure.loses
+
+
+def test_a_sink_that_takes_nothing_keeps_no_other_open_and_is_given_up_when_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(publisher, "STALLED_SECONDS", 0.05)
+    stalled, other, ends = Stalled(), Collected(), threading.Event()
+    publish, failures = make(stalled, other)
+    publish(Notice("info", "one"))
+    publish.flush()
+    publish(Notice("info", "two"))
+    closing = threading.Thread(target=publish.close, args=(ends.is_set,))
+    closing.start()
+    while not other.closed:
+        assert closing.is_alive()
+    closing.join(0.2)
+    assert closing.is_alive(), "it waits for its reader"
+    ends.set()
+    closing.join(20)
+    assert texts(other) == ["one", "two"] and not stalled.closed
+    assert [str(error)[:25] for error in failures] == ["An output has taken nothi"]
+    stalled.released.set()
 
 
 def test_sound_goes_to_a_recorder_that_wants_it_and_to_nothing_else(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from livetrans.events import (
     Transcript,
     Translation,
 )
+from livetrans.run import publisher
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices
 from livetrans.run.pipeline import Pipeline
 from livetrans.run.publisher import Publish
@@ -287,6 +288,21 @@ def test_a_stalled_disk_holds_up_neither_captions_nor_controls() -> None:
     pipeline.join()
     assert stalled.records == collected.records
     assert isinstance(stalled.records[-1].event, RunEnded)
+
+
+@KINDS
+def test_an_output_that_nobody_reads_ends_a_stopped_run_with_a_reason(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher, "STALLED_SECONDS", 0.05)
+    stalled = Stalled()
+    task, collected = start(kind, Stream(), stalled)
+    collected.wait_for(RunEnded)
+    assert collected.of(RunEnded)[0].reason == "end of source" and not task.join(0.2)
+    task.stop()
+    with pytest.raises(SessionError, match="taken nothing"):
+        task.join(20)
+    stalled.released.set()
 
 
 @KINDS
