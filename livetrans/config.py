@@ -176,20 +176,42 @@ PAIR_TOKENS = 96
 
 
 @dataclass(frozen=True, slots=True)
+class Term:
+    """A line of the glossary."""
+
+    text: str
+    translation: str = ""
+    """What captions have for it: itself, if it stays as it is; empty where it is only to be heard right."""
+    heard: tuple[tuple[str, str], ...] = ()
+    """What the recogniser wrote for it, each with the code of the spoken language, or an empty one for all."""
+
+
+REPAIRS = ("none", "spelled", "names")
+
+
+@dataclass(frozen=True, slots=True)
 class PromptSettings:
-    """Parts of a prompt besides the speech (`livetrans.translation.prompting`)."""
+    """Terms, and the parts of a prompt besides the speech (`livetrans.names`, `livetrans.translation.prompting`)."""
 
     history: int = option(
         0, "--history N", everyday=True, span=(0, 20),
         help="Earlier sentences in the prompt, each with its translation. The default of --context grows by "
         f"{PAIR_TOKENS} tokens for each.",
     )
-    glossary: tuple[tuple[str, str], ...] = option(
-        (), "--glossary FILE", kind="glossary", everyday=True,
-        help="Terms and their translations. Each line has one, with a tab or comma between. Terms that occur in the "
-        "speech are added to the translator's prompt. The recogniser gets all terms as hot words, which can also "
-        "change other words.",
+    glossary: Path = option(
+        UNNAMED, "--glossary FILE", kind="glossary", everyday=True,
+        help="Names and terms, one a line: the term, its translation (= keeps it) and how it was heard (a | b), with "
+        "tabs or commas between. What was heard is written as the term. Terms that occur in the speech are added to "
+        "the translator's prompt. The recogniser gets terms as hot words, which can also change other words. The file "
+        "is read again when it changes.",
     )
+    repair: str = option(
+        "spelled", "--repair", choices=REPAIRS, needs=("glossary",),
+        help="What is written as a term of the glossary: nothing, the spellings that it lists, or with names also what "
+        "sounds like a term and is no common word. names may write a term for somebody else's name.",
+    )
+    terms: tuple[Term, ...] = ()
+    """Those of the glossary, and of what the reader corrected."""
 
 
 FINALS = ("careful", "fresh", "partial")

@@ -143,6 +143,15 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class Repair:
+    """Characters of a transcript's text, `begin` to before `end`, that are a term where something else was heard."""
+
+    begin: int
+    end: int
+    heard: str
+
+
+@dataclass(frozen=True, slots=True)
 class Transcript:
     """An update: the recogniser's newest hypothesis of one segment.
 
@@ -169,6 +178,8 @@ class Transcript:
     """Name of its track, such as `me`, or of who speaks in a conversation; else None. Segment ids are unique."""
     ended: bool = False
     """Whether the next segment has begun although this one is not final yet."""
+    repairs: tuple[Repair, ...] = ()
+    """What was heard otherwise, in the order of the text (`livetrans.names.repair`)."""
 
     @property
     def text(self) -> str:

@@ -42,6 +42,7 @@ from livetrans.lm.families import TEMPLATES
 from livetrans.lm.prompts import Prompt, build_prompt
 from livetrans.models.catalogue import TRANSLATOR, RunLanguages
 from livetrans.models.chosen import DOUBLE_MODEL, DRAFT_MODEL, find_model
+from livetrans.names.repair import Repairs
 from livetrans.run.translating import languages as languages_of
 from livetrans.session.codec import dump, events_file, to_dict
 from livetrans.session.store import path_or_session
@@ -300,9 +301,11 @@ def _record(source: OpenSource, place: Path) -> bool:
                 say(event.text, above=progress)
             heard.show(event)
 
+        repairs = Repairs(lambda: source.settings)
         listening = source.open_listening(publish, lambda chunk: None)
+        listening.respell(repairs.respelled)
         try:
-            for transcript in listening.transcripts:
+            for transcript in map(repairs, listening.transcripts):
                 has_words = has_words or (transcript.final and bool(transcript.text))
                 file.write(dump(to_dict(Record(transcript.end, transcript))) + "\n")
         finally:

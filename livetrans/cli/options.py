@@ -31,6 +31,7 @@ from livetrans.cli.declarations import (
     Parsed,
     complete_file,
     complete_language,
+    glossary_file,
     json_lines_file,
     language,
     track_names,
@@ -51,18 +52,18 @@ from livetrans.config import (
 )
 from livetrans.decoding import DECODERS, conflict
 from livetrans.errors import SessionError, UsageError
-from livetrans.files import input_path, read_text
+from livetrans.files import read_text
 from livetrans.installation import user_folder
 from livetrans.languages import require_two_languages
 from livetrans.lm.families import TEMPLATES
+from livetrans.names.file import read_terms
 from livetrans.serve.address import parse_serve_address
 from livetrans.text import nearest, visible
-from livetrans.translation.prompting import read_glossary
 
 KINDS: dict[str, click.ParamType[Any]] = {
     "file": click.Path(dir_okay=False, path_type=Path),
     "folder": click.Path(file_okay=False, path_type=Path),
-    "glossary": Parsed(lambda text: read_glossary(input_path(text)), complete_file),
+    "glossary": Parsed(glossary_file, complete_file),
     "jsonl": Parsed(json_lines_file, complete_file),
     "language": Parsed(language, complete_language),
     "language or none": Parsed(partial(language, word=TRANSCRIPT_ONLY), complete_language),
@@ -223,6 +224,8 @@ def settings_of(context: click.Context) -> Settings:
             continue
         if context.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT:
             settings = with_field(settings, option.setting.field, values[option.name or ""])
+    if settings.prompt.glossary != UNNAMED:
+        settings = with_field(settings, "prompt.terms", read_terms(settings.prompt.glossary)[0])
     if context.get_parameter_source("context") is ParameterSource.DEFAULT:
         tokens = settings.language_model.context_tokens + PAIR_TOKENS * settings.prompt.history
         settings = with_field(settings, "language_model.context_tokens", tokens)

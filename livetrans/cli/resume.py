@@ -77,8 +77,8 @@ def _settings(unfinished: Unfinished, asr: str | None, mt: str | None, *, recogn
         if stage == "output" or key == "calm" or getattr(recorded, stage) is None:
             continue
         value, option = setting.of(recorded), OPTIONS[key]
-        if key == "glossary":  # A session holds its terms; the option names a file of them.
-            settings = with_field(settings, setting.field, value)
+        if key == "glossary":  # A session holds its terms; the file may have others now.
+            settings = with_field(settings, "prompt.terms", recorded.prompt.terms)
             continue
         text = option_text(value)
         if text is None and value is not None:

@@ -24,6 +24,9 @@ OnAudio = Callable[[AudioChunk], None]
 Sound = Iterable[tuple["TrackStages", AudioChunk | None]]
 """Chunks of all tracks with the stages of their track; None after the last chunk of a track that ends first."""
 
+Respell = Callable[[str, str | None, str | None], str]
+"""Return a text with its names repaired; takes the codes of its language and the name of its track too."""
+
 
 class Filter(Protocol):
     """A filter of the sound of a track, before its gate."""
@@ -100,6 +103,8 @@ class Listening:
     expect_language: Callable[[str | None], None] = lambda language: None
     """Expect a spoken language by its code, or detect it, from any thread; a recorded stream has none to choose."""
     origin: Origin | None = None
+    respell: Callable[[Respell], None] = lambda respell: None
+    """Set how the names in the recogniser's prompt are repaired, before the first transcript is taken."""
 
 
 @dataclass(frozen=True, slots=True)

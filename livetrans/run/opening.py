@@ -27,6 +27,7 @@ from livetrans.run.listening import (
     ListeningState,
     OnAudio,
     PostponedNotices,
+    Respell,
     Stages,
     TrackStages,
     listen,
@@ -150,7 +151,18 @@ def _listening(
             source.close()
         state.close()
 
-    return Listening(transcripts, pause, close, state, opened[0].recogniser.expect_language, origin)
+    expect = opened[0].recogniser.expect_language
+    return Listening(transcripts, pause, close, state, expect, origin, partial(respell_in, opened))
+
+
+def respell_in(opened: Sequence[Stages], respell: Respell) -> None:
+    """Repair the names in the prompts of each track's recogniser."""
+    for stages in opened:
+        stages.transcriber.respell = partial(_respelled, respell, stages.track)
+
+
+def _respelled(respell: Respell, track: str | None, text: str, language: str | None) -> str:
+    return respell(text, language, track)
 
 
 def _pass_began(opened: Sequence[Stages]) -> float | None:

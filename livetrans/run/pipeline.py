@@ -105,7 +105,8 @@ class Pipeline(Run):
                     listening.expect_language(spoken_code(self.settings.source_language))
                 signature = self._translating.signature
                 self.publish(RunStarted(signature, self.settings, listening.origin, time.time()))
-            for transcript in listening.transcripts:
+            listening.respell(self._repaired.respelled)
+            for transcript in map(self._repaired, listening.transcripts):
                 self._hand_over(transcript)
         finally:
             with self._change:

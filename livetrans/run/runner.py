@@ -16,6 +16,7 @@ from livetrans.config import Settings
 from livetrans.errors import SessionError, sentence
 from livetrans.events import Event, Notice, RunEnded, RunStarted, SourceProgress, Transcript
 from livetrans.metrics.monitor import Monitor
+from livetrans.names.repair import Repairs
 from livetrans.run.listening import Listening, OnAudio
 from livetrans.run.publisher import Publish, Publisher, SinkTooSlow
 from livetrans.run.translating import Translating
@@ -51,6 +52,7 @@ class Run(ABC):
         """Measures of the run, for its panel and its end."""
         for sink in (self.monitor, *records, *sinks):
             self._publisher.add(sink)
+        self._repaired = Repairs(lambda: self.settings)
         self._change = threading.Condition()
         self._listening: Listening | None = None
         self._is_started = False
@@ -213,7 +215,8 @@ class PlainLoop(Run):
             if not self._loaded():
                 return
             self.publish(RunStarted(translating.signature, self.settings, listening.origin, time.time()))
-            for transcript in listening.transcripts:
+            listening.respell(self._repaired.respelled)
+            for transcript in map(self._repaired, listening.transcripts):
                 self._take(transcript, translating)
         finally:
             listening.close()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from livetrans.config import Settings, with_field
+from livetrans.config import Settings
 from livetrans.decoding import DraftModel
 from livetrans.decoding.stopping import LengthRatio
 from livetrans.errors import ContextError, UsageError
@@ -67,7 +67,7 @@ class Lane:
             self._show_as_heard(transcript, publish)
             return None
         translator, prompts, presenter = self.stages
-        prompt, ratio = prompts.choose(transcript), self.ratio.value
+        prompt, ratio = prompts.choose(transcript, settings.prompt.terms), self.ratio.value
         try:
             translation = translator.translate(transcript, prompt, settings.decoding, settings.mask, ratio)
         except ContextError as error:
@@ -171,7 +171,8 @@ def open_lanes(
     """
     pair, notify = languages(settings), _once(publish)
     lanes = [_open_lane(settings, model, prompt, pair, draft_model, notify)]
-    has_terms = bool(settings.prompt.glossary) and TEMPLATES[prompt.name].terms
+    has_terms = any(term.translation not in ("", term.text) for term in settings.prompt.terms)
+    has_terms = has_terms and TEMPLATES[prompt.name].terms
     others = [(settings, _translated(settings, target), target) for target in map(parse_language, settings.targets[1:])]
     if settings.between:
         others = [(way, *languages(way)) for way in settings.directions[1:]]
@@ -193,10 +194,11 @@ def open_lanes(
         if draft_context:
             draft_context.model.evaluate(prepared.tokens(context, "."))
         if has_terms:
-            text = f"The glossary is into {pair[1].name}; captions in {target.name} are made without it."
+            text = (
+                f"The glossary's translations are into {pair[1].name}; captions in {target.name} are made without them."
+            )
             notify(Notice("warning", text))
-        without_terms = with_field(of_lane, "prompt.glossary", ())
-        lanes.append(_open_lane(without_terms, context, prepared, (source, target), draft_context, notify))
+        lanes.append(_open_lane(of_lane, context, prepared, (source, target), draft_context, notify, is_first=False))
     if not settings.meeting:
         return lanes
     mine, theirs = settings.meeting.names
@@ -216,6 +218,8 @@ def _open_lane(
     pair: tuple[Language, Language],
     draft_model: DraftModel | None,
     notify: Callable[[Notice], None],
+    *,
+    is_first: bool = True,
 ) -> Lane:
     prompts = Prompts(
         model,
@@ -223,7 +227,8 @@ def _open_lane(
         pair,
         room=_LONGEST_SOURCE_TOKENS + settings.decoding.maximum_output_tokens,
         history=settings.prompt.history,
-        glossary=settings.prompt.glossary,
+        terms=settings.prompt.terms,
+        is_first=is_first,
         notify=notify,
     )
     return Lane((Translator(model, draft_model), prompts, Presenter(text_of_tokens(model))), pair[1].code)

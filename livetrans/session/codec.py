@@ -90,7 +90,7 @@ def to_dict(record: Record) -> dict[str, Any]:
         settings = values["settings"]
         del settings["output"]  # It made no figure, and names folders of this machine.
         if settings["recogniser"]:
-            del settings["recogniser"]["hot_words"]  # They are the first column of the glossary.
+            del settings["recogniser"]["hot_words"]  # They are the terms of the glossary.
     rounded: dict[str, Any] = _rounded(values)
     return rounded
 

@@ -57,6 +57,8 @@ class Transcriber:
         self._last_pass_seconds = 0.0
         self.step_factor = 1
         """Factor on the new sound of a pass; may be set between chunks."""
+        self.respell: Callable[[str, str | None], str] = lambda text, language: text
+        """Returns a prompt with its names repaired; takes the code of its language too."""
         self.pass_began: float | None = None
         """Clock time at which the unfinished pass began; None between passes."""
         self.passes = 0
@@ -155,7 +157,8 @@ class Transcriber:
         """Return what the recogniser hears, by a second try if it fails and can be loaded again."""
 
         def attempt() -> Hypothesis:
-            hypothesis = self._recogniser.recognise(samples, prompt=self._prompt.text, final=final)
+            prompt = self.respell(self._prompt.text, self._segments.language)
+            hypothesis = self._recogniser.recognise(samples, prompt=prompt, final=final)
             times = [*hypothesis.segment_ends, *(time for word in hypothesis.words for time in (word.start, word.end))]
             if not all(map(math.isfinite, times)):
                 raise ModelError("the recogniser gave words without times; choose another model with --asr")

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
 
+from livetrans.config import Term
 from livetrans.errors import UsageError
 from livetrans.events import Notice, Transcript
-from livetrans.files import read_text
 from livetrans.languages import Language, parse_language
 from livetrans.lm.families import TEMPLATES, Pairs
 from livetrans.lm.port import LanguageModel
 from livetrans.lm.prompts import Prompt, build_prompt
-from livetrans.text import has_unspaced_script, one_line
+from livetrans.names.repair import forms_of, length_at, tokens_of
+from livetrans.text import has_unspaced_script
 
 
 class Prompts:
@@ -33,10 +32,14 @@ class Prompts:
         *,
         room: int,
         history: int = 0,
-        glossary: Pairs = (),
+        terms: tuple[Term, ...] = (),
+        is_first: bool = True,
         notify: Callable[[Notice], None] = lambda notice: None,
     ) -> None:
         """`prompt` has no context; `room`: tokens for the longest source and output; `history`: most pairs.
+
+        The translations of `terms` are into the first language of a run: into others a term is in the prompt if it
+        stays as it is.
 
         Warns once if the template takes no earlier sentences, or no terms.
         """
@@ -48,14 +51,15 @@ class Prompts:
         template = TEMPLATES[prompt.name]
         if history and not template.history:
             notify(Notice("warning", f"{model.name} translates sentences that stand alone; --history has no effect."))
-        if glossary and not template.terms:
-            text = f"{model.name} follows no instructions about terms; only the recogniser gets the glossary."
+        if terms and not template.terms:
+            text = f"{model.name} follows no instructions about terms; only the recognised text has them."
             notify(Notice("warning", text))
         if history and template.history:
             # A file's own template may refuse earlier sentences: now, and not at the second sentence of a run.
             build_prompt(model, prompt.name, *languages, (("", ""),) * history)
         self._pairs: deque[tuple[str, str]] = deque(maxlen=history if template.history else 0)
-        self._glossary = Glossary(glossary if template.terms else ())
+        self._takes_terms, self._is_first = template.terms, is_first
+        self.expect(terms)
         self._newest_segment = -1
         self._reported: set[str] = set()
         """Terms that were reported since the newest segment began."""
@@ -63,13 +67,25 @@ class Prompts:
         self._written_for: tuple[Language, Pairs, Pairs] = self._source, (), ()
         self._current = prompt
 
+    def expect(self, terms: tuple[Term, ...]) -> None:
+        """Use these terms from the next update on."""
+        self._expected = terms
+        pairs = ((term.text, term.translation) for term in terms if term.translation)
+        self._glossary = Glossary(tuple(pair for pair in pairs if self._is_first or pair[0] == pair[1]))
+
     @property
     def terms(self) -> tuple[str, ...]:
         """The terms in the last prompt."""
         return tuple(term for term, _ in self._written_for[2])
 
-    def choose(self, transcript: Transcript) -> Prompt:
-        """Return the prompt of an update; report each term once in a segment."""
+    def wanted(self, text: str) -> Pairs:
+        """Return the terms in a text, with what captions should have for them."""
+        return self._glossary.occurring(text)
+
+    def choose(self, transcript: Transcript, terms: tuple[Term, ...] | None = None) -> Prompt:
+        """Return the prompt of an update, by the terms that hold now; report each term once in a segment."""
+        if terms is not None and terms is not self._expected:
+            self.expect(terms)
         source = self._spoken(transcript)
         if source != self._source:
             self._source = source
@@ -77,12 +93,12 @@ class Prompts:
         if transcript.segment_id > self._newest_segment:
             self._newest_segment = transcript.segment_id
             self._reported.clear()
-        terms = self._glossary.occurring(transcript.text)
-        for term, wanted in terms:
+        found = self._glossary.occurring(transcript.text) if self._takes_terms else ()
+        for term, wanted in found:
             if term not in self._reported:
                 self._notify(Notice("info", f"glossary: {term} → {wanted}"))
-        self._reported.update(term for term, _ in terms)
-        return self._prompt_for(tuple(self._pairs), terms)
+        self._reported.update(term for term, _ in found)
+        return self._prompt_for(tuple(self._pairs), found)
 
     def remember(self, source: str, translation: str) -> None:
         """Add a final to the earlier sentences."""
@@ -121,48 +137,25 @@ class Glossary:
     """Terms and their translations; finds those that occur in a text."""
 
     def __init__(self, terms: Pairs) -> None:
-        self._terms = {term.casefold(): (term, wanted) for term, wanted in terms}
-        longest_first = sorted(self._terms, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(_whole_words, longest_first)) or r"(?!)")
+        self._terms: dict[str, list[tuple[tuple[str, ...], tuple[str, str]]]] = {}
+        """By the form of their first word, the longest first."""
+        for pair in sorted(terms, key=lambda pair: -len(forms_of(pair[0]))):
+            if forms := forms_of(pair[0]):
+                self._terms.setdefault(forms[0], []).append((forms, pair))
 
     def occurring(self, text: str) -> Pairs:
         """Return the terms in the text, each once, in order; a longer term hides shorter ones in it."""
-        found = (" ".join(match.group().split()).casefold() for match in self._pattern.finditer(text.casefold()))
-        return tuple(self._terms[term] for term in dict.fromkeys(found))
+        tokens, index = tokens_of(text), 0
+        found: list[tuple[str, str]] = []
+        while index < len(tokens):
+            beginning = (*self._terms.get(tokens[index].form, ()), *self._terms.get(tokens[index].owner, ()))
+            forms, pair = next((one for one in beginning if length_at(tokens, index, one[0])), ((), None))
+            found += [pair] if pair else []
+            index += max(len(forms), 1)
+        return tuple(dict.fromkeys(found))
 
 
-def _whole_words(term: str) -> str:
-    pattern = r"\s+".join(map(re.escape, term.split()))
-    return pattern if has_unspaced_script(term) else rf"(?<!\w){pattern}(?!\w)"
-
-
-def read_glossary(path: Path) -> Pairs:
-    """Read terms and their translations: one a line, with a tab or a comma between; quotes as in CSV, `#` for comments.
-
-    Raises:
-        UsageError: the file cannot be read, a line has no two columns, or a term comes twice.
-    """
-    try:
-        lines = read_text(path).splitlines()
-    except OSError as fault:
-        raise UsageError(f"the glossary {path} cannot be read ({fault.strerror}); name another file") from None
-    terms: dict[str, tuple[str, str]] = {}
-    for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        delimiter = "\t" if "\t" in line else ","
-        try:
-            columns = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
-        except csv.Error:  # a line of more than 131,072 characters
-            columns = []
-        columns = [one_line(column) for column in columns]
-        if len(columns) != 2 or not all(columns):
-            raise UsageError(
-                f"line {number} of {path} is not a term and its translation; write both, with a tab or a comma between"
-            )
-        if columns[0].casefold() in terms:
-            raise UsageError(f"line {number} of {path} has {columns[0]!r} again; keep one of its translations")
-        terms[columns[0].casefold()] = (columns[0], columns[1])
-    if not terms:
-        raise UsageError(f"{path} holds no terms; write on each line a term, a tab or a comma, and its translation")
-    return tuple(terms.values())
+def keeps(text: str, wanted: str) -> bool:
+    """Return whether a translation has a term as it is wanted, in any case; a word may have an ending."""
+    end = "" if has_unspaced_script(wanted) else r"(?<!\w)"
+    return re.search(end + r"\s+".join(map(re.escape, wanted.split())), text, re.IGNORECASE) is not None

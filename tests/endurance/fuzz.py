@@ -35,10 +35,12 @@ from livetrans.lm.rendering import TemplateFault, render_chat
 from livetrans.models.catalogue import TRANSLATOR, read_catalogue
 from livetrans.models.chosen import find_model
 from livetrans.models.gguf import is_translator
+from livetrans.names.file import read_terms
+from livetrans.names.repair import Repairer
 from livetrans.session.codec import read_records, to_line
 from livetrans.session.export import export, read_captions
 from livetrans.session.recorded import RecordedTranscripts
-from livetrans.translation.prompting import Glossary, read_glossary
+from livetrans.translation.prompting import Glossary
 from tests.session.examples import EVENTS as EXAMPLES
 
 _TOKENS = [
@@ -87,7 +89,9 @@ def mutate_in_place(chance: random.Random, seed: bytes) -> bytes:
 _HEADER_BYTES = 186_000
 """Of the embedded translator."""
 
-_TERMS = '# terms\nKV cache\tKV-Cache\n"a, b", c\nStraße,road\n東京\tTokyo\nİstanbul,Istanbul\n'.encode()
+_TERMS = (
+    '# terms\nKV cache\tKV-Cache\n"a, b", c, bee see | de: c\nStraße,road\n東京\tTokyo\nİstanbul,Istanbul\n'.encode()
+)
 
 Try = Callable[[bytes], bool]
 """Uses the input; whether it was accepted. Raises where something is wrong."""
@@ -142,9 +146,13 @@ def _config(path: Path) -> None:
 
 
 def _glossary(path: Path) -> None:
-    terms = read_glossary(path)
-    spoken = " ".join(term for term, _ in terms[:20])
-    assert set(Glossary(terms).occurring(f"{spoken}, {spoken.upper()} {path.name}")) <= set(terms)
+    terms, _ = read_terms(path)
+    pairs = tuple((term.text, term.translation) for term in terms)
+    spoken = " ".join([*(term for term, _ in pairs[:20]), *(one for term in terms[:20] for one, _ in term.heard)])
+    repairer = Repairer(terms)
+    once, _ = repairer.repair(f"{spoken}, {spoken.upper()} {path.name}")
+    assert repairer.repair(once) == (once, ())
+    assert set(Glossary(pairs).occurring(once)) <= set(pairs)
 
 
 def _model(path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from livetrans.cli import run
-from livetrans.config import MeetingSettings, PromptSettings, RecogniserSettings, Settings
+from livetrans.config import MeetingSettings, PromptSettings, RecogniserSettings, Settings, Term
 from livetrans.errors import SessionError
 from livetrans.events import Event, Origin, Record, RunEnded, RunStarted, SettingChanged, SourceProgress
 from livetrans.session import store
@@ -148,9 +148,9 @@ def test_a_damaged_number_of_a_session_leaves_the_list_of_the_others(
 def test_a_killed_session_with_a_large_glossary_is_unfinished(
     sessions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    terms = tuple((f"term number {number}", f"Begriff Nummer {number}") for number in range(10_000))
-    recogniser = RecogniserSettings(hot_words=tuple(term for term, _ in terms))
-    settings = Settings(recogniser=recogniser, prompt=PromptSettings(glossary=terms))
+    terms = tuple(Term(f"term number {number}", f"Begriff Nummer {number}") for number in range(10_000))
+    recogniser = RecogniserSettings(hot_words=tuple(term.text for term in terms))
+    settings = Settings(recogniser=recogniser, prompt=PromptSettings(terms=terms))
     record(sessions, "killed", RunStarted({}, settings, Origin("demo.flac")), caption(0, "Guten Tag."))
     assert run(["sessions"]) == 0
     row = capsys.readouterr().out.splitlines()[1]

@@ -9,18 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings
-from livetrans.errors import ModelError, UsageError
+from livetrans.config import DecodingSettings, LanguageModelSettings, MaskSettings, Term
+from livetrans.errors import ModelError
 from livetrans.events import Notice, Transcript
 from livetrans.languages import parse_language
 from livetrans.lm.llama.model import LlamaModel
 from livetrans.lm.prompts import build_prompt
-from livetrans.translation.prompting import Glossary, Prompts, read_glossary
+from livetrans.translation.prompting import Glossary, Prompts, keeps
 from livetrans.translation.translator import Translator
 from tests.lm.families import FAMILIES, Spelled, write_family
 
 PAIR = (parse_language("en"), parse_language("de"))
-TERMS = (("bridge", "Steg"), ("Bridge Street", "Brückenstraße"), ("city council", "Rat"))
+PAIRS = (("bridge", "Steg"), ("Bridge Street", "Brückenstraße"), ("city council", "Rat"))
+TERMS = tuple(Term(*pair) for pair in PAIRS)
 
 
 def make(model: Spelled, **settings: object) -> tuple[Prompts, list[Notice]]:
@@ -55,7 +56,7 @@ def test_the_last_sentences_stand_in_their_order_before_the_speech(finals: list[
 def test_a_prompt_never_outgrows_the_context_and_the_oldest_sentence_goes_first() -> None:
     model = Spelled(FAMILIES["chat"])
     model.context_tokens = 800
-    prompts, _ = make(model, history=20, glossary=TERMS)
+    prompts, _ = make(model, history=20, terms=TERMS)
     for number in range(20):
         prompts.remember(f"sentence number {number}", f"Satz Nummer {number}")
         prompt = prompts.choose(update(number, "The bridge in Bridge Street."))
@@ -67,7 +68,7 @@ def test_a_prompt_never_outgrows_the_context_and_the_oldest_sentence_goes_first(
 
 def test_a_prompt_changes_only_when_a_segment_ends_or_a_term_comes() -> None:
     model = Spelled(FAMILIES["chat"])
-    prompts, notices = make(model, history=2, glossary=TERMS)
+    prompts, notices = make(model, history=2, terms=TERMS)
     prompts.remember("Hello.", "Hallo.")
     first = prompts.choose(update(0, "We"))
     assert prompts.choose(update(0, "We cross")) is first
@@ -81,7 +82,7 @@ def test_a_prompt_changes_only_when_a_segment_ends_or_a_term_comes() -> None:
 
 def test_a_model_for_single_sentences_says_so_once_and_gets_none() -> None:
     model = Spelled(FAMILIES["translategemma"])
-    prompts, notices = make(model, history=3, glossary=TERMS)
+    prompts, notices = make(model, history=3, terms=TERMS)
     prompts.remember("Hello.", "Hallo.")
     assert text_of(model, prompts, update(1, "The bridge.")) == text_of(model, make(model)[0], update(1, "The bridge."))
     assert [notice.level for notice in notices] == ["warning", "warning"]
@@ -143,47 +144,36 @@ def test_the_cache_of_the_sentences_before_is_used_again(tmp_path: Path) -> None
 
 @given(st.text(max_size=80))
 def test_terms_are_found_as_whole_words_whatever_their_case(text: str) -> None:
-    found = Glossary(TERMS).occurring(f"{text} the BRIDGE, in bridge  street and the City Council; bridges {text}")
+    found = Glossary(PAIRS).occurring(f"{text} the BRIDGE, in bridge  street and the City Council; bridges {text}")
     assert {term for term, _ in found} == {"bridge", "Bridge Street", "city council"}
-    assert Glossary(TERMS).occurring("abridged bridgehead") == ()
+    assert Glossary(PAIRS).occurring("abridged bridgehead") == ()
     assert Glossary((("橋", "Steg"),)).occurring("新しい橋の話") == (("橋", "Steg"),)
 
 
-def test_a_glossary_is_read_with_tabs_commas_quotes_and_comments(tmp_path: Path) -> None:
-    file = tmp_path / "terms.csv"
-    file.write_text('\ufeff# our words\nbridge\tSteg\n\n"Smith, John", Schmidt\n橋,мост\n', encoding="utf-8")
-    assert read_glossary(file) == (("bridge", "Steg"), ("Smith, John", "Schmidt"), ("橋", "мост"))
+def test_terms_that_stay_as_they_are_are_in_prompts_into_every_language_and_others_into_the_first() -> None:
+    model = Spelled(FAMILIES["chat"])
+    terms = (Term("bridge", "Steg"), Term("OpenRouter", "OpenRouter"), Term("Siobhan"))
+    spoken = update(0, "Siobhan saw the bridge and OpenRouter")
+    for is_first, expected in ((True, ("bridge", "OpenRouter")), (False, ("OpenRouter",))):
+        prompts, _ = make(model, terms=terms, is_first=is_first)
+        prompts.choose(spoken)
+        assert prompts.terms == expected
+    prompts.choose(update(1, "the bridge"), (Term("bridge", "bridge"),))
+    assert prompts.terms == ("bridge",), "terms can change while a run goes on"
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    ("text", "wanted", "is_kept"),
     [
-        (b"bridge\n", "line 1 of .* is not a term and its translation"),
-        (b"a,b\nc,d,e\n", "line 2 of"),
-        (b"a,\n", "line 1 of"),
-        (b"\x1b[2J,x\n", "line 1 of"),
-        (b"a,b\nA,c\n", "line 2 of .* has 'A' again"),
-        (b"# nothing\n", "holds no terms"),
-        (b'"a,b\n', "line 1 of"),
-        ("\u200b\u200b,b\n".encode(), "line 1 of"),
-        (b"x" * 200_000 + b",y\n", "line 1 of"),
-        ("Brücke,pont".encode("latin-1"), "is not UTF-8"),
-        (None, "cannot be read"),
+        ("Wir nutzen openrouter, ja", "OpenRouter", True),
+        ("Grafanas Farben", "Grafana", True),
+        ("die Überbrücke", "Brücke", False),
+        ("der  Hohe Rat tagt", "hohe rat", True),
+        ("新しい橋の話", "橋", True),
+        ("", "x", False),
     ],
 )
-def test_a_bad_glossary_is_refused_in_one_sentence(tmp_path: Path, content: bytes | None, sentence: str) -> None:
-    file = tmp_path / "terms.csv"
-    if content is not None:
-        file.write_bytes(content)
-    with pytest.raises(UsageError, match=sentence):
-        read_glossary(file)
-
-
-@given(st.binary(max_size=60))
-def test_any_file_is_a_glossary_or_a_usage_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    file = tmp_path_factory.mktemp("glossary") / "terms.csv"
-    file.write_bytes(content)
-    try:
-        assert all(term and wanted for term, wanted in read_glossary(file))
-    except UsageError as error:
-        assert "\n" not in str(error)
+def test_a_translation_keeps_a_term_as_whole_words_that_may_have_an_ending(
+    text: str, wanted: str, is_kept: bool
+) -> None:
+    assert keeps(text, wanted) == is_kept

@@ -1,0 +1,240 @@
+"""The repair of names: heard spellings become the terms of the glossary, as whole words, the longest first.
+
+One pass from left to right. What is a term already stays, so that a second repair changes nothing. In a hypothesis that
+grows, words stay as they were heard from the first one on whose repair could depend on words still to come. So does
+the last word, which may be cut off, unless it is committed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+from operator import eq
+
+from livetrans.config import Settings, Term
+from livetrans.events import Repair, Transcript
+from livetrans.languages import AUTO
+from livetrans.text import UNSPACED, join_text
+
+_TOKEN = re.compile(rf"[{UNSPACED}]|[^\s\-‐–{UNSPACED}]+")
+_GAP = re.compile(r"[\s\-‐–]*")
+_AROUND = "\"'“”„‘’«»‹›()[]{}<>¿¡?!.,;:…、。，！？；：「」『』"
+_POSSESSIVE = ("'s", "’s")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word of a text, or a character in a script without spaces; `begin` and `end` are without its punctuation."""
+
+    form: str
+    begin: int
+    end: int
+    follows: bool
+    """Whether nothing but space or a hyphen is between it and the one before."""
+    owner_end: int
+    """Its end without an English possessive."""
+
+    @property
+    def owner(self) -> str:
+        """Its form without an English possessive."""
+        return self.form[: self.owner_end - self.end] if self.owner_end < self.end else self.form
+
+
+def tokens_of(text: str) -> list[Token]:
+    tokens: list[Token] = []
+    for match in _TOKEN.finditer(text):
+        core = match.group().strip(_AROUND)
+        if not core:
+            continue
+        begin = match.start() + match.group().index(core)
+        end = begin + len(core)
+        is_next = bool(tokens) and _GAP.fullmatch(text, tokens[-1].end, begin) is not None
+        owner_end = end - 2 if core.endswith(_POSSESSIVE) else end
+        tokens.append(Token(_form(core), begin, end, is_next, owner_end))
+    return tokens
+
+
+def _form(word: str) -> str:
+    return unicodedata.normalize("NFKC", word).casefold().replace("’", "'")
+
+
+def forms_of(text: str) -> tuple[str, ...]:
+    return tuple(token.form for token in tokens_of(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Tokens `first` to before `last` that stand for a term."""
+
+    first: int
+    last: int
+    term: str
+
+
+class Repairer:
+    """Repairs texts of one spoken language."""
+
+    def __init__(self, terms: Iterable[Term], language: str | None = None) -> None:
+        """`language`: code of the spoken language; None where it is unknown."""
+        self._terms: dict[str, list[tuple[str, ...]]] = {}
+        self._heard: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+        own: set[tuple[str, ...]] = set()
+        spellings: dict[tuple[str, ...], str] = {}
+        for term in terms:
+            own.add(forms_of(term.text))
+            for spelling, code in term.heard:
+                if code in ("", language) and (forms := forms_of(spelling)):
+                    spellings[forms] = min(term.text, spellings.get(forms, term.text))
+        for forms in own - {()}:
+            self._terms.setdefault(forms[0], []).append(forms)
+        for forms, term_text in spellings.items():
+            if forms not in own:
+                self._heard.setdefault(forms[0], []).append((forms, term_text))
+        for found in self._heard.values():
+            found.sort(key=lambda item: -len(item[0]))
+
+    def repair(
+        self, text: str, kept: Sequence[Repair] = (), *, growing: bool = False
+    ) -> tuple[str, tuple[Repair, ...]]:
+        """Return the repaired text, and what was repaired in it; `kept`: earlier repairs of the text, which stay."""
+        tokens = tokens_of(text)
+        matches, _ = self._matches(tokens, kept, len(tokens) - growing)
+        repaired, repairs, _ = _written(text, tokens, matches, kept)
+        return repaired, repairs
+
+    def repaired(self, transcript: Transcript) -> Transcript:
+        """Return an update with its names repaired. A word that a repair can still change is not committed."""
+        text, grows = transcript.text, not (transcript.final or transcript.ended)
+        tokens = tokens_of(text)
+        count = sum(token.end <= len(transcript.committed) for token in tokens)
+        matches, _ = self._matches(tokens, transcript.repairs, max(len(tokens) - grows, count))
+        repaired, repairs, moved = _written(text, tokens, matches, transcript.repairs)
+        if transcript.final:
+            return replace(transcript, committed=repaired, repairs=repairs)
+        settled = self._matches(tokens, transcript.repairs, count)[1]
+        settled = min([settled, *(match.first for match in matches if match.last > settled)])
+        if not repairs and settled == count:
+            return transcript
+        border = len(transcript.committed) if settled == count else tokens[settled].begin
+        committed, partial = _divided(repaired, moved(border))
+        return replace(transcript, committed=committed, partial=partial, repairs=repairs)
+
+    def _matches(self, tokens: Sequence[Token], kept: Sequence[Repair], known: int) -> tuple[list[Match], int]:
+        """Return what is repaired, and from which token on nothing is, as later words could decide.
+
+        `known`: how many of the tokens will not change.
+        """
+        tokens = tokens[:known]
+        protected = {
+            place
+            for place, token in enumerate(tokens)
+            if any(repair.begin < token.end and token.begin < repair.end for repair in kept)
+        }
+        undecided = known
+        for place, token in enumerate(tokens):
+            for forms in (*self._terms.get(token.form, ()), *self._terms.get(token.owner, ())):
+                protected.update(range(place, place + length_at(tokens, place, forms, adjoining=False)))
+            beginning = chain(self._terms.get(token.form, ()), (one for one, _ in self._heard.get(token.form, ())))
+            if undecided == known and any(_may_follow(tokens[place:], forms) for forms in beginning):
+                undecided = place
+        matches: list[Match] = []
+        place = 0
+        while place < undecided:
+            match = next((one for one in self._at(tokens, place) if protected.isdisjoint(range(place, one.last))), None)
+            if match and match.last > undecided:
+                return matches, place
+            matches += [match] if match else []
+            place = match.last if match else place + 1
+        return matches, undecided
+
+    def _at(self, tokens: Sequence[Token], place: int) -> Iterator[Match]:
+        """Yield the spellings that begin at a token, the longest first."""
+        token = tokens[place]
+        for forms, term in chain(self._heard.get(token.form, ()), self._heard.get(token.owner, ())):
+            if length := length_at(tokens, place, forms):
+                yield Match(place, place + length, term)
+
+
+def length_at(tokens: Sequence[Token], place: int, forms: Sequence[str], *, adjoining: bool = True) -> int:
+    """Return the number of the forms, if the words at a place of the text have them; else 0.
+
+    `adjoining`: with no punctuation between. The last word may be an owner.
+    """
+    found = tokens[place : place + len(forms)]
+    if len(found) < len(forms) or (adjoining and not all(token.follows for token in found[1:])):
+        return 0
+    is_there = forms[-1] in (found[-1].form, found[-1].owner) and all(map(eq, forms[:-1], (one.form for one in found)))
+    return len(forms) if is_there else 0
+
+
+def _may_follow(found: Sequence[Token], forms: Sequence[str]) -> bool:
+    """Return whether these last words begin the spelling, and words still to come could end it."""
+    return len(found) < len(forms) and all(map(eq, forms, (one.form for one in found)))
+
+
+def _written(
+    text: str, tokens: Sequence[Token], matches: Sequence[Match], kept: Sequence[Repair]
+) -> tuple[str, tuple[Repair, ...], Callable[[int], int]]:
+    """Return the text with its matches written as their terms, all repairs, and a function that moves its indices."""
+    changes = [(tokens[one.first].begin, _end(tokens[one.last - 1], one.term), one.term) for one in matches]
+
+    def moved(index: int) -> int:
+        return index + sum(len(term) - (end - begin) for begin, end, term in changes if end <= index)
+
+    pieces = [0, *(place for begin, end, _ in changes for place in (begin, end)), len(text)]
+    plain = [text[begin:end] for begin, end in list(pairwise(pieces))[::2]]
+    repaired = plain[0] + "".join(term + after for (_, _, term), after in zip(changes, plain[1:], strict=True))
+    repairs = [replace(one, begin=moved(one.begin), end=moved(one.end)) for one in kept]
+    repairs += [Repair(moved(begin), moved(begin) + len(term), text[begin:end]) for begin, end, term in changes]
+    return repaired, tuple(sorted(repairs, key=lambda repair: repair.begin)), moved
+
+
+def _end(last: Token, term: str) -> int:
+    """Return where the words that stand for a term end: a possessive stays, unless the term has its own."""
+    return last.end if term.endswith(_POSSESSIVE) else last.owner_end
+
+
+def _divided(text: str, border: int) -> tuple[str, str]:
+    """Return committed and partial text, whose join is the text, divided at the border or before it."""
+    while border:
+        committed, partial = text[:border].rstrip(), text[border:].lstrip()
+        if join_text(committed, partial) == text:
+            return committed, partial
+        border -= 1
+    return "", text
+
+
+class Repairs:
+    """Repairs what a run hears, by the settings that hold at the time."""
+
+    def __init__(self, settings: Callable[[], Settings]) -> None:
+        self._settings = settings
+        self._made: tuple[tuple[Term, ...], str] = (), ""
+        """Terms and `repair` of the repairers."""
+        self._of: dict[str | None, Repairer] = {}
+        """By language."""
+
+    def __call__(self, transcript: Transcript) -> Transcript:
+        repairer = self._repairer(transcript.language, transcript.track)
+        return repairer.repaired(transcript) if repairer and transcript.text else transcript
+
+    def respelled(self, text: str, language: str | None, track: str | None) -> str:
+        """Return a text that was spoken on a track, such as the recogniser's prompt, with its names repaired."""
+        repairer = self._repairer(language, track)
+        return repairer.repair(text)[0] if repairer and text else text
+
+    def _repairer(self, language: str | None, track: str | None) -> Repairer | None:
+        settings = self._settings()
+        prompt = settings.prompt
+        if prompt.repair == "none" or not prompt.terms:
+            return None
+        if self._made != (prompt.terms, prompt.repair):
+            self._made, self._of = (prompt.terms, prompt.repair), {}
+        spoken = settings.for_microphone() if settings.is_microphone(track) else settings
+        code = language or (None if spoken.source_language == AUTO else spoken.source_language)
+        if code not in self._of:
+            self._of[code] = Repairer(prompt.terms, code)
+        return self._of[code]

@@ -1,0 +1,121 @@
+"""What is repaired, by properties of every text: idempotence, growth, order, and the sound of a repaired word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from livetrans.config import MeetingSettings, PromptSettings, Settings, Term
+from livetrans.events import Transcript
+from livetrans.names.repair import Repairer, Repairs, tokens_of
+
+words = st.lists(st.sampled_from(["a", "b", "c", "A", "b's", "c,", "橋", "a-b"]), min_size=1, max_size=4)
+phrases = words.map(" ".join)
+glossaries = st.lists(
+    st.builds(
+        Term,
+        phrases.filter(lambda text: any(map(str.isalnum, text))),
+        st.just(""),
+        st.lists(st.tuples(phrases, st.sampled_from(["", "en", "de"])), max_size=3).map(tuple),
+    ),
+    max_size=4,
+).map(tuple)
+texts = st.lists(st.sampled_from(["a", "b", "c", "d", "A", "b's", "c,", "d.", "橋", "a-b"]), max_size=9).map(" ".join)
+
+NAMES = (
+    Term("OpenRouter", "OpenRouter", (("open router", ""), ("open vrouter", ""))),
+    Term("OpenRouter Pro", "", (("open router pro", ""),)),
+    Term("Siobhan", "", (("shiv on", ""), ("Schiffon", "de"))),
+    Term("新橋", "", (("心橋", ""),)),
+)
+
+
+def update(committed: str, partial: str = "", *, final: bool = False) -> Transcript:
+    return Transcript(0, 0, committed, "" if final else partial, final, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("heard", "written"),
+    [
+        ("We use open router, and Shiv on's too.", "We use OpenRouter, and Siobhan's too."),
+        ("open-router or Open  VRouter", "OpenRouter or OpenRouter"),
+        ("open router pro", "OpenRouter Pro"),
+        ("open. Router, reopen router, open routers", "open. Router, reopen router, open routers"),
+        ("Schiffon", "Schiffon"),
+        ("在心橋站", "在新橋站"),
+    ],
+)
+def test_whole_words_are_repaired_the_longest_first(heard: str, written: str) -> None:
+    text, repairs = Repairer(NAMES, "en").repair(heard)
+    assert text == written
+    back = list(text)
+    for repair in reversed(repairs):
+        back[repair.begin : repair.end] = repair.heard
+    assert "".join(back) == heard, "the repairs say what was heard, and where"
+
+
+def test_a_spelling_can_be_for_one_spoken_language() -> None:
+    assert Repairer(NAMES, "de").repair("Schiffon kommt")[0] == "Siobhan kommt"
+    assert Repairer(NAMES, None).repair("Schiffon kommt")[0] == "Schiffon kommt"
+
+
+@given(glossaries, texts)
+@example((Term("x y", "", (("z", ""),)), Term("b", "", (("w x", ""),))), "w z")
+def test_a_second_repair_changes_nothing(terms: tuple[Term, ...], text: str) -> None:
+    repairer = Repairer(terms, "en")
+    once, repairs = repairer.repair(text)
+    assert repairer.repair(once) == (once, ())
+    assert repairer.repair(once, repairs) == (once, repairs)
+
+
+@given(glossaries, texts, st.randoms())
+def test_the_order_of_the_entries_does_not_matter(terms: tuple[Term, ...], text: str, random) -> None:  # type: ignore[no-untyped-def]
+    shuffled = list(terms)
+    random.shuffle(shuffled)
+    assert Repairer(terms, "en").repair(text) == Repairer(shuffled, "en").repair(text)
+
+
+@given(glossaries, st.lists(st.sampled_from(["a", "b", "c", "d", "b's", "c,"]), min_size=1, max_size=9), st.data())
+def test_a_growing_text_is_a_prefix_of_the_final_up_to_the_words_that_are_held(
+    terms: tuple[Term, ...], spoken: list[str], data: st.DataObject
+) -> None:
+    repairer = Repairer(terms, "en")
+    final = repairer.repaired(update(" ".join(spoken), final=True))
+    spellings = [term.text for term in terms] + [spelling for term in terms for spelling, _ in term.heard]
+    held = max(len(tokens_of(spelling)) for spelling in [*spellings, "a"])
+    agreed, committed = 0, ""
+    for count in range(1, len(spoken) + 1):
+        agreed = data.draw(st.integers(agreed, count))
+        grown = repairer.repaired(update(" ".join(spoken[:agreed]), " ".join(spoken[agreed:count])))
+        assert grown.committed.startswith(committed), "what was committed does not change"
+        assert final.text.startswith(grown.committed)
+        assert agreed == count or grown.text.endswith(spoken[count - 1]), "the last word stays as it was heard"
+        assert final.text.startswith(" ".join(grown.text.split()[: max(len(grown.text.split()) - held, 0)]))
+        committed = grown.committed
+    whole = replace(update("", " ".join(spoken)), ended=True)
+    assert repairer.repaired(whole).text == final.text, "a sentence that has ended is repaired like its final"
+
+
+@given(texts, texts)
+def test_an_update_keeps_its_times_and_its_parts_join_to_its_text(left: str, right: str) -> None:
+    before = replace(update(left, right), start=0.5, end=2.5)
+    after = Repairer(NAMES, "en").repaired(before)
+    assert (after.start, after.end, after.segment_id, after.revision) == (0.5, 2.5, 0, 0)
+    assert after.text == after.text.strip()
+
+
+def test_a_run_repairs_by_the_settings_that_hold_and_the_language_that_is_spoken() -> None:
+    settings = Settings(prompt=PromptSettings(terms=NAMES), meeting=MeetingSettings(spoken="de"))
+    repairs = Repairs(lambda: settings)
+    heard = replace(update("shiv on and Schiffon", final=True), track="them")
+    assert repairs(heard).text == "Siobhan and Schiffon"
+    assert repairs(replace(heard, track="me")).text == "Siobhan and Siobhan"
+    assert repairs(replace(heard, language="de")).text == "Siobhan and Siobhan"
+    assert repairs.respelled("with shiv on", "en", "them") == "with Siobhan"
+    settings = replace(settings, prompt=PromptSettings(terms=NAMES, repair="none"))
+    assert repairs(heard) is heard
+    settings = replace(settings, prompt=PromptSettings(terms=(Term("Schiffbau", "", (("shiv on", ""),)),)))
+    assert repairs(heard).text == "Schiffbau and Schiffon"
