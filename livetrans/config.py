@@ -198,19 +198,19 @@ class PromptSettings:
         help="Earlier sentences in the prompt, each with its translation. The default of --context grows by "
         f"{PAIR_TOKENS} tokens for each.",
     )
-    glossary: Path = option(
+    glossary_file: Path = option(
         UNNAMED, "--glossary FILE", kind="glossary", everyday=True,
-        help="Names and terms, one a line: the term, its translation (= keeps it) and how it was heard (a | b), with "
-        "tabs or commas between. What was heard is written as the term. Terms that occur in the speech are added to "
-        "the translator's prompt. The recogniser gets terms as hot words, which can also change other words. The file "
-        "is read again when it changes.",
+        help="File of names and terms, with translations. Each line has a term, its translation (= keeps it) and how "
+        "it was heard (a | b), with tabs or commas between. What was heard is written as the term. Terms that occur in "
+        "the speech are added to the translator's prompt. The recogniser gets terms as hot words, which can also "
+        "change other words. The file is read again when it changes.",
     )
     repair: str = option(
-        "spelled", "--repair", choices=REPAIRS, needs=("glossary",),
+        "spelled", "--repair", choices=REPAIRS,
         help="What is written as a term of the glossary: nothing, the spellings that it lists, or with names also what "
         "sounds like a term and is no common word. names may write a term for somebody else's name.",
     )
-    terms: tuple[Term, ...] = ()
+    glossary: tuple[Term, ...] = ()
     """Those of the glossary, and of what the reader corrected."""
 
 

@@ -224,8 +224,8 @@ def settings_of(context: click.Context) -> Settings:
             continue
         if context.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT:
             settings = with_field(settings, option.setting.field, values[option.name or ""])
-    if settings.prompt.glossary != UNNAMED:
-        settings = with_field(settings, "prompt.terms", read_terms(settings.prompt.glossary)[0])
+    if settings.prompt.glossary_file != UNNAMED:
+        settings = with_field(settings, "prompt.glossary", read_terms(settings.prompt.glossary_file)[0])
     if context.get_parameter_source("context") is ParameterSource.DEFAULT:
         tokens = settings.language_model.context_tokens + PAIR_TOKENS * settings.prompt.history
         settings = with_field(settings, "language_model.context_tokens", tokens)

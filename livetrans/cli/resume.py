@@ -78,7 +78,7 @@ def _settings(unfinished: Unfinished, asr: str | None, mt: str | None, *, recogn
             continue
         value, option = setting.of(recorded), OPTIONS[key]
         if key == "glossary":  # A session holds its terms; the file may have others now.
-            settings = with_field(settings, "prompt.terms", recorded.prompt.terms)
+            settings = with_field(settings, "prompt.glossary", recorded.prompt.glossary)
             continue
         text = option_text(value)
         if text is None and value is not None:

@@ -86,7 +86,7 @@ def choose_models(settings: Settings, notify: Callable[[Notice], None] = lambda 
         model=model.path,
         language=None if settings.between else spoken[0],
         other_languages=tuple(code for code in spoken[not settings.between :] if code),
-        hot_words=tuple(term.text for term in settings.prompt.terms),
+        hot_words=tuple(term.text for term in settings.prompt.glossary),
     )
     return replace(settings, recogniser=recogniser)
 

@@ -229,12 +229,12 @@ class Repairs:
     def _repairer(self, language: str | None, track: str | None) -> Repairer | None:
         settings = self._settings()
         prompt = settings.prompt
-        if prompt.repair == "none" or not prompt.terms:
+        if prompt.repair == "none" or not prompt.glossary:
             return None
-        if self._made != (prompt.terms, prompt.repair):
-            self._made, self._of = (prompt.terms, prompt.repair), {}
+        if self._made != (prompt.glossary, prompt.repair):
+            self._made, self._of = (prompt.glossary, prompt.repair), {}
         spoken = settings.for_microphone() if settings.is_microphone(track) else settings
         code = language or (None if spoken.source_language == AUTO else spoken.source_language)
         if code not in self._of:
-            self._of[code] = Repairer(prompt.terms, code)
+            self._of[code] = Repairer(prompt.glossary, code)
         return self._of[code]

@@ -67,7 +67,7 @@ class Lane:
             self._show_as_heard(transcript, publish)
             return None
         translator, prompts, presenter = self.stages
-        prompt, ratio = prompts.choose(transcript, settings.prompt.terms), self.ratio.value
+        prompt, ratio = prompts.choose(transcript, settings.prompt.glossary), self.ratio.value
         try:
             translation = translator.translate(transcript, prompt, settings.decoding, settings.mask, ratio)
         except ContextError as error:
@@ -171,7 +171,7 @@ def open_lanes(
     """
     pair, notify = languages(settings), _once(publish)
     lanes = [_open_lane(settings, model, prompt, pair, draft_model, notify)]
-    has_terms = any(term.translation not in ("", term.text) for term in settings.prompt.terms)
+    has_terms = any(term.translation not in ("", term.text) for term in settings.prompt.glossary)
     has_terms = has_terms and TEMPLATES[prompt.name].terms
     others = [(settings, _translated(settings, target), target) for target in map(parse_language, settings.targets[1:])]
     if settings.between:
@@ -227,7 +227,7 @@ def _open_lane(
         pair,
         room=_LONGEST_SOURCE_TOKENS + settings.decoding.maximum_output_tokens,
         history=settings.prompt.history,
-        terms=settings.prompt.terms,
+        terms=settings.prompt.glossary,
         is_first=is_first,
         notify=notify,
     )

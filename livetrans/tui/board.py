@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass
 from itertools import chain
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.message import Message
 
@@ -23,6 +23,16 @@ if TYPE_CHECKING:
 
 REMEMBERED_FINALS = 1000
 """Number of finished segments whose ids are kept to recognise a repeated final, and of captions in the history."""
+
+
+class Source(NamedTuple):
+    """A line of what was heard."""
+
+    committed: str
+    """What will not change."""
+    partial: str = ""
+    repaired: tuple[tuple[int, int], ...] = ()
+    """Begin and end of each repaired name, in both parts together."""
 
 
 class Board:
@@ -81,9 +91,10 @@ class Board:
         self.history.extend(finals)
         return finals
 
-    def source(self) -> tuple[str, str]:
-        """Return the source of the current captions in two parts: what is fixed, and what may still change."""
+    def source(self) -> Source:
+        """Return the source of the current captions."""
         committed = whole = ""
+        repaired: list[tuple[int, int]] = []
         for segment in sorted({*self._current, *self._transcripts}):
             caption, transcript = self._current.get(segment), self._transcripts.get(segment)
             if caption is not None and caption.untranslated:
@@ -93,7 +104,9 @@ class Board:
                 unchanging = newest.text if newest.final else newest.committed
                 committed = join_text(whole, unchanging) if committed == whole else committed
                 whole = join_text(whole, newest.text)
-        return committed, whole[len(committed) :]
+                shift = len(whole) - len(newest.text)
+                repaired += [(shift + repair.begin, shift + repair.end) for repair in newest.repairs]
+        return Source(committed, whole[len(committed) :], tuple(repaired))
 
     def forget(self, segment_id: int) -> None:
         """Drop an unfinished segment: another board shows it."""

@@ -27,7 +27,7 @@ from livetrans.text import (
     track_label,
     visible,
 )
-from livetrans.tui.board import Board
+from livetrans.tui.board import Board, Source
 from livetrans.tui.wrapped import WrappedText, in_lines
 
 HISTORY_CAPTIONS = 500
@@ -73,11 +73,15 @@ def caption_content(caption: Caption, new_style: str) -> Content:
     return Content.assemble(*parts)
 
 
-def source_content(committed: str, partial: str) -> Content:
-    """Return a source line, the part that may still change in italics."""
+def source_content(source: Source) -> Content:
+    """Return a source line, the part that may still change in italics, repaired names underlined."""
     # Made visible as a whole, so that no escape sequence is divided.
-    whole, cut = visible(committed + partial), len(visible(committed))
-    return Content.assemble((whole[:cut], SOURCE), (whole[cut:], PARTIAL_SOURCE))
+    text = source.committed + source.partial
+    whole, cut = visible(text), len(visible(source.committed))
+    content = Content.assemble((whole[:cut], SOURCE), (whole[cut:], PARTIAL_SOURCE))
+    for begin, end in source.repaired:
+        content = content.stylize("underline", len(visible(text[:begin])), len(visible(text[:end])))
+    return content
 
 
 class FinishedCaption(WrappedText):
@@ -106,7 +110,8 @@ class FinishedCaption(WrappedText):
         lines = in_lines(caption_content(caption, ""), width, caption.right_to_left)
         if not self._show_source or not source or caption.untranslated:
             return lines
-        heard = in_lines(source_content(source, ""), width, reads_right_to_left(source))
+        repaired = tuple((one.begin, one.end) for one in caption.transcript.repairs)
+        heard = in_lines(source_content(Source(source, "", repaired)), width, reads_right_to_left(source))
         return heard + lines if self._source_line == "above" else lines + heard
 
 
@@ -289,9 +294,9 @@ class Current(Vertical):
         self._caption.set_rows(caption)
         return source + caption + self._caption.styles.margin.height + self.gutter.height
 
-    def show(self, captions: Sequence[Caption], source: tuple[str, str], waiting: str = "") -> None:
+    def show(self, captions: Sequence[Caption], source: Source, waiting: str = "") -> None:
         """Draw the current captions as one text, or the sentence `waiting` where there is none."""
-        self._source.show(source_content(*source), reads_right_to_left("".join(source)))
+        self._source.show(source_content(source), reads_right_to_left(source.committed + source.partial))
         if not captions:
             self._caption.show(Content.assemble((track_label(self._track), SOURCE), (waiting, PARTIAL_SOURCE)))
             return

@@ -19,7 +19,7 @@ READING = Content.assemble(
     ("underlined words", "underline"),
     " (coloured if the terminal has colours). In the source, ",
     ("words in italics", "italic"),
-    " may still change. A dash means that there is no measurement yet.",
+    " may still change, and underlined names were heard otherwise. A dash means that there is no measurement yet.",
 )
 
 

@@ -324,7 +324,7 @@ def test_a_glossary_is_for_translator_and_recogniser(seen: Seen, tmp_path: Path)
     file = tmp_path / "terms.tsv"
     file.write_text("bridge\tSteg\n", encoding="utf-8")
     settings = choose_models(parsed(seen, "--glossary", str(file), "--history", "3"))
-    assert settings.prompt == PromptSettings(3, file, terms=(Term("bridge", "Steg"),))
+    assert settings.prompt == PromptSettings(3, file, glossary=(Term("bridge", "Steg"),))
     assert settings.recogniser is not None
     assert settings.recogniser.hot_words == ("bridge",)
     assert run(["replay", "demo.flac", "--glossary", str(tmp_path / "none")]) == 2

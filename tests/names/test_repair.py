@@ -108,14 +108,14 @@ def test_an_update_keeps_its_times_and_its_parts_join_to_its_text(left: str, rig
 
 
 def test_a_run_repairs_by_the_settings_that_hold_and_the_language_that_is_spoken() -> None:
-    settings = Settings(prompt=PromptSettings(terms=NAMES), meeting=MeetingSettings(spoken="de"))
+    settings = Settings(prompt=PromptSettings(glossary=NAMES), meeting=MeetingSettings(spoken="de"))
     repairs = Repairs(lambda: settings)
     heard = replace(update("shiv on and Schiffon", final=True), track="them")
     assert repairs(heard).text == "Siobhan and Schiffon"
     assert repairs(replace(heard, track="me")).text == "Siobhan and Siobhan"
     assert repairs(replace(heard, language="de")).text == "Siobhan and Siobhan"
     assert repairs.respelled("with shiv on", "en", "them") == "with Siobhan"
-    settings = replace(settings, prompt=PromptSettings(terms=NAMES, repair="none"))
+    settings = replace(settings, prompt=PromptSettings(glossary=NAMES, repair="none"))
     assert repairs(heard) is heard
-    settings = replace(settings, prompt=PromptSettings(terms=(Term("Schiffbau", "", (("shiv on", ""),)),)))
+    settings = replace(settings, prompt=PromptSettings(glossary=(Term("Schiffbau", "", (("shiv on", ""),)),)))
     assert repairs(heard).text == "Schiffbau and Schiffon"

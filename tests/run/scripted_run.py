@@ -79,7 +79,7 @@ def scripted_translating(
 def scripted_lane(model: LanguageModel, prompt: Prompt, language: str | None = None) -> Lane:
     """A lane with one prompt."""
     prompts = Prompts(model, prompt, (parse_language("en"), parse_language(language or "de")), room=0)
-    prompts.choose = lambda transcript: prompt  # type: ignore[method-assign]
+    prompts.choose = lambda transcript, terms=None: prompt  # type: ignore[method-assign]
     return Lane((Translator(model), prompts, Presenter(text_of_tokens(model))), language)
 
 

@@ -19,6 +19,7 @@ from livetrans.session.export import Format, LastCaptions, Which, export, read_c
 from livetrans.session.recorder import SessionRecorder
 from livetrans.session.sinks import JsonLinesOutput, PlainOutput, Sink
 from livetrans.text import UNSEEN
+from livetrans.tui.board import Source
 from livetrans.tui.captions import caption_content, source_content
 from tests.hostile_text import ANYTHING, HOSTILE, assert_harmless
 
@@ -94,7 +95,7 @@ def test_the_screen(source: str, text: str) -> None:
     final = events(source, text)[-1]
     assert isinstance(final, Caption)
     assert_harmless(caption_content(final, "underline").plain)
-    assert_harmless(source_content(source, text).plain)
+    assert_harmless(source_content(Source(source, text, ((0, len(source)),))).plain)
 
 
 @given(TEXT, TEXT)

@@ -150,7 +150,7 @@ def test_a_killed_session_with_a_large_glossary_is_unfinished(
 ) -> None:
     terms = tuple(Term(f"term number {number}", f"Begriff Nummer {number}") for number in range(10_000))
     recogniser = RecogniserSettings(hot_words=tuple(term.text for term in terms))
-    settings = Settings(recogniser=recogniser, prompt=PromptSettings(terms=terms))
+    settings = Settings(recogniser=recogniser, prompt=PromptSettings(glossary=terms))
     record(sessions, "killed", RunStarted({}, settings, Origin("demo.flac")), caption(0, "Guten Tag."))
     assert run(["sessions"]) == 0
     row = capsys.readouterr().out.splitlines()[1]

@@ -29,7 +29,7 @@ def test_the_next_hypothesis_sends_a_final_to_the_history() -> None:
     assert board.feed(transcript(1, "", "")) == []
     assert board.feed(transcript(1, "", "Yes")) == [final]
     assert board.captions == []
-    assert board.source() == ("", "Yes")
+    assert board.source()[:2] == ("", "Yes")
 
 
 def test_sentences_that_grow_at_once_are_shown_in_order_until_the_first_is_final() -> None:
@@ -57,13 +57,13 @@ def test_the_source_is_that_of_all_that_is_not_history() -> None:
     board.feed(transcript(0, "The", "water"))
     board.feed(caption(0, "Das", source="The water", committed="The"))
     board.feed(transcript(0, "The water", "came.", revision=1))
-    assert board.source() == ("The water", " came.")
+    assert board.source()[:2] == ("The water", " came.")
     board.feed(transcript(1, "", "Yes"))
-    assert board.source() == ("The water", " came. Yes")
+    assert board.source()[:2] == ("The water", " came. Yes")
     board.feed(caption(0, "Das Wasser kam.", final=True, source="The water came."))
-    assert board.source() == ("The water came.", " Yes")
+    assert board.source()[:2] == ("The water came.", " Yes")
     board.feed(caption(1, "Ja"))
-    assert board.source() == ("", "Yes")
+    assert board.source()[:2] == ("", "Yes")
 
 
 def test_clearing_keeps_what_is_being_spoken() -> None:

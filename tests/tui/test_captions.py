@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from livetrans.events import DRAFT_MODEL, Caption, Span, Transcript
 from livetrans.text import visible
-from livetrans.tui.captions import caption_content
+from livetrans.tui.board import Source
+from livetrans.tui.captions import caption_content, source_content
 
 TEXT = st.text(st.sampled_from("ab 漢é\x1b[3mx\n"), max_size=30)
 
@@ -47,3 +48,9 @@ def test_without_a_draft_everything_is_new_and_a_final_shows_what_it_changed() -
 @given(TEXT, st.lists(st.integers(0, 30), max_size=6))
 def test_marking_changes_no_letter(text: str, cuts: list[int]) -> None:
     assert caption_content(caption(text, cuts), "bold").plain == visible(text)
+
+
+def test_repaired_names_of_a_source_are_underlined() -> None:
+    content = source_content(Source("with Siobhan", " and OpenRouter", ((5, 12), (17, 27))))
+    marked = [content.plain[span.start : span.end] for span in content.spans if "underline" in str(span.style)]
+    assert marked == ["Siobhan", "OpenRouter"]
