@@ -234,7 +234,8 @@ class Repairs:
         if self._made != (prompt.glossary, prompt.repair):
             self._made, self._of = (prompt.glossary, prompt.repair), {}
         spoken = settings.for_microphone() if settings.is_microphone(track) else settings
-        code = language or (None if spoken.source_language == AUTO else spoken.source_language)
+        is_unknown = settings.between or spoken.source_language == AUTO
+        code = language or (None if is_unknown else spoken.source_language)
         if code not in self._of:
             self._of[code] = Repairer(prompt.glossary, code)
         return self._of[code]
