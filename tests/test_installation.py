@@ -31,6 +31,13 @@ def test_an_installed_package_names_the_packages_of_the_extra(extra: str, monkey
     assert shlex.split(installation.install_command(extra))[4:] == EXTRAS[extra]
 
 
+def test_an_environment_without_pip_is_given_to_uv(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert installation.build_command("llama-cpp-python").startswith(f"{sys.executable} -m pip install ")
+    monkeypatch.setattr(installation, "is_installed", lambda module: module != "pip")
+    words = shlex.split(installation.build_command("llama-cpp-python"))
+    assert words[:5] == ["uv", "pip", "install", "-p", sys.executable] and words[-1].startswith("llama-cpp-python==")
+
+
 def test_the_newest_releases_are_tried_without_upper_bounds_and_named_where_they_are_newer() -> None:
     with (TREE / "pyproject.toml").open("rb") as stream:
         wanted = newest.lifted(tomllib.load(stream)["project"])

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import platform
-import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -31,7 +30,7 @@ from livetrans.clock import Clock, SystemClock
 from livetrans.config import Settings
 from livetrans.errors import LivetransError, ModelError, SourceError
 from livetrans.events import BackPressure, Notice, Record, RunStarted, Translation
-from livetrans.installation import data_folder, install_command
+from livetrans.installation import build_command, data_folder, install_command
 from livetrans.languages import AUTO
 from livetrans.models.chosen import (
     EMBEDDED,
@@ -153,15 +152,19 @@ def check_versions() -> Finding:
 
 def check_translation() -> Finding:
     """Report what computes the translator; on a Mac that is the GPU."""
-    from livetrans.lm.llama.cells import runs_on_cpu
+    try:
+        from livetrans.lm.llama import ENGINE
+        from livetrans.lm.llama.cells import runs_on_cpu
+        from livetrans.lm.llama.checks import check_engine
 
+        check_engine()
+    except ModelError as error:
+        return Finding("translation", BROKEN, str(error))
     if not runs_on_cpu():
         return Finding("translation", OK, "on the GPU, by llama.cpp")
     if not ON_A_MAC:
         return Finding("translation", OK, "on the processor, by llama.cpp")
-    package = f"llama-cpp-python=={version('llama-cpp-python')}"
-    build = "-m pip install --force-reinstall --no-deps --no-cache-dir --no-binary llama-cpp-python".split()
-    advice = f"build it again: {shlex.join([sys.executable, *build, package])}"
+    advice = f"compile it again: {build_command(ENGINE)}"
     return Finding("translation", WARNING, "on the processor: llama.cpp was built without Metal", advice)
 
 

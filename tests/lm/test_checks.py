@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import platform
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import gguf
+import llama_cpp
 import pytest
 
 from livetrans.errors import ModelError
 from livetrans.lm.llama import checks
-from livetrans.lm.llama.checks import check_model
+from livetrans.lm.llama.checks import check_engine, check_model
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +73,38 @@ def test_an_abort_in_the_teardown_of_a_process_changes_nothing(
     check_model(copy)
     run = f"{abort}import llama_cpp\nfrom livetrans.cli import main\nmain(['--version'])"
     assert subprocess.run([sys.executable, "-c", run], capture_output=True, check=False).returncode == 0
+
+
+ILLEGAL = {"x86_64": b"\x0f\x0b", "aarch64": bytes(4)}
+"""An instruction that no processor has."""
+LIBRARIES = Path(llama_cpp.__file__).parent / "lib"
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() not in ILLEGAL, reason="a changed library has to be signed on a Mac"
+)
+def test_a_library_for_another_processor_is_a_sentence_and_no_damage(
+    translator_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(LIBRARIES, tmp_path / "lib")
+    engine = ctypes.CDLL(str(LIBRARIES / "libggml-cpu.so"))
+    code = ctypes.string_at(ctypes.cast(engine.ggml_backend_cpu_reg, ctypes.c_void_p).value, 64)
+    illegal = ILLEGAL[platform.machine()]
+    for library in tmp_path.glob("lib/libggml-cpu.so*"):
+        data = library.read_bytes()
+        assert data.count(code) == 1
+        library.write_bytes(data.replace(code, illegal + code[len(illegal) :]))
+    monkeypatch.setenv("LLAMA_CPP_LIB_PATH", str(tmp_path / "lib"))
+    for check in (check_engine, lambda: check_model(translator_path)):
+        with pytest.raises(ModelError, match=r"newer processor.* -m pip install .*--no-binary llama-cpp-python"):
+            check()
+
+
+def test_a_library_that_does_not_load_is_a_sentence(tmp_path: Path) -> None:
+    run = "from livetrans.cli.doctor import check_translation\nprint(check_translation())"
+    environment = os.environ | {"LLAMA_CPP_LIB_PATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", run], env=environment, capture_output=True, text=True, check=True)
+    assert "state='broken'" in done.stdout and "llama-cpp-python does not load here" in done.stdout
 
 
 def boundaries(path: Path) -> list[int]:

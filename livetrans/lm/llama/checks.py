@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -21,7 +22,8 @@ import llama_cpp
 from livetrans.clock import Clock
 from livetrans.config import LanguageModelSettings
 from livetrans.errors import ModelError, UsageError
-from livetrans.installation import start_python, user_folder
+from livetrans.installation import build_command, start_python, user_folder
+from livetrans.lm.llama import ENGINE
 from livetrans.lm.llama.cells import runs_on_cpu
 from livetrans.lm.llama.model import LlamaModel, check_file
 
@@ -30,6 +32,24 @@ _BYTES_PER_SECOND = 20e6
 """Speed of a slow disk."""
 _REFUSED = 3
 """Exit code of the child after it has written a sentence."""
+
+
+def check_engine() -> None:
+    """Make sure that llama.cpp starts on this processor.
+
+    Raises:
+        ModelError: it was compiled for another one.
+    """
+    process = start_python("livetrans.lm.llama.checks", stdout=subprocess.DEVNULL)
+    _check_processor(process.wait())
+
+
+def _check_processor(exit_code: int) -> None:
+    if exit_code == -signal.SIGILL:
+        raise ModelError(
+            f"{ENGINE} was compiled for a newer processor than this one (illegal instruction); "
+            f"compile it on this machine: {build_command(ENGINE)}"
+        )
 
 
 def check_model(path: Path) -> None:
@@ -41,8 +61,9 @@ def check_model(path: Path) -> None:
     check_file(path)
     known = _known_files()
     name, status = str(path.resolve()), path.stat()
-    # What changes with the file, or with what loads it.
-    mark = [status.st_size, status.st_mtime_ns, llama_cpp.__version__]
+    # What changes with the file, or with what loads it: an installed version can be compiled anew.
+    installed = Path(llama_cpp.__file__).stat().st_mtime_ns
+    mark = [status.st_size, status.st_mtime_ns, llama_cpp.__version__, installed]
     if known.get(name) == mark:
         return
     process = start_python("livetrans.lm.llama.checks", str(path), stdout=subprocess.PIPE)
@@ -54,6 +75,7 @@ def check_model(path: Path) -> None:
         raise ModelError(f"{path} does not load within minutes: it is damaged or too large; choose another") from None
     if process.returncode == _REFUSED:
         raise ModelError(answer.decode("utf-8", "replace"))
+    _check_processor(process.returncode)
     if process.returncode:
         raise ModelError(f"{path} is damaged: llama.cpp crashes on it; download or convert it again")
     known[name] = mark
@@ -145,6 +167,9 @@ class _AnyModel(LlamaModel):
 
 
 def _main() -> int:
+    if not sys.argv[1:]:
+        runs_on_cpu()  # looks for the processor's and the GPU's engines
+        return 0
     path = Path(sys.argv[1])
     try:
         model = _AnyModel(LanguageModelSettings(path))
