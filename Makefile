@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 # Only llama.cpp's engine is built, without its vision library and its programs' common library. llama-cpp-python forces
 # the latter on unless a plain CMake variable, not the option of that name, turns it off.
 ENGINE := $(VENV)/llama-cpp.cmake
+# A folder, or a page with links, of ready wheels of llama-cpp-python (make demo WHEELS=dist); what fits none is compiled.
+WHEELS :=
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF '-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURDIR)/$(ENGINE)'
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(CORES)
@@ -90,7 +92,9 @@ $(ENGINE): | $(VENV)/bin/python
 
 $(VENV)/.demo $(VENV)/.test $(VENV)/.check: $(VENV)/bin/python pyproject.toml constraints.txt tests/outside-scorers.txt | $(ENGINE)
 	@echo "livetrans: installing into $(VENV)."
-	@if ! $(BIN)/python -c 'import importlib.metadata as m; m.version("llama-cpp-python")' 2>/dev/null; then \
+	@if ! $(BIN)/python -c 'import importlib.metadata as m; m.version("llama-cpp-python")' 2>/dev/null && \
+	  ! { [ -n '$(WHEELS)' ] && $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary llama-cpp-python \
+	    --find-links '$(WHEELS)' -c constraints.txt llama-cpp-python; }; then \
 	  command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
 	    echo "livetrans: no C++ compiler was found; install one (Debian, Ubuntu: apt install g++; macOS: xcode-select --install) and run make again." >&2; \
 	    exit 1; }; \

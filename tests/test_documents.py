@@ -17,7 +17,8 @@ from livetrans.decoding import DECODERS, Decode, Decoded, Decoding, Draft
 from tests.lm.scripted import BEGIN, SOURCE, TARGET, ScriptedModel, hashed_rule
 
 TREE = Path(__file__).parents[1]
-DOCUMENTS = [TREE / "README.md", TREE / "CHANGELOG.md", TREE / "models/README.md", *sorted(TREE.glob("docs/**/*.md"))]
+PAGES = ("README", "CHANGELOG", "CONTRIBUTING", "SECURITY")
+DOCUMENTS = [*(TREE / f"{page}.md" for page in PAGES), TREE / "models/README.md", *sorted(TREE.glob("docs/**/*.md"))]
 documents = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 
 
