@@ -144,9 +144,9 @@ def _tried(name: str, settings: Settings, measured: dict[str, Any]) -> Iterator[
 
 
 def check_versions() -> Finding:
-    """Report the versions of livetrans and of its main packages."""
+    """Report the versions of livetrans, of the system and of the main packages."""
     packages = [f"{package} {version(package)}" for package in PACKAGES]
-    named = [f"livetrans {__version__}", f"Python {platform.python_version()}", *packages]
+    named = [f"livetrans {__version__}", platform.platform(), f"Python {platform.python_version()}", *packages]
     return Finding("versions", OK, ", ".join([*named, portaudio_version() or "no PortAudio"]))
 
 
