@@ -45,6 +45,10 @@ def sentences(count: int, *marks: tuple[str | None, str | None]) -> list[Said]:
     return [(*marks[number % len(marks)], text) for number, text in enumerate(texts)]
 
 
+def _translated(text: str, into: str) -> str:
+    return " ".join(f"{word}~{into}" for word in text.split())
+
+
 @dataclass
 class Kind:
     """How a session comes to be."""
@@ -57,17 +61,29 @@ class Kind:
     """Length of a word."""
 
     def __post_init__(self) -> None:
-        _, sources, _, targets = self.languages.split()
+        sources, targets = self.languages.split()[1::2] if not self.between else [self.languages.split()[1]] * 2
         self.spoken, self.targets = sources.split(",")[0], targets.split(",")
 
-    def captions(self, said: Iterable[Said], target: str) -> Shown:
-        """What a reader of `target` gets of it."""
+    @property
+    def between(self) -> bool:
+        return self.languages.startswith("--between")
+
+    def captions(self, said: Iterable[Said], target: str | None = None) -> Shown:
+        """What a reader of `target` gets of it; None: what the command prints."""
+        if self.between:
+            mine, theirs = self.targets
+            shown = [(one, target or (theirs if one[1] == mine else mine)) for one in said]
+            return [
+                (track, text if into == language or language not in self.targets else _translated(text, into))
+                for (track, language, text), into in shown
+            ]
+        target = target or self.targets[0]
         mine = "none" if "none" in self.command else self.spoken
         shown: Shown = []
         for track, language, text in said:
             into = mine if track == "me" else target
             is_heard = into in ("none", language or self.spoken)
-            shown.append((track, text if is_heard else " ".join(f"{word}~{into}" for word in text.split())))
+            shown.append((track, text if is_heard else _translated(text, into)))
         return shown
 
     def transcripts(self) -> Iterator[Transcript]:
@@ -81,6 +97,7 @@ class Kind:
 
 
 MEETING = sentences(6, ("them", None), ("me", "de"), ("me", "de"))
+CONVERSATION = sentences(5, ("me", "en"), ("them", "de"), ("French", "fr"))
 TWO = "--from en --to de,fr"
 KINDS = {
     "microphone": Kind("mic", sentences(3)),
@@ -94,6 +111,7 @@ KINDS = {
     "meeting": Kind("listen --with-mic --me de", MEETING),
     "meeting, not translated": Kind("listen --with-mic --me de --me-to none", MEETING),
     "meeting, several": Kind("listen --with-mic --me de", MEETING, TWO),
+    "conversation": Kind("mic --names me,them", CONVERSATION, "--between en,de"),
     "glossary": Kind("mic --glossary TERMS", sentences(2)),
     "three hours": Kind("replay STREAM --offline", sentences(20), seconds=108.0),
     "three hours, spoken": Kind("replay STREAM --offline", sentences(900), seconds=2.4),
@@ -171,7 +189,7 @@ class World:
         for one in self.kind.transcripts():
             if (one.segment_id, one.revision) == (1, 0) and "listen" in self.kind.command:
                 self.pipeline.publish(Gap(one.start - 0.02, one.start, "microphone", one.track))
-            if (one.segment_id, one.revision) == (2, 0) and "en,de" in self.kind.languages:
+            if (one.segment_id, one.revision) == (2, 0) and "--from en,de" in self.kind.languages:
                 wait_until(lambda: len(self.finals) == 2 * len(self.kind.targets))
                 self.pipeline.change("to", "fr")
                 self.pipeline.change("from", "de")
@@ -192,19 +210,20 @@ class World:
         texts = ((one, f"{one['committed']} {one['partial']}".strip()) for _, one in sorted(last.items()))
         return [(one["track"], one["language"], text) for one, text in texts if text]
 
-    def expected(self, target: str) -> Shown:
+    def expected(self, target: str | None = None) -> Shown:
         return self.kind.captions(self.heard(), target)
 
     def shown(self, target: str) -> Shown:
         """The last captions in the session for a reader of `target`."""
-        mine = (one for one in self.events("caption") if one["language"] == target or one["track"] == "me")
+        is_for_all = "me" if not self.kind.between else ""
+        mine = (one for one in self.events("caption") if one["language"] == target or one["track"] == is_for_all)
         last = {one["segment_id"]: (one["track"], one["text"]) for one in mine}
         return [one for _, one in sorted(last.items()) if one[1]]
 
 
 def captions(lines: str) -> Shown:
     """Lines by track, without gaps and the mark of what was not translated."""
-    found = (re.fullmatch(r"(?:> )?(?:(me|them): )?(.*)", line) for line in lines.splitlines())
+    found = (re.fullmatch(r"(?:> )?(?:(me|them|French): )?(.*)", line) for line in lines.splitlines())
     return [one.groups() for one in found if one and one[2] and "without sound" not in one[2]]
 
 
@@ -255,7 +274,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
 @pytest.mark.parametrize("name", [pytest.param(name, marks=long if "spoken" == name[-6:] else ()) for name in KINDS])
 def test_every_command_has_what_a_session_holds(name: str, world: World) -> None:
     kind = KINDS[name]
-    assert world.record(kind) == kind.captions(kind.said, kind.targets[0])
+    assert world.record(kind) == kind.captions(kind.said)
     for target in kind.targets:
         assert world.shown(target) == kind.captions(kind.said, target)
     look_at(world)
@@ -266,7 +285,7 @@ def test_every_command_has_what_a_session_holds(name: str, world: World) -> None
     rename_and_remove(world)
 
 
-KILLED = ["microphone", "several languages", "languages changed", "auto", "meeting", "glossary"]
+KILLED = ["microphone", "several languages", "languages changed", "auto", "meeting", "glossary", "conversation"]
 
 
 @pytest.mark.parametrize("name", KILLED)
@@ -328,15 +347,15 @@ def look_at(world: World, state: str = "whole") -> None:
 def translate_again(world: World) -> None:
     """Replay the session at both speeds, once with readers, and measure methods on it."""
     kind, name, run_file = world.kind, world.session.name, world.folder / "run.jsonl"
-    again = ("--no-session", *kind.languages.split())
-    assert captions(world.do("replay --speed max", name, *again)) == world.expected(kind.targets[0])
+    again = ("--no-session", *(() if kind.between else kind.languages.split()))
+    assert captions(world.do("replay --speed max", name, *again)) == world.expected()
     if kind.seconds < 1:
         world.reading.clear()
-        assert captions(world.do("replay --serve --plain", name, *again)) == world.expected(kind.targets[0])
+        assert captions(world.do("replay --serve --plain", name, *again)) == world.expected()
         for thread in world.reading:
             thread.join(20)
         assert world.read == {target: [text for _, text in world.expected(target)] for target in kind.targets}
-    pair = ("--from", kind.spoken, "--to", kind.targets[0])
+    pair = ("--from", kind.spoken, "--to", kind.targets[1 if kind.between else 0])
     [table] = json.loads(world.do("replay --compare rt,cd --format json", name, *pair))["tables"]
     assert [row["method"] for row in table["rows"]] == ["rt", "cd"]
     is_auto = kind.spoken == "auto"
