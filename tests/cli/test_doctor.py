@@ -241,7 +241,7 @@ class SlowModel(FaultyModel):
 
 
 def test_a_slow_model_ends_in_bounded_time_and_is_named(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    speed = 40.0
+    speed = 80.0
     clock, open_model = ScaledClock(SystemClock(), speed), opening.open_model
 
     def open_slow_model(*arguments: object) -> SlowModel:

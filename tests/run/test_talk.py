@@ -36,12 +36,12 @@ class SlowTranslator(FaultyModel):
     threads = 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("seconds", "recogniser"),
     [
-        (30.0, "recogniser_path"),
-        pytest.param(30.0, "cpp_recogniser_path", marks=pytest.mark.long),
-        pytest.param(83.0, "recogniser_path", marks=pytest.mark.long),
+        (30.0, "cpp_recogniser_path"),
+        (83.0, "recogniser_path"),
     ],
 )
 def test_the_talk_ends_with_every_final_translated_and_each_step_was_on_the_panel(
