@@ -14,6 +14,7 @@ import click
 
 from livetrans.cli.declarations import LANGUAGE_PAIR, LANGUAGES, LANGUAGES_OR_AUTO, AdvisingGroup
 from livetrans.cli.messages import confirmed, progress_bar, say
+from livetrans.cli.options import was_given
 from livetrans.config import ENGINES, UNNAMED, BetweenSettings, Settings
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import require_two_languages
@@ -132,6 +133,8 @@ def pull_command(
     """
     catalogue, settings = known_models(), Settings(sources=sources, targets=targets)
     if between:
+        if was_given("sources") or was_given("targets"):
+            raise UsageError("--between replaces --from and --to; drop them, or drop --between")
         settings = Settings(sources=between, targets=between, between=BetweenSettings(between))
     wanted: tuple[Entry, ...]
     if name in catalogue.purposes:

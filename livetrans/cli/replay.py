@@ -133,6 +133,8 @@ def command(
     if all(map(_is_recorded, files)):
         _refuse_options_of_sound()
     outputs = _output_files(place, files, settings.targets, force) if place is not None else {}
+    if compare is not None and settings.between:
+        raise UsageError("--compare measures one direction; give its languages with --from and --to, not --between")
     if compare is not None and len(settings.targets) > 1:
         raise UsageError(f"--compare translates into one language; give one of {', '.join(settings.targets)} with --to")
     unused = [option for option, name in _NOT_WITH_COMPARE.items() if was_given(name)]

@@ -95,6 +95,7 @@ def test_options_of_a_comparison_need_one(tmp_path: Path, option: list[str], cap
         ("We go home.", "rt,window,paper", "for example ssbd@0.2", 2),
         ("We go home.", "rt,spec", "spec needs a draft model", 2),
         ("We go home.", "rt,cd --to de,fr", "one language; give one of de, fr", 2),
+        ("We go home.", "rt,cd --between en,de", "one direction; give its languages with --from and --to", 2),
         ("We go home.", "rt,ssbd --bias 0.5", "--bias has no effect with --compare", 2),
         ("We go home.", "rt,ssbd --method cd", "--method cd has no effect with --compare", 2),
         ("We go home.", "rt,ssbd --calm still", "--calm still has no effect with --compare", 2),

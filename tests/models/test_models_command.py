@@ -140,6 +140,7 @@ def test_a_recogniser_of_english_does_not_serve_a_track_of_german(home: Path) ->
         (["pull", "owner/name:weights.safetensors"], "is not a GGUF file"),
         (["pull", "owner/name:big-00001-of-00003.gguf"], "one of several parts"),
         (["pull", "small", "--from", "Cantonese"], "small has no recogniser for yue"),
+        (["pull", "small", "--between", "en,de", "--from", "fr"], "--between replaces --from and --to"),
         (["pull", "tower-plus-2b"], "not for commercial use; add --yes"),
         (["rm", "nosuch"], "no model 'nosuch' on this machine"),
         (["verify", "livetrans-recogniser-en"], "was not fetched by livetrans"),
