@@ -29,9 +29,8 @@ from livetrans.bench.run import (
 from livetrans.bench.runfile import FORMAT, Header, RunWriter, read_run
 from livetrans.bench.tables import make_table
 from livetrans.cli.bench import print_tables, step_bar, threads_option, time_option
-from livetrans.cli.declarations import CountRange, NumberRange
+from livetrans.cli.declarations import CountRange, NumberRange, was_given
 from livetrans.cli.messages import progress_bar, say
-from livetrans.cli.options import was_given
 from livetrans.cli.running import HeardProgress, OpenSource
 from livetrans.config import TRANSLATOR_VARIABLE, DecodingSettings, LanguageModelSettings, SamplingSettings
 from livetrans.errors import SourceError, UsageError

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from livetrans.errors import UsageError
@@ -75,6 +76,11 @@ class LazyGroup(AdvisingGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in self.commands_by_name.items()])
+
+
+def was_given(name: str) -> bool:
+    """Return whether an option was given on the command line. Unused options in the configuration file are fine."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]

@@ -12,9 +12,8 @@ from typing import Any
 
 import click
 
-from livetrans.cli.declarations import LANGUAGE_PAIR, LANGUAGES, LANGUAGES_OR_AUTO, AdvisingGroup
+from livetrans.cli.declarations import LANGUAGE_PAIR, LANGUAGES, LANGUAGES_OR_AUTO, AdvisingGroup, was_given
 from livetrans.cli.messages import confirmed, progress_bar, say
-from livetrans.cli.options import was_given
 from livetrans.config import ENGINES, UNNAMED, BetweenSettings, Settings
 from livetrans.errors import ModelError, UsageError
 from livetrans.languages import require_two_languages

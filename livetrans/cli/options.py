@@ -35,6 +35,7 @@ from livetrans.cli.declarations import (
     json_lines_file,
     language,
     track_names,
+    was_given,
 )
 from livetrans.cli.messages import require_yes, say
 from livetrans.config import (
@@ -256,11 +257,6 @@ def _between(context: click.Context, settings: Settings) -> Settings:
     is_named = meeting and context.get_parameter_source("names") not in (None, ParameterSource.DEFAULT)
     between = replace(between, names=meeting.names if meeting and is_named else ())
     return replace(settings, between=between, meeting=None, sources=between.languages, targets=between.languages)
-
-
-def was_given(name: str) -> bool:
-    """Return whether an option was given on the command line. Unused options in the configuration file are fine."""
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 _COMPARED = "with --compare, whose methods have settings of their own (ssbd@0.5)", "replay without --compare"

@@ -13,9 +13,9 @@ import click
 
 from livetrans.audio.source import WHOLE, Part, ReplayClock
 from livetrans.bench.tables import FORMATS
-from livetrans.cli.declarations import CountRange, Parsed, complete_file_or_session, instant
+from livetrans.cli.declarations import CountRange, Parsed, complete_file_or_session, instant, was_given
 from livetrans.cli.messages import say, warn
-from livetrans.cli.options import RunOption, run_command, run_option, wants_screen, was_given
+from livetrans.cli.options import RunOption, run_command, run_option, wants_screen
 from livetrans.cli.running import Ended, OpenSource, run_at_once, run_live
 from livetrans.cli.sessions import format_of
 from livetrans.clock import Clock, SystemClock
