@@ -16,6 +16,7 @@ from livetrans.speech.transcriber import ONLY_LAST_PASSES
 
 if TYPE_CHECKING:
     from livetrans.audio.source import Extent
+    from livetrans.speech.between import SpokenPair
     from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.recogniser import Recogniser
     from livetrans.speech.transcriber import Transcriber
@@ -105,6 +106,9 @@ class Listening:
     origin: Origin | None = None
     respell: Callable[[Respell], None] = lambda respell: None
     """Set how the names in the recogniser's prompt are repaired, before the first transcript is taken."""
+    force: Callable[[], str | None] = lambda: None
+    """Force the other language of a conversation on the running stretch, from any thread, and return its code; None for
+    one that is taken back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,7 @@ class Stages:
     """Code, written into transcripts that have none."""
     speakers: Mapping[str, str] = field(default_factory=dict)
     """Of a conversation: who speaks, by language; it names the tracks of transcripts."""
+    pair: SpokenPair | None = None
 
 
 class TrackStages:

@@ -18,6 +18,7 @@ from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
 from livetrans.decoding import DECODERS
 from livetrans.errors import UsageError, sentence
 from livetrans.events import Notice, Origin, SourceProgress, Transcript
+from livetrans.languages import AUTO
 from livetrans.models.catalogue import WHISPER_CPP
 from livetrans.models.chosen import GPU_UNUSED, has_gpu_engine, spoken_code
 from livetrans.models.find import engine_of
@@ -151,8 +152,9 @@ def _listening(
             source.close()
         state.close()
 
-    expect = opened[0].recogniser.expect_language
-    return Listening(transcripts, pause, close, state, expect, origin, partial(respell_in, opened))
+    expect, pair = opened[0].recogniser.expect_language, opened[0].pair
+    force = pair.force if pair else lambda: None
+    return Listening(transcripts, pause, close, state, expect, origin, partial(respell_in, opened), force)
 
 
 def respell_in(opened: Sequence[Stages], respell: Respell) -> None:
@@ -179,6 +181,7 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish, ids: Iterato
         ModelError: the recogniser cannot be used.
         UsageError: it does not know a language.
     """
+    from livetrans.speech.between import SpokenPair
     from livetrans.speech.gate import VoiceActivityGate
     from livetrans.speech.transcriber import Transcriber
 
@@ -189,6 +192,11 @@ def open_stages(settings: Settings, clock: Clock, publish: Publish, ids: Iterato
         transcriber = Transcriber(recogniser, settings.transcriber, clock, ids, reload)
         return Stages(VoiceActivityGate(settings.gate), transcriber, shared, track, language)
 
+    if settings.between:
+        first, second = (spoken_code(code) or AUTO for code in settings.between.languages)
+        pair, speakers = SpokenPair((first, second)), settings.between.speakers
+        transcriber = Transcriber(shared.between(pair), settings.transcriber, clock, ids, reload, pair)
+        return [Stages(VoiceActivityGate(settings.gate), transcriber, shared, speakers=speakers, pair=pair)]
     if settings.meeting is None:
         return [stages(shared)]
     mine, theirs = settings.meeting.names

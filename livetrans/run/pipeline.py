@@ -74,6 +74,16 @@ class Pipeline(Run):
             self.publish(SettingChanged(key, value))  # Here, so that events have the order of changes.
         return settings
 
+    def force(self) -> str | None:
+        """Force the other language of a conversation on the running stretch of speech, or take that back.
+
+        Return the forced one, None without.
+        """
+        with self._change:
+            language = self._listening.force() if self._listening else None
+            self.publish(SettingChanged("forced", language or ""))
+        return language
+
     def readers(self, languages: Iterable[str]) -> None:
         """Set the languages that are read besides the one that is shown; from any thread, whenever that changes.
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from livetrans.speech.between import SpokenPair
+
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
@@ -52,6 +54,13 @@ class Recogniser(Protocol):
 
         Raises:
             ModelError: the model cannot be loaded any more.
+        """
+
+    def between(self, pair: SpokenPair) -> Recogniser:
+        """Return the same loaded model for a conversation: each pass tells the pair the probabilities of languages.
+
+        Raises:
+            UsageError: the model does not know a language of the pair.
         """
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:

@@ -14,6 +14,7 @@ from livetrans.config import TranscriberSettings
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import FULL_SCALE, SAMPLE_RATE, RecognitionStats, SpeechChunk, Transcript, Word
 from livetrans.speech.agreement import LocalAgreement
+from livetrans.speech.between import LATEST, SpokenPair
 from livetrans.speech.recogniser import Hypothesis, Recogniser
 from livetrans.speech.words import OpenSegments, drop_loops, is_spoken, words_text
 from livetrans.text import one_line
@@ -40,8 +41,9 @@ class Transcriber:
         clock: Clock,
         ids: Iterator[int] | None = None,
         reload: Callable[[Exception], None] | None = None,
+        pair: SpokenPair | None = None,
     ) -> None:
-        """`ids` gives the ids of segments; None counts from 0.
+        """`ids` gives the ids of segments; None counts from 0. `pair`: of a conversation, which the recogniser has too.
 
         `reload` loads a recogniser that failed again, or raises the failure. The pass is then tried again.
         """
@@ -49,6 +51,9 @@ class Transcriber:
         self._reload = reload
         self._settings = settings
         self._clock = clock
+        self._pair = pair
+        self._stretch_start: int | None = None
+        """First sample of the running stretch of a conversation."""
         self._buffer = SoundBuffer(recogniser.maximum_length)
         self._agreement = LocalAgreement()
         self._segments = OpenSegments(ids or count(), settings)
@@ -99,9 +104,15 @@ class Transcriber:
         self._agreement = LocalAgreement()
         self._new_samples = 0
         self._last_pass_seconds = 0.0
+        if self._pair and self._stretch_start is not None:
+            self._pair.end()
+            self._segments.language = self._stretch_start = None
         return transcripts
 
     def _begin(self, start_sample: int) -> None:
+        if self._pair and self._stretch_start is None:
+            self._stretch_start = start_sample
+            self._pair.begin((start_sample - self._buffer.end_sample) / SAMPLE_RATE)
         # Right after a cut the buffer is empty too, and then no silence lies between.
         if start_sample - self._buffer.end_sample > LONG_SILENCE * SAMPLE_RATE:
             self._prompt.clear()
@@ -112,7 +123,11 @@ class Transcriber:
         step = self._settings.step
         if self._settings.adaptive:
             step = max(step, self._last_pass_seconds)
-        return max(round(step * self.step_factor * SAMPLE_RATE), 1)
+        samples = max(round(step * self.step_factor * SAMPLE_RATE), 1)
+        if self._pair and self._pair.decided is None and self._stretch_start is not None:
+            missing = round(LATEST * SAMPLE_RATE) - (self._buffer.end_sample - self._stretch_start)
+            samples = min(samples, self._new_samples + missing) if missing >= 0 else samples
+        return samples
 
     def _wanted_samples(self, waiting: int) -> int:
         """Return how many of the waiting samples to take before the next check for a pass.
@@ -128,6 +143,8 @@ class Transcriber:
 
     def _pass(self, final: bool) -> list[Transcript]:
         began = self.pass_began = self._clock.now()
+        if self._pair and self._stretch_start is not None:
+            self._pair.heard = (self._buffer.end_sample - self._stretch_start) / SAMPLE_RATE
         samples: NDArray[np.float32] = self._buffer.samples.astype(np.float32) / np.float32(FULL_SCALE)
         try:
             hypothesis = self._recognise(samples, final)
@@ -137,7 +154,10 @@ class Transcriber:
         self.passes += 1
         self.recognition_seconds += self._last_pass_seconds
         before = self._segments.language
-        now = hypothesis.language or before
+        now = (self._pair.decided if self._pair else hypothesis.language) or before
+        if self._pair and now not in (None, self._pair.prompt_language):
+            self._prompt.clear()
+            self._pair.prompt_language = now
         if before not in (None, now):
             ended = self._end_committed()
             self._segments.language = now

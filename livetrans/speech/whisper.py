@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import math
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -72,12 +73,11 @@ class WhisperRecogniser(WhisperPasses):
     def _encode(self, features: NDArray[np.float32], window: int) -> Any:
         return self._model.encode(np.pad(features, ((0, 0), (0, window - features.shape[-1]))))
 
-    def _detected(self, encoded: Any) -> tuple[str, float]:
+    def _detected(self, encoded: Any) -> dict[str, float]:
         # CTranslate2 gives the language's token, the code in `<|` and `|>`.
-        token, probability = self._model.model.detect_language(encoded)[0][0]
-        return token[2:-2], probability
+        return {token[2:-2]: probability for token, probability in self._model.model.detect_language(encoded)[0]}
 
-    def _decode(self, encoded: Any, tokenizer: Any, previous: Sequence[int], limit: int) -> Sequence[int]:
+    def _decode(self, encoded: Any, tokenizer: Any, previous: Sequence[int], limit: int) -> tuple[Sequence[int], float]:
         start = self._model.get_prompt(tokenizer, list(previous), hotwords=", ".join(self.hot_words))
         limit = min(limit, POSITIONS - len(start))
         (result,) = self._model.model.generate(
@@ -94,7 +94,7 @@ class WhisperRecogniser(WhisperPasses):
         tokens: Sequence[int] = result.sequences_ids[0]
         likelihood = result.scores[0] * len(tokens) / (len(tokens) + 1)
         is_silence = result.no_speech_prob > self.traits.no_speech and likelihood <= self.traits.unlikely
-        return () if is_silence or len(tokens) >= limit else tokens
+        return ((), -math.inf) if is_silence or len(tokens) >= limit else (tokens, likelihood)
 
     def _time_words(self, segments: list[dict[str, Any]], tokenizer: Any, encoded: Any, frames: int) -> None:
         self._model.add_word_timestamps(

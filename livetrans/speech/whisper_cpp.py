@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import struct
 import subprocess
@@ -201,11 +202,11 @@ class WhisperCppRecogniser(WhisperPasses):
         self._process.ask({"features": features.shape[-1] + missing}, np.pad(features, ((0, 0), (0, missing))))
         return window
 
-    def _detected(self, encoded: Any) -> tuple[str, float]:
-        answer = self._process.ask({"detect": True})
-        return str(answer["language"]), float(answer["probability"])
+    def _detected(self, encoded: Any) -> dict[str, float]:
+        probabilities: dict[str, float] = self._process.ask({"detect": True})["probabilities"]
+        return probabilities
 
-    def _decode(self, encoded: Any, tokenizer: Any, previous: Sequence[int], limit: int) -> Sequence[int]:
+    def _decode(self, encoded: Any, tokenizer: Any, previous: Sequence[int], limit: int) -> tuple[Sequence[int], float]:
         hot = tokenizer.encode(f" {', '.join(self.hot_words)}") if self.hot_words else []
         room = MOST_PROMPT_TOKENS - len(hot)
         limit = min(limit, MOST_TOKENS)
@@ -222,7 +223,7 @@ class WhisperCppRecogniser(WhisperPasses):
         )
         tokens: list[int] = answer["tokens"]
         self._ends: list[float] = answer["ends"]
-        return () if len(tokens) >= limit else tokens
+        return ((), -math.inf) if not 0 < len(tokens) < limit else (tokens, answer["likelihood"])
 
     def _time_words(self, segments: list[dict[str, Any]], tokenizer: Any, encoded: Any, frames: int) -> None:
         # The function needs a model for the alignment alone.

@@ -3,8 +3,9 @@
 It reads requests from standard input, a line of JSON each, and writes a line of JSON for each to standard output:
 
 - `{"features": FRAMES}`, followed by float32 numbers, bands times frames: the sound of the requests that follow;
-- `{"detect": true}`: the likeliest language, and its probability;
-- `{"language", "positions", "prompt", "limit", "beam_size"}`: the tokens, and the ends of those of text in seconds.
+- `{"detect": true}`: the probabilities of the languages;
+- `{"language", "positions", "prompt", "limit", "beam_size"}`: the tokens, the ends of those of text in seconds, and the
+  mean log-probability.
 
 The first line that it writes has the codes of the languages, and what the library printed as it loaded the model;
 `fault` in a line says what failed. It ends when its standard input does. The package's own class takes sound,
@@ -55,14 +56,16 @@ class Model:
         return {}
 
     def detect(self) -> dict[str, Any]:
-        """Return the likeliest language and its probability."""
+        """Return the probabilities of the languages."""
         probabilities = np.zeros(len(self.languages), np.float32)
         best = cpp.whisper_lang_auto_detect(self._context, 0, self._threads, probabilities)
         _check("detection", min(best, 0))
-        return {"language": self.languages[best], "probability": float(probabilities[best])}
+        return {"probabilities": dict(zip(self.languages, probabilities.tolist(), strict=True))}
 
     def decode(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the tokens of one window, without the end of text, and the ends of those of text in seconds."""
+        """Return the tokens of one window, without the end of text, the ends of those of text in seconds, and the
+        mean log-probability of a token.
+        """
         beams = request["beam_size"]
         strategy = "BEAM_SEARCH" if beams > 1 else "GREEDY"
         strategies = cpp.whisper_sampling_strategy
@@ -90,7 +93,12 @@ class Model:
             for place in range(cpp.whisper_full_n_tokens(self._context, segment))
         ]
         times = accumulate((token.t_dtw / 100 for token in found if token.id < end), max, initial=0.0)
-        return {"tokens": [token.id for token in found if token.id != end], "ends": list(times)[1:]}
+        likelihood = sum(token.plog for token in found) / max(len(found), 1)
+        return {
+            "tokens": [token.id for token in found if token.id != end],
+            "ends": list(times)[1:],
+            "likelihood": likelihood,
+        }
 
 
 def _check(what: str, code: int) -> None:

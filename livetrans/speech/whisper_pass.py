@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from livetrans.speech.between import SpokenPair
+
 SMALL_MODEL_BYTES = 50_000_000
 FRAME = 0.01
 """Seconds of a frame of features."""
@@ -75,6 +77,7 @@ class WhisperPasses(ABC):
             self._check_known(language)
         self._multilingual = len(languages) > 1
         self._reports = settings.language is None or bool(settings.other_languages)
+        self._pair: SpokenPair | None = None
         self._spoken = SpokenLanguage(settings.language if self._multilingual else "en")
         self._beam_size = settings.beam_size or self.traits.beam_size
         self._window = settings.window or ("full" if self.traits.rest is None else "always")
@@ -84,13 +87,20 @@ class WhisperPasses(ABC):
     @property
     def language(self) -> str | None:
         """Code of the language that is spoken; None before it is detected."""
-        return self._spoken.code
+        return self._pair.decided if self._pair else self._spoken.code
 
     def in_language(self, language: str | None) -> Self:
         self._check_known(language)
         other = copy(self)
         other._reports = language is None
         other._spoken = SpokenLanguage(language if self._multilingual else "en")
+        return other
+
+    def between(self, pair: SpokenPair) -> Self:
+        for language in pair.languages:
+            self._check_known(language)
+        other = copy(self)
+        other._pair, other._reports = pair, True
         return other
 
     def _check_known(self, language: str | None) -> None:
@@ -130,14 +140,23 @@ class WhisperPasses(ABC):
         frames = features.shape[-1]
         length = frames * FRAME
         encoded = self._encode(features, self._window_frames(frames, final))
-        spoken = self._spoken
-        language, probability = spoken.code or "en", 1.0
-        if spoken.is_detected:
-            detected, probability = self._detected(encoded)
-            language = spoken.choose(detected, probability)
-        tokenizer = self._tokenizer(language)
-        previous = tokenizer.encode(f" {prompt.strip()}") if prompt and self.traits.takes_prompt else []
-        tokens = self._decode(encoded, tokenizer, previous, most_tokens(length))
+        spoken, pair = self._spoken, self._pair
+        languages: tuple[str, ...] = (spoken.code or "en",)
+        probability = 1.0
+        if pair:
+            languages = pair.hear(self._detected(encoded), final=final)
+        elif spoken.is_detected:
+            detected = self._detected(encoded)
+            likeliest = max(detected, key=detected.__getitem__)
+            probability = detected[likeliest]
+            languages = (spoken.choose(likeliest, probability),)
+        found_in = {one: self._decode_in(encoded, one, prompt, length) for one in languages if one in self.languages}
+        if not found_in:
+            return Hypothesis(())
+        language = max(found_in, key=lambda one: found_in[one][1])
+        if pair and len(found_in) > 1:
+            pair.settle(language)
+        tokenizer, (tokens, _) = self._tokenizer(language), found_in[language]
         segments = split_at_timestamps(tokens, tokenizer.eot, tokenizer.timestamp_begin, length)
         if not segments:
             return Hypothesis(())
@@ -145,7 +164,7 @@ class WhisperPasses(ABC):
         # A segment without duration has no sound to come from.
         segments = [segment for segment in segments if segment["end"] > segment["start"]]
         found = [word for segment in segments for word in segment["words"]]
-        if found:
+        if found and not pair:
             spoken.found_words(language, probability)
         words = tuple(
             Word(word["word"].strip(), float(word["start"]), float(word["end"]))
@@ -154,6 +173,13 @@ class WhisperPasses(ABC):
         )
         ends = tuple(min(float(segment["end"]), length) for segment in segments)
         return Hypothesis(words, ends, spoken.code if self._reports and words else None)
+
+    def _decode_in(self, encoded: Any, language: str, prompt: str, length: float) -> tuple[Sequence[int], float]:
+        """Return what `_decode` does in a language, for which a prompt in another one is left out."""
+        tokenizer = self._tokenizer(language)
+        takes_prompt = self.traits.takes_prompt and (not self._pair or self._pair.prompt_language == language)
+        previous = tokenizer.encode(f" {prompt.strip()}") if prompt and takes_prompt else []
+        return self._decode(encoded, tokenizer, previous, most_tokens(length))
 
     def _window_frames(self, frames: int, final: bool) -> int:
         """Return how many frames to encode for `frames` of sound; 30 s until the language is detected."""
@@ -175,12 +201,14 @@ class WhisperPasses(ABC):
         """
 
     @abstractmethod
-    def _detected(self, encoded: Any) -> tuple[str, float]:
-        """Return the likeliest language and its probability."""
+    def _detected(self, encoded: Any) -> dict[str, float]:
+        """Return the probabilities of the languages."""
 
     @abstractmethod
-    def _decode(self, encoded: Any, tokenizer: Any, previous: Sequence[int], limit: int) -> Sequence[int]:
-        """Return the tokens of text and of times; none for silence, and none for `limit` tokens or more."""
+    def _decode(self, encoded: Any, tokenizer: Any, previous: Sequence[int], limit: int) -> tuple[Sequence[int], float]:
+        """Return the tokens of text and of times, and their mean log-probability; none, and minus infinity, for silence
+        and for `limit` tokens or more.
+        """
 
     @abstractmethod
     def _time_words(self, segments: list[dict[str, Any]], tokenizer: Any, encoded: Any, frames: int) -> None:

@@ -129,6 +129,7 @@ class _Shown:
     """Number of words that it showed as committed: they cannot go to another segment."""
     revisions: int = 0
     ended: bool = False
+    language: str | None = None
 
 
 @dataclass
@@ -161,7 +162,8 @@ class OpenSegments:
         transcripts: list[Transcript] = []
         while len(parts) > 1 and len(parts[0]) <= len(self.committed):
             transcripts.append(self._final(parts.pop(0)))
-        if final or self._lost_its_end(parts):
+        is_same_language = all(shown.language == self.language for shown in self.shown)
+        if final or (is_same_language and self._lost_its_end(parts)):
             return transcripts
         for place in reversed(range(len(parts), len(self.shown))):
             transcripts += self._partial(place, (), ended=False)
@@ -208,12 +210,13 @@ class OpenSegments:
         A sentence that has ended waits for its final, because following each rewrite would move the next sentence.
         """
         if place == len(self.shown):
-            self.shown.append(_Shown(next(self.ids)))
+            self.shown.append(_Shown(next(self.ids), language=self.language))
         before = self.shown[place]
-        if ended == before.ended and (ended or words_text(words) == words_text(before.words)):
+        is_same = ended == before.ended and self.language == before.language
+        if is_same and (ended or words_text(words) == words_text(before.words)):
             return []
         committed = min(len(self.committed), len(words)) if place == 0 else 0
-        self.shown[place] = _Shown(before.segment_id, words, committed, before.revisions + 1, ended)
+        self.shown[place] = _Shown(before.segment_id, words, committed, before.revisions + 1, ended, self.language)
         return [self._transcript(before, words, committed, ended=ended)]
 
     def _final(self, words: tuple[Word, ...]) -> Transcript:

@@ -43,6 +43,8 @@ class Command:
     def works(self, settings: Settings, *, is_served: bool) -> bool:
         """Return whether it has an effect in a run with these settings."""
         setting = SETTINGS.get(self.setting)
+        if settings.between and self.setting in ("from", "to"):
+            return self.setting == "from"
         if setting is None:
             return is_served or not self.needs_server
         value = setting.of(settings)
@@ -83,7 +85,8 @@ COMMANDS = (
     Command("t", "target", "To language", "Next caption language",
             "One of those that `--to de,fr` names: at once, for finished captions too.", setting="to"),
     Command("f", "spoken", "From language", "Next spoken language",
-            "One of those that `--from en,auto` names or that were detected.", setting="from"),
+            "One of those that `--from en,auto` names or that were detected. With `--between`: the other one, until "
+            "the next pause.", setting="from"),
     Command("n", "messages", "Messages", "Read the messages", "All in full. Warnings leave the screen once read."),
     Command("/", "search", "Find", "Find in captions", "Enter goes to the one before, esc back to the end."),
     Command("C", "copy_all", "Copy all", "Copy all captions", "All on the screen, those above what is in view too."),
@@ -158,6 +161,8 @@ def move(run: Pipeline, key: str, step: float) -> str:
 
 
 def next_target(run: Pipeline) -> str:
+    if run.settings.between:
+        return "both languages are shown"
     code = _next(run.settings.targets)
     if code is None:
         return "only one caption language; start with --to de,fr"
@@ -167,6 +172,9 @@ def next_target(run: Pipeline) -> str:
 
 def next_spoken(run: Pipeline, detected: str | None) -> str:
     """Choose the next spoken language or `auto`. A `detected` language that is not in the list comes first."""
+    if run.settings.between:
+        code = run.force()
+        return f"{name_of(code)} until the next pause; f takes it back" if code else "the language is heard again"
     sources = run.settings.sources
     is_new = AUTO in sources and detected is not None and detected not in sources
     code = (detected if is_new else None) or _next(sources)

@@ -14,6 +14,7 @@ from livetrans.clock import Clock
 from livetrans.errors import ModelError
 from livetrans.events import AudioChunk, Word
 from livetrans.lm.port import Evaluation, LanguageModel, ModelWrapper
+from livetrans.speech.between import SpokenPair
 from livetrans.speech.recogniser import Hypothesis, Recogniser
 
 if TYPE_CHECKING:
@@ -116,6 +117,9 @@ class FaultyRecogniser:
 
     def in_language(self, language: str | None) -> FaultyRecogniser:
         return FaultyRecogniser(self._recogniser.in_language(language), self._schedule)
+
+    def between(self, pair: SpokenPair) -> FaultyRecogniser:
+        return FaultyRecogniser(self._recogniser.between(pair), self._schedule)
 
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         return self._schedule.call(

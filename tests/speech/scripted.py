@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from livetrans.events import FULL_SCALE, SAMPLE_RATE, Word
+from livetrans.speech.between import SpokenPair
 from livetrans.speech.recogniser import Hypothesis
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ class ScriptedRecogniser:
         """Seconds of sound, prompt and `final` of every pass so far."""
         self.language: str | None = None
         """What every hypothesis says of its language."""
+        self.odds: Callable[[Sequence[int], bool], Mapping[str, float]] = lambda numbers, final: {}
+        """The probabilities of languages of a pass, by the numbers of the words that it heard."""
+        self._pair: SpokenPair | None = None
 
     def expect_language(self, language: str | None) -> None:
         self.language = language
@@ -58,10 +62,20 @@ class ScriptedRecogniser:
         other.language = language
         return other
 
+    def between(self, pair: SpokenPair) -> ScriptedRecogniser:
+        other = copy(self)
+        other._pair = pair
+        return other
+
     def recognise(self, samples: NDArray[np.float32], *, prompt: str = "", final: bool = False) -> Hypothesis:
         numbers = np.rint(samples * FULL_SCALE).astype(np.int64)
         self.passes.append((len(numbers) / SAMPLE_RATE, prompt, final))
         edges = np.flatnonzero(np.diff(numbers)) + 1
+        if self._pair:
+            heard = sorted({int(number) for number in np.unique(numbers) if number})
+            odds = self.odds(heard, final)
+            if len(self._pair.hear(odds, final=final)) > 1:
+                self._pair.settle(max(self._pair.languages, key=lambda one: odds.get(one, 0.0)))
         bounds = [0, *edges.tolist(), len(numbers)]
         found = [
             self._word(int(numbers[start]), start, stop, len(numbers), final)

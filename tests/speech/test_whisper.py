@@ -19,6 +19,7 @@ from livetrans.config import GateSettings, RecogniserSettings, TranscriberSettin
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Transcript
 from livetrans.speech import whisper
+from livetrans.speech.between import SpokenPair
 from livetrans.speech.gate import VoiceActivityGate
 from livetrans.speech.transcriber import Transcriber
 from livetrans.speech.whisper import WhisperRecogniser, _keep_freed_memory
@@ -204,7 +205,7 @@ def test_a_pass_says_in_which_language_it_was_made_although_the_user_changes_it_
     recogniser = WhisperRecogniser(settings)
     decode, found = recogniser._decode, []
 
-    def change_and_decode(*arguments: Any) -> Sequence[int]:
+    def change_and_decode(*arguments: Any) -> tuple[Sequence[int], float]:
         recogniser.expect_language("fr")
         return decode(*arguments)
 
@@ -214,10 +215,39 @@ def test_a_pass_says_in_which_language_it_was_made_although_the_user_changes_it_
     assert found == ["de", "de", "fr"]
 
 
+def test_a_pair_decides_the_language_of_a_pass_and_a_doubtful_final_is_recognised_in_both(random_model: Path) -> None:
+    """Random weights: this is the plumbing, and says nothing of how often a language is heard right."""
+    pair = SpokenPair(("de", "ja"))
+    recogniser = WhisperRecogniser(RecogniserSettings(random_model, None, threads=1)).between(pair)
+    pair.begin(1.0)
+    pair.heard = 1.0
+    heard = recogniser._detected(recogniser._encode(recogniser._features(hiss(1.0))[:, :-1], FULL_WINDOW))
+    assert set(heard) == set(recogniser.languages) and abs(sum(heard.values()) - 1) < 1e-3
+    decoded: list[tuple[str, float]] = []
+    decode = recogniser._decode_in
+
+    def noting(encoded: object, language: str, prompt: str, length: float) -> tuple[Sequence[int], float]:
+        found = decode(encoded, language, prompt, length)
+        decoded.append((language, found[1]))
+        return found
+
+    recogniser._decode_in = noting  # type: ignore[method-assign]
+    for odds, expected in (({"de": 0.9, "ja": 0.1}, ["de"]), ({"de": 0.45, "ja": 0.55}, ["de", "ja"])):
+        decoded.clear()
+        recogniser._detected = lambda encoded, odds=odds: odds  # type: ignore[method-assign, misc]
+        pair.begin(5.0)
+        recogniser.recognise(hiss(6.0), prompt="was gesagt wurde", final=True)
+        assert [language for language, _ in decoded] == expected
+        assert pair.decided == max(decoded, key=lambda one: one[1])[0]
+        pair.end()
+    with pytest.raises(UsageError, match="tlh"):
+        recogniser.between(SpokenPair(("de", "tlh")))
+
+
 def test_a_change_of_language_needs_several_passes_and_a_set_one_none(random_model: Path) -> None:
     recogniser = WhisperRecogniser(RecogniserSettings(random_model, None, threads=1, other_languages=("fr",)))
     detected = ["de"]
-    recogniser._detected = lambda encoded: (detected[-1], 0.9)  # type: ignore[method-assign]
+    recogniser._detected = lambda encoded: {detected[-1]: 0.9}  # type: ignore[method-assign]
 
     def languages(passes: int) -> list[str | None]:
         return [recogniser.recognise(hiss(6.0)).language for _ in range(passes)]

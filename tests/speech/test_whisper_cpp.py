@@ -195,7 +195,9 @@ def test_a_published_model_has_languages_hot_words_and_bounded_passes(random_mod
     # It writes until it is stopped: that is a loop.
     assert recogniser.recognise(hiss(2.0), prompt="what was said before").words == ()
     _, (_, detected), (request, written) = exchange
-    assert detected["language"] == "de" and 0.5 < detected["probability"] <= 1
+    heard = detected["probabilities"]
+    assert max(heard, key=heard.__getitem__) == "de" and 0.5 < heard["de"] <= 1 and abs(sum(heard.values()) - 1) < 1e-3
+    assert written["likelihood"] < 0
     text = recogniser._tokenizer("de").decode(request["prompt"])
     assert text == f" {', '.join(recogniser.hot_words)} what was said before"
     assert (request["language"], request["positions"]) == ("de", 1500)

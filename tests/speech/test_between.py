@@ -1,0 +1,133 @@
+"""Which of two languages is spoken: decided in time, symmetric, and calm, whatever the passes say."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from livetrans.speech.between import CLEAR, LATEST, SpokenPair
+
+Pass = tuple[float, float]
+"""Log-odds of the first language, and the probability of all others together."""
+
+ODDS = st.floats(-8, 8).map(lambda odds: round(odds, 3))
+PASSES = st.lists(st.tuples(ODDS, st.sampled_from([0.0, 0.3, 0.9])), min_size=1, max_size=20)
+STRETCHES = st.lists(st.tuples(st.floats(0, 6), PASSES, st.floats(0.2, 1.2)), min_size=1, max_size=5)
+
+
+def probabilities(odds: float, outside: float = 0.0, third: str = "fr") -> dict[str, float]:
+    first = (1 - outside) / (1 + math.exp(-odds))
+    return {"en": first, "de": 1 - outside - first, third: outside}
+
+
+def stretch(
+    pair: SpokenPair, passes: list[Pass], step: float = 0.8, silence: float = 1.0
+) -> list[tuple[float, str | None]]:
+    """Play a stretch; return the seconds that each pass had heard, and what was decided after it."""
+    pair.begin(silence)
+    decided = []
+    for number, (odds, outside) in enumerate(passes, start=1):
+        before = pair.heard if number > 1 else 0.0
+        pair.heard = before + step
+        if pair.decided is None and before < LATEST < pair.heard:
+            pair.heard = LATEST  # As the transcriber does.
+        languages = pair.hear(probabilities(odds, outside), final=number == len(passes))
+        if len(languages) > 1:
+            pair.settle(languages[odds < 0])
+        decided.append((pair.heard, pair.decided))
+    pair.end()
+    return decided
+
+
+@given(STRETCHES)
+def test_it_is_decided_within_two_seconds_and_at_the_end(stretches: list[tuple[float, list[Pass], float]]) -> None:
+    pair = SpokenPair(("en", "de"))
+    for silence, passes, step in stretches:
+        decided = stretch(pair, passes, step, silence)
+        assert all(language for heard, language in decided if heard >= LATEST)
+        assert decided[-1][1] in ("en", "de", "fr")
+
+
+@given(STRETCHES)
+def test_a_stretch_changes_at_most_once_and_never_back_to_undecided(
+    stretches: list[tuple[float, list[Pass], float]],
+) -> None:
+    pair = SpokenPair(("en", "de"))
+    for silence, passes, step in stretches:
+        known = [language for _, language in stretch(pair, passes, step, silence)]
+        changes = [(before, after) for before, after in pairwise(known) if before and before != after]
+        assert len(changes) <= 1 and all(after for _, after in changes)
+
+
+@given(STRETCHES)
+def test_both_languages_are_treated_alike(stretches: list[tuple[float, list[Pass], float]]) -> None:
+    pair, mirrored = SpokenPair(("en", "de")), SpokenPair(("de", "en"))
+    for silence, passes, step in stretches:
+        ours = stretch(pair, passes, step, silence)
+        if any(odds == 0 for odds, _ in passes):
+            return  # Without evidence the first one is taken.
+        assert ours == stretch(mirrored, passes, step, silence)
+
+
+@given(st.sampled_from([1, -1]), st.integers(3, 12), st.integers(0, 11), st.sampled_from([1, -1, 0]))
+def test_one_wild_pass_never_flips_clear_speech(side: int, count: int, wild: int, before: int) -> None:
+    pair, spoken = SpokenPair(("en", "de")), "en" if side > 0 else "de"
+    if before:
+        stretch(pair, [(4.0 * before, 0.0)] * 3)
+    passes = [(-4.0 * side if number == wild else 2.0 * side, 0.0) for number in range(count)]
+    assert all(language in (None, spoken) for _, language in stretch(pair, passes))
+
+
+@given(PASSES, st.integers(0, 19))
+def test_a_change_needs_three_clear_passes_in_a_row(passes: list[Pass], first: int) -> None:
+    pair = SpokenPair(("en", "de"))
+    decided = stretch(pair, [(odds, 0.0) for odds, _ in passes])
+    for number, ((_, before), (_, after)) in enumerate(pairwise(decided), start=1):
+        if before and after != before and number + 1 < len(passes):
+            row = [odds for odds, _ in passes[number - 2 : number + 1]]
+            assert all(abs(odds) >= CLEAR and (odds > 0) == (after == "en") for odds in row) and len(row) == 3
+
+
+def test_the_stretch_before_is_the_prior_of_weak_evidence() -> None:
+    for before, odds in ((4.0, -0.3), (-4.0, 0.3)):
+        pair = SpokenPair(("en", "de"))
+        stretch(pair, [(before, 0.0)] * 3)
+        pair.begin(0.8)
+        pair.heard = 2.0
+        pair.hear(probabilities(odds))
+        assert pair.decided == ("en" if before > 0 else "de")
+
+
+def test_a_third_language_needs_three_passes_and_is_no_prior() -> None:
+    pair = SpokenPair(("en", "de"))
+    known = [language for _, language in stretch(pair, [(0.1, 0.9)] * 5)]
+    assert known[:2] == [None, None] and set(known[2:]) == {"fr"}
+    assert stretch(pair, [(2.0, 0.9), (2.0, 0.9), (2.0, 0.1), (2.0, 0.1)])[-1][1] == "en"
+
+
+def test_a_short_doubtful_final_is_recognised_in_both_languages() -> None:
+    pair = SpokenPair(("en", "de"))
+    pair.begin(1.0)
+    pair.heard = 0.6
+    assert pair.hear(probabilities(0.2), final=True) == ("en", "de")
+    pair.settle("de")
+    assert pair.decided == "de"
+    pair.end()
+    pair.begin(1.0)
+    pair.heard = 0.6
+    assert pair.hear(probabilities(-2.0), final=True) == ("de",)
+
+
+def test_the_key_forces_the_other_language_until_the_pause() -> None:
+    pair = SpokenPair(("en", "de"))
+    stretch(pair, [(4.0, 0.0)] * 3)
+    assert pair.force() == "de"
+    assert {language for _, language in stretch(pair, [(4.0, 0.0)] * 3)} == {"de"}
+    pair.begin(0.8)
+    pair.heard = 2.0
+    assert pair.hear(probabilities(0.5)) == ("de",)  # What was forced is the prior.
+    assert pair.force() == "en" and pair.hear(probabilities(0.5)) == ("en",)
+    assert pair.force() is None and pair.hear(probabilities(0.5)) == ("de",)
