@@ -49,7 +49,8 @@ class SpokenPair:
         self._forced: str | None = None
         self._own: str | None = None
         self._leaning: str | None = None
-        self._sum, self._row, self._has_changed = 0.0, 0, False
+        self._sum = self._odds = 0.0
+        self._row, self._has_changed = 0, False
 
     def begin(self, silence: float) -> None:
         """Begin a stretch, `silence` seconds after the one before."""
@@ -78,7 +79,7 @@ class SpokenPair:
         both. With two, `settle` has to be told which was kept.
         """
         first, second = (max(probabilities.get(one, 0.0), _FLOOR) for one in self.languages)
-        odds = min(max(math.log(first / second), -CLIP), CLIP)
+        odds = self._odds = min(max(math.log(first) - math.log(second), -CLIP), CLIP)
         self._sum += odds * min(1.0, self.heard / FULL_WEIGHT)
         is_third = 1.0 - first - second > OUTSIDE
         others = {code: value for code, value in probabilities.items() if code not in self.languages}
@@ -100,7 +101,7 @@ class SpokenPair:
 
     @property
     def _likelier(self) -> str:
-        return self.languages[self._sum < 0]
+        return self.languages[(self._sum or self._odds) < 0]
 
     def _decide(self, third: str | None, final: bool) -> None:
         spoken = third or self._leaning

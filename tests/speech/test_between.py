@@ -36,7 +36,7 @@ def stretch(
             pair.heard = LATEST  # As the transcriber does.
         languages = pair.hear(probabilities(odds, outside), final=number == len(passes))
         if len(languages) > 1:
-            pair.settle(languages[odds < 0])
+            pair.settle("en" if odds > 0 else "de")
         decided.append((pair.heard, pair.decided))
     pair.end()
     return decided
@@ -68,7 +68,7 @@ def test_both_languages_are_treated_alike(stretches: list[tuple[float, list[Pass
     for silence, passes, step in stretches:
         ours = stretch(pair, passes, step, silence)
         if any(odds == 0 for odds, _ in passes):
-            return  # Without evidence the first one is taken.
+            return  # Without any evidence the first one is taken.
         assert ours == stretch(mirrored, passes, step, silence)
 
 
