@@ -87,7 +87,7 @@ def test_each_speaker_has_a_pane_and_undecided_words_stand_in_both() -> None:
             panes = [[caption.track or "" for caption in board.captions] for board in boards.shown]
             shown[event.segment_id, event.transcript.revision if isinstance(event, Caption) else event.revision] = panes
             if isinstance(event, Transcript) and event.language is None:
-                assert all("".join(board.source()).endswith(event.text) for board in boards.shown)
+                assert all("".join(board.source()[:2]).endswith(event.text) for board in boards.shown)
     # A turn that has ended goes to the history with the first words of the next one, whoever speaks.
     assert shown[0, 2] == [[], ["Ana"]] and shown[1, 2] == [["Ben"], []] and shown[2, 1] == [["French"], []]
     assert [caption.track for caption in boards.history] == ["Ana", "Ben"]
