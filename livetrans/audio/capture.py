@@ -85,7 +85,11 @@ class Capture:
             SourceError: the device cannot be opened.
         """
         wanted = json.dumps([kind, device, number])
-        self._process = start_python("livetrans.audio.capture", wanted, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        pipe = subprocess.PIPE
+        try:
+            self._process = start_python("livetrans.audio.capture", wanted, stdin=pipe, stdout=pipe)
+        except OSError as error:  # Later there may be room for another process.
+            raise SourceError(f"No process can be started to listen ({error.strerror}): end other programs.") from error
         assert self._process.stdin and self._process.stdout
         self._input, self._output = self._process.stdin, self._process.stdout
         timer = threading.Timer(ANSWER_SECONDS, self._process.kill)
@@ -222,7 +226,7 @@ def capture(kind: str, wanted: str | int | None, number: int | None, commands: I
     def start() -> None:
         try:
             stream.start()
-        except SourceError:
+        except Exception:  # Without sound from here on; whatever it was, the parent opens another stream.
             on_end()
 
     # Daemons: a start that hangs must not keep this process.

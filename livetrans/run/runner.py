@@ -145,6 +145,14 @@ class Run(ABC):
     def _finish(self) -> None:
         with self._change:
             self._change.wait_for(lambda: not self._working or self._is_abandoned)
+        try:
+            self._publish_end()
+        except Exception as error:
+            self._fail(error)
+        self._publisher.close(lambda: self._is_stopping)
+        self._ended.set()
+
+    def _publish_end(self) -> None:
         for event in self._last_events():
             self._publisher(event)
         self._publisher.flush()  # A sink that fails at the last captions still gives the run its reason.
@@ -162,8 +170,6 @@ class Run(ABC):
                 shown.estimated_speedup.ratio,
             )
         )
-        self._publisher.close(lambda: self._is_stopping)
-        self._ended.set()
 
     def _last_events(self) -> list[Event]:
         """Return the events to publish before the end, after the threads have ended."""

@@ -91,8 +91,8 @@ class QueuedSource(WrappedSource):
 
     @property
     def has_ended(self) -> bool:
-        """Whether no more sound comes; what waits is still given."""
-        return self._has_ended
+        """Whether no more sound comes, or none is waited for; what waits is still given."""
+        return self._has_ended or self._closed
 
     def __iter__(self) -> Iterator[AudioChunk]:
         """Yield what the source gives, also after an error of it; then raise that error."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import signal
@@ -21,6 +22,7 @@ from livetrans.audio import capture as capturing
 from livetrans.audio import portaudio
 from livetrans.audio.capture import _HEAD, MICROPHONE, OUTPUT, QUEUED_BLOCKS, SUSPENDED_CODE, Capture
 from livetrans.audio.portaudio import Device, DeviceStream, choose_device, list_devices
+from livetrans.audio.pulse import NOTHING
 from livetrans.errors import LivetransError, SourceError, UsageError
 from livetrans.events import SAMPLE_RATE
 
@@ -151,6 +153,33 @@ def test_a_device_that_gives_nothing_or_does_not_start_ends_the_capture(run: Run
     for gives in (lambda fake: None, fails, lambda fake: threading.Event().wait(5)):
         head, sound = run(FakeSoundDevice((SAMPLE_RATE, 1), gives=gives))
         assert (head["rate"], sound) == (SAMPLE_RATE, b"")
+
+
+def test_what_is_played_ends_where_it_cannot_be_followed_any_more(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    """The system may refuse another process for a moment."""
+
+    class Refused:
+        name, number, rate, absence = "output", 0, SAMPLE_RATE, NOTHING
+
+        def start(self) -> None:
+            raise BlockingIOError
+
+    class Pipe(io.BytesIO):
+        def flush(self) -> None:
+            assert len(self.getvalue()) < 500, "it does not end"
+
+    monkeypatch.setattr(capturing, "open_stream", lambda *_: Refused())
+    monkeypatch.setattr("livetrans.audio.pulse.QUIET_SECONDS", 0.05)
+    assert run(FakeSoundDevice(), kind=OUTPUT, output=Pipe())[1] == b""
+
+
+def test_a_process_that_cannot_be_started_is_a_device_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(capturing, "start_python", refuse)
+    with pytest.raises(SourceError, match="Too many open files"):
+        Capture(None)
 
 
 def test_nothing_is_captured_before_it_is_asked_for(run: Run) -> None:

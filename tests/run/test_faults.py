@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from itertools import cycle
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +14,7 @@ from livetrans.clock import SystemClock
 from livetrans.events import BackPressure, Caption, Notice, RunEnded, SourceProgress, Transcript, Word
 from livetrans.run import pipeline
 from livetrans.run.backpressure import LEVELS, Ladder
+from livetrans.run.pipeline import Pipeline
 
 from .faults import Fault, Garbage, Hang, Raise, ScaledClock, Schedule, Slow
 from .scripted_run import SPEED, ScriptedRun, finals_of, no_thread_left, sentences
@@ -117,6 +119,14 @@ def test_a_watch_that_fails_ends_the_run_with_a_reason(
         run.run()
     assert run.collected.of(RunEnded)[0].reason == "failed"
     assert no_thread_left() and not capsys.readouterr().err
+
+
+def test_an_end_that_cannot_be_made_ends_the_run_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pipeline, "_last_events", Mock(side_effect=ArithmeticError("no end")))
+    run = ScriptedRun(sentences(1))
+    with pytest.raises(ArithmeticError, match="no end"):
+        run.run()
+    assert run.shown and run.collected.closed == 1 and no_thread_left()
 
 
 def test_an_hour_of_sleep_of_the_machine_loses_nothing() -> None:

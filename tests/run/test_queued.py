@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import pairwise
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
 from livetrans.run import tracks
-from livetrans.run.tracks import RECORDED_SECONDS, SHARED_SECONDS, TAKEN_SECONDS, QueuedSource
+from livetrans.run.listening import TrackStages
+from livetrans.run.tracks import RECORDED_SECONDS, SHARED_SECONDS, TAKEN_SECONDS, OldestFirst, QueuedSource, Track
 
 
 class Sounds:
@@ -157,3 +159,25 @@ def test_gaps_come_between_the_sound_before_and_behind_them() -> None:
     for before, item in pairwise(order):
         if isinstance(item, Gap):
             assert isinstance(before, AudioChunk) and not len(before.samples), "what ends the segment before it"
+
+
+def test_closing_waits_for_no_device_that_hangs_while_it_is_opened() -> None:
+    """Where the sound server hangs, both sources of a meeting do."""
+    released, change = threading.Event(), threading.Condition()
+
+    class Hanging(Sounds):
+        def __iter__(self) -> Iterator[AudioChunk]:
+            released.wait(20)
+            return iter(())
+
+    opened = [QueuedSource(Hanging([]), lambda event: None, track=name, change=change) for name in ("them", "me")]
+    stages = [TrackStages(sound, Mock(track=sound._track), lambda event: None) for sound in opened]
+    sound = OldestFirst(list(map(Track, opened, stages)), change, lambda event: None)
+    heard: list[object] = []
+    listener = threading.Thread(target=lambda: heard.extend(sound))
+    listener.start()
+    for one in opened:
+        one.close()
+    listener.join(5)
+    assert not listener.is_alive() and heard == [(one, None) for one in stages]
+    released.set()
