@@ -97,7 +97,9 @@ def run_live(source: OpenSource, captions: LastCaptions | None = None, *, writes
             if server:
                 server.on_read = pipeline.readers
             if on_screen and captions:
-                _run_on_screen(pipeline, source, pipeline.monitor.snapshot, captions.save, server)
+                summary.was_left = not _run_on_screen(
+                    pipeline, source, pipeline.monitor.snapshot, captions.save, server
+                )
                 by_signal = False
             else:
                 if server:
@@ -240,7 +242,8 @@ def _run_on_screen(
     snapshot: Callable[[str], Snapshot],
     save: Callable[[], Sequence[Path]],
     server: CaptionServer | None,
-) -> None:
+) -> bool:
+    """Run until the user leaves; return whether the run ended before that."""
     from livetrans.tui.app import LivetransApp
 
     with _ending_signals(on_terminal=True) as count:
@@ -258,9 +261,10 @@ def _run_on_screen(
         say(source.embedded.text)
     pipeline.stop()
     # A second q does not wait for the last captions; the session file has everything until then.
-    pipeline.join(timeout=_LAST_WAIT)
+    has_ended = pipeline.join(timeout=_LAST_WAIT)
     if failure or app.return_code:
         raise LivetransError(failure or "The screen failed, as printed above; please report it.")
+    return has_ended
 
 
 @contextlib.contextmanager
@@ -341,6 +345,8 @@ class RunSummary:
         self._has_begun = self._has_voices = False
         self._progress: SourceProgress | None = None
         self.stopped_at: str | None = None
+        self.was_left = False
+        """Whether the run was left at once, before what it heard was translated."""
 
     def write(self, record: Record) -> None:
         match record.event:
@@ -364,17 +370,17 @@ class RunSummary:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        was_left, failed = isinstance(error, KeyboardInterrupt), isinstance(error, Exception)
+        self.was_left, failed = self.was_left or isinstance(error, KeyboardInterrupt), isinstance(error, Exception)
         with contextlib.suppress(OSError):  # The terminal may have gone.
             if self._has_begun and not (self._has_words or failed):
                 say("Speech was heard, but no words were recognised." if self._has_voices else "No speech was heard.")
-            for line in self._kept(was_left, was_left or failed or not self._writes_subtitles):
+            for line in self._kept(self.was_left or failed or not self._writes_subtitles):
                 say(line)
 
-    def _kept(self, was_left: bool, advises: bool) -> Iterator[str]:
+    def _kept(self, advises: bool) -> Iterator[str]:
         """Yield what is kept of the session, and how to go on; remove one that holds nothing.
 
-        `was_left`: the run was left at once, before what it heard was translated. `advises`: how to get subtitles.
+        `advises`: how to get subtitles.
         """
         if (recorder := self._recorder) is None:
             return
@@ -391,5 +397,5 @@ class RunSummary:
             with contextlib.suppress(SessionError):
                 remove(folder)
             return
-        if was_left and self._has_words:
+        if self.was_left and self._has_words:
             yield f"To translate the rest: livetrans resume {shell_name(folder)}"

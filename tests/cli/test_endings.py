@@ -70,7 +70,9 @@ def started(*words: str | Path) -> subprocess.Popen[bytes]:
 class Terminal:
     """A livetrans with the screen on a terminal of its own; `variables` change its environment."""
 
-    def __init__(self, *arguments: str | Path, hangup: signal.Handlers = signal.SIG_DFL, **variables: str) -> None:
+    def __init__(
+        self, *arguments: str | Path, hangup: signal.Handlers = signal.SIG_DFL, script: str = "", **variables: str
+    ) -> None:
         def own_terminal() -> None:
             import fcntl
             import termios
@@ -83,7 +85,7 @@ class Terminal:
         self.screen = b""
         self._ours, theirs = pty.openpty()
         self._program = subprocess.Popen(
-            [sys.executable, "-m", "livetrans", "replay", *arguments],
+            [sys.executable, *(("-c", script) if script else ("-m", "livetrans")), "replay", *arguments],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -365,6 +367,19 @@ def test_a_second_interrupt_leaves_at_once(tmp_path: Path) -> None:
     assert program.returncode == 130
     assert b"Traceback" not in errors
     assert f"livetrans resume {session}".encode() in errors
+
+
+@pytest.mark.long
+def test_a_second_q_leaves_at_once_and_says_how_to_translate_the_rest(tmp_path: Path) -> None:
+    session = tmp_path / "session"
+    terminal = Terminal(DEMO, "--session", session, script=SLOW)
+    wait_until(lambda: terminal.read() and any(event["event"] == "transcript" for event in events(session)))
+    terminal.type(b"q")
+    wait_until(lambda: terminal.read() and b"finishing" in terminal.screen)
+    terminal.type(b"q")
+    assert terminal.wait() == 0
+    terminal.close()
+    assert f"livetrans resume {session}".encode() in terminal.screen.replace(b"\r\n", b"")
 
 
 SLOW = """
