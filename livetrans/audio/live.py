@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
-from itertools import chain, repeat
+from itertools import chain, count, repeat
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ import numpy as np
 from livetrans.audio.capture import DEAD_SECONDS, OUTPUT, Capture
 from livetrans.audio.file import Resampler
 from livetrans.audio.portaudio import ON_A_MAC, is_system_sound, zeros_advice
-from livetrans.audio.pulse import NO_PROGRAM, NO_SERVER, QUIET_SECONDS
+from livetrans.audio.pulse import NO_PROGRAM, NO_SERVER, QUIET_SECONDS, list_played
 from livetrans.clock import Clock
 from livetrans.errors import LivetransError, UsageError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Gap, Notice
@@ -168,6 +168,8 @@ class LiveSource:
         self._time = SourceTime(clock.now())
         self._paused = False
         self._closed = False
+        self._is_opening = False
+        self._ends = count()
         self._woken: SimpleQueue[None] = SimpleQueue()
         self._has_heard = False
         self._heard_until = 0
@@ -178,9 +180,14 @@ class LiveSource:
         self._loss_is_reported = False
 
     @property
-    def name(self) -> str:
+    def device(self) -> str:
         """The name of what is captured, as the system lists it."""
         return self._capture.device
+
+    @property
+    def name(self) -> str:
+        """What is captured, for the user."""
+        return self.device
 
     def __iter__(self) -> Iterator[AudioChunk]:
         """Start listening; source time begins now. Empty chunks carry source time while nothing is captured."""
@@ -198,8 +205,7 @@ class LiveSource:
             self._capture.close()
             if not (yield from self._open_again(at_once=was_suspended)):
                 break
-        if self._silent_because and self._has_heard:
-            self._report_gap(self._time.skip_to(self._clock.now()).start_sample)
+        self._report_end()
 
     def pause(self, paused: bool) -> None:
         """Stop or resume listening; sound is discarded meanwhile, and source time goes on."""
@@ -209,6 +215,13 @@ class LiveSource:
         self._closed = True
         self._woken.put(None)
         self._capture.close()
+        if self._is_opening:
+            self._report_end()  # Opening may take seconds, and the run does not wait for it.
+
+    def _report_end(self) -> None:
+        """Report, once, the gap that is open at the end."""
+        if next(self._ends) == 0 and self._silent_because and self._has_heard:
+            self._report_gap(self._time.skip_to(self._clock.now()).start_sample)
 
     def _read_capture(self) -> Iterator[AudioChunk]:
         """Yield sound until the capture ends."""
@@ -292,6 +305,7 @@ class LiveSource:
         for wait in chain(waits, repeat(waits[-1])):
             with suppress(Empty):
                 self._woken.get(timeout=wait)
+            self._is_opening = True
             if self._closed:
                 break
             try:
@@ -299,6 +313,8 @@ class LiveSource:
                 break
             except LivetransError:
                 self._report_loss()
+            finally:
+                self._is_opening = False
             yield self._empty()
         if self._closed:  # perhaps while it was opened
             self._capture.close()
@@ -344,6 +360,14 @@ class Microphone(LiveSource):
     def name(self) -> str:
         device = self._capture.device
         return f"microphone ({device})" if device in _UNNAMED else device
+
+    def hears_output(self, output: str) -> bool:
+        """Return whether it gives the sound of the output of this name, or of the default one."""
+        device = self._capture.device
+        is_unnamed = device in _UNNAMED and not ON_A_MAC
+        return device in (output, f"Monitor of {output}") or (
+            is_unnamed and any(one.default and one.is_microphone for one in list_played()[0])
+        )
 
     def _on_sound(self, samples: NDArray[np.int16]) -> None:
         """Report once that the device gives only zeros, and once that it gives sound again."""

@@ -128,6 +128,7 @@ class QueuedSource(WrappedSource):
         if isinstance(event, Gap):
             with self._change:
                 self._queue.append(replace(event, track=self._track))
+                self._change.notify_all()
         else:
             self._publish(event)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from livetrans.audio import live
 from livetrans.audio.capture import Captured
 from livetrans.audio.live import Microphone
+from livetrans.audio.pulse import Output
 from livetrans.clock import ManualClock
 from livetrans.errors import SourceError
 from livetrans.events import SAMPLE_RATE, AudioChunk, Event, Gap, Notice
@@ -197,6 +198,23 @@ def test_a_suspension_is_a_gap_and_what_came_late_keeps_its_time() -> None:
     assert [notice.level for notice in world.notices][:1] == ["info"], "the device was never lost"
 
 
+def test_a_run_that_ends_while_its_device_is_being_opened_has_the_gap_at_once() -> None:
+    world = World()
+    world.capture(block(1), lambda: world.clock.advance(5.0)).suspended = True
+    source = world.microphone()
+    gaps: list[Gap] = []
+
+    def open_slowly() -> ScriptedCapture:
+        source.close()
+        gaps.extend(world.gaps)
+        world.clock.advance(5.0)
+        raise SourceError("too late")
+
+    source._open = open_slowly
+    assert [chunk.start_sample for chunk in source if len(chunk.samples)] == [0]
+    assert gaps == world.gaps == [Gap(1.0, 6.0, "suspended")]
+
+
 def test_zeros_are_said_once_and_so_is_the_sound_after_them() -> None:
     world = World()
     world.capture(*[block(0)] * 20, block(1), *[block(0)] * 4, block(1), *[block(0)] * 9)
@@ -270,6 +288,27 @@ def test_through_any_faults_all_sound_that_was_captured_comes_out_at_its_time(st
     for gap in world.gaps:
         begin, end = round(gap.start * SAMPLE_RATE), round(gap.end * SAMPLE_RATE)
         assert not any(begin < last and first < end for first, last in heard), "nothing was heard in a gap"
+
+
+@pytest.mark.parametrize(
+    ("device", "monitors", "hears"),
+    [
+        ("USB Headset", True, False),
+        ("default", True, True),
+        ("default", False, False),
+        ("Monitor of Speaker", False, True),
+        ("BlackHole 2ch", False, False),
+        ("Speaker", False, True),
+    ],
+)
+def test_an_output_is_no_microphone(device: str, monitors: bool, hears: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`monitors`: the system's microphone is the default output's monitor."""
+    monkeypatch.setattr(live, "ON_A_MAC", False)
+    outputs = [Output(0, "Speaker", "speaker.monitor", True, monitors), Output(1, "HDMI", "hdmi", False, not monitors)]
+    monkeypatch.setattr(live, "list_played", lambda: (outputs, []))
+    world = World()
+    world.capture(device=device)
+    assert world.microphone().hears_output("Speaker") == hears
 
 
 def test_a_device_that_cannot_be_opened_at_first_is_an_error() -> None:
