@@ -58,6 +58,8 @@ class Output:
     monitor: str
     """The source that records what it plays."""
     default: bool
+    is_microphone: bool = False
+    """Whether that source is the default one, which stands for the microphone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +121,15 @@ def list_played() -> tuple[list[Output], list[PlayingStream]]:
 
 def list_outputs(server: Any) -> list[Output]:
     """Return the outputs of a connection's server."""
-    default = server.server_info().default_sink_name
+    server_info = server.server_info()
     return [
-        Output(sink.index, sink.description or sink.name, sink.monitor_source_name, sink.name == default)
+        Output(
+            sink.index,
+            sink.description or sink.name,
+            sink.monitor_source_name,
+            sink.name == server_info.default_sink_name,
+            sink.monitor_source_name == server_info.default_source_name,
+        )
         for sink in server.sink_list()
     ]
 

@@ -22,6 +22,11 @@ from livetrans.run.opening import from_live
 if TYPE_CHECKING:
     from livetrans.audio.live import LiveSource
 
+_NO_MICROPHONE = (
+    "the microphone is set to what this computer plays, which would be heard twice; choose another in the system's "
+    "sound settings or with --device, or drop --with-mic"
+)
+
 yes_option = run_option("--yes", is_flag=True, everyday=True, help="Fetch missing models without asking.")
 
 
@@ -61,9 +66,13 @@ def listen_command(settings: Settings, program: str | None, yes: bool, with_mic:
         settings = replace(settings, meeting=MeetingSettings(mine.source_language, target, meeting.names))
         try:
             notices = PostponedNotices()
-            sources.append((Microphone(settings.device, clock, notices), notices))
+            microphone = Microphone(settings.device, clock, notices)
+            sources.append((microphone, notices))
+            if microphone.hears_output(playback.device):
+                raise UsageError(_NO_MICROPHONE)
         except BaseException:
-            playback.close()
+            for source, _ in sources:
+                source.close()
             raise
     run_captured(sources, settings, clock, yes=yes)
 

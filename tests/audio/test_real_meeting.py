@@ -21,6 +21,16 @@ SECONDS = 40
 TEXTS = Path(__file__).parents[2] / "recordings"
 
 
+def test_the_outputs_own_monitor_is_no_microphone(tmp_path: Path) -> None:
+    server = SoundServer(tmp_path)
+    try:
+        server.control("set-default-source", "speaker.monitor")
+        code, _, errors = Listener(server, tmp_path, "--with-mic", "--me", "en", command="listen").stop()
+    finally:
+        server.kill()
+    assert code == 2 and "heard twice" in errors
+
+
 def test_two_people_who_speak_at_the_same_time_are_told_apart(tmp_path: Path) -> None:
     """The microphone hears the user and, 12 dB weaker and through a room, the loudspeaker."""
     played, own = recording("dialogue")[: SECONDS * SAMPLE_RATE], recording("numbers")[: 20 * SAMPLE_RATE]

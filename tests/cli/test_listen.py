@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 
 from livetrans.cli import run
@@ -13,7 +15,7 @@ def settings_of(options: list[str], monkeypatch: pytest.MonkeyPatch) -> Settings
     """Return what `listen` would run with."""
     found: list[Settings] = []
     for source in ("livetrans.audio.live.Playback", "livetrans.audio.live.Microphone"):
-        monkeypatch.setattr(source, lambda *_: None)
+        monkeypatch.setattr(source, lambda *_: Mock(hears_output=lambda output: False))
     monkeypatch.setattr("livetrans.cli.live.run_captured", lambda sources, settings, *_, **__: found.append(settings))
     assert run(["listen", *options]) == 0
     return found[0]
