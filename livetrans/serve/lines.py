@@ -123,7 +123,7 @@ class SharedLines:
         """The state of the run. Each stream begins with it, and a quiet one shows by it that it is alive."""
         sources = self._settings.sources if self._settings else ()
         values = {"run": self.run, "state": self._state, "sources": sources, "targets": self.targets}
-        return _frame("state", {**values, "tracks": self._tracks})
+        return _frame("state", {**values, "tracks": self._tracks, "changes": self._version})
 
     def position_of(self, wanted: StreamQuery) -> ReaderPosition:
         """Return the position of a new or returning reader, who gets the state in any case."""
@@ -182,6 +182,7 @@ class SharedLines:
             "revision": caption.revision,
             "final": caption.final,
             "track": caption.track,
+            "spoken": caption.transcript.language,
             "language": caption.language,
             "text": text,
             "right_to_left": caption.right_to_left,

@@ -59,7 +59,6 @@ def test_finals_are_announced_once_and_nothing_else(browser: Browser) -> None:
         server.lines.write(caption(0, "Davor.", final=True))
         with reading(browser, server, before=ANNOUNCED) as page:
             page.shows("Davor.")
-            page.run("new Promise((done) => setTimeout(done, 1200))")  # What comes at once was said before.
             for text in ("Guten", "Guten Morgen", "Guten Tag"):
                 server.lines.write(caption(1, text))
                 page.shows("Davor.", text)

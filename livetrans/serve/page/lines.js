@@ -40,7 +40,7 @@ export class Lines {
     this.settle();
   }
 
-  /* Show a line as it is now; one without text is removed. */
+  /* Show a line as it is now; one without text is removed. Return whether it has become final. */
   show(run, values, parts) {
     const key = `${run} ${values.line}`;
     let line = this.elements.get(key);
@@ -48,7 +48,7 @@ export class Lines {
       if (line) line.remove();
       this.elements.delete(key);
       this.settle();
-      return;
+      return false;
     }
     const isNew = !line;
     if (isNew) {
@@ -71,6 +71,7 @@ export class Lines {
     if (parts.final && !wasFinal && !this.isAtEnd) this.below += 1;
     this.forget();
     this.settle(isNew && !line.nextElementSibling);
+    return parts.final && !wasFinal;
   }
 
   /* Say a finished line to screen readers, once. */

@@ -5,6 +5,7 @@ const CHOICES = {
   theme: ["auto", "light", "dark", "outline"],
   source: ["0", "1"],
   final: ["0", "1"],
+  speak: ["0", "1"],
 };
 const RANGES = { size: [50, 300], lines: [1, 20], last: [0, 2000] };
 const DEFAULTS = {
@@ -47,6 +48,7 @@ export class Options {
   get lines() { return Number(this.given.lines || DEFAULTS[this.view].lines); }
   get size() { return Number(this.given.size || 100); }
   get showsSource() { return (this.given.source || DEFAULTS[this.view].source) === "1"; }
+  get isAloud() { return this.given.speak === "1"; }
   get languages() { return (this.given.to || "").toLowerCase().split(",").filter(Boolean); }
 
   /* Set one, and keep the address so that it gives the same view again. */

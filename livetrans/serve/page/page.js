@@ -1,26 +1,27 @@
 import { Options } from "./options.js";
 import { Lines } from "./lines.js";
+import { Aloud } from "./aloud.js";
 
 const SILENCE = 40_000;
 /* Milliseconds without anything from the server, which sends at least its state, until the connection counts as lost. */
 const NOTE = 15_000;
 const AWAKE = 4_000;
 /* Milliseconds that the bar of a stage is shown after the pointer has moved. */
-const BACKLOG = 1_000;
-/* Milliseconds in which a new reader gets what was said before it came: that is not announced. */
 const STATES = {
   loading: "loading the models …",
   listening: "listening",
   paused: "paused",
   ended: "ended",
 };
-const KEYS = "v view · + − size · [ ] lines · s source · c colours · t language · w window on top · End newest";
+const KEYS = "v view · + − size · [ ] lines · s source · c colours · t language · a aloud · w window on top · End newest";
 
 const byId = (id) => document.getElementById(id);
 const options = new Options(location.search);
 const view = byId("view");
 const lines = new Lines(view, byId("lines"), byId("announcer"));
-let stream = null, last = "", heardAt = 0, openedAt = 0, isLost = false;
+const aloud = new Aloud();
+let stream = null, last = "", heardAt = 0, isLost = false;
+let isNewReader = true, old = 0; /* The number of the last change before a new reader came. */
 let refused = ""; /* Why the server does not answer as it should, in its words. */
 let languages = []; /* Those that the stream is filtered by. */
 let shown = []; /* Those that the page shows: it keeps them when the terminal shows another one. */
@@ -36,10 +37,8 @@ function connect() {
   for (const name of ["final", "last"]) if (options.given[name]) query.set(name, options.given[name]);
   if (last) query.set("after", last);
   heardAt = performance.now();
+  isNewReader = !last;
   stream = new EventSource(`captions?${query}`);
-  stream.onopen = () => {
-    if (!last) openedAt = performance.now();
-  };
   stream.onerror = () => {
     isLost = true;
     showState();
@@ -48,8 +47,8 @@ function connect() {
   for (const [name, take] of Object.entries({ state: takeState, caption: takeCaption, gap: takeGap })) {
     stream.addEventListener(name, (event) => {
       heardAt = performance.now();
-      take(JSON.parse(event.data));
       last = event.lastEventId || last;
+      take(JSON.parse(event.data));
     });
   }
 }
@@ -67,6 +66,8 @@ function takeState(values) {
   if (isLost) note("Connected again.", { inOverlay: false });
   isLost = false;
   refused = "";
+  if (isNewReader || state.run !== values.run) old = isNewReader ? values.changes : 0;
+  isNewReader = false;
   const isSame = state.run === values.run && values.targets.length === state.targets.length;
   state = values;
   lines.leave(state.run);
@@ -80,8 +81,10 @@ function choose(wanted, isNew) {
   if (!targets.length) return;
   const known = targets.filter((code) => wanted.includes(code.toLowerCase()));
   if (known.length < wanted.length) note(`to is one of ${targets.join(", ")} in this run.`);
-  const chosen = known.length ? known : targets.slice(0, 1);
+  const own = targets.filter((code) => options.view === "reader" && code === navigator.language.split("-")[0]);
+  const chosen = [known, own, targets.slice(0, 1)].find((codes) => codes.length);
   shown = chosen.map((code) => code.toLowerCase());
+  showState();
   showChoice(targets, chosen);
   /* A run in one language has nothing to filter. */
   const filter = targets.length > 1 ? chosen : [];
@@ -107,14 +110,15 @@ function takeCaption(values) {
   show(values, {
     text: values.text,
     final: values.final,
-    language: (values.untranslated ? "" : values.language) || "",
+    language: (values.untranslated ? values.spoken : values.language) || "",
     rightToLeft: values.right_to_left,
-    untranslated: values.untranslated,
+    untranslated: values.untranslated && !(values.spoken && values.spoken === values.language),
+    isToRead: !values.untranslated && values.language?.toLowerCase() === aloud.language,
     isSecond: isSecond(values.track),
     label,
     source: values.untranslated ? "" : values.source,
     committed: values.committed_source.length,
-    spoken: state.sources[0] === "auto" ? "" : state.sources[0] || "",
+    spoken: values.spoken || (state.sources[0] === "auto" ? "" : state.sources[0] || ""),
   });
 }
 
@@ -131,8 +135,9 @@ function isSecond(track) {
 }
 
 function show(values, parts) {
-  lines.show(state.run, values, parts);
-  if (parts.final && parts.text && performance.now() - openedAt > BACKLOG) lines.announce(parts);
+  const isNews = lines.show(state.run, values, parts) && last.split("-")[1] > old;
+  const isRead = isNews && parts.isToRead && aloud.take(`${state.run} ${values.line}`, parts.text);
+  if (isNews && !isRead) lines.announce(parts);
   showWaiting();
 }
 
@@ -148,8 +153,12 @@ function watch(longest = SILENCE) {
 
 function showState() {
   const lost = isLost && state.state !== "ended" ? "connection lost; trying again …" : "";
-  byId("state").textContent = refused || lost || STATES[state.state] || "connecting …";
-  byId("bar").classList.toggle("calm", !isLost && state.state === "listening");
+  const isHidden = document.visibilityState === "hidden" && !onTop;
+  aloud.adjust((options.isAloud && shown[0]) || "", isHidden || state.state === "paused");
+  const fault = options.isAloud ? aloud.fault : "";
+  const voice = options.isAloud ? ` · ${fault || "reading aloud, × left out"}` : "";
+  byId("state").textContent = (refused || lost || STATES[state.state] || "connecting …") + voice;
+  byId("bar").classList.toggle("calm", !isLost && !fault && state.state === "listening");
   showWaiting();
   keepAwake();
 }
@@ -172,6 +181,8 @@ function apply() {
   const classes = `${options.theme}${options.showsSource ? " with-source" : ""}`;
   document.body.className = `${options.view} ${classes}`;
   if (onTop) onTop.document.body.className = `stage ${classes}`;
+  document.querySelector('[data-key="a"]').setAttribute("aria-pressed", options.isAloud);
+  showState();
   fit();
 }
 
@@ -248,6 +259,7 @@ const ACTIONS = {
   "]": () => options.lines && options.move("lines", 1),
   "[": () => options.lines && options.move("lines", -1),
   t: () => nextLanguage(),
+  a: () => options.set("speak", options.isAloud ? 0 : 1),
   w: () => toggleOnTop(),
   "?": () => note(KEYS),
   End: () => lines.toEnd(),
@@ -280,7 +292,9 @@ function wake() {
 document.addEventListener("keydown", press);
 document.addEventListener("pointermove", wake);
 document.addEventListener("pointerdown", wake);
-document.addEventListener("visibilitychange", () => { keepAwake(); watch(SILENCE / 2); });
+document.addEventListener("visibilitychange", () => { showState(); watch(SILENCE / 2); });
+for (const gesture of ["click", "keydown"]) document.addEventListener(gesture, showState);
+if (window.speechSynthesis) speechSynthesis.onvoiceschanged = showState; /* Voices load late. */
 window.addEventListener("online", connect);
 new ResizeObserver(fit).observe(view);
 for (const button of document.querySelectorAll("[data-key]")) {
@@ -289,6 +303,7 @@ for (const button of document.querySelectorAll("[data-key]")) {
 document.querySelector('[data-key="w"]').hidden = !window.documentPictureInPicture;
 byId("to").addEventListener("change", (event) => choose(event.target.value.toLowerCase().split(","), true));
 byId("below").addEventListener("click", () => lines.toEnd());
+aloud.onLeftOut = (key) => lines.elements.get(key)?.classList.add("unread");
 lines.onBelow = (count) => {
   byId("below").hidden = !count;
   byId("below").textContent = `${count} new ↓`;
