@@ -94,7 +94,7 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.check: $(VENV)/bin/python pyproject.toml co
 	@echo "livetrans: installing into $(VENV)."
 	@if ! $(BIN)/python -c 'import importlib.metadata as m; m.version("llama-cpp-python")' 2>/dev/null && \
 	  ! { [ -n '$(WHEELS)' ] && $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary llama-cpp-python \
-	    --find-links '$(WHEELS)' -c constraints.txt llama-cpp-python; }; then \
+	    --find-links '$(WHEELS)' -c constraints.txt llama-cpp-python 2>/dev/null; }; then \
 	  command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
 	    echo "livetrans: no C++ compiler was found; install one (Debian, Ubuntu: apt install g++; macOS: xcode-select --install) and run make again." >&2; \
 	    exit 1; }; \
