@@ -75,6 +75,8 @@ class Summarising:
         self._with_text: set[int] = set()
         self._untranslated: set[int] = set()
         """Segments of which no language has a final caption."""
+        self._begin = 0.0
+        """Source time at which the part of a recording begins."""
         self._is_resumed = False
         """Whether the events are of a run that finishes an earlier one."""
 
@@ -87,6 +89,7 @@ class Summarising:
                 if self._settings is None:
                     self._settings, self._spoken = settings, dict.fromkeys(settings.sources[:1])
                     summary.of = origin.name if origin else None
+                    self._begin = origin.start if origin else 0.0
                     summary.source_language, summary.target_languages = settings.source_language, settings.targets
                     summary.languages = self._languages(settings)
                     if began_at is not None and 0 < began_at < _LATEST:
@@ -95,7 +98,7 @@ class Summarising:
                 self._spoken |= {code: None}
                 summary.languages = self._languages(self._settings)
             case SourceProgress(heard=heard):
-                summary.heard = max(summary.heard, heard)
+                summary.heard = max(summary.heard, heard - self._begin)
             case Transcript(segment_id=segment, final=True, text=text) if text:
                 self._untranslated.add(segment)
             case Caption(segment_id=segment, final=final, text=text):
@@ -108,7 +111,7 @@ class Summarising:
                 lacks_rest = reason == "failed" or (self._is_resumed and reason == "stopped")
                 summary.state = "unfinished" if self._untranslated or lacks_rest else "whole"
                 self._is_resumed = False
-                summary.heard = max(summary.heard, heard)
+                summary.heard = max(summary.heard, heard - self._begin)
             case _:
                 pass
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from datetime import datetime
 from io import StringIO
 from pathlib import Path
@@ -86,6 +87,14 @@ def test_the_summary_of_a_recorder_is_that_of_its_events(sessions: Path) -> None
     file.unlink()
     assert store.summarise(recorder.folder) == summary
     assert file.read_bytes() == written, "it is written again"
+
+
+def test_the_length_of_a_part_is_that_of_the_part(sessions: Path) -> None:
+    part = replace(began(1e9, "talk.mp4"), origin=Origin("talk.mp4", start=600.0, end=720.0))
+    folder = record(sessions, "part", part, SourceProgress(660.0, 720.0, False))
+    assert store.summarise(folder).heard == 60.0
+    ended = record(sessions, "ended", part, caption(0, "a"), RunEnded(690.0, "stopped"))
+    assert store.summarise(ended).heard == 90.0
 
 
 def test_captions_that_were_taken_back_do_not_count_and_those_that_lack_leave_a_session_unfinished(
