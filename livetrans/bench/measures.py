@@ -156,8 +156,8 @@ class Repeat:
         self.updates = len(stats)
         self.seconds = {segment.segment_id: [update.update_seconds for update in updates] for segment, updates in units}
         """Duration of each update, by segment."""
-        self.truncations = sum(one.truncated for one in stats)
-        """Outputs that the length cap or a repetition loop ended."""
+        self.ends = sum(bool(one.forward_passes) and not (one.truncated or one.stopped) for one in stats)
+        """Outputs that the model ended."""
         outputs = {segment.segment_id: [update.tokens for update in updates] for segment, updates in first}
         self.changed = sum(
             update.tokens != tokens
@@ -212,8 +212,8 @@ class MeasuredMethod:
     @property
     def written_tokens(self) -> int:
         """Tokens that were decoded or proposed, ends included: the output without what was kept of the previous one."""
-        sums, ends = self.counts.stats, self.counts.updates - self.counts.truncations
-        return sums.output_tokens - sums.accepted_tokens + ends
+        sums = self.counts.stats
+        return sums.output_tokens - sums.accepted_tokens + self.counts.ends
 
     @property
     def has_proposals(self) -> bool:

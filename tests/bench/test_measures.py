@@ -260,19 +260,21 @@ def test_figures_of_a_draft_model_are_ratios_of_sums(run: RunFile) -> None:
     stats = [
         DecodingStats(**first, forward_passes=3, draft_seconds=1.0, verification_seconds=3.0),  # type: ignore[arg-type]
         DecodingStats(**other, forward_passes=5, truncated=True),  # type: ignore[arg-type]
+        DecodingStats(output_tokens=3, forward_passes=1, stopped=True),
+        DecodingStats(output_tokens=3, accepted_tokens=3),  # Its prompt had not changed.
     ]
     methods = "rt", "spec:gamma=2"
     empty = Update(0, 0, "", 0, 0, False, "a", (), "", (), DecodingStats(output_tokens=1, forward_passes=1), 1.0)
     units = {
-        (0, 0, "rt"): (empty, replace(empty, final=True)),
-        (0, 0, "spec:gamma=2"): (replace(empty, stats=stats[0]), replace(empty, stats=stats[1], final=True)),
+        (0, 0, "rt"): (*[empty] * 3, replace(empty, final=True)),
+        (0, 0, "spec:gamma=2"): tuple(replace(empty, stats=one, final=one is stats[-1]) for one in stats),
     }
     header = replace(run.header, methods=methods, repeats=1)
     drafted = MeasuredRun(RunFile(run.path, header, run.segments[:1], units), WORD)
     alpha = 8 / 10
-    written = 9 + 1 + 10 - 5  # with the end of the first, without what was accepted from the previous output
+    written = 9 + 1 + 10 - 5 + 3  # with the end of the first, without what was accepted from the previous output
     expected = {
-        "alpha %": 100 * alpha, "tokens/pass": written / 8, "fallback %": 400 / written, "rollback %": 200 / written,
+        "alpha %": 100 * alpha, "tokens/pass": written / 9, "fallback %": 400 / written, "rollback %": 200 / written,
     }  # fmt: skip
     assert {name: figure(name, drafted, "spec:gamma=2") for name in expected} == pytest.approx(expected)
     assert all(figure(name, drafted, "rt") is None for name in expected)
