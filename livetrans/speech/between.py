@@ -23,6 +23,8 @@ LATEST = 2.0
 """Seconds of speech at which it is decided at the latest: nothing is translated before."""
 CLEAR = 1.0
 """Nats at which a pass speaks for one of the languages."""
+WAVERING_STEP = 0.4
+"""Seconds of new sound of a pass while the language may change, so that the three that change it come soon."""
 DOUBT = 1.0
 """Nats below which a final is recognised in both languages."""
 OUTSIDE = 0.8
@@ -73,6 +75,12 @@ class SpokenPair:
             now = self.decided or self._before or self._likelier
             self._forced = next(one for one in self.languages[::-1] if one != now)
         return self._forced
+
+    @property
+    def wavers(self) -> bool:
+        """Whether the newest pass speaks against what is decided, and may be the first of a change."""
+        is_open = self._own is not None and self._own == self.decided and not self._has_changed
+        return is_open and self._leaning not in (None, self._own, "" if self._own not in self.languages else None)
 
     def hear(self, probabilities: Mapping[str, float], *, final: bool = False) -> tuple[str, ...]:
         """Take the probabilities of languages of a pass; return the language to recognise it in, of a doubtful final

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import count
+from itertools import count, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,7 @@ from livetrans.config import TranscriberSettings
 from livetrans.errors import ModelError, UsageError
 from livetrans.events import FULL_SCALE, SAMPLE_RATE, RecognitionStats, SpeechChunk, Transcript, Word
 from livetrans.speech.agreement import LocalAgreement
-from livetrans.speech.between import LATEST, SpokenPair
+from livetrans.speech.between import LATEST, WAVERING_STEP, SpokenPair
 from livetrans.speech.recogniser import Hypothesis, Recogniser
 from livetrans.speech.words import OpenSegments, drop_loops, is_spoken, words_text
 from livetrans.text import one_line
@@ -26,6 +26,9 @@ LONG_SILENCE = 5.0
 """Seconds of silence after which the subject may have changed: the prompt starts empty."""
 STALL = 3.0
 """Seconds of sound without a new word after which recognition has stopped, unless the gate's pause is longer."""
+
+TURN_GAP = 0.25
+"""Seconds between two words after which somebody else may speak, although no pause ends the stretch."""
 
 ONLY_LAST_PASSES = 1 << 20
 """A step's factor that no sound reaches: passes come at pauses, where the buffer is full, and at the end."""
@@ -54,6 +57,8 @@ class Transcriber:
         self._pair = pair
         self._stretch_start: int | None = None
         """First sample of the running stretch of a conversation."""
+        self._steady_end = 0.0
+        """Source time of the end of the sound in which its language was sure."""
         self._buffer = SoundBuffer(recogniser.maximum_length)
         self._agreement = LocalAgreement()
         self._segments = OpenSegments(ids or count(), settings)
@@ -127,6 +132,8 @@ class Transcriber:
         if self._pair and self._pair.decided is None and self._stretch_start is not None:
             missing = round(LATEST * SAMPLE_RATE) - (self._buffer.end_sample - self._stretch_start)
             samples = min(samples, self._new_samples + missing) if missing >= 0 else samples
+        elif self._pair and self._pair.wavers:
+            samples = min(samples, round(WAVERING_STEP * SAMPLE_RATE))
         return samples
 
     def _wanted_samples(self, waiting: int) -> int:
@@ -165,7 +172,15 @@ class Transcriber:
         self._segments.language = now
         stats = RecognitionStats(len(samples) / SAMPLE_RATE, self._last_pass_seconds)
         self._new_samples = 0
-        newly = self._agreement.update(self._source_words(hypothesis), self._buffer.start)
+        words = self._source_words(hypothesis)
+        if self._pair and self._pair.wavers and not (final or self._buffer.full):
+            # New words wait until the language is sure again, and those after a gap, where the turn may have changed.
+            gaps = (one.end for one, other in pairwise(words) if other.start - one.end >= TURN_GAP)
+            steady = max((end for end in gaps if 0 <= self._steady_end - end <= LATEST), default=self._steady_end)
+            words = tuple(word for word in words if word.start + word.end <= 2 * steady)
+        else:
+            self._steady_end = self._buffer.end
+        newly = self._agreement.update(words, self._buffer.start)
         if final:
             newly += self._agreement.commit(len(self._agreement.tail))
         elif self._buffer.full or self._buffer.length > self._settings.trim_after or self._stalled():

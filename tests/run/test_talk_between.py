@@ -1,0 +1,61 @@
+"""A conversation of 20 turns at one microphone: each is translated in its own direction, in time, and calmly."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from livetrans.events import Caption, Transcript
+from livetrans.speech.between import LATEST
+
+from .scripted_run import PAUSE
+from .talk_between import COUGH, PAIR, one_way, run_of, screen_units, spoken, twenty_turns
+
+
+def languages_in(text: str) -> set[str]:
+    """Return the languages of the words that were heard to their end."""
+    return {word[:2] for word in text.split() if word != COUGH and "w" in word}
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long), pytest.param(2, marks=pytest.mark.long)])
+def test_no_turn_is_translated_in_the_wrong_direction_and_none_is_undecided_after_two_seconds(seed: int) -> None:
+    turns = twenty_turns(seed)
+    words, of = spoken(turns)
+    starts = {
+        number: next(word.start for word, turn in zip(words, of, strict=True) if turn == number) for number in set(of)
+    }
+    joined = {
+        number
+        for number, (one, other) in enumerate(pairwise(turns), 1)
+        if other.before < PAUSE and one.language != other.language
+    }
+    events = list(run_of(turns, seed))
+    shown: dict[int, float] = {}
+    mixed: list[Caption] = []
+    for heard, event in events:
+        if isinstance(event, Transcript) and event.final:
+            assert languages_in(event.text) <= {event.language}
+        if isinstance(event, Transcript) and event.language:
+            for word in event.text.split():
+                number = int(word[2:].split("w")[0]) if "w" in word[2:] and word.startswith(event.language) else -1
+                shown.setdefault(number, heard)
+        if isinstance(event, Caption) and not event.untranslated:
+            other = next(code for code in PAIR if code != event.language)
+            assert event.track == {"en": "Ana", "de": "Ben"}[other]
+            if not languages_in(event.source) <= {other}:
+                mixed.append(event)
+    # Where a turn follows without a pause, its first word may stand at the end of the other's caption for one update.
+    assert len(mixed) <= len(joined) and not any(caption.final for caption in mixed)
+    assert all(shown[number] - start <= LATEST + 0.01 for number, start in starts.items() if number not in joined)
+    assert all(shown[number] - start <= LATEST + 0.5 for number, start in starts.items())
+
+
+def test_the_screen_is_as_calm_as_both_halves_alone() -> None:
+    turns = twenty_turns(3)
+    erased, units = screen_units(event for _, event in run_of(turns, 3))
+    halves = [
+        screen_units(event for _, event in run_of([turn for turn in turns if turn.language == code], 3, one_way(code)))
+        for code in PAIR
+    ]
+    assert erased / units <= sum(one for one, _ in halves) / sum(other for _, other in halves)
