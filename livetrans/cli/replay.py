@@ -21,7 +21,7 @@ from livetrans.cli.sessions import format_of
 from livetrans.clock import Clock, SystemClock
 from livetrans.config import OutputSettings, Settings, with_field
 from livetrans.errors import LivetransError, SessionError, UsageError, sentence
-from livetrans.events import Origin
+from livetrans.events import Notice, Origin
 from livetrans.files import input_path, require_new_files, write_new
 from livetrans.models.chosen import choose_models, embedded_notice
 from livetrans.run.listening import Listening, OnAudio, PostponedNotices
@@ -140,12 +140,12 @@ def command(
     unused = [option for option, name in _NOT_WITH_COMPARE.items() if was_given(name)]
     if compare is not None and unused:
         raise UsageError(f"--compare only prints its table; drop {' and '.join(unused)}")
-    code = 0
+    code, said = 0, set[str]()
     for number, file in enumerate(files, 1):
         try:
             if len(files) > 1:
                 say(f"{Path(file).name}:")
-            source = replace(_open_source(file, settings, part, real_time), inputs=tuple(map(Path, files)))
+            source = replace(_open_source(file, settings, part, real_time, said), inputs=tuple(map(Path, files)))
             if compare is not None:
                 from livetrans.cli.bench_run import compare_methods
 
@@ -244,8 +244,21 @@ def _write(path: Path, captions: LastCaptions, force: bool) -> None:
         say(f"Written: {file}")
 
 
-def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> OpenSource:
-    """Open the source before models are loaded, so that a bad file is reported at once."""
+def _open_source(file: str, settings: Settings, part: Part, real_time: bool, said: set[str]) -> OpenSource:
+    """Open the source before models are loaded, so that a bad file is reported at once.
+
+    `said`: the warnings about models that were given for an earlier file; they are not given again.
+    """
+
+    def is_new(notice: Notice) -> bool:
+        is_new = notice.text not in said
+        said.add(notice.text)
+        return is_new
+
+    def warn_once(notice: Notice) -> None:
+        if is_new(notice):
+            warn(notice)
+
     path = None if file == STDIN else Path(file)
     if (_is_recorded(file) or file == STDIN) and part != WHOLE:
         raise UsageError("--start and --end are for recordings of sound; drop them")
@@ -259,14 +272,14 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> 
         if transcripts.between and not (settings.between or was_given("from") or was_given("to")):
             pair = transcripts.between.languages
             settings = replace(settings, between=transcripts.between, sources=pair, targets=pair)
-        settings = choose_models(settings, warn)
+        settings = choose_models(settings, warn_once)
 
         def open_listening(publish: Publish, on_audio: OnAudio) -> Listening:
             notices.publish_to(publish)
             return open_recorded(transcripts, settings, publish, origin_of(path))
 
         return OpenSource(settings, clock, path.name, open_listening, None)
-    settings = choose_models(settings, warn)
+    settings = choose_models(settings, warn_once)
     notice = embedded_notice(settings, path)
     if path is None:
         from livetrans.audio.pcm import PcmStream
@@ -284,7 +297,7 @@ def _open_source(file: str, settings: Settings, part: Part, real_time: bool) -> 
         return OpenSource(settings, clock, STDIN_NAME, opener, notice)
     from livetrans.audio.file import AudioFile
 
-    if notice is not None:
+    if notice is not None and is_new(notice):
         notices(notice)
     audio = AudioFile(path, clock, real_time, notices, part)
     origin = replace(origin_of(path), start=part.start, end=part.end)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -196,6 +197,15 @@ def stream(path: Path, text: str) -> Path:
     line = {"segment_id": 0, "revision": 0, "committed": text, "partial": "", "final": True, "start": 0.0, "end": 2.0}
     path.write_text(json.dumps(line))
     return path
+
+
+@pytest.mark.long
+def test_what_is_to_be_said_of_the_models_is_said_once_for_several_recordings(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(shutil.copy(DEMO, tmp_path / f"{name}.flac")) for name in ("one", "two")]
+    assert run(["replay", *files, "--offline", "--no-session", "--end", "1"]) == 0
+    assert capfd.readouterr().err.count("synthetic voices only") == 1
 
 
 def test_several_recordings_have_a_session_and_a_file_each(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
