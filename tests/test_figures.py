@@ -77,17 +77,20 @@ def watched(records: Sequence[Record]) -> Snapshot:
     return monitor.snapshot()
 
 
-def captions(records: Sequence[Record]) -> list[tuple[float, Caption]]:
-    """The captions of which there are figures, each with the time at which it was shown."""
+def captions(records: Sequence[Record], track: str = "them") -> list[tuple[float, Caption]]:
+    """The captions of a run of one track, or of one of two, each with the time at which it was shown.
+
+    There are figures of those of `them` only.
+    """
     return [(record.at, record.event) for record in records
-            if isinstance(record.event, Caption) and record.event.track != "me"]  # fmt: skip
+            if isinstance(record.event, Caption) and record.event.track in (None, track)]  # fmt: skip
 
 
-def seen(records: Sequence[Record]) -> list[list[str]]:
-    """All captions one below the other, as each of them changed."""
+def seen(records: Sequence[Record], track: str = "them") -> list[list[str]]:
+    """All captions of a track one below the other, as each of them changed."""
     lines: dict[int, str] = {}
     screens = []
-    for _, caption in captions(records):
+    for _, caption in captions(records, track):
         lines[caption.segment_id] = caption.text
         screens.append([lines[segment] for segment in sorted(lines)])
     return screens
@@ -198,18 +201,19 @@ def test_the_default_takes_back_at_most_half_of_the_words_that_retranslation_tak
 
 
 COLUMNS, LINES = 104, 110
-PACE = 0.1
-"""Seconds from one update to the next."""
+PACE, SLOW = 0.1, 0.3
+"""Seconds from one update to the next; the second where two panes are drawn."""
 
 
 class Drawn:
-    """What stands on a terminal, and each form of its captions that stood there, oldest first."""
+    """What stands on a terminal, and each form of the captions of each track that stood there, oldest first."""
 
-    def __init__(self) -> None:
+    def __init__(self, *tracks: str) -> None:
+        """`tracks`: as they stand before captions, in a run of two."""
         self._screen = pyte.Screen(COLUMNS, LINES)
         self._stream = pyte.ByteStream(self._screen)
         self._taken = 0
-        self.captions: list[list[str]] = [[]]
+        self.captions: dict[str, list[list[str]]] = {track: [[]] for track in tracks or ("",)}
 
     def take(self, output: bytes) -> None:
         """Take what was drawn since, in whole frames: each ends with the end of a synchronised update."""
@@ -220,9 +224,21 @@ class Drawn:
             if "loading" in self._screen.display[0]:
                 continue
             rows = [row.split("│")[0].strip() for row in self._screen.display[1:-2]]
-            texts = [row for row in rows if any(map(str.isalnum, row)) and row != "listening …"]
-            if texts != self.captions[-1]:
-                self.captions.append(texts)
+            for track, texts in self._texts(rows).items():
+                if texts != self.captions[track][-1]:
+                    self.captions[track].append(texts)
+
+    def _texts(self, rows: Sequence[str]) -> dict[str, list[str]]:
+        """The rows of each track: one that has a name, and those below it up to one without letters."""
+        texts: dict[str, list[str]] = {track: [] for track in self.captions}
+        current = ""
+        for row in rows:
+            named = next((track for track in texts if track and row.removeprefix("> ").startswith(f"{track}: ")), "")
+            current = named or (current if any(map(str.isalnum, row)) else "")
+            text = row.removeprefix("> ").removeprefix(f"{named}: " if named else "")
+            if current in texts and any(map(str.isalnum, text)) and text != "listening …":
+                texts[current].append(text)
+        return texts
 
     def figure(self, label: str) -> str:
         """The value beside a label of the panel."""
@@ -232,19 +248,26 @@ class Drawn:
 
 @pytest.mark.parametrize(
     ("kind", "segments", "options"),
-    [("overlapping", 2, RESTLESS), *long(*((kind, ALL, RESTLESS) for kind in STREAMS[:-1]), ("overlapping", ALL, ()))],
+    [
+        ("overlapping", 2, RESTLESS),
+        *long(*((kind, ALL, RESTLESS) for kind in STREAMS[:-1]), ("overlapping", ALL, ()), ("two tracks", 2, RESTLESS)),
+    ],
 )
 def test_the_panel_says_what_is_seen_on_its_terminal(
     kind: str, segments: int, options: Sequence[str], tmp_path: Path
 ) -> None:
-    """What is known of the captions is what the rows say; lags are of the recorded events."""
+    """What is known of the captions is what the rows say, of two tracks in each pane; lags are of the recorded events.
+
+    The figures are those of what the computer plays.
+    """
+    tracks, pace = (("them", "me"), SLOW) if kind == "two tracks" else (("",), PACE)
     paced = [
-        replace(one, captured_at=PACE * number) if isinstance(one, Transcript) else one
+        replace(one, captured_at=pace * number) if isinstance(one, Transcript) else one
         for number, one in enumerate(stream(kind, segments))
     ]
-    source, session = write_session(tmp_path / "stream.jsonl", *paced, step=PACE), tmp_path / "session"
+    source, session = write_session(tmp_path / "stream.jsonl", *paced, step=pace), tmp_path / "session"
     arguments: list[str | Path] = [source, "--session", session, "--hide-source", *options]
-    terminal, drawn = Terminal(*arguments, COLUMNS=str(COLUMNS), LINES=str(LINES)), Drawn()
+    terminal, drawn = Terminal(*arguments, COLUMNS=str(COLUMNS), LINES=str(LINES)), Drawn(*tracks)
     terminal.type(b"\x1b[?2026;2$y")  # The answer of a terminal that has synchronised updates.
 
     def has_drawn() -> bool:
@@ -262,7 +285,8 @@ def test_the_panel_says_what_is_seen_on_its_terminal(
     terminal.type(b"q")
     assert terminal.wait() == 0
     terminal.close()
-    assert drawn.captions[-1] and bool(end.ne_screen) >= bool(options)
-    if words(seen(records)) != words(drawn.captions):
+    assert drawn.captions[tracks[0]][-1] and bool(end.ne_screen) >= bool(options)
+    if any(words(seen(records, track or "them")) != words(drawn.captions[track]) for track in tracks):
         pytest.skip("this machine was too busy to draw every caption, or drew one in pieces")
-    assert erasure_of(drawn.captions) == pytest.approx(end.ne_screen, abs=1e-6)
+    assert erasure_of(drawn.captions[tracks[0]]) == pytest.approx(end.ne_screen, abs=1e-6)
+    assert all(erasure_of(drawn.captions[one]) == erasure_of(seen(records, one or "them")) for one in tracks)
