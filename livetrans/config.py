@@ -517,10 +517,16 @@ class Settings:
         """The settings of each direction of a conversation, as of a run in it alone; of any other run its own."""
         if not self.between:
             return (self,)
-        mine, theirs = self.between.languages
-        there = replace(self, between=None, sources=(mine,), targets=(theirs,))
-        model = replace(self.language_model, model=self.between.model, prompt=self.between.prompt)
-        return there, replace(there, sources=(theirs,), targets=(mine,), language_model=model)
+        back = replace(self.language_model, model=self.between.model, prompt=self.between.prompt)
+        ways = zip(self.between.languages, self.between.languages[::-1], (self.language_model, back), strict=True)
+
+        def way(source: str, target: str, model: LanguageModelSettings) -> Settings:
+            heard = self.recogniser and replace(self.recogniser, language=parse_language(source).whisper_code)
+            return replace(
+                self, between=None, sources=(source,), targets=(target,), language_model=model, recogniser=heard
+            )
+
+        return tuple(way(*one) for one in ways)
 
     @property
     def calm(self) -> str | None:

@@ -85,8 +85,8 @@ def command(settings: Settings, as_json: bool) -> int:
     """Check whether captions will run on this machine, and measure how far behind the speech they will be.
 
     Checks versions, the microphone, the output and the models, then plays half a minute of speech through the models
-    that `mic` would take with the same options. Nothing is fetched. The exit code is 1 if something that every run
-    needs is broken.
+    that `mic` would take with the same options, for --between in each direction. Nothing is fetched. The exit code is 1
+    if something that every run needs is broken.
     """
     findings: list[Finding] = []
     measured: dict[str, Any] = {}
@@ -119,14 +119,17 @@ def _examine(settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
     models = Finding("models", BROKEN, str(missing)) if missing else check_models(settings)
     yield models
     if models.state != BROKEN:
-        yield from _tried("captions", settings, measured)
+        for way in settings.directions:
+            name = f"{way.source_language} to {way.target_language}" if settings.between else "captions"
+            found = measured.setdefault(name, {}) if settings.between else measured
+            yield from _tried(name, way, found)
         if other := with_other_engine(settings):
             measured["other"] = {}
             yield from _tried("other engine", other, measured["other"])
 
 
 def _tried(name: str, settings: Settings, measured: dict[str, Any]) -> Iterator[Finding]:
-    """Yield what a trial run finds; only that of the chosen models can be broken."""
+    """Yield what a trial run finds; only those of the chosen models can be broken."""
     assert settings.recogniser is not None
     recogniser = settings.recogniser.model.name
     _show_progress(f"playing {SPEECH_SECONDS:.0f} s of speech through {recogniser} …")
@@ -134,13 +137,15 @@ def _tried(name: str, settings: Settings, measured: dict[str, Any]) -> Iterator[
         with _quiet():
             trial = run_trial(settings, SystemClock())
     except LivetransError as error:
-        yield Finding(name, BROKEN if name == "captions" else WARNING, str(error))
+        yield Finding(name, WARNING if name == "other engine" else BROKEN, str(error))
         return
     measured |= asdict(trial) | {"recogniser_model": recogniser, "keeps_up": trial.keeps_up}
     if trial.gpu_unused:
         yield Finding("GPU", WARNING, GPU_UNUSED.rstrip("."))
     finding = trial_finding(trial)
-    yield finding if name == "captions" else Finding(name, OK, f"with {recogniser} {finding.text}")
+    if name == "other engine":
+        finding = Finding(name, OK, f"with {recogniser} {finding.text}")
+    yield replace(finding, name=name)
 
 
 def check_versions() -> Finding:
@@ -212,7 +217,8 @@ def check_models(settings: Settings) -> Finding:
     import psutil  # type: ignore[import-untyped]
 
     assert settings.recogniser is not None
-    sizes = {path: size_on_disk(path) for path in (settings.recogniser.model, settings.language_model.model)}
+    translators = [way.language_model.model for way in settings.directions]
+    sizes = {path: size_on_disk(path) for path in (settings.recogniser.model, *translators)}
     free = psutil.virtual_memory().available
     text = ", ".join(f"{path.name} ({file_size(size)})" for path, size in sizes.items())
     text += f"; {file_size(free)} of memory is free"

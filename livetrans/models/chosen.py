@@ -96,14 +96,17 @@ def choose_translators(settings: Settings) -> list[FoundModel]:
 
     One model for both directions is preferred: it takes half of the memory.
     """
-    both, named = languages_of(settings), [way.language_model.model for way in settings.directions]
-    if settings.between and named[1] == UNNAMED:
+    ways = [(way.language_model.model, languages_of(way)) for way in settings.directions]
+    if not settings.between or ways[1][0] != UNNAMED:
+        return [find_model(TRANSLATOR, *way) for way in ways]
+    both = languages_of(settings)
+    try:
+        model = find_model(TRANSLATOR, ways[0][0], both)
+    except ModelError as error:
         with suppress(ModelError):
-            model = find_model(TRANSLATOR, named[0], both)
-            if model.fits(both):
-                return [model, model]
-    ways = [languages_of(way) for way in settings.directions]
-    return [find_model(TRANSLATOR, model, way) for model, way in zip(named, ways, strict=True)]
+            return [find_model(TRANSLATOR, *way) for way in ways]
+        raise error  # Its advice is for both directions.
+    return [model, model if model.fits(both) else find_model(TRANSLATOR, *ways[1])]
 
 
 def choose_recogniser(settings: Settings) -> FoundModel:

@@ -72,7 +72,7 @@ class SpokenPair:
         if self._forced:
             self._forced = None
         else:
-            now = self.decided or self._before or self._likelier
+            now = self.decided or self._before or self.likelier
             self._forced = next(one for one in self.languages[::-1] if one != now)
         return self._forced
 
@@ -100,7 +100,7 @@ class SpokenPair:
         self.decided = forced or self._own
         if final and not forced and not self._has_changed and self._own in self.languages and abs(self._sum) < DOUBT:
             return self.languages
-        return (self.decided or self._likelier,)
+        return (self.decided or self.likelier,)
 
     def settle(self, language: str) -> None:
         """Keep one of the languages in which a doubtful final was recognised."""
@@ -108,18 +108,19 @@ class SpokenPair:
         self.decided = self._own = language
 
     @property
-    def _likelier(self) -> str:
+    def likelier(self) -> str:
+        """The language for which more has spoken so far."""
         return self.languages[(self._sum or self._odds) < 0]
 
     def _decide(self, third: str | None, final: bool) -> None:
         spoken = third or self._leaning
         agree = spoken is not None and self._row >= AGREEING_PASSES
         if self._own is None:
-            is_sure = abs(self._sum) >= SURE and self._row >= SURE_PASSES and self._leaning == self._likelier
+            is_sure = abs(self._sum) >= SURE and self._row >= SURE_PASSES and self._leaning == self.likelier
             if agree and third:
                 self._own = third
             elif is_sure or final or self.heard >= LATEST:
-                self._own = self._likelier
+                self._own = self.likelier
         elif (
             agree and not self._has_changed and self._own != spoken and not (third and self._own not in self.languages)
         ):

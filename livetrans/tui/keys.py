@@ -44,7 +44,7 @@ class Command:
         """Return whether it has an effect in a run with these settings."""
         setting = SETTINGS.get(self.setting)
         if settings.between and self.setting in ("from", "to"):
-            return self.setting == "from"
+            return self.setting == "from" and settings.recogniser is not None
         if setting is None:
             return is_served or not self.needs_server
         value = setting.of(settings)

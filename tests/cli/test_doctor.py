@@ -15,7 +15,7 @@ import pytest
 from livetrans.cli import doctor, run
 from livetrans.cli.doctor import BROKEN, OK, WARNING, Trial, run_trial, trial_finding
 from livetrans.clock import Clock, SystemClock
-from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings
+from livetrans.config import LanguageModelSettings, RecogniserSettings, Settings, with_field
 from livetrans.errors import ModelError, SourceError
 from livetrans.events import Notice, Record
 from livetrans.models.chosen import GPU_UNUSED
@@ -89,6 +89,27 @@ def test_json_holds_the_findings_and_the_figures_of_each_engine(
     assert report["measured"] == {**figures, "recogniser_model": "livetrans-recogniser-en", "other": other}
     assert report["findings"][-1]["name"] == "other engine"
     assert report["findings"][-1]["text"].startswith("with ggml-own.bin this machine keeps up")
+
+
+def test_a_conversation_is_tried_in_each_direction(
+    settings: Settings, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[Settings] = []
+
+    def chosen(given: Settings, notify: object) -> Settings:
+        both = replace(given, recogniser=settings.recogniser, language_model=settings.language_model)
+        return with_field(both, "between.model", settings.language_model.model)
+
+    monkeypatch.setattr(doctor, "choose_models", chosen)
+    monkeypatch.setattr(doctor, "run_trial", lambda settings, clock: tried.append(settings) or GOOD)
+    assert run(["doctor", "--between", "en,de"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert [line[8:22].strip() for line in lines if "this machine keeps up" in line] == ["en to de", "de to en"]
+    assert [(one.source_language, one.target_language, one.between) for one in tried] == [
+        ("en", "de", None),
+        ("de", "en", None),
+    ]
+    assert [one.recogniser.language for one in tried if one.recogniser] == ["en", "de"]
 
 
 def test_a_gpu_that_could_not_be_started_is_said(

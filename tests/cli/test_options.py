@@ -96,6 +96,43 @@ OF_KINDS = {
 NEEDED = {"gamma": "--draft-model tower", "mt-back": "--between en,de"}
 
 
+def test_a_conversation_has_a_translator_for_each_direction_one_for_both_if_there_is(seen: Seen, models: Path) -> None:
+    settings = choose_models(parsed(seen, "--between", "en,de", "--names", "Ana,Ben"))
+    there, back = settings.directions
+    assert (there.language_model.model.name, back.language_model.model.name) == ("tower.gguf", "tower.gguf")
+    assert settings.recogniser and settings.recogniser.language is None
+    assert settings.recogniser.other_languages == settings.sources == ("en", "de")
+    assert settings.speakers == ("Ben", "Ana") and settings.meeting is None
+    (models / "tower.gguf").unlink()
+    with pytest.raises(ModelError, match=r"both en to de and de to en.*pull small --between en,de"):
+        choose_models(parsed(seen, "--between", "en,de"))
+    (models / "livetrans-de-en.q8_0.gguf").write_bytes(b"GGUF")
+    for pair in ("en,de", "de,en"):
+        ways = choose_models(parsed(seen, "--between", pair)).directions
+        names = [way.language_model.model.name.partition(".")[0] for way in ways]
+        assert names == [f"livetrans-{way.source_language}-{way.target_language}" for way in ways]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--between en", "two languages"),
+        ("--between en,en-GB", "two languages"),
+        ("--between pt-BR,pt-PT", "tells apart"),
+        ("--between en,eo", "tells apart"),
+        ("--between en,de --to fr", "--to has no effect with --between"),
+        ("--names Ana,Ben", "add --between"),
+        ("--mt-back tower", "add --between"),
+    ],
+)
+def test_a_conversation_without_sense_is_refused(
+    options: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["mic", *options.split()]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error and error.count("\n") == 1
+
+
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_every_option_reaches_its_setting(seen: Seen, setting: Setting, tmp_path: Path) -> None:
     option, kind = options.OPTIONS[setting.key], setting.option.kind

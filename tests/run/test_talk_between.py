@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
-from livetrans.events import Caption, Transcript
+from livetrans.events import Caption, Record, Transcript
+from livetrans.session.recorded import Unfinished
 from livetrans.speech.between import LATEST
 
 from .scripted_run import PAUSE
@@ -59,3 +61,19 @@ def test_the_screen_is_as_calm_as_both_halves_alone() -> None:
         for code in PAIR
     ]
     assert erased / units <= sum(one for one, _ in halves) / sum(other for _, other in halves)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.55, 0.9])
+def test_what_a_kill_leaves_keeps_its_directions(share: float) -> None:
+    events = [event for _, event in run_of(twenty_turns(4), 4)]
+    unfinished = Unfinished(Path())
+    for event in events[: round(share * len(events))]:
+        unfinished.note(Record(0.0, event))
+    left = unfinished.transcripts({})
+    last = {one.segment_id: one for one in events[: round(share * len(events))] if isinstance(one, Transcript)}
+    assert all((one.language, one.track) == (last[one.segment_id].language, last[one.segment_id].track) for one in left)
+    finals = [one.end for one in last.values() if one.final]
+    begin = unfinished.rest(None, 1000.0)
+    assert begin is not None and max(finals) <= begin <= max(finals) + 0.2
+    # All sound is one track's: what comes again is not translated twice.
+    assert not any(one.text for one in unfinished.transcripts({None: begin}) if not last[one.segment_id].final)

@@ -1,0 +1,92 @@
+"""`livetrans bench languages`: how often `--between` takes one of two languages for the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+
+from livetrans.cli.declarations import language
+from livetrans.cli.messages import progress_bar
+from livetrans.clock import SystemClock
+from livetrans.config import ENGINES, GateSettings, RecogniserSettings
+from livetrans.errors import SourceError, UsageError
+from livetrans.events import FULL_SCALE, SAMPLE_RATE
+from livetrans.models.catalogue import RECOGNISER, RunLanguages
+from livetrans.models.chosen import engines_of, find_model, spoken_code
+from livetrans.run.opening import open_recogniser
+from livetrans.speech.between import SpokenPair
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from livetrans.speech.recogniser import Recogniser
+
+SECONDS = (1, 2, 3)
+"""Seconds of speech after which passes are made, one after the other, and errors are counted."""
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--asr", metavar="MODEL", help="Recogniser: a name or a path, as in `livetrans mic`.")
+@click.option("--engine", type=click.Choice(ENGINES), default=ENGINES[0], help="As in `livetrans mic`.")
+def command(folder: Path, asr: str | None, engine: str) -> None:
+    """Count how often the language of a clip is heard wrong, of two, after 1, 2 and 3 seconds of speech.
+
+    FOLDER holds a folder for each language, named by its code or name, with clips of sound. Each clip is heard as
+    `--between` hears the first stretch of speech, once against each of the other languages.
+    """
+    folders = [place for place in sorted(folder.iterdir()) if place.is_dir() and not place.name.startswith(".")]
+    clips = {language(place.name): sorted(place.glob("[!.]*")) for place in folders}
+    if len(clips) < 2:
+        raise UsageError(f"{folder} holds folders of fewer than two languages; name them as en and de")
+    codes = {name: spoken_code(name) or "" for name in clips}
+    model = find_model(RECOGNISER, asr, RunLanguages(tuple(clips)), engines_of(engine))
+    recogniser = open_recogniser(RecogniserSettings(model.path, None))
+    wrong = {pair: [0] * len(SECONDS) for pair in permutations(clips, 2)}
+    heard = {pair: [0] * len(SECONDS) for pair in wrong}
+    with progress_bar() as progress:
+        for spoken, files in progress.track(clips.items()):
+            for samples in map(speech_in, files):
+                for other in codes.keys() - {spoken}:
+                    for place, found in enumerate(languages_heard(recogniser, samples, (codes[spoken], codes[other]))):
+                        heard[spoken, other][place] += 1
+                        wrong[spoken, other][place] += found != codes[spoken]
+    click.echo(f"{model.name}: clips of a language that were heard as another one, of all that are long enough")
+    for (spoken, other), errors in wrong.items():
+        counts = zip(SECONDS, errors, heard[spoken, other], strict=True)
+        figures = ", ".join(f"{seconds} s: {count} of {all_}" for seconds, count, all_ in counts)
+        click.echo(f"{spoken} as {other}: {figures}")
+
+
+def languages_heard(recogniser: Recogniser, samples: NDArray[np.float32], pair: tuple[str, str]) -> Iterator[str]:
+    """Yield the likelier language of the pair after each of `SECONDS` that the speech is long."""
+    policy = SpokenPair(pair)
+    listening = recogniser.between(policy)
+    policy.begin(0.0)
+    for seconds in SECONDS:
+        if len(samples) >= seconds * SAMPLE_RATE:
+            policy.heard = float(seconds)
+            listening.recognise(samples[: seconds * SAMPLE_RATE])
+            yield policy.decided or policy.likelier
+
+
+def speech_in(clip: Path) -> NDArray[np.float32]:
+    """Return the speech of a clip from its first word on, in -1..1.
+
+    Raises:
+        SourceError: it holds no sound that can be read, or no speech.
+    """
+    from livetrans.audio.file import AudioFile
+    from livetrans.speech.gate import VoiceActivityGate
+
+    gate = VoiceActivityGate(GateSettings())
+    chunks = [passed for chunk in AudioFile(clip, SystemClock(), False) for passed in gate.feed(chunk)]
+    parts = [chunk.samples for chunk in (*chunks, *gate.flush())]
+    if not sum(map(len, parts)):
+        raise SourceError(f"{clip} holds no speech; remove it from the folder.")
+    return np.concatenate(parts).astype(np.float32) / np.float32(FULL_SCALE)
