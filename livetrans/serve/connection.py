@@ -118,7 +118,10 @@ class ReaderConnection(asyncio.Protocol):
             self._since = now
             self._send(h11.Data(self._connections.lines.state_frame))
 
-    def abort(self) -> None:
+    def end(self) -> None:
+        """End the answer. Browsers may drop the last captions of one that is cut."""
+        if self.wanted and not self._is_blocked and not self._transport.is_closing():
+            self._send(h11.EndOfMessage())
         self._transport.abort()
 
     def _answer(self, answer: PageFile | StreamQuery) -> None:
@@ -217,7 +220,7 @@ class Connections:
 
     def end(self) -> None:
         for connection in tuple(self._open):
-            connection.abort()
+            connection.end()
 
 
 def _most_connections() -> int:

@@ -130,6 +130,18 @@ def test_a_reader_that_was_cut_off_gets_the_rest_and_nothing_twice() -> None:
         assert reader.until("de 7").texts == ["de 3", "de 4", "half a sentence", "de 6", "de 7"]
 
 
+def test_the_end_of_a_run_ends_the_stream_whole() -> None:
+    """Browsers drop the last lines of an answer that is cut."""
+    with served() as server, connect(server) as reader:
+        reader.sendall(request(server, "captions"))
+        received = reader.recv(65536)
+        server.lines.write(caption(0, "the end", final=True))
+        server.stop()
+        while part := reader.recv(65536):
+            received += part
+    assert b"the end" in received and received.endswith(b"\r\n0\r\n\r\n")
+
+
 def test_an_id_of_another_run_gets_all_lines_of_this_one() -> None:
     with served() as server:
         for record in finals(60):

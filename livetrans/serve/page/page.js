@@ -81,8 +81,9 @@ function choose(wanted, isNew) {
   if (!targets.length) return;
   const known = targets.filter((code) => wanted.includes(code.toLowerCase()));
   if (known.length < wanted.length) note(`to is one of ${targets.join(", ")} in this run.`);
-  const own = targets.filter((code) => options.view === "reader" && code === navigator.language.split("-")[0]);
-  const chosen = [known, own, targets.slice(0, 1)].find((codes) => codes.length);
+  const isOwn = (code) => code.split("-")[0] === navigator.language.split("-")[0];
+  const own = options.view === "reader" ? targets.filter(isOwn) : [];
+  const chosen = known.length ? known : [...own, ...targets].slice(0, 1);
   shown = chosen.map((code) => code.toLowerCase());
   showState();
   showChoice(targets, chosen);
